@@ -1,0 +1,52 @@
+# Everything a newcomer needs: `make run` and `make test`. Python >= 3.11, make and git are enough.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test lint check fix bench soak pins clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## .venv with every extra, from pinned versions
+
+$(STAMP): requirements/dev.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "hikidashi needs Python 3.11 or newer, and $(PYTHON) is %d.%d. Try: make PYTHON=python3.12" % sys.version_info[:2])'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing pinned packages into $(VENV) (about a minute the first time) ..."
+	@$(BIN)/python -m pip install --quiet --no-deps -r requirements/dev.txt
+	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+run: setup ## the tour: your tools on the real Claude Code CLI, on this machine
+	@$(BIN)/hikidashi tour
+
+test: setup ## the tests
+	@$(BIN)/python -m pytest -n 2 --dist worksteal
+
+lint: setup ## ruff format, ruff check, pyright strict
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/pyright
+
+check: lint test ## lint, then test
+
+fix: setup ## repair what ruff can
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+bench: setup ## measure beside the peers: JSON, table and plot in benchmarks/results
+	@$(BIN)/python -m benchmarks
+
+soak: setup ## slow matters: long runs, many processes
+	@$(BIN)/python -m pytest -m soak
+
+pins: ## renew requirements/dev.txt (needs uv)
+	@uv pip compile --quiet --universal --python-version 3.11 --all-extras --group dev --no-header --no-annotate \
+	  --no-emit-index-url --no-emit-find-links -o requirements/dev.txt pyproject.toml
+
+clean: ## remove .venv and caches
+	@rm -rf $(VENV) .ruff_cache .hypothesis .coverage .coverage.*

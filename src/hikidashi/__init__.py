@@ -1,0 +1,131 @@
+"""One drawer for every tool an agent has.
+
+Importing this package imports no framework: each public name is loaded when it is first used,
+and one that needs an extra says which to install.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .claude.deps_support import DepsContext, deserialize_deps, serialize_deps
+    from .claude.mcp_integration import create_mcp_server_from_tools
+    from .claude.model import ClaudeCodeModel, ClaudeCodeModelSettings
+    from .claude.tool_converter import convert_tool, convert_tool_with_deps, convert_tools_to_mcp_server
+    from .convert.anthropic import to_anthropic
+    from .convert.claude import to_claude
+    from .convert.functions import from_function
+    from .convert.mcp import from_mcp, to_mcp
+    from .convert.pydantic_ai import from_pydantic_ai, to_pydantic_ai
+    from .convert.strands import from_strands, to_strands
+    from .errors import (
+        ClaudeCodeAPIError,
+        ClaudeCodeError,
+        ClaudeCodeLimitError,
+        ClaudeCodeNotFoundError,
+        ClaudeCodeProcessError,
+        ClaudeCodeTimeoutError,
+        HikidashiError,
+        MissingExtra,
+        ToolNotFoundError,
+        ToolsetNotRegisteredError,
+        ToolValidationError,
+        TypeHintResolutionError,
+        Unsupported,
+        UnsupportedDepsTypeError,
+    )
+    from .tool import Tool, ToolAnnotations, ToolResult
+
+__version__ = "0.1.0"
+
+_HOME_OF = {
+    "ClaudeCodeAPIError": "errors",
+    "ClaudeCodeError": "errors",
+    "ClaudeCodeLimitError": "errors",
+    "ClaudeCodeModel": "claude.model",
+    "ClaudeCodeModelSettings": "claude.model",
+    "ClaudeCodeNotFoundError": "errors",
+    "ClaudeCodeProcessError": "errors",
+    "ClaudeCodeTimeoutError": "errors",
+    "DepsContext": "claude.deps_support",
+    "HikidashiError": "errors",
+    "MissingExtra": "errors",
+    "Tool": "tool",
+    "ToolAnnotations": "tool",
+    "ToolNotFoundError": "errors",
+    "ToolResult": "tool",
+    "ToolValidationError": "errors",
+    "ToolsetNotRegisteredError": "errors",
+    "TypeHintResolutionError": "errors",
+    "Unsupported": "errors",
+    "UnsupportedDepsTypeError": "errors",
+    "convert_tool": "claude.tool_converter",
+    "convert_tool_with_deps": "claude.tool_converter",
+    "convert_tools_to_mcp_server": "claude.tool_converter",
+    "create_mcp_server_from_tools": "claude.mcp_integration",
+    "deserialize_deps": "claude.deps_support",
+    "from_function": "convert.functions",
+    "from_mcp": "convert.mcp",
+    "from_pydantic_ai": "convert.pydantic_ai",
+    "from_strands": "convert.strands",
+    "serialize_deps": "claude.deps_support",
+    "to_anthropic": "convert.anthropic",
+    "to_claude": "convert.claude",
+    "to_mcp": "convert.mcp",
+    "to_pydantic_ai": "convert.pydantic_ai",
+    "to_strands": "convert.strands",
+}
+
+__all__ = [
+    "ClaudeCodeAPIError",
+    "ClaudeCodeError",
+    "ClaudeCodeLimitError",
+    "ClaudeCodeModel",
+    "ClaudeCodeModelSettings",
+    "ClaudeCodeNotFoundError",
+    "ClaudeCodeProcessError",
+    "ClaudeCodeTimeoutError",
+    "DepsContext",
+    "HikidashiError",
+    "MissingExtra",
+    "Tool",
+    "ToolAnnotations",
+    "ToolNotFoundError",
+    "ToolResult",
+    "ToolValidationError",
+    "ToolsetNotRegisteredError",
+    "TypeHintResolutionError",
+    "Unsupported",
+    "UnsupportedDepsTypeError",
+    "__version__",
+    "convert_tool",
+    "convert_tool_with_deps",
+    "convert_tools_to_mcp_server",
+    "create_mcp_server_from_tools",
+    "deserialize_deps",
+    "from_function",
+    "from_mcp",
+    "from_pydantic_ai",
+    "from_strands",
+    "serialize_deps",
+    "to_anthropic",
+    "to_claude",
+    "to_mcp",
+    "to_pydantic_ai",
+    "to_strands",
+]
+
+
+def __getattr__(name: str) -> object:
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f".{home}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

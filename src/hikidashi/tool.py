@@ -1,0 +1,313 @@
+"""The neutral values in the middle: a tool, and what it answers.
+
+Every framework file reads or writes these two. Nothing here knows a framework; content blocks
+are plain dicts in MCP's wire form, so nothing is lost on the way through.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, Literal, NotRequired, TypedDict, TypeGuard, cast
+
+from pydantic_core import to_jsonable_python
+
+from .errors import ToolValidationError, Unsupported
+
+__all__ = [
+    "AudioContent",
+    "ContentBlock",
+    "EmbeddedResource",
+    "ImageContent",
+    "ResourceLink",
+    "TextContent",
+    "Tool",
+    "ToolAnnotations",
+    "ToolResult",
+    "audio",
+    "image",
+    "json_text",
+    "resource",
+    "text",
+]
+
+
+class TextContent(TypedDict):
+    """Text for the model."""
+
+    type: Literal["text"]
+    text: str
+    annotations: NotRequired[dict[str, Any]]
+    _meta: NotRequired[dict[str, Any]]
+
+
+class ImageContent(TypedDict):
+    """A picture, base64 in `data`."""
+
+    type: Literal["image"]
+    data: str
+    mimeType: str
+    annotations: NotRequired[dict[str, Any]]
+    _meta: NotRequired[dict[str, Any]]
+
+
+class AudioContent(TypedDict):
+    """Sound, base64 in `data`."""
+
+    type: Literal["audio"]
+    data: str
+    mimeType: str
+    annotations: NotRequired[dict[str, Any]]
+    _meta: NotRequired[dict[str, Any]]
+
+
+class EmbeddedResource(TypedDict):
+    """A document or file: `resource` has a `uri`, and `text` or a base64 `blob`."""
+
+    type: Literal["resource"]
+    resource: dict[str, Any]
+    annotations: NotRequired[dict[str, Any]]
+    _meta: NotRequired[dict[str, Any]]
+
+
+class ResourceLink(TypedDict):
+    """Where a document or file can be read."""
+
+    type: Literal["resource_link"]
+    uri: str
+    name: str
+    description: NotRequired[str]
+    mimeType: NotRequired[str]
+    annotations: NotRequired[dict[str, Any]]
+    _meta: NotRequired[dict[str, Any]]
+
+
+ContentBlock = TextContent | ImageContent | AudioContent | EmbeddedResource | ResourceLink
+
+_RESULT_FIELDS = frozenset({"content", "structuredContent", "isError", "is_error", "_meta"})
+
+# What a block of each type cannot do without; a dict that lacks it is a value, not a block.
+_BLOCK_FIELDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "text": ("text",),
+        "image": ("data", "mimeType"),
+        "audio": ("data", "mimeType"),
+        "resource": ("resource",),
+        "resource_link": ("uri",),
+    }
+)
+
+
+def text(value: str) -> TextContent:
+    """A text block."""
+    return {"type": "text", "text": value}
+
+
+def image(data: bytes, mime_type: str) -> ImageContent:
+    """An image block of raw bytes."""
+    return {"type": "image", "data": base64.b64encode(data).decode(), "mimeType": mime_type}
+
+
+def audio(data: bytes, mime_type: str) -> AudioContent:
+    """An audio block of raw bytes."""
+    return {"type": "audio", "data": base64.b64encode(data).decode(), "mimeType": mime_type}
+
+
+def resource(uri: str, content: str | bytes, mime_type: str | None = None) -> EmbeddedResource:
+    """A resource block: text as text, bytes as base64."""
+    body: dict[str, Any] = {"uri": uri}
+    if mime_type is not None:
+        body["mimeType"] = mime_type
+    if isinstance(content, str):
+        body["text"] = content
+    else:
+        body["blob"] = base64.b64encode(content).decode()
+    return {"type": "resource", "resource": body}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ToolAnnotations:
+    """Hints about what a tool does to the world; `None` means nobody said."""
+
+    title: str | None = None
+    read_only: bool | None = None
+    destructive: bool | None = None
+    idempotent: bool | None = None
+    open_world: bool | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ToolResult:
+    """What a tool answered: content blocks for the model, structured content for programs."""
+
+    content: tuple[ContentBlock, ...] = ()
+    structured_content: Any = None
+    """A JSON value that says the same as `content`; MCP wants an object here."""
+    is_error: bool = False
+    meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """MCP's `_meta`: for programs, never shown to the model."""
+
+    @classmethod
+    def of(cls, value: object) -> ToolResult:
+        """`value` as a result: results and MCP-shaped dicts stay whole, the rest becomes text.
+
+        `None` is an empty text, a string is itself, everything else is JSON (see `json_text`).
+
+        Raises:
+            Unsupported: `value` holds something that has no JSON form.
+        """
+        if isinstance(value, ToolResult):
+            return value
+        if _is_mcp_result(value):
+            return cls.from_mcp(value)
+        if value is None:
+            return cls(content=(text(""),))
+        return cls(content=(text(value if isinstance(value, str) else json_text(value)),))
+
+    @classmethod
+    def error(cls, message: str) -> ToolResult:
+        """A failure that the model can read and act on."""
+        return cls(content=(text(message),), is_error=True)
+
+    @classmethod
+    def from_mcp(cls, result: Mapping[str, Any]) -> ToolResult:
+        """The result in an MCP `tools/call` answer; `is_error` is understood beside `isError`."""
+        return cls(
+            content=tuple(cast("Iterable[ContentBlock]", result.get("content") or ())),
+            structured_content=result.get("structuredContent"),
+            is_error=bool(result.get("isError", result.get("is_error", False))),
+            meta=result.get("_meta") or {},
+        )
+
+    def to_mcp(self) -> dict[str, Any]:
+        """The result as an MCP `tools/call` answer; what is empty is left out, but for `content`."""
+        answer: dict[str, Any] = {"content": list(self.content)}
+        if self.structured_content is not None:
+            answer["structuredContent"] = self.structured_content
+        if self.is_error:
+            answer["isError"] = True
+        if self.meta:
+            answer["_meta"] = dict(self.meta)
+        return answer
+
+    @property
+    def text(self) -> str:
+        """The text blocks, joined by newlines."""
+        return "\n".join(block["text"] for block in self.content if block["type"] == "text")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tool:
+    """A tool that any supported framework can offer to a model.
+
+    `call` takes the arguments as a JSON object and validates them itself: what the model can
+    repair comes back as a result with `is_error`, any other exception is the tool's own.
+    """
+
+    name: str
+    description: str
+    input_schema: dict[str, Any]
+    """JSON Schema of the arguments, carried over untouched."""
+    call: Callable[[dict[str, Any]], Awaitable[ToolResult]]
+    output_schema: dict[str, Any] | None = None
+    """JSON Schema of `ToolResult.structured_content`, where the source declares one."""
+    annotations: ToolAnnotations = ToolAnnotations()
+    aliases: tuple[str, ...] = ()
+    """Other words a search finds this tool by; never shown as names."""
+    defer_loading: bool = False
+    """Leave the definition out of the prompt until a search finds it."""
+    metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Whatever the source says beyond this, in MCP's `_meta` form where there is one."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name.strip():  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ToolValidationError(f"A tool needs a name, got {self.name!r}.")
+        if not isinstance(self.input_schema, dict):  # pyright: ignore[reportUnnecessaryIsInstance]
+            kind = type(self.input_schema).__name__
+            raise ToolValidationError(
+                f"The input schema of tool {self.name!r} must be a JSON Schema object (a dict), got {kind}.", self.name
+            )
+
+    def renamed(self, name: str) -> Tool:
+        """The same tool under another name."""
+        return replace(self, name=name)
+
+    def prefixed(self, prefix: str) -> Tool:
+        """The same tool under `prefix + name`."""
+        return replace(self, name=prefix + self.name)
+
+    def deferred(self, defer_loading: bool = True) -> Tool:
+        """The same tool, left out of the prompt until a search finds it."""
+        return replace(self, defer_loading=defer_loading)
+
+
+def json_text(value: object) -> str:
+    """`value` as JSON text that a person can read: no escapes where the letter itself will do.
+
+    Beyond JSON's own types: dates and times in ISO 8601, `Decimal`, `UUID`, `Path` and enums by value,
+    dataclasses and pydantic models as objects, sets and tuples as arrays, bytes as URL-safe base64, NaN and
+    infinities as strings. An object that defines `__str__` or `__repr__` is that text.
+
+    Raises:
+        Unsupported: `value` holds an object that none of this covers, or a reference to itself.
+    """
+    try:
+        written = json.dumps(value, ensure_ascii=False, allow_nan=False, default=_plain)
+    except (TypeError, ValueError):  # keys that are no strings, NaN, a circle
+        written = json.dumps(_finite(_plain(value)), ensure_ascii=False)
+    except RecursionError as error:
+        raise Unsupported(f"a {type(value).__name__} nested this deeply", "JSON") from error
+    try:
+        written.encode()
+    except UnicodeEncodeError:  # half of a UTF-16 pair, for example from a JavaScript client
+        return written.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return written
+
+
+def _plain(value: object) -> Any:
+    try:
+        return to_jsonable_python(value, bytes_mode="base64", fallback=_own_words)
+    except (ValueError, RecursionError) as error:  # PydanticSerializationError, or a circle
+        raise Unsupported(f"a value of type {type(value).__name__} ({error})", "JSON") from error
+
+
+def _finite(value: Any) -> Any:
+    """`value`, a JSON value, with NaN and infinities as strings."""
+    match value:
+        case float() if not math.isfinite(value):
+            return {math.inf: "Infinity", -math.inf: "-Infinity"}.get(value, "NaN")
+        case dict():
+            return {key: _finite(item) for key, item in cast("dict[str, Any]", value).items()}
+        case list():
+            return [_finite(item) for item in cast("list[Any]", value)]
+        case _:
+            return value
+
+
+def _own_words(value: object) -> str:
+    kind = type(value)
+    if kind.__str__ is not object.__str__ or kind.__repr__ is not object.__repr__:
+        return str(value)
+    raise Unsupported(
+        f"a {kind.__module__}.{kind.__qualname__}", "JSON", "Return a dataclass, a pydantic model, or text instead."
+    )
+
+
+def _is_mcp_result(value: object) -> TypeGuard[Mapping[str, Any]]:
+    if not isinstance(value, Mapping) or not value.keys() <= _RESULT_FIELDS:
+        return False  # a user's own dict may have a `content` too: nothing of it may be lost
+    result = cast("Mapping[str, Any]", value)
+    content = cast("list[Any]", result.get("content"))
+    return isinstance(content, list) and len(result) + len(content) > 1 and all(map(_is_block, content))  # pyright: ignore[reportUnnecessaryIsInstance]
+
+
+def _is_block(value: object) -> bool:
+    if not isinstance(value, Mapping):
+        return False
+    block = cast("Mapping[str, Any]", value)
+    needed = _BLOCK_FIELDS.get(block.get("type", ""))
+    return needed is not None and all(name in block for name in needed)
