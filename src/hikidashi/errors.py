@@ -4,11 +4,14 @@
     ├── MissingExtra (ImportError)               an optional framework is not installed
     ├── Unsupported (TypeError)                  the target of a conversion cannot express something
     ├── ToolValidationError (ValueError)         a tool has no usable name, function or schema
+    ├── ToolConnectionError (ConnectionError)    the server behind a tool is gone
     └── ClaudeCodeError                          Claude Code, or a tool on its way there
         ├── UnsupportedDepsTypeError             dependencies that JSON cannot carry
+        ├── DepsJSONError (ValueError)           JSON that does not describe the dependencies asked for
         ├── TypeHintResolutionError              type hints of dependencies that name nothing
         ├── ToolsetNotRegisteredError            tools were asked for before `set_agent_toolsets()`
         ├── ToolNotFoundError                    a tool was asked for that no toolset has
+        ├── InvalidSettingError (ValueError)     a model setting of the wrong type, or out of range
         ├── ClaudeCodeNotFoundError              the Claude Code CLI is not there
         ├── ClaudeCodeProcessError               the CLI ended, or could not start
         ├── ClaudeCodeTimeoutError (TimeoutError)  an answer did not come in time
@@ -31,8 +34,11 @@ __all__ = [
     "ClaudeCodeNotFoundError",
     "ClaudeCodeProcessError",
     "ClaudeCodeTimeoutError",
+    "DepsJSONError",
     "HikidashiError",
+    "InvalidSettingError",
     "MissingExtra",
+    "ToolConnectionError",
     "ToolNotFoundError",
     "ToolValidationError",
     "ToolsetNotRegisteredError",
@@ -83,6 +89,21 @@ class ToolValidationError(HikidashiError, ValueError):
         return self.message
 
 
+class ToolConnectionError(HikidashiError, ConnectionError):
+    """The server behind the tool `tool_name` is gone."""
+
+    def __init__(self, tool_name: str, reason: str) -> None:
+        super().__init__(tool_name, reason)
+        self.tool_name = tool_name
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return (
+            f"Tool {self.tool_name!r} lost its server: {self.reason}. "
+            "Connect again, take its tools anew, and use them while the connection is open."
+        )
+
+
 class ClaudeCodeError(HikidashiError):
     """Base class of what goes wrong with Claude Code, or with a tool on its way there."""
 
@@ -102,6 +123,22 @@ class UnsupportedDepsTypeError(ClaudeCodeError):
             f"`{self.path}` is a {self.type_name}, which cannot be serialised{because}. "
             "Use dict, list, plain values, dataclasses or pydantic models, and build clients inside the tool; "
             'or run the agent with `ClaudeCodeModel(tool_execution="agent")`, where deps of any type work.'
+        )
+
+
+class DepsJSONError(ClaudeCodeError, ValueError):
+    """JSON that is broken, or describes something else than the dependencies asked for."""
+
+    def __init__(self, type_name: str, path: str, reason: str) -> None:
+        super().__init__(type_name, path, reason)
+        self.type_name = type_name
+        self.path = path
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return (
+            f"The JSON does not describe a {self.type_name}: {self.reason} (at `{self.path}`). "
+            "Pass what `serialize_deps()` returned, and the type it was made from."
         )
 
 
@@ -152,6 +189,19 @@ class ToolNotFoundError(ClaudeCodeError):
         more = f" and {len(self.available) - 20} more" if len(self.available) > 20 else ""
         lines.append(f"Registered tools: {known}{more}. Register the toolset that has it with `set_agent_toolsets()`.")
         return " ".join(lines)
+
+
+class InvalidSettingError(ClaudeCodeError, ValueError):
+    """A model setting has the wrong type, or is out of range."""
+
+    def __init__(self, setting: str, value: object, expected: str) -> None:
+        super().__init__(setting, value, expected)
+        self.setting = setting
+        self.value = value
+        self.expected = expected
+
+    def __str__(self) -> str:
+        return f"Model setting `{self.setting}` cannot be {self.value!r}: {self.expected}."
 
 
 class ClaudeCodeNotFoundError(ClaudeCodeError):

@@ -10,6 +10,7 @@ import base64
 import json
 import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal, NotRequired, TypedDict, TypeGuard, cast
@@ -29,6 +30,7 @@ __all__ = [
     "ToolAnnotations",
     "ToolResult",
     "audio",
+    "current_call_id",
     "image",
     "json_text",
     "resource",
@@ -86,7 +88,20 @@ class ResourceLink(TypedDict):
     _meta: NotRequired[dict[str, Any]]
 
 
+current_call_id: ContextVar[str | None] = ContextVar("hikidashi_call_id", default=None)
+"""The id the model gave the call that is running; a target that knows it sets it around `Tool.call`."""
+
 ContentBlock = TextContent | ImageContent | AudioContent | EmbeddedResource | ResourceLink
+
+_HINTS: Mapping[str, str] = MappingProxyType(
+    {
+        "title": "title",
+        "read_only": "readOnlyHint",
+        "destructive": "destructiveHint",
+        "idempotent": "idempotentHint",
+        "open_world": "openWorldHint",
+    }
+)
 
 _RESULT_FIELDS = frozenset({"content", "structuredContent", "isError", "is_error", "_meta"})
 
@@ -97,7 +112,7 @@ _BLOCK_FIELDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "image": ("data", "mimeType"),
         "audio": ("data", "mimeType"),
         "resource": ("resource",),
-        "resource_link": ("uri",),
+        "resource_link": ("uri", "name"),
     }
 )
 
@@ -139,6 +154,17 @@ class ToolAnnotations:
     idempotent: bool | None = None
     open_world: bool | None = None
 
+    @classmethod
+    def from_mcp(cls, hints: Mapping[str, Any] | None) -> ToolAnnotations:
+        """The hints of an MCP `annotations` object in wire spelling; unknown ones are left out."""
+        return cls(
+            **{ours: value for ours, theirs in _HINTS.items() if (value := (hints or {}).get(theirs)) is not None}
+        )
+
+    def to_mcp(self) -> dict[str, Any]:
+        """The hints as an MCP `annotations` object: only those that somebody gave."""
+        return {theirs: value for ours, theirs in _HINTS.items() if (value := getattr(self, ours)) is not None}
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ToolResult:
@@ -152,10 +178,11 @@ class ToolResult:
     """MCP's `_meta`: for programs, never shown to the model."""
 
     @classmethod
-    def of(cls, value: object) -> ToolResult:
+    def of(cls, value: object, *, structured: bool = False) -> ToolResult:
         """`value` as a result: results and MCP-shaped dicts stay whole, the rest becomes text.
 
-        `None` is an empty text, a string is itself, everything else is JSON (see `json_text`).
+        `None` is an empty text, a string is itself, everything else is JSON (see `json_text`). With
+        `structured`, a value whose JSON is an object is structured content as well.
 
         Raises:
             Unsupported: `value` holds something that has no JSON form.
@@ -166,7 +193,11 @@ class ToolResult:
             return cls.from_mcp(value)
         if value is None:
             return cls(content=(text(""),))
-        return cls(content=(text(value if isinstance(value, str) else json_text(value)),))
+        if isinstance(value, str):
+            return cls(content=(text(value),))
+        written = json_text(value)
+        is_object = structured and written.startswith("{")
+        return cls(content=(text(written),), structured_content=json.loads(written) if is_object else None)
 
     @classmethod
     def error(cls, message: str) -> ToolResult:
@@ -193,6 +224,13 @@ class ToolResult:
         if self.meta:
             answer["_meta"] = dict(self.meta)
         return answer
+
+    @property
+    def blocks(self) -> tuple[ContentBlock, ...]:
+        """What a model reads: the content or, where there is none, the structured content as JSON text."""
+        if self.content or self.structured_content is None:
+            return self.content
+        return (text(json_text(self.structured_content)),)
 
     @property
     def text(self) -> str:

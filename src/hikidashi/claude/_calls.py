@@ -1,0 +1,178 @@
+"""One call of a pydantic-ai tool outside a pydantic-ai run: arguments in, a `ToolResult` out.
+
+Both layers of spec 002 run tools through here; they differ only in what they do with an exception.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar, cast
+
+from pydantic import ValidationError
+
+from hikidashi.errors import MissingExtra, ToolValidationError, Unsupported
+from hikidashi.tool import ToolResult
+
+try:
+    from mcp import types
+    from pydantic_ai import RunContext, Tool
+    from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry, ToolFailed
+    from pydantic_ai.messages import RetryPromptPart, ToolReturn
+except ImportError as error:
+    raise MissingExtra("pydantic-ai-slim", "claude,pydantic-ai") from error
+
+from hikidashi.convert._pydantic_ai_content import META, to_result
+
+from .deps_support import DepsContext
+
+Call = Callable[[dict[str, Any]], Awaitable[Any]]
+"""A tool's function with its arguments checked and its context bound."""
+
+T = TypeVar("T")
+
+_TARGET = "The in-process MCP server of Claude Code"
+_AGENT_MODE = 'Use `ClaudeCodeModel(tool_execution="agent")`, where pydantic-ai itself runs the tools.'
+_MCP_BLOCKS = (
+    types.TextContent,
+    types.ImageContent,
+    types.AudioContent,
+    types.EmbeddedResource,
+    types.ResourceLink,
+)
+
+
+def check_tool(name: object, function: object, schema: object) -> None:
+    """Nothing, if a tool made of these can be offered to Claude.
+
+    Raises:
+        ToolValidationError: the name is empty, the function is none, or the schema is no JSON Schema object.
+    """
+    if not isinstance(name, str) or not name.strip():
+        raise ToolValidationError(f"A tool needs a name, got {name!r}. Give it one with `Tool(function, name=...)`.")
+    if not callable(function):
+        raise ToolValidationError(
+            f"Tool {name!r} has no function to call, got {function!r}. Register one with `@agent.tool_plain`.", name
+        )
+    if not isinstance(schema, dict):
+        raise ToolValidationError(
+            f"The parameters of tool {name!r} must be a JSON Schema object (a dict), got {type(schema).__name__}.", name
+        )
+
+
+def call_of_tool(tool: Tool[Any], ctx: DepsContext[Any] | None, timeout: float | None = None) -> Call:
+    """`tool` ready to be called, with the checks and the timeout it was registered with.
+
+    Args:
+        tool: the tool.
+        ctx: what its function gets as its context, if it takes one.
+        timeout: seconds to wait where the tool names no time of its own.
+
+    Raises:
+        Unsupported: `tool` requires an approval, which nobody could give.
+    """
+    if tool.requires_approval:
+        raise Unsupported(f"tool {tool.name!r}, which requires approval", _TARGET, _AGENT_MODE)
+    context = cast("RunContext[Any]", DepsContext(None) if ctx is None else ctx)
+    schema, more_checks = tool.function_schema, tool.args_validator
+    seconds = timeout if tool.timeout is None else tool.timeout
+
+    async def call(arguments: dict[str, Any]) -> Any:
+        valid = schema.validator.validate_python(arguments)
+        if more_checks is not None:
+            verdict = more_checks(context, **valid)
+            if inspect.isawaitable(verdict):
+                await verdict
+        running = schema.call(valid, context)
+        return await (running if seconds is None else _within(seconds, running))
+
+    return call
+
+
+def call_of_function(function: Callable[..., Any], ctx: DepsContext[Any] | None) -> Call:
+    """`function` ready to be called, its arguments checked by its type hints; `ctx` goes first if there is one."""
+    bound = functools.partial(function, *([] if ctx is None else [ctx]))
+    for name in ("__module__", "__name__", "__qualname__", "__doc__"):
+        setattr(bound, name, getattr(function, name, type(function).__name__))
+    try:
+        tool = Tool[Any](bound, takes_ctx=False)
+    except TypeError:  # an object with `__call__` has no type hints that pydantic-ai could read
+
+        async def call(arguments: dict[str, Any]) -> Any:
+            value = await asyncio.to_thread(bound, **arguments)
+            return await value if inspect.isawaitable(value) else value
+
+        return call
+    return call_of_tool(tool, None)
+
+
+async def answer(call: Call, arguments: Mapping[str, Any] | None, tool_name: str) -> ToolResult:
+    """What the tool answered. What the model can repair is a result with `is_error`, in pydantic-ai's own words.
+
+    Raises:
+        Exception: whatever else the tool raised.
+    """
+    try:
+        return result_of(await call(dict(arguments or {})))
+    except ValidationError as error:
+        problems = error.errors(include_url=False, include_context=False)
+        return ToolResult.error(RetryPromptPart(problems, tool_name=tool_name).model_response())
+    except ModelRetry as error:
+        return ToolResult.error(RetryPromptPart(error.message, tool_name=tool_name).model_response())
+    except ToolFailed as error:
+        return ToolResult.error(str(error))
+    except (ApprovalRequired, CallDeferred) as error:
+        asked = "asked for approval" if isinstance(error, ApprovalRequired) else "was deferred"
+        raise Unsupported(f"a call of {tool_name!r} that {asked}", _TARGET, _AGENT_MODE) from error
+
+
+def result_of(value: object) -> ToolResult:
+    """What a tool returned as a result for Claude: MCP results stay whole, the rest becomes content only.
+
+    Metadata of a `ToolReturn` is for the application, so it stays here.
+
+    Raises:
+        Unsupported: `value` has no JSON form.
+    """
+    if isinstance(value, types.CallToolResult):
+        return ToolResult.from_mcp(_dumped(value))
+    blocks = cast("list[object]", value if isinstance(value, list) else [value])
+    if blocks and all(isinstance(block, _MCP_BLOCKS) for block in blocks):
+        return ToolResult.from_mcp({"content": [_dumped(block) for block in blocks]})
+    result = to_result(value)
+    said = value.return_value if isinstance(value, ToolReturn) else cast("object", value)
+    # Structured content that repeats the text would be sent to the model instead of the text.
+    if not _is_whole(said, result):
+        result = replace(result, structured_content=None)
+    return replace(result, meta={key: item for key, item in result.meta.items() if key != META})
+
+
+def failure(tool_name: str, error: Exception) -> ToolResult:
+    """What Claude reads when a tool raised."""
+    return ToolResult.error(f"Tool {tool_name!r} failed. {type(error).__name__}: {error}")
+
+
+def _is_whole(value: object, result: ToolResult) -> bool:
+    """Whether `value` was a result already: no JSON text can hold itself, so equal content means it was."""
+    if isinstance(value, Mapping):
+        return cast("Mapping[str, Any]", value).get("content") == list(result.content)
+    return isinstance(value, ToolResult)
+
+
+def _dumped(model: Any) -> dict[str, Any]:
+    return model.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+async def _within(seconds: float, running: Coroutine[Any, Any, T]) -> T:
+    """What `running` returns; a function in a thread that is late is left behind, since nothing can stop it."""
+    task = asyncio.ensure_future(running)
+    try:
+        done, _ = await asyncio.wait({task}, timeout=seconds)
+    finally:
+        task.cancel()
+    if not done:
+        raise ModelRetry(f"Timed out after {seconds} seconds.")
+    return task.result()

@@ -1,0 +1,249 @@
+"""pydantic-ai's messages as the conversation Claude Code holds, and as the transcript it resumes.
+
+A conversation is kept in the form of the Messages API: it can be compared with what a live
+session already holds, and everything in it survives a restart of the CLI.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Literal, NotRequired, TypedDict, cast
+from uuid import uuid4
+
+from pydantic_ai.exceptions import UserError
+from pydantic_ai.messages import (
+    ERROR_OUTCOMES,
+    BinaryContent,
+    CachePoint,
+    DocumentUrl,
+    ImageUrl,
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    NativeToolCallPart,
+    NativeToolReturnPart,
+    SystemPromptPart,
+    TextContent,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+from pydantic_ai.models import ModelRequestParameters
+
+CLAUDE_CODE = "claude-code"
+"""`provider_name` of the calls that Claude Code ran itself."""
+
+Block = dict[str, Any]
+Role = Literal["user", "assistant"]
+
+
+class WireMessage(TypedDict):
+    """One message in the form of the Messages API."""
+
+    role: Role
+    content: list[Block]
+    model: NotRequired[str]
+    """Who answered: Claude Code gives thinking back only to the model whose it is."""
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """What the model is to see: a system prompt, and messages that end with the user's turn."""
+
+    system: str
+    messages: list[WireMessage]
+
+    @property
+    def last(self) -> list[Block]:
+        """The user's turn that asks for an answer."""
+        return self.messages[-1]["content"]
+
+
+def conversation(
+    messages: Sequence[ModelMessage], parameters: ModelRequestParameters, wire_name: Callable[[str], str]
+) -> Conversation:
+    """The conversation in `messages`; `wire_name` gives the name Claude Code knows a tool by.
+
+    Raises:
+        UserError: the conversation does not end with a request, or has content Claude cannot read.
+    """
+    system: list[str] = []
+    wire: list[WireMessage] = []
+    for message in messages:
+        if isinstance(message, ModelRequest):
+            for part in message.parts:
+                if isinstance(part, SystemPromptPart):
+                    system.append(part.content)
+                else:
+                    _append(wire, "user", _request_blocks(part))
+        else:
+            append_response(wire, message, wire_name)
+    system.extend(_instructions(messages, parameters))
+    if not wire or wire[-1]["role"] != "user":
+        raise UserError("The conversation must end with a user prompt or tool results: there is nothing to answer.")
+    for turn in wire:
+        # The API wants the results of a turn's calls before anything else in the next message.
+        turn["content"].sort(key=lambda block: block["type"] != "tool_result")
+    return Conversation("\n\n".join(text for text in system if text), wire)
+
+
+def append_response(wire: list[WireMessage], response: ModelResponse, wire_name: Callable[[str], str]) -> None:
+    """Add a response to `wire`: calls that Claude Code ran itself bring their results along."""
+    answered = {part.tool_call_id for part in response.parts if isinstance(part, NativeToolReturnPart)}
+    for part in response.parts:
+        role: Role = "user" if isinstance(part, NativeToolReturnPart) else "assistant"
+        _append(wire, role, _response_blocks(part, answered, wire_name), response.model_name)
+
+
+def _response_blocks(part: object, answered: set[str], wire_name: Callable[[str], str]) -> list[Block]:
+    match part:
+        case TextPart() if part.content:
+            return [{"type": "text", "text": part.content}]
+        case ThinkingPart(id="redacted_thinking", provider_name="anthropic", signature=str(data)):
+            return [{"type": "redacted_thinking", "data": data}]
+        case ThinkingPart(provider_name="anthropic", signature=str(signature)) if signature:
+            return [{"type": "thinking", "thinking": part.content, "signature": signature}]
+        case ToolCallPart():
+            return [_tool_use(cast("ToolCallPart[Any]", part), wire_name(part.tool_name))]
+        case NativeToolCallPart(provider_name="claude-code") if part.tool_call_id in answered:
+            return [_tool_use(cast("NativeToolCallPart[Any]", part), part.tool_name)]
+        case NativeToolReturnPart(provider_name="claude-code"):
+            return [_tool_result(cast("NativeToolReturnPart[Any]", part))]
+        case _:  # what another provider ran or made for itself means nothing to Claude Code
+            return []
+
+
+def transcript(messages: Sequence[WireMessage], *, session_id: str, cwd: str, model: str) -> list[dict[str, Any]]:
+    """`messages` as the entries of a Claude Code session that can be resumed."""
+    entries: list[dict[str, Any]] = []
+    parent: str | None = None
+    now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+    for message in messages:
+        uuid = str(uuid4())
+        body: dict[str, Any] = {"role": message["role"], "content": message["content"]}
+        if message["role"] == "assistant":
+            # Thinking blocks are dropped from entries that lack the frame of an API answer.
+            calls = any(block["type"] == "tool_use" for block in message["content"])
+            body |= {
+                "id": f"msg_{uuid4().hex[:24]}",
+                "type": "message",
+                "model": message.get("model") or model,
+                "stop_reason": "tool_use" if calls else "end_turn",
+                "stop_sequence": None,
+                "usage": {"input_tokens": 0, "output_tokens": 0},
+            }
+        entries.append(
+            {
+                "type": message["role"],
+                "uuid": uuid,
+                "parentUuid": parent,
+                "sessionId": session_id,
+                "timestamp": now,
+                "cwd": cwd,
+                "isSidechain": False,
+                "userType": "external",
+                "message": body,
+            }
+        )
+        parent = uuid
+    return entries
+
+
+def _append(wire: list[WireMessage], role: Role, blocks: list[Block], model: str | None = None) -> None:
+    if not blocks:
+        return
+    if wire and wire[-1]["role"] == role:
+        wire[-1]["content"].extend(blocks)
+        return
+    message: WireMessage = {"role": role, "content": list(blocks)}
+    if model is not None and role == "assistant":
+        message["model"] = model
+    wire.append(message)
+
+
+def _instructions(messages: Sequence[ModelMessage], parameters: ModelRequestParameters) -> Iterable[str]:
+    if parameters.instruction_parts is not None:
+        return [part.content for part in parameters.instruction_parts]
+    # A caller without an agent leaves the instructions on the requests; the newest ones hold.
+    requests = (message for message in reversed(messages) if isinstance(message, ModelRequest))
+    newest = next((request.instructions for request in requests if request.instructions), None)
+    return [newest] if newest else []
+
+
+def _request_blocks(part: object) -> list[Block]:
+    match part:
+        case UserPromptPart():
+            content = [part.content] if isinstance(part.content, str) else part.content
+            return [block for item in content for block in content_blocks(item)]
+        case ToolReturnPart():
+            return [_tool_result(cast("ToolReturnPart[Any]", part))]
+        case _ if callable(model_response := getattr(part, "model_response", None)):
+            return _retry_blocks(part, str(model_response()))
+        case _:
+            raise UserError(
+                f"`ClaudeCodeModel` cannot send a {type(part).__name__}. Run the model through an `Agent`, "
+                "or pass the messages through `model.prepare_messages()` first."
+            )
+
+
+def _retry_blocks(part: object, text: str) -> list[Block]:
+    """What a retry says: an answer to the call it names, or the user's words."""
+    if getattr(part, "tool_name", None) is None:
+        return [{"type": "text", "text": text}]
+    call_id: str = getattr(part, "tool_call_id")  # noqa: B009 - the class is on its way out of pydantic-ai
+    return [
+        {"type": "tool_result", "tool_use_id": call_id, "content": [{"type": "text", "text": text}], "is_error": True}
+    ]
+
+
+def content_blocks(item: object) -> list[Block]:
+    """A piece of user content as blocks of the Messages API.
+
+    Raises:
+        UserError: Claude cannot read this kind of content.
+    """
+    match item:
+        case str():
+            return [{"type": "text", "text": item}] if item else []
+        case TextContent():
+            return [{"type": "text", "text": item.content}] if item.content else []
+        case CachePoint():
+            return []  # Claude Code places its own
+        case BinaryContent(media_type=media_type) if media_type.startswith("image/"):
+            return [{"type": "image", "source": _base64_source(item)}]
+        case BinaryContent(media_type="application/pdf"):
+            return [{"type": "document", "source": _base64_source(item)}]
+        case BinaryContent(media_type=media_type) if media_type.startswith("text/") or media_type == "application/json":
+            return [{"type": "text", "text": item.data.decode(errors="replace")}]
+        case ImageUrl():
+            return [{"type": "image", "source": {"type": "url", "url": item.url}}]
+        case DocumentUrl():
+            return [{"type": "document", "source": {"type": "url", "url": item.url}}]
+        case _:
+            kind = getattr(item, "media_type", None) or type(item).__name__
+            raise UserError(f"Claude Code cannot read {kind!r} content. Send text, images, or PDF documents.")
+
+
+def _base64_source(item: BinaryContent) -> Block:
+    return {"type": "base64", "media_type": item.media_type, "data": base64.b64encode(item.data).decode()}
+
+
+def _tool_use(part: ToolCallPart[Any] | NativeToolCallPart[Any], name: str) -> Block:
+    return {"type": "tool_use", "id": part.tool_call_id, "name": name, "input": part.args_as_dict()}
+
+
+def _tool_result(part: ToolReturnPart[Any] | NativeToolReturnPart[Any]) -> Block:
+    items = part.content_items(mode="str", wrap_if_error=False)
+    block: Block = {
+        "type": "tool_result",
+        "tool_use_id": part.tool_call_id,
+        "content": [block for item in items for block in content_blocks(item)],
+    }
+    if part.outcome in ERROR_OUTCOMES or part.outcome == "denied":
+        block["is_error"] = True
+    return block

@@ -1,0 +1,161 @@
+"""How a session starts: options, environment and transcript of a Claude Code CLI."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+from uuid import uuid4
+
+from claude_agent_sdk import (
+    ClaudeAgentOptions,
+    InMemorySessionStore,
+    McpSdkServerConfig,
+    McpServerConfig,
+    SettingSource,
+    project_key_for_directory,
+)
+from claude_agent_sdk.types import SystemPromptFile
+from pydantic_ai.models import ModelRequestParameters
+
+from .history import Block, Conversation, WireMessage, transcript
+from .parking import ParkedTools
+from .scope import RunScope
+from .session import Deadline, Session
+from .settings import CheckedSettings, environment, thinking
+
+# An argument of a process holds 128 KiB on Linux; a longer system prompt goes through a file.
+_LONGEST_ARGUMENT = 100_000
+
+_ENVIRONMENT = {
+    "CLAUDE_CODE_DISABLE_ATTACHMENTS": "1",  # else reminders about tokens and dates ride along with each turn
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    "ENABLE_TOOL_SEARCH": "false",  # a model gets the tools its agent gives it
+    "MCP_TOOL_TIMEOUT": str(7 * 24 * 3600 * 1000),  # how long a tool may take is for its agent to say
+}
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What stays the same for every session of a model."""
+
+    model_name: str
+    allowed_tools: tuple[str, ...]
+    mcp_servers: Mapping[str, McpServerConfig]
+    setting_sources: tuple[SettingSource, ...]
+    persist_sessions: bool
+    env: Mapping[str, str]
+    cli_path: str | Path | None
+    customize: Callable[[ClaudeAgentOptions], ClaudeAgentOptions] | None
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a request asks of Claude Code."""
+
+    talk: Conversation
+    wire_name: Callable[[str], str]
+    parked: ParkedTools
+    servers: Mapping[str, McpSdkServerConfig]
+    settings: CheckedSettings
+    parameters: ModelRequestParameters
+
+    @property
+    def identity(self) -> object:
+        """What must be the same for a session that answered one question to go on with another."""
+        return (
+            self.talk.system,
+            self.parked.listing,
+            self.servers.keys(),
+            self.settings,
+            self.parameters.output_object,
+            self.parameters.thinking,
+        )
+
+
+async def launch(start: Launch, question: Question, scope: RunScope | None, deadline: Deadline) -> Session:
+    """A new session that holds the conversation and was asked its last turn.
+
+    Raises:
+        ClaudeCodeError: the CLI is missing, did not start, or not in time.
+    """
+    resources = ExitStack()
+    options = _options(start, question, resources)
+    talk = question.talk
+    prompt: list[Block] | None = talk.last
+    if question.settings.resume is not None:
+        options.resume = question.settings.resume
+    elif any(block["type"] == "tool_result" for block in talk.last):
+        # Results are no prompt: Claude Code takes the turn up again that was interrupted before them.
+        options.env["CLAUDE_CODE_RESUME_INTERRUPTED_TURN"] = "1"
+        await _remember(options, talk.messages)
+        prompt = None
+    elif len(talk.messages) > 1:
+        await _remember(options, talk.messages[:-1])
+    if start.customize is not None:
+        options = start.customize(options)
+    session = Session(
+        options, question.parked, wire_name=question.wire_name, identity=question.identity, resources=resources
+    )
+    if scope is not None:
+        scope.sessions.append(session)
+    try:
+        await session.start(deadline)
+        session.held = list(talk.messages)
+        await session.ask(prompt)
+    except BaseException:
+        await session.close()
+        raise
+    return session
+
+
+def _options(start: Launch, question: Question, resources: ExitStack) -> ClaudeAgentOptions:
+    settings, parameters, servers = question.settings, question.parameters, question.servers
+    defaults = {name: value for name, value in _ENVIRONMENT.items() if name not in os.environ}
+    keep = start.persist_sessions or settings.resume is not None
+    output = parameters.output_object if parameters.output_mode == "native" else None
+    return ClaudeAgentOptions(
+        model=start.model_name,
+        system_prompt=_system_prompt(question.talk.system, resources),
+        tools=[tool.partition("(")[0] for tool in start.allowed_tools if not tool.startswith("mcp__")],
+        # Naming the server allows each of its tools: a list of 10,000 names would not fit an argument.
+        allowed_tools=[*start.allowed_tools, *(f"mcp__{name}" for name in servers)],
+        mcp_servers={**start.mcp_servers, **servers},
+        strict_mcp_config=True,
+        permission_mode=settings.permission_mode,
+        setting_sources=list(start.setting_sources),
+        max_turns=settings.max_turns,
+        max_budget_usd=settings.max_budget_usd,
+        cwd=settings.working_directory,
+        cli_path=start.cli_path,
+        env={**defaults, **environment(settings), **start.env},
+        extra_args={} if keep else {"no-session-persistence": None},
+        include_partial_messages=True,
+        verbatim_prompts=True,
+        output_format=None if output is None else {"type": "json_schema", "schema": output.json_schema},
+        **thinking(parameters.thinking),
+    )
+
+
+def _system_prompt(system: str, resources: ExitStack) -> str | SystemPromptFile:
+    if len(system.encode()) < _LONGEST_ARGUMENT:
+        return system
+    folder = Path(resources.enter_context(tempfile.TemporaryDirectory(prefix="hikidashi-")))
+    file = folder / "system-prompt.txt"
+    file.write_text(system, encoding="utf-8")
+    return {"type": "file", "path": str(file)}
+
+
+async def _remember(options: ClaudeAgentOptions, past: Sequence[WireMessage]) -> None:
+    """Make the CLI start with the conversation so far, from a transcript that lives only as long as it does."""
+    session_id = str(uuid4())
+    entries = transcript(past, session_id=session_id, cwd=str(options.cwd or ""), model=options.model or "")
+    store = InMemorySessionStore()
+    key = project_key_for_directory(options.cwd)
+    await store.append({"project_key": key, "session_id": session_id}, cast("Any", entries))
+    options.session_store = store
+    options.resume = session_id

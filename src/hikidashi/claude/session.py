@@ -1,0 +1,176 @@
+"""One live conversation with the Claude Code CLI.
+
+A task of its own owns the client from connect to disconnect, so neither the cancellation of a caller
+nor the end of its task can leave a process behind: whatever happens, the task ends the CLI first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any
+
+from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, Message, ResultMessage
+
+from ..errors import ClaudeCodeTimeoutError
+from .failures import failed_process
+from .history import Block, WireMessage
+from .parking import ParkedTools
+
+# Disconnecting in the middle of a turn takes 7 s and lets the CLI go on calling the API;
+# interrupting it first takes a few milliseconds. This bounds the wait for its last word.
+_INTERRUPT_GRACE = 2.0
+
+
+class Deadline:
+    """The moment by which an answer must be there."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self.seconds = seconds
+        self._at = None if seconds is None else asyncio.get_running_loop().time() + seconds
+
+    def timeout(self) -> asyncio.Timeout:
+        """A context that ends at the deadline."""
+        return asyncio.timeout_at(self._at)
+
+    def passed(self, waiting_for: str) -> ClaudeCodeTimeoutError:
+        """The error to raise when it has passed."""
+        return ClaudeCodeTimeoutError(self.seconds or 0, waiting_for)
+
+
+class Session:
+    """A running CLI, the messages it holds, and the calls it waits for."""
+
+    def __init__(
+        self,
+        options: ClaudeAgentOptions,
+        parked: ParkedTools,
+        *,
+        wire_name: Callable[[str], str],
+        identity: object,
+        resources: contextlib.ExitStack,
+    ) -> None:
+        """Prepare a session; nothing runs before `start`.
+
+        Args:
+            options: how to start the CLI.
+            parked: the tools whose calls wait for an answer from outside.
+            wire_name: the name Claude Code knows a tool by.
+            identity: whatever must be equal for another request to continue here.
+            resources: what the CLI needs as long as it runs, closed with it.
+        """
+        self.parked = parked
+        self.wire_name = wire_name
+        self.identity = identity
+        self.held: list[WireMessage] = []
+        """The conversation as the CLI has it."""
+        self.waiting: set[str] = set()
+        """Ids of the calls that wait for an answer."""
+        self.parked_before = False
+        """Whether a call has waited here before."""
+        self.spent_usd = 0.0
+        self._model_name = options.model or "default"
+        self._stderr: deque[str] = deque(maxlen=50)
+        options.stderr = self._stderr.append
+        self._client = ClaudeSDKClient(options)
+        self._resources = resources
+        self._messages: asyncio.Queue[Message | BaseException | None] = asyncio.Queue()
+        self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._in_turn = False
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def alive(self) -> bool:
+        """Whether the CLI can still be asked something."""
+        return self._task is not None and not self._task.done()
+
+    async def start(self, deadline: Deadline) -> None:
+        """Start the CLI and wait until it listens.
+
+        Raises:
+            ClaudeCodeError: it is missing, did not start, or not in time.
+        """
+        self._task = asyncio.create_task(self._live(), name="hikidashi-claude-code")
+        try:
+            async with deadline.timeout():
+                await asyncio.shield(self._ready)
+        except TimeoutError as error:
+            raise deadline.passed("the Claude Code CLI to start") from error
+
+    async def ask(self, blocks: Sequence[Block] | None) -> None:
+        """Send the user's turn; `None` lets the CLI go on with the turn it resumed."""
+        self._in_turn = True
+        if blocks is not None:
+            await self._client.query(_user_turn(list(blocks)))
+
+    def answer(self, results: Sequence[Block]) -> None:
+        """Answer the calls that wait."""
+        self._in_turn = True
+        self.parked_before = True
+        self.waiting.clear()
+        self.parked.answer(results)
+
+    async def messages(self, deadline: Deadline) -> AsyncIterator[Message]:
+        """What the CLI says, as it says it.
+
+        Raises:
+            ClaudeCodeError: the CLI ended, or nothing came before the deadline.
+        """
+        while True:
+            try:
+                async with deadline.timeout():
+                    message = await self._messages.get()
+            except TimeoutError as error:
+                raise deadline.passed("the answer of the model, or of a tool that it called") from error
+            if message is None or isinstance(message, BaseException):
+                raise failed_process(message, self._model_name, "\n".join(self._stderr)) from message
+            if isinstance(message, ResultMessage):
+                self._in_turn = False
+            yield message
+
+    async def close(self) -> None:
+        """End the CLI, and wait until it is gone even if the caller is cancelled meanwhile."""
+        if self._task is None:
+            self._resources.close()
+            return
+        if not self._task.done():
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    async def _live(self) -> None:
+        try:
+            await self._client.connect()
+            self._ready.set_result(None)
+            async for message in self._client.receive_messages():
+                self._messages.put_nowait(message)
+            self._messages.put_nowait(None)
+        except Exception as error:  # whatever it is, the one who waits must hear of it
+            if self._ready.done():
+                self._messages.put_nowait(error)
+            else:
+                self._ready.set_exception(failed_process(error, self._model_name, "\n".join(self._stderr)))
+        finally:
+            await self._end()
+
+    async def _end(self) -> None:
+        if not self._ready.done():
+            self._ready.cancel()
+        try:
+            if self._in_turn or self.waiting:
+                with contextlib.suppress(Exception):
+                    async with asyncio.timeout(_INTERRUPT_GRACE):
+                        await self._client.interrupt()
+                        async for message in self._client.receive_messages():
+                            if isinstance(message, ResultMessage):
+                                break
+        finally:
+            self.parked.release()
+            with contextlib.suppress(Exception):
+                await self._client.disconnect()
+            self._resources.close()
+
+
+async def _user_turn(blocks: list[Block]) -> AsyncIterator[dict[str, Any]]:
+    yield {"type": "user", "message": {"role": "user", "content": blocks}, "parent_tool_use_id": None}

@@ -1,0 +1,140 @@
+"""Model settings, checked, and what of them reaches the Claude Code CLI."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypedDict
+
+from claude_agent_sdk import EffortLevel, PermissionMode, ThinkingConfig
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
+from pydantic_ai.settings import ModelSettings, ThinkingLevel
+
+from ..errors import InvalidSettingError
+
+PositiveSeconds = Annotated[float, Field(gt=0)]
+
+
+class ClaudeCodeModelSettings(ModelSettings, total=False):
+    """Settings of `ClaudeCodeModel`, beyond those every pydantic-ai model takes."""
+
+    max_turns: int
+    """How many turns Claude Code may take for one request."""
+
+    max_budget_usd: float
+    """How much one request may cost."""
+
+    resume: str
+    """Id of a Claude Code session to continue; only the newest user turn is sent to it."""
+
+    working_directory: str | Path
+    """Where Claude Code runs."""
+
+    permission_mode: PermissionMode
+    """How Claude Code decides about tools that nobody allowed."""
+
+
+class CheckedSettings(BaseModel):
+    """The settings of one request that mean something to Claude Code, each of its proper type."""
+
+    model_config = ConfigDict(strict=True, extra="ignore", arbitrary_types_allowed=True)
+
+    max_tokens: PositiveInt | None = None
+    temperature: Annotated[float, Field(ge=0, le=1)] | None = None
+    top_p: Annotated[float, Field(ge=0, le=1)] | None = None
+    top_k: PositiveInt | None = None
+    stop_sequences: list[str] | None = None
+    parallel_tool_calls: bool | None = None
+    tool_choice: Any = None
+    extra_body: dict[str, Any] | None = None
+    extra_headers: dict[str, str] | None = None
+    timeout: PositiveSeconds | None = None
+    max_retries: Annotated[int, Field(ge=0)] | None = None
+    max_turns: PositiveInt | None = None
+    max_budget_usd: Annotated[float, Field(gt=0)] | None = None
+    resume: Annotated[str, Field(min_length=1)] | None = None
+    working_directory: str | Path | None = None
+    permission_mode: Literal["default", "acceptEdits", "plan", "bypassPermissions", "dontAsk", "auto"] | None = None
+
+
+def checked(settings: Mapping[str, Any] | None) -> CheckedSettings:
+    """`settings` with every value that concerns Claude Code checked.
+
+    Raises:
+        InvalidSettingError: a value has the wrong type, or is out of range.
+    """
+    given = dict(settings or {})
+    seconds = getattr(given.get("timeout"), "read", None)  # an HTTP timeout object counts by its longest wait
+    if seconds is not None:
+        given["timeout"] = float(seconds)
+    try:
+        result = CheckedSettings.model_validate(given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = str(first["loc"][0])
+        raise InvalidSettingError(name, given[name], first["msg"]) from error
+    if result.working_directory is not None and not Path(result.working_directory).is_dir():
+        raise InvalidSettingError("working_directory", str(result.working_directory), "it must be an existing folder")
+    return result
+
+
+def environment(settings: CheckedSettings) -> dict[str, str]:
+    """What the settings put into the environment of the CLI."""
+    body: dict[str, Any] = {}
+    for name in ("temperature", "top_p", "top_k", "stop_sequences"):
+        if (value := getattr(settings, name)) is not None:
+            body[name] = value
+    if (choice := _tool_choice(settings)) is not None:
+        body["tool_choice"] = choice
+    body |= settings.extra_body or {}
+    env: dict[str, str] = {}
+    if body:
+        env["CLAUDE_CODE_EXTRA_BODY"] = json.dumps(body)
+    if settings.max_tokens is not None:
+        env["CLAUDE_CODE_MAX_OUTPUT_TOKENS"] = str(settings.max_tokens)
+    if settings.max_retries is not None:
+        env["CLAUDE_CODE_MAX_RETRIES"] = str(settings.max_retries)
+    if settings.extra_headers:
+        env["ANTHROPIC_CUSTOM_HEADERS"] = "\n".join(
+            f"{name}: {value}" for name, value in settings.extra_headers.items()
+        )
+    return env
+
+
+def _tool_choice(settings: CheckedSettings) -> dict[str, Any] | None:
+    kind: dict[str, Any]
+    match settings.tool_choice:
+        case None | "auto":
+            kind = {"type": "auto"} if settings.parallel_tool_calls is False else {}
+        case "required":
+            kind = {"type": "any"}
+        case "none":
+            kind = {"type": "none"}
+        case other:
+            raise InvalidSettingError("tool_choice", other, "Claude Code takes 'auto', 'required' or 'none'")
+    if settings.parallel_tool_calls is False and kind.get("type") != "none":
+        kind["disable_parallel_tool_use"] = True
+    return kind or None
+
+
+class Thinking(TypedDict, total=False):
+    """The part of `ClaudeAgentOptions` that is about thinking."""
+
+    thinking: ThinkingConfig
+    effort: EffortLevel
+
+
+def thinking(level: ThinkingLevel | None) -> Thinking:
+    """How much Claude is to think, as options; nothing where the caller left it open."""
+    match level:
+        case None:
+            return {}
+        case False:
+            return {"thinking": {"type": "disabled"}}
+        case True:
+            return {"thinking": {"type": "adaptive"}}
+        case "minimal":
+            return {"thinking": {"type": "adaptive"}, "effort": "low"}
+        case effort:
+            return {"thinking": {"type": "adaptive"}, "effort": effort}

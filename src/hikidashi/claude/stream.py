@@ -1,0 +1,262 @@
+"""One answer of Claude Code, as it arrives, in pydantic-ai's parts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+from claude_agent_sdk import ResultMessage, StreamEvent, ToolResultBlock, UserMessage
+from pydantic_ai.messages import (
+    FinishReason,
+    ModelResponseStreamEvent,
+    NativeToolCallPart,
+    NativeToolReturnPart,
+)
+from pydantic_ai.models import StreamedResponse
+from pydantic_ai.usage import RequestUsage
+
+from ..tool import json_text
+from .failures import failed_result
+from .history import CLAUDE_CODE, append_response
+from .session import Deadline, Session
+
+_FINISH_REASONS: dict[str, FinishReason] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "tool_use": "tool_call",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "content_filter",
+}
+
+
+@dataclass
+class _RunningCall:
+    """A call that Claude Code runs itself, while its arguments arrive."""
+
+    id: str
+    name: str
+    arguments: str = ""
+
+
+@dataclass
+class ClaudeCodeStreamedResponse(StreamedResponse):
+    """Reads a session until it has answered, or waits for answers itself."""
+
+    _session: Session
+    _deadline: Deadline
+    _requested_model: str
+    _native_output: bool
+    """The answer is the JSON value that Claude Code checked, not the text around it."""
+
+    complete: bool = field(default=False, init=False)
+    """Whether the answer was read to its end, so that the session can be asked again."""
+    _message_id: str = field(default="", init=False)
+    _message_usage: dict[str, int] = field(default_factory=dict[str, int], init=False)
+    _model_name: str = field(default="", init=False)
+    _running: dict[int, _RunningCall] = field(default_factory=dict[int, _RunningCall], init=False)
+    _names: dict[str, str] = field(default_factory=dict[str, str], init=False)
+    _timestamp: datetime = field(default_factory=lambda: datetime.now(UTC), init=False)
+
+    async def _get_event_iterator(self) -> AsyncIterator[ModelResponseStreamEvent]:
+        waiting: set[str] = set()
+        async for message in self._session.messages(self._deadline):
+            if isinstance(message, StreamEvent) and message.parent_tool_use_id is None:
+                for event in self._api_event(message.event, waiting):
+                    yield event
+                if message.event["type"] == "message_stop" and waiting:
+                    self._finish(waiting)
+                    return
+            elif isinstance(message, UserMessage):
+                for event in self._results_of_own_calls(message):
+                    yield event
+            elif isinstance(message, ResultMessage):
+                for event in self._result(message):
+                    yield event
+                self._finish(waiting)
+                return
+
+    def _finish(self, waiting: set[str]) -> None:
+        self.complete = True
+        self._session.waiting = waiting
+        append_response(self._session.held, self.get(), self._session.wire_name)
+
+    def _api_event(self, event: dict[str, Any], waiting: set[str]) -> list[ModelResponseStreamEvent]:
+        match event:
+            case {"type": "message_start", "message": message}:
+                self._message_id = message["id"]
+                self._model_name = message["model"]
+                self.provider_response_id = message["id"]
+                self._message_usage = {}
+                self._count(message.get("usage") or {})
+            case {"type": "content_block_start", "index": index, "content_block": block}:
+                return self._block_start(index, block, waiting)
+            case {"type": "content_block_delta", "index": index, "delta": delta}:
+                return self._block_delta(index, delta)
+            case {"type": "content_block_stop", "index": index} if call := self._running.pop(index, None):
+                part = NativeToolCallPart(
+                    tool_name=call.name,
+                    args=call.arguments or "{}",
+                    tool_call_id=call.id,
+                    provider_name=CLAUDE_CODE,
+                )
+                return [self._parts_manager.handle_part(vendor_part_id=call.id, part=part)]
+            case {"type": "message_delta", "delta": delta}:
+                if reason := delta.get("stop_reason"):
+                    self.finish_reason = _FINISH_REASONS.get(reason)
+                    self.provider_details = {**(self.provider_details or {}), "finish_reason": reason}
+                self._count(event.get("usage") or {})
+            case _:
+                pass
+        return []
+
+    def _block_start(self, index: int, block: dict[str, Any], waiting: set[str]) -> list[ModelResponseStreamEvent]:
+        key = (self._message_id, index)
+        match block:
+            case {"type": "text", "text": text}:
+                return list(self._parts_manager.handle_text_delta(vendor_part_id=key, content=text)) if text else []
+            case {"type": "thinking", "thinking": text}:
+                return list(
+                    self._parts_manager.handle_thinking_delta(
+                        vendor_part_id=key,
+                        content=text,
+                        signature=block.get("signature") or None,
+                        provider_name=self.provider_name,
+                    )
+                )
+            case {"type": "redacted_thinking", "data": data}:
+                return list(
+                    self._parts_manager.handle_thinking_delta(
+                        vendor_part_id=key,
+                        id="redacted_thinking",
+                        content="",
+                        signature=data,
+                        provider_name=self.provider_name,
+                    )
+                )
+            case {"type": "tool_use", "id": call_id, "name": wire_name}:
+                name = self._session.parked.names.get(wire_name)
+                self._names[call_id] = name or wire_name
+                if name is None:
+                    self._running[index] = _RunningCall(call_id, wire_name)
+                    return []
+                waiting.add(call_id)
+                return list(
+                    self._parts_manager.handle_tool_call_delta_events(
+                        vendor_part_id=key, tool_name=name, args=None, tool_call_id=call_id
+                    )
+                )
+            case _:
+                return []
+
+    def _block_delta(self, index: int, delta: dict[str, Any]) -> list[ModelResponseStreamEvent]:
+        key = (self._message_id, index)
+        match delta:
+            case {"type": "text_delta", "text": text}:
+                return list(self._parts_manager.handle_text_delta(vendor_part_id=key, content=text))
+            case {"type": "thinking_delta", "thinking": text}:
+                return list(self._parts_manager.handle_thinking_delta(vendor_part_id=key, content=text))
+            case {"type": "signature_delta", "signature": signature}:
+                return list(
+                    self._parts_manager.handle_thinking_delta(
+                        vendor_part_id=key, signature=signature, provider_name=self.provider_name
+                    )
+                )
+            case {"type": "input_json_delta", "partial_json": piece}:
+                if call := self._running.get(index):
+                    call.arguments += piece
+                    return []
+                return list(self._parts_manager.handle_tool_call_delta_events(vendor_part_id=key, args=piece))
+            case _:
+                return []
+
+    def _results_of_own_calls(self, message: UserMessage) -> list[ModelResponseStreamEvent]:
+        if message.parent_tool_use_id is not None or isinstance(message.content, str):
+            return []
+        events: list[ModelResponseStreamEvent] = []
+        for block in message.content:
+            if isinstance(block, ToolResultBlock) and block.tool_use_id in self._names:
+                part = NativeToolReturnPart(
+                    tool_name=self._names[block.tool_use_id],
+                    content=_result_text(block.content),
+                    tool_call_id=block.tool_use_id,
+                    outcome="failed" if block.is_error else "success",
+                    provider_name=CLAUDE_CODE,
+                )
+                events.append(self._parts_manager.handle_part(vendor_part_id=f"{block.tool_use_id}-result", part=part))
+        return events
+
+    def _result(self, result: ResultMessage) -> list[ModelResponseStreamEvent]:
+        if result.is_error:
+            raise failed_result(result, self.model_name)
+        total = result.total_cost_usd or 0.0
+        cost, self._session.spent_usd = total - self._session.spent_usd, total
+        self.provider_details = {
+            **(self.provider_details or {}),
+            "session_id": result.session_id,
+            "total_cost_usd": cost,
+            "num_turns": result.num_turns,
+        }
+        if not self._session.parked_before:
+            # A turn that parked was priced by pydantic-ai already; the CLI's sum would count it twice.
+            self._usage.cost = Decimal(str(cost))
+        if self._native_output and result.structured_output is not None:
+            content = json_text(result.structured_output)
+            return list(self._parts_manager.handle_text_delta(vendor_part_id="structured-output", content=content))
+        return []
+
+    def _count(self, usage: dict[str, Any]) -> None:
+        """Add what one API message used so far; each report replaces the one before for the same message."""
+        before = _request_usage(self._message_usage)
+        self._message_usage |= {name: value for name, value in usage.items() if isinstance(value, int)}
+        now = _request_usage(self._message_usage)
+        self._usage = RequestUsage(
+            input_tokens=self._usage.input_tokens - before.input_tokens + now.input_tokens,
+            output_tokens=self._usage.output_tokens - before.output_tokens + now.output_tokens,
+            cache_read_tokens=self._usage.cache_read_tokens - before.cache_read_tokens + now.cache_read_tokens,
+            cache_write_tokens=self._usage.cache_write_tokens - before.cache_write_tokens + now.cache_write_tokens,
+        )
+
+    async def close_stream(self) -> None:
+        """End the CLI: a stream that is closed early will not be read again."""
+        await self._session.close()
+
+    @property
+    def model_name(self) -> str:
+        """The model that answered."""
+        return self._model_name or self._requested_model
+
+    @property
+    def provider_name(self) -> str:
+        """Whose model it is."""
+        return "anthropic"
+
+    @property
+    def provider_url(self) -> None:
+        """Known to the CLI alone."""
+        return None
+
+    @property
+    def timestamp(self) -> datetime:
+        """When the request was made."""
+        return self._timestamp
+
+
+def _request_usage(usage: dict[str, int]) -> RequestUsage:
+    read, written = usage.get("cache_read_input_tokens", 0), usage.get("cache_creation_input_tokens", 0)
+    return RequestUsage(
+        input_tokens=usage.get("input_tokens", 0) + read + written,
+        output_tokens=usage.get("output_tokens", 0),
+        cache_read_tokens=read,
+        cache_write_tokens=written,
+    )
+
+
+def _result_text(content: str | list[dict[str, Any]] | None) -> str:
+    if content is None or isinstance(content, str):
+        return content or ""
+    return "\n".join(block["text"] if block.get("type") == "text" else json.dumps(block) for block in content)

@@ -1,0 +1,54 @@
+"""What every target asks of tools before it takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
+from typing import Any
+
+from hikidashi.errors import ToolValidationError, Unsupported
+from hikidashi.tool import Tool, ToolResult
+
+ALIASES = "hikidashi/aliases"
+"""The key in `_meta` for the aliases of a tool, where a target has no other place for them."""
+
+
+def by_name(tools: Iterable[Tool], *, seen_as: Callable[[str], str] = str) -> dict[str, Tool]:
+    """The tools by the name that the target sees, in order.
+
+    Raises:
+        ToolValidationError: two tools have the same name there.
+    """
+    named: dict[str, Tool] = {}
+    for tool in tools:
+        seen = seen_as(tool.name)
+        if seen in named:
+            both = f"{named[seen].name!r} and {tool.name!r}"
+            raise ToolValidationError(
+                f"Two tools, {both}, are both called {seen!r} there. Rename one with `tool.renamed(...)`.", tool.name
+            )
+        named[seen] = tool
+    return named
+
+
+def object_schema(tool: Tool, target: str) -> dict[str, Any]:
+    """The input schema of `tool`, untouched.
+
+    Raises:
+        Unsupported: its root is not an object, which no API takes.
+    """
+    if tool.input_schema.get("type") != "object":
+        raise Unsupported(
+            f"the input schema of tool {tool.name!r}, whose root type is {tool.input_schema.get('type')!r}",
+            target,
+            'Give it `"type": "object"` at the root, with one property for each argument.',
+        )
+    return tool.input_schema
+
+
+def unknown_tool(name: str, known: Iterable[str]) -> ToolResult:
+    """What the model reads when it calls a tool that is not there."""
+    names = list(known)
+    close = get_close_matches(name, names, n=1)
+    hint = f"Did you mean {close[0]!r}?" if close else f"Known tools: {', '.join(names[:20]) or 'none'}."
+    return ToolResult.error(f"There is no tool {name!r}. {hint}")

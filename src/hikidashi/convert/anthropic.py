@@ -1,0 +1,141 @@
+"""Tools for the Anthropic Messages API, as the plain dicts its client takes.
+
+Needs no package: `client.messages.create(tools=to_anthropic(tools), ...)`, then one
+`await call_anthropic(tools, block)` for each `tool_use` block of the answer.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol, cast
+
+from hikidashi.convert._checks import by_name, object_schema, unknown_tool
+from hikidashi.errors import ToolValidationError, Unsupported
+from hikidashi.tool import ContentBlock, EmbeddedResource, Tool, ToolResult, current_call_id
+
+__all__ = ["ToolUse", "call_anthropic", "to_anthropic"]
+
+logger = logging.getLogger("hikidashi")
+
+_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
+_IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
+
+
+class ToolUse(Protocol):
+    """A `tool_use` block, as the anthropic client gives it."""
+
+    @property
+    def id(self) -> str:
+        """What the `tool_result` refers to."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """The tool that the model calls."""
+        ...
+
+    @property
+    def input(self) -> object:
+        """The arguments, a JSON object."""
+        ...
+
+
+def to_anthropic(tools: Iterable[Tool]) -> list[dict[str, Any]]:
+    """The definitions of `tools` for `messages.create(tools=...)`; never with `cache_control`.
+
+    A tool with `defer_loading` says so: the API then wants a tool search tool beside it.
+
+    Raises:
+        ToolValidationError: a name that the API refuses, or one that two tools share.
+        Unsupported: the root of an input schema is not an object.
+    """
+    return [_definition(tool) for tool in by_name(tools).values()]
+
+
+async def call_anthropic(tools: Iterable[Tool], tool_use: ToolUse | Mapping[str, Any]) -> dict[str, Any]:
+    """The `tool_result` block that answers `tool_use`, a block of the client or a dict.
+
+    What the tool raises, and the name of a tool that is not there, becomes an `is_error` result that
+    the model can act on; what it raises is logged as well.
+
+    Raises:
+        Unsupported: the result holds something that a `tool_result` cannot, such as sound.
+    """
+    call_id, name, arguments = _parts(tool_use)
+    named = {tool.name: tool for tool in tools}
+    token = current_call_id.set(call_id)
+    try:
+        result = await _run(named[name], arguments) if name in named else unknown_tool(name, named)
+    finally:
+        current_call_id.reset(token)
+    block: dict[str, Any] = {
+        "type": "tool_result",
+        "tool_use_id": call_id,
+        "content": [_block(name, content) for content in result.blocks if content.get("text") != ""],
+    }
+    return {**block, "is_error": True} if result.is_error else block
+
+
+async def _run(tool: Tool, arguments: dict[str, Any]) -> ToolResult:
+    try:
+        return await tool.call(arguments)
+    except Exception as error:
+        logger.exception("tool %r failed", tool.name)
+        return ToolResult.error(f"Tool {tool.name!r} failed. {type(error).__name__}: {error}")
+
+
+def _definition(tool: Tool) -> dict[str, Any]:
+    if not _NAME.fullmatch(tool.name):
+        raise ToolValidationError(
+            f"The Anthropic API refuses the tool name {tool.name!r}: it takes 1 to 128 ASCII letters, digits, "
+            "`_` and `-`. Rename it with `tool.renamed(...)`.",
+            tool.name,
+        )
+    definition: dict[str, Any] = {"name": tool.name, "input_schema": object_schema(tool, "The Anthropic API")}
+    if tool.description:
+        definition["description"] = tool.description
+    if tool.defer_loading:
+        definition["defer_loading"] = True
+    return definition
+
+
+def _parts(tool_use: ToolUse | Mapping[str, Any]) -> tuple[str, str, dict[str, Any]]:
+    if isinstance(tool_use, Mapping):
+        call_id, name, arguments = tool_use["id"], tool_use["name"], tool_use["input"]
+    else:
+        call_id, name, arguments = tool_use.id, tool_use.name, tool_use.input
+    return call_id, name, cast("dict[str, Any]", arguments or {})
+
+
+def _block(tool_name: str, block: ContentBlock) -> dict[str, Any]:
+    match block["type"]:
+        case "text":
+            return {"type": "text", "text": block["text"]}
+        case "image" if block["mimeType"] in _IMAGES:
+            return {"type": "image", "source": _base64(block["mimeType"], block["data"])}
+        case "resource":
+            return _document(tool_name, block)
+        case "resource_link":
+            return {"type": "text", "text": f"{block['name']}: {block['uri']}"}
+        case "image" | "audio":
+            raise Unsupported(f"{block['mimeType']} in the result of {tool_name!r}", "An Anthropic tool_result")
+
+
+def _document(tool_name: str, block: EmbeddedResource) -> dict[str, Any]:
+    resource = block["resource"]
+    mime_type = resource.get("mimeType", "application/octet-stream")
+    if "text" in resource:
+        source = {"type": "text", "media_type": "text/plain", "data": resource["text"]}
+    elif mime_type == "application/pdf":
+        source = _base64(mime_type, resource["blob"])
+    elif mime_type in _IMAGES:
+        return {"type": "image", "source": _base64(mime_type, resource["blob"])}
+    else:
+        raise Unsupported(f"the {mime_type} resource in the result of {tool_name!r}", "An Anthropic tool_result")
+    return {"type": "document", "source": source, "title": resource["uri"]}
+
+
+def _base64(media_type: str, data: str) -> dict[str, str]:
+    return {"type": "base64", "media_type": media_type, "data": data}

@@ -1,0 +1,127 @@
+"""Tools for Claude Code, through the Claude Agent SDK's in-process MCP servers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from hikidashi import __version__
+from hikidashi.convert._checks import by_name, object_schema, unknown_tool
+from hikidashi.errors import MissingExtra, Unsupported
+from hikidashi.tool import Tool, ToolResult, current_call_id
+
+try:
+    from claude_agent_sdk import McpSdkServerConfig, SdkMcpTool, ToolAnnotations
+    from mcp import types
+    from mcp.server import Server, ServerRequestContext
+except ImportError as error:
+    raise MissingExtra("claude-agent-sdk", "claude") from error
+
+from hikidashi.convert.mcp import answer, wire_result, wire_tool
+
+__all__ = ["allowed_tools", "to_claude", "to_claude_tool"]
+
+_MAX_RESULT_CHARS = 500_000
+"""The most that Claude Code takes; without it a result over about 50,000 characters is moved to a file."""
+
+
+def to_claude(
+    tools: Iterable[Tool],
+    *,
+    name: str = "pydantic_tools",
+    version: str = __version__,
+    max_result_chars: int | None = _MAX_RESULT_CHARS,
+    always_load: bool = False,
+) -> McpSdkServerConfig:
+    """A server of `tools` for `ClaudeAgentOptions(mcp_servers={name: ...})`.
+
+    Claude Code shows them as `mcp__<name>__<tool>`: `allowed_tools` gives these names. The key in
+    `mcp_servers` is what it uses for `<name>`.
+
+    A result of up to `max_result_chars` characters stays in the conversation; a tool's own
+    `metadata["anthropic/maxResultSizeChars"]` wins, and `None` leaves Claude Code's limit. With
+    `always_load`, the tools that are not `defer_loading` are kept out of Claude Code's own tool
+    search, so that the model sees them from the start.
+
+    Raises:
+        ToolValidationError: two tools have the same name after Claude Code replaced all but ASCII
+            letters, digits, `_` and `-`.
+    """
+    named = by_name(tools, seen_as=_as_shown)
+    offered = {tool.name: tool for tool in named.values()}
+    listed = types.ListToolsResult(
+        tools=[wire_tool(tool, _claude_meta(tool, max_result_chars, always_load)) for tool in offered.values()]
+    )
+
+    # A server of our own and not `create_sdk_mcp_server`: that one drops audio, binary resources,
+    # structured content and `_meta`, and checks arguments against the schema a second time.
+    async def on_list_tools(
+        _: ServerRequestContext[Any], __: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
+        return listed
+
+    async def on_call_tool(_: ServerRequestContext[Any], params: types.CallToolRequestParams) -> types.CallToolResult:
+        tool = offered.get(params.name) or named.get(params.name)
+        if tool is None:
+            return wire_result(unknown_tool(params.name, offered))
+        call_id = (params.meta or {}).get("claudecode/toolUseId")
+        token = current_call_id.set(call_id if isinstance(call_id, str) else None)
+        try:
+            return await answer(tool, params.arguments)
+        finally:
+            current_call_id.reset(token)
+
+    server: Server[Any] = Server(name, version=version, on_list_tools=on_list_tools, on_call_tool=on_call_tool)
+    return McpSdkServerConfig(type="sdk", name=name, instance=server)
+
+
+def to_claude_tool(tool: Tool) -> SdkMcpTool[Any]:
+    """`tool` for `create_sdk_mcp_server(tools=[...])`, beside tools made with the SDK's own decorator.
+
+    That server carries less than `to_claude`: no output schema, no structured content, no metadata. A
+    result with sound or a binary resource is refused when it comes.
+
+    Raises:
+        Unsupported: the input schema has no `properties`, or its root is not an object.
+    """
+    schema = object_schema(tool, "SdkMcpTool")
+    if "properties" not in schema:
+        raise Unsupported(
+            f"the input schema of tool {tool.name!r} without `properties`", "SdkMcpTool", "Use `to_claude` instead."
+        )
+
+    async def handler(arguments: dict[str, Any]) -> dict[str, Any]:
+        result = await tool.call(arguments)
+        _refuse_what_the_sdk_drops(tool.name, result)
+        return {"content": list(result.blocks), "is_error": result.is_error}
+
+    limit = tool.metadata.get("anthropic/maxResultSizeChars", _MAX_RESULT_CHARS)
+    annotations = ToolAnnotations(**tool.annotations.to_mcp(), maxResultSizeChars=limit)
+    return SdkMcpTool(
+        name=tool.name, description=tool.description, input_schema=schema, handler=handler, annotations=annotations
+    )
+
+
+def allowed_tools(server_name: str, tools: Iterable[Tool]) -> list[str]:
+    """The names of `tools` in Claude Code, for `ClaudeAgentOptions(allowed_tools=...)`."""
+    return [f"mcp__{_as_shown(server_name)}__{_as_shown(tool.name)}" for tool in tools]
+
+
+def _as_shown(name: str) -> str:
+    return re.sub(r"[^a-zA-Z0-9_-]", "_", name)
+
+
+def _claude_meta(tool: Tool, max_result_chars: int | None, always_load: bool) -> dict[str, Any]:
+    meta: dict[str, Any] = {}
+    if max_result_chars is not None:
+        meta["anthropic/maxResultSizeChars"] = max_result_chars
+    if always_load and not tool.defer_loading:
+        meta["anthropic/alwaysLoad"] = True
+    return meta
+
+
+def _refuse_what_the_sdk_drops(tool_name: str, result: ToolResult) -> None:
+    for block in result.content:
+        if block["type"] == "audio" or (block["type"] == "resource" and "blob" in block["resource"]):
+            raise Unsupported(f"the {block['type']} in the result of {tool_name!r}", "SdkMcpTool", "Use `to_claude`.")

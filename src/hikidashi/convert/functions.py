@@ -1,0 +1,245 @@
+"""Plain Python functions as tools, with pydantic alone."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, is_dataclass
+from typing import Annotated, Any, cast, get_type_hints, is_typeddict
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
+from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
+from pydantic.fields import FieldInfo
+from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import ErrorDetails
+
+from hikidashi.convert._docstring import parse_docstring
+from hikidashi.errors import ToolValidationError, Unsupported
+from hikidashi.tool import Tool, ToolAnnotations, ToolResult
+
+__all__ = ["from_function"]
+
+_LONGEST_ECHO = 200
+
+
+def from_function(
+    func: Callable[..., Any],
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    annotations: ToolAnnotations | None = None,
+    aliases: Iterable[str] = (),
+    defer_loading: bool = False,
+    metadata: Mapping[str, Any] | None = None,
+) -> Tool:
+    """A tool that calls `func`, described by its signature and docstring.
+
+    The type hints make the schema and check the arguments, so a `BaseModel` parameter arrives as the
+    model; what does not fit comes back as an error the model can repair. The docstring (Google, NumPy
+    or reST) describes the tool and its parameters. A function without `async` runs in a thread.
+    A return type that is a `BaseModel`, a dataclass or a `TypedDict` becomes the output schema.
+
+    Raises:
+        Unsupported: `func` takes `*args`, or is a generator.
+        ToolValidationError: `func` has no name of its own, or type hints that pydantic cannot use.
+    """
+    name = name or _name_of(func)
+    if inspect.isgeneratorfunction(_inner(func)) or inspect.isasyncgenfunction(_inner(func)):
+        raise Unsupported(f"the generator function {name!r}", "A tool", "Return a list instead of yielding.")
+    docstring = parse_docstring(
+        _inner(func).__doc__ if inspect.isroutine(_inner(func)) else type(func).__call__.__doc__
+    )
+    hints = _hints_of(func, name)
+    signature = _Signature.of(func, name, hints, docstring.parameters)
+    output = _output_schema(hints.get("return"), name)
+    run = func if _is_async(func) else functools.partial(_in_thread, func)
+
+    async def call(arguments: dict[str, Any]) -> ToolResult:
+        try:
+            args, kwargs = signature.bind(arguments)
+        except ValidationError as error:
+            return ToolResult.error(_advice(name, signature.names, error.errors(include_url=False)))
+        value = await run(*args, **kwargs)
+        result = ToolResult.of(value, structured=True)
+        if output is not None and result.structured_content is None and not result.is_error:
+            raise TypeError(f"Tool {name!r} promises {hints['return']!r}, but returned {type(value).__name__}.")
+        return result
+
+    return Tool(
+        name=name,
+        description=docstring.description if description is None else description,
+        input_schema=signature.schema,
+        call=call,
+        output_schema=output,
+        annotations=annotations or ToolAnnotations(),
+        aliases=tuple(aliases),
+        defer_loading=defer_loading,
+        metadata=dict(metadata or {}),
+    )
+
+
+class _Schema(GenerateJsonSchema):
+    """JSON Schema for a model to read: no titles that repeat the name, no warning for odd defaults."""
+
+    ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012 - pydantic's own form
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Signature:
+    """The parameters of a function as a pydantic model, and the way back."""
+
+    model: type[BaseModel]
+    positional: tuple[str, ...]
+    keywords: Mapping[str, str]
+    """Parameter by field. Fields have names of our own, so that a parameter may be called `schema` or `_x`."""
+
+    @classmethod
+    def of(
+        cls, func: Callable[..., Any], name: str, hints: Mapping[str, Any], descriptions: Mapping[str, str]
+    ) -> _Signature:
+        fields: dict[str, Any] = {}
+        positional: list[str] = []
+        keywords: dict[str, str] = {}
+        extras: Any = None
+        for number, parameter in enumerate(inspect.signature(func).parameters.values()):
+            hint = hints.get(parameter.name, Any)
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                raise Unsupported(
+                    f"`*{parameter.name}` of {name!r}", "A tool", f"Take a list instead: `{parameter.name}: list[...]`."
+                )
+            if parameter.kind is parameter.VAR_KEYWORD:
+                extras = hint
+                continue
+            field = f"p{number}"
+            fields[field] = _field(parameter, hint, descriptions.get(parameter.name))
+            if parameter.kind is parameter.POSITIONAL_ONLY:
+                positional.append(field)
+            else:
+                keywords[field] = parameter.name
+        try:
+            model = create_model(name, __base__=_base(extras), **fields)
+        except (PydanticSchemaGenerationError, PydanticUserError) as error:
+            raise ToolValidationError(f"The type hints of {name!r} make no schema: {error}", name) from error
+        return cls(model=model, positional=tuple(positional), keywords=keywords)
+
+    @property
+    def names(self) -> list[str]:
+        return [info.alias or field for field, info in self.model.model_fields.items()]
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        schema = self.model.model_json_schema(schema_generator=_Schema)
+        schema.pop("title", None)
+        schema.setdefault("properties", {})
+        return schema
+
+    def bind(self, arguments: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        values = self.model.model_validate(dict(arguments))
+        args = [getattr(values, field) for field in self.positional]
+        kwargs = {name: getattr(values, field) for field, name in self.keywords.items()}
+        return args, {**(values.model_extra or {}), **kwargs}
+
+
+def _field(parameter: inspect.Parameter, hint: Any, description: str | None) -> tuple[Any, Any]:
+    options: dict[str, Any] = {"alias": parameter.name}
+    if isinstance(parameter.default, FieldInfo):
+        hint = Annotated[hint, parameter.default]
+    elif parameter.default is not parameter.empty:
+        options["default"] = parameter.default
+    said_already = any(
+        isinstance(extra, FieldInfo) and extra.description for extra in getattr(hint, "__metadata__", ())
+    )
+    if description and not said_already:
+        options["description"] = description
+    return hint, Field(**options)
+
+
+def _base(extras: Any) -> type[BaseModel]:
+    """A model without fields: it refuses unknown names, or takes them with the hint of `**kwargs`."""
+    if extras is None:
+        return type("_Closed", (BaseModel,), {"model_config": ConfigDict(extra="forbid"), "__module__": __name__})
+    namespace = {
+        "model_config": ConfigDict(extra="allow"),
+        "__annotations__": {"__pydantic_extra__": dict[str, extras]},
+        "__module__": __name__,
+    }
+    return type("_Open", (BaseModel,), namespace)
+
+
+def _output_schema(hint: Any, name: str) -> dict[str, Any] | None:
+    if not isinstance(hint, type) or hint is ToolResult:
+        return None
+    kind = cast("type[Any]", hint)
+    if not (issubclass(kind, BaseModel) or is_dataclass(kind) or is_typeddict(kind)):
+        return None
+    try:
+        schema = TypeAdapter(kind).json_schema(mode="serialization", schema_generator=_Schema)
+    except (PydanticSchemaGenerationError, PydanticUserError) as error:
+        raise ToolValidationError(f"The return type of {name!r} makes no schema: {error}", name) from error
+    return schema if schema.get("type") == "object" else None
+
+
+def _hints_of(func: Callable[..., Any], name: str) -> dict[str, Any]:
+    inner = _inner(func)
+    try:
+        return get_type_hints(inner if inspect.isroutine(inner) else type(inner).__call__, include_extras=True)
+    except NameError as error:
+        raise ToolValidationError(
+            f"The type hints of {name!r} cannot be resolved: {error}. Import the names at module level, "
+            "outside `if TYPE_CHECKING:`.",
+            name,
+        ) from error
+
+
+def _name_of(func: Callable[..., Any]) -> str:
+    inner = _inner(func)
+    name = getattr(inner, "__name__", type(inner).__name__)
+    if name == "<lambda>":
+        raise ToolValidationError("A lambda has no name: give one with `from_function(func, name=...)`.")
+    return name
+
+
+def _inner(func: Callable[..., Any]) -> Callable[..., Any]:
+    while isinstance(func, functools.partial):
+        func = cast("Callable[..., Any]", func.func)
+    return func
+
+
+def _is_async(func: Callable[..., Any]) -> bool:
+    inner = _inner(func)
+    return inspect.iscoroutinefunction(inner) or inspect.iscoroutinefunction(type(inner).__call__)
+
+
+async def _in_thread(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    def run() -> Any:
+        try:
+            return func(*args, **kwargs)
+        except StopIteration as error:  # a future cannot hold one: the caller would wait forever
+            raise RuntimeError(f"{_name_of(func)!r} raised StopIteration") from error
+
+    value = await asyncio.to_thread(run)  # carries the context variables over
+    return await value if inspect.isawaitable(value) else value
+
+
+def _advice(name: str, known: list[str], errors: list[ErrorDetails]) -> str:
+    lines = [f"Invalid arguments for `{name}`:"]
+    for error in errors:
+        where = ".".join(str(part) for part in error["loc"])
+        match error["type"]:
+            case "missing":
+                lines.append(f"- `{where}` is missing.")
+            case "extra_forbidden":
+                lines.append(f"- `{where}` is not an argument. Known: {', '.join(known) or 'none'}.")
+            case _:
+                lines.append(f"- `{where}`: {error['msg']}. You gave {_echo(error['input'])}.")
+    return "\n".join([*lines, f"Correct this and call `{name}` again."])
+
+
+def _echo(value: object) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= _LONGEST_ECHO else f"{shown[:_LONGEST_ECHO]}… ({len(shown)} characters)"

@@ -1,0 +1,207 @@
+"""Tools from a connected MCP session, and tools as an MCP server.
+
+Only this file knows how the `mcp` package spells a tool and its answer; `convert.claude` borrows it.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
+from typing import Any, cast
+
+from hikidashi import __version__
+from hikidashi.convert._checks import ALIASES, by_name, object_schema
+from hikidashi.errors import MissingExtra, ToolConnectionError, ToolValidationError, Unsupported
+from hikidashi.tool import Tool, ToolAnnotations, ToolResult, json_text
+
+try:
+    import anyio
+    from mcp import ClientSession, MCPError, types
+    from mcp.client import Client
+    from mcp.server.mcpserver import Context, MCPServer
+except ImportError as error:
+    raise MissingExtra("mcp", "mcp") from error
+
+__all__ = ["from_mcp", "to_mcp"]
+
+logger = logging.getLogger("hikidashi")
+
+# What a tool has and MCP has no place for travels in `_meta`, so that `from_mcp` finds it again.
+_DEFER_LOADING = "hikidashi/deferLoading"
+_ICONS = "hikidashi/icons"
+
+_RESERVED = "io.modelcontextprotocol/"
+_CLOSED = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream)
+
+
+async def from_mcp(session: ClientSession | Client) -> list[Tool]:
+    """The tools of a connected MCP session, on all pages of its list.
+
+    The tools work as long as the session is open. Annotations, output schemas and `_meta` come along;
+    `isError` answers stay results, and a cancelled call is cancelled on the server.
+
+    Raises:
+        ToolConnectionError: the session is closed, here or when a tool is called.
+    """
+    return [_from_wire(session, tool) for tool in await _listed(session)]
+
+
+def to_mcp(
+    tools: Iterable[Tool], *, name: str = "hikidashi", version: str = __version__, instructions: str | None = None
+) -> MCPServer[Any]:
+    """An MCP server that offers `tools`: run it with `server.run()`, or connect with `mcp.Client(server)`.
+
+    Schemas, descriptions, annotations and `_meta` are carried over untouched. What a tool raises
+    becomes an `isError` answer and is logged. More tools may be added with `@server.tool()`.
+
+    Raises:
+        ToolValidationError: two tools have the same name.
+    """
+    return _ToolServer(by_name(tools), name=name, version=version, instructions=instructions)
+
+
+class _ToolServer(MCPServer[Any]):
+    """An `MCPServer` whose tools bring their own JSON Schemas.
+
+    `MCPServer.add_tool` makes the schema from a Python signature and takes no ready one; its public
+    `list_tools` and `call_tool` are what every request goes through, so these two answer for ours.
+    """
+
+    def __init__(self, offered: Mapping[str, Tool], *, name: str, version: str, instructions: str | None) -> None:
+        self._offered = offered
+        self._wire_tools = [wire_tool(tool) for tool in offered.values()]
+        super().__init__(name, version=version, instructions=instructions)
+
+    async def list_tools(self) -> list[types.Tool]:
+        return [*self._wire_tools, *await super().list_tools()]
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> types.CallToolResult | types.InputRequiredResult:
+        tool = self._offered.get(name)
+        return await super().call_tool(name, arguments, context) if tool is None else await answer(tool, arguments)
+
+
+def wire_tool(tool: Tool, extra_meta: Mapping[str, Any] | None = None) -> types.Tool:
+    """`tool` as an entry of `tools/list`; keys of `extra_meta` give way to the tool's own metadata."""
+    meta: dict[str, Any] = {**(extra_meta or {}), **tool.metadata}
+    icons = meta.pop(_ICONS, None)
+    if tool.aliases:
+        meta[ALIASES] = list(tool.aliases)
+    if tool.defer_loading:
+        meta[_DEFER_LOADING] = True
+    return types.Tool.model_validate(
+        {
+            "name": tool.name,
+            "title": tool.annotations.title,
+            "description": tool.description,
+            "inputSchema": object_schema(tool, "MCP"),
+            "outputSchema": tool.output_schema,
+            "annotations": tool.annotations.to_mcp() or None,
+            "icons": icons,
+            "_meta": json.loads(json_text(meta)) or None,
+        }
+    )
+
+
+async def answer(tool: Tool, arguments: dict[str, Any] | None) -> types.CallToolResult:
+    """What `tool` answers on the wire; what it raises is logged, and an `isError` answer for the model."""
+    try:
+        result = await tool.call(arguments or {})
+        if tool.output_schema is not None and result.structured_content is None and not result.is_error:
+            raise Unsupported("an answer without the structured content that the output schema promises", "MCP")
+        return wire_result(result)
+    except MCPError:
+        raise  # the server behind a forwarded tool said so: the protocol has its own place for it
+    except Exception as error:
+        logger.exception("tool %r failed", tool.name)
+        return wire_result(ToolResult.error(f"Tool {tool.name!r} failed. {type(error).__name__}: {error}"))
+
+
+def wire_result(result: ToolResult) -> types.CallToolResult:
+    """`result` as the answer to `tools/call`."""
+    wire = result.to_mcp()
+    if not isinstance(result.structured_content, dict):
+        wire.pop("structuredContent", None)  # before protocol 2026-07-28 only objects; the text says the same
+        wire["content"] = list(result.blocks)
+    if "_meta" in wire:
+        wire["_meta"] = json.loads(json_text(wire["_meta"]))
+    return types.CallToolResult.model_validate(wire)
+
+
+async def _listed(session: ClientSession | Client) -> list[types.Tool]:
+    tools: list[types.Tool] = []
+    cursors: list[str | None] = [None]
+    while True:
+        page = await _page(session, cursors[-1])
+        tools += page.tools
+        if page.next_cursor is None:
+            return tools
+        if page.next_cursor in cursors:
+            raise ToolValidationError(f"The MCP server lists its tools in a circle: {page.next_cursor!r} came twice.")
+        cursors.append(page.next_cursor)
+
+
+async def _page(session: ClientSession | Client, cursor: str | None) -> types.ListToolsResult:
+    with _telling_closed_sessions(session, "tools/list"):
+        if isinstance(session, Client):
+            return await session.list_tools(cursor=cursor)
+        return await session.list_tools(params=types.PaginatedRequestParams(cursor=cursor))
+
+
+@contextmanager
+def _telling_closed_sessions(session: ClientSession | Client, tool_name: str) -> Generator[None]:
+    try:
+        _ = session.session if isinstance(session, Client) else session
+    except RuntimeError as error:
+        raise ToolConnectionError(tool_name, "the MCP client is not connected") from error
+    try:
+        yield
+    except MCPError as error:
+        if error.code != types.CONNECTION_CLOSED:
+            raise
+        raise ToolConnectionError(tool_name, "the MCP session is closed") from error
+    except _CLOSED as error:
+        raise ToolConnectionError(tool_name, "the MCP session is closed") from error
+
+
+def _from_wire(session: ClientSession | Client, tool: types.Tool) -> Tool:
+    async def call(arguments: dict[str, Any]) -> ToolResult:
+        try:
+            with _telling_closed_sessions(session, tool.name):
+                return _from_wire_result(await session.call_tool(tool.name, arguments))
+        except MCPError as error:
+            if error.code != types.INVALID_PARAMS:
+                raise
+            return ToolResult.error(error.message)  # some servers refuse bad arguments this way
+
+    meta = dict(tool.meta or {})
+    if tool.icons:
+        meta[_ICONS] = [_dumped(icon) for icon in tool.icons]
+    hints = _dumped(tool.annotations) if tool.annotations else {}
+    return Tool(
+        name=tool.name,
+        description=tool.description or "",
+        input_schema=tool.input_schema,
+        call=call,
+        output_schema=tool.output_schema,
+        annotations=ToolAnnotations.from_mcp({**hints, "title": tool.title or hints.get("title")}),
+        aliases=tuple(cast("list[str]", meta.pop(ALIASES, ()))),
+        defer_loading=bool(meta.pop(_DEFER_LOADING, False)),
+        metadata=meta,
+    )
+
+
+def _from_wire_result(result: types.CallToolResult) -> ToolResult:
+    return ToolResult(
+        content=tuple(cast("Any", _dumped(block)) for block in result.content),
+        structured_content=result.structured_content,
+        is_error=result.is_error,
+        meta={key: value for key, value in (result.meta or {}).items() if not key.startswith(_RESERVED)},
+    )
+
+
+def _dumped(model: Any) -> dict[str, Any]:
+    return model.model_dump(mode="json", by_alias=True, exclude_none=True)

@@ -1,0 +1,361 @@
+"""Tools from pydantic-ai, and tools for it."""
+
+from __future__ import annotations
+
+import inspect
+import uuid
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from types import TracebackType
+from typing import Any, Literal, cast, overload
+
+from pydantic import ValidationError
+from pydantic_core import SchemaValidator, core_schema
+
+from hikidashi.convert._checks import by_name
+from hikidashi.errors import MissingExtra, Unsupported
+from hikidashi.tool import Tool, ToolResult, current_call_id
+
+try:
+    import pydantic_ai
+    from pydantic_ai import RunContext, ToolReturnPart
+    from pydantic_ai.agent import AbstractAgent
+    from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry, ToolFailed
+    from pydantic_ai.messages import ModelMessage, ModelResponse
+    from pydantic_ai.models import Model, ModelRequestParameters
+    from pydantic_ai.settings import ModelSettings
+    from pydantic_ai.toolsets import (
+        AbstractToolset,
+        ApprovalRequiredToolset,
+        CombinedToolset,
+        FunctionToolset,
+        ToolsetTool,
+        WrapperToolset,
+    )
+    from pydantic_ai.usage import RunUsage
+except ImportError as error:
+    raise MissingExtra("pydantic-ai-slim", "pydantic-ai") from error
+
+from hikidashi.convert._pydantic_ai_content import META, error_text, from_result, ours, to_result
+from hikidashi.convert._pydantic_ai_definition import definition_of, tool_of
+
+__all__ = ["ToolsetTools", "from_pydantic_ai", "to_pydantic_ai"]
+
+_Source = AbstractToolset[Any] | AbstractAgent[Any, Any]
+_Function = pydantic_ai.Tool[Any] | Callable[..., Any]
+
+_ANY_OBJECT = SchemaValidator(core_schema.dict_schema(core_schema.str_schema(), core_schema.any_schema()))
+
+
+@overload
+def from_pydantic_ai(
+    source: pydantic_ai.Tool[Any], *, deps: Any = None, ctx: RunContext[Any] | None = None, approved: bool = False
+) -> Tool: ...
+@overload
+def from_pydantic_ai(
+    source: _Source | Sequence[_Function | _Source],
+    *,
+    deps: Any = None,
+    ctx: RunContext[Any] | None = None,
+    approved: bool = False,
+) -> ToolsetTools: ...
+def from_pydantic_ai(
+    source: pydantic_ai.Tool[Any] | _Source | Sequence[_Function | _Source],
+    *,
+    deps: Any = None,
+    ctx: RunContext[Any] | None = None,
+    approved: bool = False,
+) -> Tool | ToolsetTools:
+    """The neutral form of pydantic-ai tools: one `Tool` for a `Tool`, `ToolsetTools` for anything else.
+
+    `source` is a `Tool`, a toolset of any kind, an agent, or a list of tools, functions and toolsets.
+    What is not a single `Tool` is used in one of three ways:
+
+        async with from_pydantic_ai(toolset) as tools: ...   # every toolset; an MCP server stays connected
+        tools = await from_pydantic_ai(toolset)              # every toolset that need not be entered
+        tools = from_pydantic_ai(function_toolset)           # a `FunctionToolset`, or a list of functions
+
+    Arguments are checked by the tool's own validators. What pydantic-ai would send back to the model
+    (`ModelRetry`, `ToolFailed`, arguments that do not fit) is a result with `is_error` and the same
+    text; other exceptions are raised. A tool that takes a `RunContext` gets one with `deps`, or a copy
+    of `ctx`, and `prepare` functions see it too.
+
+    Raises:
+        Unsupported: a tool needs approval or is run elsewhere, which only an agent run can arrange.
+            With `approved=True`, calls count as approved: for targets that ask for permission themselves.
+    """
+    context = ctx if ctx is not None else RunContext(deps=deps, model=_NoModel(), usage=RunUsage(), max_retries=1)
+    context = replace(context, tool_call_approved=approved)
+    if not isinstance(source, pydantic_ai.Tool):
+        return ToolsetTools(_toolset_of(source), context)
+    tools = ToolsetTools(FunctionToolset([source]), context)
+    if not tools:
+        raise Unsupported(f"tool {source.name!r}, because its `prepare` leaves it out for these deps", "A neutral tool")
+    return tools[0]
+
+
+class ToolsetTools(Sequence[Tool]):
+    """The tools of a pydantic-ai toolset, listed when they are first asked for: see `from_pydantic_ai`."""
+
+    def __init__(self, toolset: AbstractToolset[Any], ctx: RunContext[Any]) -> None:
+        self._toolset = toolset
+        self._ctx = ctx
+        self._listed: list[Tool] | None = None
+        self._entered = AsyncExitStack()
+
+    def __await__(self) -> Generator[Any, None, list[Tool]]:
+        return self._list_unentered().__await__()
+
+    async def __aenter__(self) -> list[Tool]:
+        toolset = await self._toolset.for_run(self._ctx)
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(toolset)
+            tools = await _listed(await toolset.for_run_step(self._ctx), self._ctx)
+            self._entered = stack.pop_all()
+        return tools
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._entered.__aexit__(kind, error, trace)
+
+    def __len__(self) -> int:
+        return len(self._list_now())
+
+    @overload
+    def __getitem__(self, index: int) -> Tool: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Tool]: ...
+    def __getitem__(self, index: int | slice) -> Tool | list[Tool]:
+        return self._list_now()[index]
+
+    def __repr__(self) -> str:
+        return f"<tools of {self._toolset.label}>"
+
+    async def _list_unentered(self) -> list[Tool]:
+        if waiting := _must_be_entered(self._toolset):
+            raise Unsupported(
+                f"the tools of {waiting}, which must stay open while they are used",
+                "`await from_pydantic_ai(...)`",
+                "Use `async with from_pydantic_ai(...) as tools:`.",
+            )
+        toolset = await self._toolset.for_run(self._ctx)
+        return await _listed(await toolset.for_run_step(self._ctx), self._ctx)
+
+    def _list_now(self) -> list[Tool]:
+        if self._listed is None:
+            if not isinstance(self._toolset, FunctionToolset):
+                raise self._not_at_once()
+            steps = _listed(self._toolset, self._ctx)
+            try:
+                steps.send(None)
+            except StopIteration as done:
+                self._listed = cast("list[Tool]", done.value)
+            else:  # a `prepare` function waits for something
+                steps.close()
+                raise self._not_at_once()
+        return self._listed
+
+    def _not_at_once(self) -> Unsupported:
+        return Unsupported(
+            f"the tools of {self._toolset.label} without waiting for them",
+            "A list",
+            "Use `await from_pydantic_ai(...)`, or `async with from_pydantic_ai(...) as tools:`.",
+        )
+
+
+def to_pydantic_ai(
+    tools: Iterable[Tool],
+    *,
+    id: str | None = None,  # noqa: A002 - pydantic-ai's own word
+    max_retries: int | None = None,
+    on_error: Literal["retry", "failed"] = "retry",
+) -> AbstractToolset[Any]:
+    """A toolset for `Agent(toolsets=[...])`.
+
+    A result with `is_error` asks the model to try again (`ModelRetry`), up to `max_retries` times or as
+    often as the agent allows; with `on_error="failed"` it is told of a failure (`ToolFailed`), which does
+    not count. Images and other files arrive as `BinaryContent`, structured content as the value.
+    Annotations and `_meta` are in the tool definition's metadata, as pydantic-ai has them for MCP tools.
+
+    Raises:
+        ToolValidationError: two tools have the same name.
+    """
+    return _NeutralToolset(by_name(tools), id=id, max_retries=max_retries, on_error=on_error)
+
+
+class _NeutralToolset(AbstractToolset[Any]):
+    def __init__(
+        self,
+        tools: Mapping[str, Tool],
+        *,
+        id: str | None,  # noqa: A002
+        max_retries: int | None,
+        on_error: Literal["retry", "failed"],
+    ) -> None:
+        self._tools = tools
+        self._id = id
+        self._max_retries = max_retries
+        self._on_error = on_error
+        self._definitions = {name: definition_of(tool) for name, tool in tools.items()}
+
+    @property
+    def id(self) -> str | None:
+        return self._id
+
+    async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
+        return {
+            name: ToolsetTool(
+                toolset=self,
+                tool_def=definition,
+                max_retries=ctx.max_retries if self._max_retries is None else self._max_retries,
+                args_validator=_ANY_OBJECT,
+            )
+            for name, definition in self._definitions.items()
+        }
+
+    async def call_tool(
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
+    ) -> Any:
+        token = current_call_id.set(ctx.tool_call_id)
+        try:
+            result = await self._tools[name].call(tool_args)
+        finally:
+            current_call_id.reset(token)
+        if not result.is_error:
+            return from_result(result)
+        failed = self._on_error == "failed" or ours(result.meta).get("outcome") == "failed"
+        raise ToolFailed(error_text(result)) if failed else ModelRetry(error_text(result))
+
+
+def _toolset_of(source: _Source | Sequence[_Function | _Source]) -> AbstractToolset[Any]:
+    if isinstance(source, AbstractToolset):
+        return source
+    if isinstance(source, AbstractAgent):
+        toolsets = list(source.toolsets)
+    else:
+        toolsets, functions = list[AbstractToolset[Any]](), list[_Function]()
+        for item in source:
+            if isinstance(item, AbstractToolset | AbstractAgent):
+                toolsets.append(_toolset_of(cast("_Source", item)))
+            else:
+                functions.append(item)
+        if functions or not toolsets:
+            toolsets.insert(0, FunctionToolset(functions))
+    return toolsets[0] if len(toolsets) == 1 else CombinedToolset(toolsets)
+
+
+def _must_be_entered(toolset: AbstractToolset[Any]) -> str:
+    """The toolsets inside `toolset` that do something when entered and have not been: an MCP server, say."""
+    waiting: list[str] = []
+
+    def visit(leaf: AbstractToolset[Any]) -> None:
+        if type(leaf).__aenter__ is not AbstractToolset.__aenter__ and not getattr(leaf, "is_running", False):
+            waiting.append(leaf.label)
+
+    toolset.apply(visit)
+    return ", ".join(waiting)
+
+
+async def _listed(toolset: AbstractToolset[Any], ctx: RunContext[Any]) -> list[Tool]:
+    if not ctx.tool_call_approved:
+        for guarded in _approval_wrappers(toolset):
+            for name in await guarded.get_tools(ctx):
+                raise _needs_approval(name)
+    tools = await toolset.get_tools(ctx)
+    return [_neutral(toolset, tool, ctx) for tool in tools.values()]
+
+
+def _approval_wrappers(toolset: AbstractToolset[Any]) -> Iterable[ApprovalRequiredToolset[Any]]:
+    if isinstance(toolset, ApprovalRequiredToolset):
+        yield toolset
+    inner = [toolset.wrapped] if isinstance(toolset, WrapperToolset) else getattr(toolset, "toolsets", ())
+    for part in cast("Iterable[AbstractToolset[Any]]", inner):
+        yield from _approval_wrappers(part)
+
+
+def _neutral(toolset: AbstractToolset[Any], tool: ToolsetTool[Any], ctx: RunContext[Any]) -> Tool:
+    definition = tool.tool_def
+    if definition.kind == "unapproved" and not ctx.tool_call_approved:
+        raise _needs_approval(definition.name)
+    if definition.kind in ("external", "output"):
+        raise Unsupported(
+            f"tool {definition.name!r}, which is run outside of pydantic-ai",
+            "A neutral tool",
+            "Convert the function that runs it with `from_function` instead.",
+        )
+    failures = 0
+
+    async def call(arguments: dict[str, Any]) -> ToolResult:
+        nonlocal failures
+        now = replace(
+            ctx,
+            tool_name=definition.name,
+            tool_call_id=current_call_id.get() or f"call_{uuid.uuid4().hex}",
+            retry=failures,
+            max_retries=tool.max_retries,
+        )
+        result = await _run(toolset, tool, arguments, now)
+        failures = failures + 1 if result.is_error else 0
+        return result
+
+    return tool_of(definition, call)
+
+
+async def _run(
+    toolset: AbstractToolset[Any], tool: ToolsetTool[Any], arguments: dict[str, Any], ctx: RunContext[Any]
+) -> ToolResult:
+    name = tool.tool_def.name
+    try:
+        args = tool.args_validator.validate_python(arguments or {}, context=ctx.validation_context)
+    except ValidationError as error:
+        details = error.errors(include_url=False, include_context=False)
+        said = ToolReturnPart(tool_name=name, content=details, tool_call_id=ctx.tool_call_id or "", outcome="retried")
+        return ToolResult.error(said.model_response_str(wrap_if_error=False))
+    try:
+        if tool.args_validator_func is not None:
+            verdict = tool.args_validator_func(ctx, **args)
+            if inspect.isawaitable(verdict):
+                await cast("Awaitable[object]", verdict)
+        return to_result(await toolset.call_tool(name, args, ctx, tool))
+    except ModelRetry as error:
+        return ToolResult.error(error.message)
+    except ToolFailed as error:
+        return replace(ToolResult.error(error.message), meta={META: {"outcome": "failed"}})
+    except ApprovalRequired as error:
+        raise _needs_approval(name) from error
+    except CallDeferred as error:
+        raise Unsupported(f"tool {name!r}, which left its call for later", "A neutral tool") from error
+
+
+def _needs_approval(name: str) -> Unsupported:
+    return Unsupported(
+        f"tool {name!r}, which needs approval",
+        "A neutral tool",
+        "Run it in an agent, or pass `approved=True` where the other side asks for permission.",
+    )
+
+
+class _NoModel(Model):
+    """The model of a context outside of a run: there is none, and it says so."""
+
+    @property
+    def model_name(self) -> str:
+        return "none"
+
+    @property
+    def system(self) -> str:
+        return "hikidashi"
+
+    async def request(
+        self,
+        messages: list[ModelMessage],
+        model_settings: ModelSettings | None,
+        model_request_parameters: ModelRequestParameters,
+    ) -> ModelResponse:
+        raise Unsupported(
+            "a request to `ctx.model`",
+            "A tool outside of an agent run",
+            "Pass `ctx=` with a model to from_pydantic_ai.",
+        )

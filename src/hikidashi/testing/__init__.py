@@ -1,0 +1,71 @@
+"""Real counterparts on loopback for your own tests: a Messages API that follows a script.
+
+    with MessagesServer([say("Hello!")]) as server, Anthropic(base_url=server.url, api_key="sk-test") as client:
+        question = {"role": "user", "content": "Anybody there?"}
+        answer = client.messages.create(model="claude-opus-5-5", max_tokens=100, messages=[question])
+    assert answer.content[0].text == "Hello!"
+    assert server.requests[0].text == "Anybody there?"
+
+A model that uses a tool is `[call("add", {"a": 1, "b": 2}), say("3")]`, and a bad day is `[fault.overloaded(), ...]`.
+Anything that takes a base URL talks to it: the anthropic client, pydantic-ai, strands, and the Claude Code CLI
+(`env=server.env(tmp_path)`). With pytest, the fixtures `messages_server` and `claude_code_env` are there at once.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from . import fault
+    from .fault import Fault
+    from .messages import MessagesServer
+    from .recorded import RecordedRequest
+    from .script import Answer, Reply, Script, Step, Usage, call, say, think, turn
+
+# Loaded when first used: pytest imports this package at every start, for the plugin beside it.
+_HOME_OF = {
+    "Answer": "script",
+    "Fault": "fault",
+    "MessagesServer": "messages",
+    "RecordedRequest": "recorded",
+    "Reply": "script",
+    "Script": "script",
+    "Step": "script",
+    "Usage": "script",
+    "call": "script",
+    "fault": "fault",
+    "say": "script",
+    "think": "script",
+    "turn": "script",
+}
+
+__all__ = [
+    "Answer",
+    "Fault",
+    "MessagesServer",
+    "RecordedRequest",
+    "Reply",
+    "Script",
+    "Step",
+    "Usage",
+    "call",
+    "fault",
+    "say",
+    "think",
+    "turn",
+]
+
+
+def __getattr__(name: str) -> object:
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = import_module(f".{home}", __name__)
+    value = module if name == home else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

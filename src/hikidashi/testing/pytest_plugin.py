@@ -1,0 +1,32 @@
+"""Fixtures for a user's own tests: `messages_server` and `claude_code_env`.
+
+pytest imports this file at every start, so it imports nothing else of hikidashi until a fixture is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from .messages import MessagesServer
+    from .script import Script
+
+
+@pytest.fixture
+def messages_server() -> Iterator[Callable[[Script], MessagesServer]]:
+    """A function that starts a `MessagesServer` with the given script; the end of the test closes it."""
+    from .messages import MessagesServer
+
+    with ExitStack() as running:
+        yield lambda script: running.enter_context(MessagesServer(script))
+
+
+@pytest.fixture
+def claude_code_env(tmp_path: Path) -> Callable[[MessagesServer], dict[str, str]]:
+    """A function that gives the environment in which the Claude Code CLI talks to the given server only."""
+    return lambda server: server.env(tmp_path / "claude-home")
