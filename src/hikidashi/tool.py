@@ -232,6 +232,15 @@ class ToolResult:
             return self.content
         return (text(json_text(self.structured_content)),)
 
+    def is_repeated_by(self, block: ContentBlock) -> bool:
+        """Whether `block` is text that only says the structured content again, as JSON."""
+        if self.structured_content is None or block["type"] != "text":
+            return False
+        try:
+            return json.loads(block["text"]) == self.structured_content
+        except ValueError:
+            return False
+
     @property
     def text(self) -> str:
         """The text blocks, joined by newlines."""

@@ -26,6 +26,7 @@ def claude_code(
         env = {**claude_code_env(server), **options.pop("env", {})}
         options.setdefault("working_directory", tmp_path)
         options.setdefault("max_retries", 0)
+        options.setdefault("timeout", 60.0)
         return ClaudeCodeModel("sonnet", env=env, **options), server
 
     return make

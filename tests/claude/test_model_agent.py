@@ -66,8 +66,9 @@ class Client:
 
 
 async def test_tools_get_live_deps_of_any_type_and_their_results_reach_the_model(claude_code: ClaudeCode) -> None:
-    model, server = claude_code([turn(call("add", {"a": 1, "b": 2}), call("add", {"a": 3, "b": 4})), say("3 and 7")],
-                                tool_execution="agent")
+    model, server = claude_code(
+        [turn(call("add", {"a": 1, "b": 2}), call("add", {"a": 3, "b": 4})), say("3 and 7")], tool_execution="agent"
+    )
     agent = Agent(model, deps_type=Client, instructions="Be brief.")
     processes: list[set[int]] = []
 
@@ -224,8 +225,9 @@ async def test_leaving_an_iteration_early_ends_the_process(claude_code: ClaudeCo
 async def test_a_request_without_an_agent_ends_the_process_and_the_next_one_takes_the_turn_up(
     claude_code: ClaudeCode,
 ) -> None:
-    model, server = claude_code([turn(think("Let me see.", signature="c2ln"), call("add", {"a": 1, "b": 2})), say("3")],
-                                tool_execution="agent")
+    model, server = claude_code(
+        [turn(think("Let me see.", signature="c2ln"), call("add", {"a": 1, "b": 2})), say("3")], tool_execution="agent"
+    )
     parameters = ModelRequestParameters(function_tools=[ADD])
     history: list[ModelMessage] = [ModelRequest.user_text_prompt("1 + 2?")]
 
@@ -327,8 +329,9 @@ async def test_tools_that_change_during_a_run_are_offered_from_the_next_request_
         return "open"
 
     assert (await agent.run("Go.", deps=[])).output == "ok"
-    assert [sorted(name.removeprefix("mcp__pydantic_tools__") for name in request.tool_names)
-            for request in server.requests] == [["open_door"], ["enter", "open_door"]]
+    assert [
+        sorted(name.removeprefix("mcp__pydantic_tools__") for name in request.tool_names) for request in server.requests
+    ] == [["open_door"], ["enter", "open_door"]]
 
 
 async def test_odd_tool_names_are_mapped_there_and_back(claude_code: ClaudeCode) -> None:

@@ -21,7 +21,7 @@ try:
     from mcp import types
     from pydantic_ai import RunContext, Tool
     from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry, ToolFailed
-    from pydantic_ai.messages import RetryPromptPart, ToolReturn
+    from pydantic_ai.messages import ToolReturn, ToolReturnPart
 except ImportError as error:
     raise MissingExtra("pydantic-ai-slim", "claude,pydantic-ai") from error
 
@@ -45,11 +45,11 @@ _MCP_BLOCKS = (
 )
 
 
-def check_tool(name: object, function: object, schema: object) -> None:
-    """Nothing, if a tool made of these can be offered to Claude.
+def check_tool(name: object, function: object) -> None:
+    """Nothing, if a tool of this name can call this function.
 
     Raises:
-        ToolValidationError: the name is empty, the function is none, or the schema is no JSON Schema object.
+        ToolValidationError: the name is empty, or the function is none.
     """
     if not isinstance(name, str) or not name.strip():
         raise ToolValidationError(f"A tool needs a name, got {name!r}. Give it one with `Tool(function, name=...)`.")
@@ -57,10 +57,25 @@ def check_tool(name: object, function: object, schema: object) -> None:
         raise ToolValidationError(
             f"Tool {name!r} has no function to call, got {function!r}. Register one with `@agent.tool_plain`.", name
         )
-    if not isinstance(schema, dict):
-        raise ToolValidationError(
-            f"The parameters of tool {name!r} must be a JSON Schema object (a dict), got {type(schema).__name__}.", name
-        )
+
+
+def check_schema(schema: object, place: str, name: str | None) -> dict[str, Any]:
+    """`schema`, if it is a JSON Schema object.
+
+    Raises:
+        ToolValidationError: it is not.
+    """
+    if isinstance(schema, dict):
+        return cast("dict[str, Any]", schema)
+    kind = type(schema).__name__
+    raise ToolValidationError(f"`{place}` of tool {name!r} must be a JSON Schema object (a dict), got {kind}.", name)
+
+
+def call_of(tool: Any, ctx: DepsContext[Any] | None, timeout: float | None = None) -> Call:
+    """`tool`, of pydantic-ai or anything else with a `function`, ready to be called; see `call_of_tool`."""
+    if isinstance(tool, Tool):
+        return call_of_tool(cast("Tool[Any]", tool), ctx, timeout)
+    return call_of_function(tool.function, ctx)
 
 
 def call_of_tool(tool: Tool[Any], ctx: DepsContext[Any] | None, timeout: float | None = None) -> Call:
@@ -81,11 +96,14 @@ def call_of_tool(tool: Tool[Any], ctx: DepsContext[Any] | None, timeout: float |
     seconds = timeout if tool.timeout is None else tool.timeout
 
     async def call(arguments: dict[str, Any]) -> Any:
-        valid = schema.validator.validate_python(arguments)
-        if more_checks is not None:
-            verdict = more_checks(context, **valid)
-            if inspect.isawaitable(verdict):
-                await verdict
+        try:
+            valid = schema.validator.validate_python(arguments)
+            if more_checks is not None:
+                verdict = more_checks(context, **valid)
+                if inspect.isawaitable(verdict):
+                    await verdict
+        except ValidationError as error:
+            return _invalid_arguments(tool.name, error)
         running = schema.call(valid, context)
         return await (running if seconds is None else _within(seconds, running))
 
@@ -110,20 +128,15 @@ def call_of_function(function: Callable[..., Any], ctx: DepsContext[Any] | None)
 
 
 async def answer(call: Call, arguments: Mapping[str, Any] | None, tool_name: str) -> ToolResult:
-    """What the tool answered. What the model can repair is a result with `is_error`, in pydantic-ai's own words.
+    """What the tool answered; what the model can repair is a result with `is_error`.
 
     Raises:
         Exception: whatever else the tool raised.
     """
     try:
         return result_of(await call(dict(arguments or {})))
-    except ValidationError as error:
-        problems = error.errors(include_url=False, include_context=False)
-        return ToolResult.error(RetryPromptPart(problems, tool_name=tool_name).model_response())
-    except ModelRetry as error:
-        return ToolResult.error(RetryPromptPart(error.message, tool_name=tool_name).model_response())
-    except ToolFailed as error:
-        return ToolResult.error(str(error))
+    except (ModelRetry, ToolFailed) as error:
+        return ToolResult.error(error.message)
     except (ApprovalRequired, CallDeferred) as error:
         asked = "asked for approval" if isinstance(error, ApprovalRequired) else "was deferred"
         raise Unsupported(f"a call of {tool_name!r} that {asked}", _TARGET, _AGENT_MODE) from error
@@ -139,13 +152,13 @@ def result_of(value: object) -> ToolResult:
     """
     if isinstance(value, types.CallToolResult):
         return ToolResult.from_mcp(_dumped(value))
-    blocks = cast("list[object]", value if isinstance(value, list) else [value])
+    blocks = cast("list[object]", value) if isinstance(value, list) else [value]
     if blocks and all(isinstance(block, _MCP_BLOCKS) for block in blocks):
         return ToolResult.from_mcp({"content": [_dumped(block) for block in blocks]})
-    result = to_result(value)
+    result = to_result(cast("object", value))
     said = value.return_value if isinstance(value, ToolReturn) else cast("object", value)
     # Structured content that repeats the text would be sent to the model instead of the text.
-    if not _is_whole(said, result):
+    if not is_whole(said, result):
         result = replace(result, structured_content=None)
     return replace(result, meta={key: item for key, item in result.meta.items() if key != META})
 
@@ -155,7 +168,7 @@ def failure(tool_name: str, error: Exception) -> ToolResult:
     return ToolResult.error(f"Tool {tool_name!r} failed. {type(error).__name__}: {error}")
 
 
-def _is_whole(value: object, result: ToolResult) -> bool:
+def is_whole(value: object, result: ToolResult) -> bool:
     """Whether `value` was a result already: no JSON text can hold itself, so equal content means it was."""
     if isinstance(value, Mapping):
         return cast("Mapping[str, Any]", value).get("content") == list(result.content)
@@ -164,6 +177,13 @@ def _is_whole(value: object, result: ToolResult) -> bool:
 
 def _dumped(model: Any) -> dict[str, Any]:
     return model.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+def _invalid_arguments(tool_name: str, error: ValidationError) -> ToolResult:
+    problems = error.errors(include_url=False, include_context=False)
+    said = ToolReturnPart(tool_name=tool_name, content=problems, tool_call_id="", outcome="retried")
+    problem = said.model_response_str(wrap_if_error=False)
+    return ToolResult.error(f"Invalid arguments for `{tool_name}`, correct them and call it again: {problem}")
 
 
 async def _within(seconds: float, running: Coroutine[Any, Any, T]) -> T:

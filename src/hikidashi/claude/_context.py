@@ -1,11 +1,10 @@
-"""Which context a tool gets when Claude Code runs it: the deps that were given, `None`, or a word about their lack."""
+"""Which context a tool gets when Claude Code runs it: deps that were given, `None`, or a word about their lack."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from enum import Enum
-from typing import Any, Final, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from pydantic_ai import RunContext
 
@@ -13,16 +12,7 @@ from hikidashi.errors import ClaudeCodeError
 
 from .deps_support import DepsContext
 
-
-class Unset(Enum):
-    """No deps were given, which is not the same as `None`."""
-
-    UNSET = "unset"
-
-
-UNSET: Final = Unset.UNSET
-
-_ANY_DEPS = (None, type(None), Any, object, inspect.Parameter.empty)
+_CONTENT_WITH_NONE = (None, type(None), Any, object)
 
 
 class NoDeps(DepsContext[Any]):
@@ -49,33 +39,32 @@ class NoDeps(DepsContext[Any]):
         )
 
 
-def takes_context(tool: Any) -> bool:
-    """Whether the function of `tool` takes a context first: as the tool says, or else as the function is annotated."""
-    said = getattr(tool, "takes_ctx", None)
-    return said if isinstance(said, bool) else _is_context(_first_hint(tool.function))
+def context_for(tool: Any, given: DepsContext[Any] | None) -> DepsContext[Any] | None:
+    """What the function of `tool` gets as its first argument: `given`, if it takes a context at all.
 
-
-def context_for(tool: Any, deps: object | Unset) -> DepsContext[Any] | None:
-    """The context that the function of `tool` gets as its first argument; `None` if it takes none.
-
-    Without deps, `RunContext[None]` finds `None`, and a tool that wants others learns why it has none.
-
-    Raises:
-        UnsupportedDepsTypeError: JSON cannot carry `deps`.
+    A tool says whether it takes one; if it does not say, its annotations do. With nothing given, `RunContext[None]`
+    finds `None`, and a tool that wants deps learns why it has none.
     """
-    if not takes_context(tool):
+    said = getattr(tool, "takes_ctx", None)
+    if said is False:
         return None
-    if deps is not UNSET:
-        return DepsContext(deps)
     hint = _first_hint(tool.function)
+    if said is not True and not _is_context(hint):
+        return None
+    if given is not None:
+        return given
     wanted = next(iter(get_args(hint)), None) if _is_context(hint) else None
-    if wanted in _ANY_DEPS or isinstance(wanted, TypeVar):
+    if _is_content_with_none(wanted):
         return DepsContext(None)
     return NoDeps(tool.name, getattr(wanted, "__qualname__", str(wanted)))
 
 
 def _is_context(hint: object) -> bool:
     return (get_origin(hint) or hint) in (RunContext, DepsContext)
+
+
+def _is_content_with_none(wanted: object) -> bool:
+    return wanted in _CONTENT_WITH_NONE or isinstance(wanted, TypeVar) or type(None) in get_args(wanted)
 
 
 def _first_hint(function: Callable[..., Any]) -> Any:

@@ -6,6 +6,7 @@ import dataclasses
 import enum
 import inspect
 import logging
+import sys
 import types
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -26,7 +27,7 @@ from typing import (
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
-from typing_extensions import ReadOnly, TypeAliasType, is_typeddict
+from typing_extensions import ReadOnly, is_typeddict
 
 from hikidashi.errors import TypeHintResolutionError, UnsupportedDepsTypeError
 
@@ -71,8 +72,6 @@ def adapter(hint: Any) -> TypeAdapter[list[Any]]:
     try:
         found = TypeAdapter[list[Any]](_list_of(hint), config=JSON_CONFIG)
     except (PydanticSchemaGenerationError, PydanticUserError) as error:
-        if getattr(error, "code", None) in {"undefined-annotation", "class-not-fully-defined"}:
-            raise TypeHintResolutionError(type_name(hint), _reason(error)) from error
         raise UnsupportedDepsTypeError(type_name(hint), reason=_reason(error)) from error
     if not found.pydantic_complete:
         unresolved = ", ".join(unresolved_hints(hint)) or "a forward reference names nothing"
@@ -127,7 +126,7 @@ def _walk(hint: Any, path: str, seen: set[Any], unresolved: list[str]) -> None:
         return None
     if hint is None or hint in (Any, object) or isinstance(hint, TypeVar):
         return None  # the values decide
-    if isinstance(hint, TypeAliasType):
+    if hasattr(hint, "__value__"):  # `type Name = ...`, of which there is more than one class
         return _walk(hint.__value__, path, seen, unresolved)
     origin = get_origin(hint)
     if origin in _WRAPPERS:
@@ -138,9 +137,10 @@ def _walk(hint: Any, path: str, seen: set[Any], unresolved: list[str]) -> None:
         return None
     fields = fields_of(hint)
     if fields is not None:
-        if str(hint) in seen:
+        if hint in seen:
             return None
-        seen.add(str(hint))
+        seen.add(hint)
+        _refuse_old_typed_dicts(origin or hint, path)
         _refuse_lost_arguments(origin or hint, path)
         for name, inner in fields.items():
             _walk(inner, f"{path}.{name}", seen, unresolved)
@@ -165,6 +165,12 @@ def _refuse_lost_arguments(owner: type, path: str) -> None:
             raise UnsupportedDepsTypeError(
                 "dataclasses.InitVar", f"{path}.{name}", "its value is not kept; give it a default"
             )
+
+
+def _refuse_old_typed_dicts(owner: type, path: str) -> None:
+    if sys.version_info < (3, 12) and is_typeddict(owner) and type(owner).__module__ == "typing":
+        reason = "before Python 3.12, `TypedDict` must come from `typing_extensions`"
+        raise UnsupportedDepsTypeError(type_name(owner), path, reason)
 
 
 def _refuse_live_objects(hint: Any, path: str) -> None:

@@ -7,6 +7,7 @@ Each of them is also the error pydantic-ai expects of a model where it has one, 
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from claude_agent_sdk import CLINotFoundError, ProcessError, ResultError, ResultMessage
 from pydantic_ai.exceptions import ModelAPIError, ModelHTTPError
@@ -19,14 +20,19 @@ from ..errors import (
     ClaudeCodeProcessError,
 )
 
+# Both parents of these classes take other arguments, so only pydantic-ai's constructor runs and the
+# attributes of ours are set beside it; `__reduce__` lets them survive pickle and copy.
+
 
 class _HTTPError(ClaudeCodeAPIError, ModelHTTPError):
     """The API answered with an error status."""
 
     def __init__(self, message: str, status_code: int, model_name: str) -> None:
         ModelHTTPError.__init__(self, status_code, model_name, body=message)
-        ClaudeCodeAPIError.__init__(self, message, status_code)
-        self.args = (message, status_code, model_name)
+        self.message = message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.message, self.status_code, self.model_name)
 
     __str__ = ClaudeCodeAPIError.__str__
 
@@ -36,8 +42,10 @@ class _NoAnswerError(ClaudeCodeAPIError, ModelAPIError):
 
     def __init__(self, message: str, model_name: str) -> None:
         ModelAPIError.__init__(self, model_name, message)
-        ClaudeCodeAPIError.__init__(self, message)
-        self.args = (message, model_name)
+        self.status_code = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.message, self.model_name)
 
     __str__ = ClaudeCodeAPIError.__str__
 
@@ -47,8 +55,11 @@ class _ProcessError(ClaudeCodeProcessError, ModelAPIError):
 
     def __init__(self, message: str, model_name: str, exit_code: int | None, stderr: str) -> None:
         ModelAPIError.__init__(self, model_name, message)
-        ClaudeCodeProcessError.__init__(self, message, exit_code, stderr)
-        self.args = (message, model_name, exit_code, stderr)
+        self.exit_code = exit_code
+        self.stderr = stderr
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.message, self.model_name, self.exit_code, self.stderr)
 
     __str__ = ClaudeCodeProcessError.__str__
 

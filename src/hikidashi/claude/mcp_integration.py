@@ -9,11 +9,19 @@ A handler made here logs what its tool raised and lets it through; the server th
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeGuard, cast, runtime_checkable
 
 from hikidashi.errors import ToolNotFoundError, ToolValidationError
-from . import _calls, _server
+from hikidashi.tool import Tool as NeutralTool
+from hikidashi.tool import ToolResult
+
+from ._calls import answer, call_of, check_schema, check_tool
+from ._context import context_for
+from ._sdk_tools import Handler, as_response, neutral_tool, sdk_tool, server_of
+from .deps_support import DepsContext
 
 if TYPE_CHECKING:
     from claude_agent_sdk import McpSdkServerConfig, SdkMcpTool
@@ -23,7 +31,6 @@ __all__ = [
     "AgentToolset",
     "PydanticAITool",
     "ToolDefinition",
-    "claude_tool_name",
     "create_mcp_server_from_tools",
     "extract_tools_from_toolset",
     "registered_tools",
@@ -33,6 +40,12 @@ __all__ = [
 logger = logging.getLogger("hikidashi")
 
 DEFAULT_SERVER_NAME = "pydantic_tools"
+
+_SCHEMA_PLACES = (
+    ("parameters_json_schema",),
+    ("function_schema", "json_schema"),
+    ("tool_def", "parameters_json_schema"),
+)
 
 
 class _NamedFunction(Protocol):
@@ -116,14 +129,14 @@ def create_mcp_server_from_tools(
         ToolNotFoundError: `names` has a name that no tool has.
         UnsupportedDepsTypeError: JSON cannot carry `deps`.
     """
-    raise NotImplementedError
+    return server_of(_converted(tools, names, deps), server_name)
 
 
 def extract_tools_from_toolset(
     tools: Tools, *, names: Collection[str] | None = None, deps: object = None
 ) -> list[SdkMcpTool[Any]]:
     """The tools as `SdkMcpTool`s, all or only `names`; arguments and errors as for `create_mcp_server_from_tools`."""
-    raise NotImplementedError
+    return [sdk_tool(tool, _logging(tool)) for tool in _converted(tools, names, deps)]
 
 
 def registered_tools(tools: Tools) -> dict[str, AnyTool]:
@@ -132,7 +145,7 @@ def registered_tools(tools: Tools) -> dict[str, AnyTool]:
     Raises:
         ToolValidationError: a tool has no name, function or schema, or two tools share a name.
     """
-    raise NotImplementedError
+    return {name: registered.tool for name, registered in _registered(tools).items()}
 
 
 def tool_definitions(tools: Tools, *, names: Collection[str] | None = None) -> list[ToolDefinition]:
@@ -142,9 +155,107 @@ def tool_definitions(tools: Tools, *, names: Collection[str] | None = None) -> l
         ToolValidationError: a tool has no name, function or schema, or two tools share a name.
         ToolNotFoundError: `names` has a name that no tool has.
     """
-    raise NotImplementedError
+    return [
+        ToolDefinition(
+            name=registered.tool.name,
+            description=registered.tool.description or "",
+            input_schema=registered.schema,
+            function=registered.tool.function,
+        )
+        for registered in _selected(_registered(tools), names)
+    ]
 
 
-def claude_tool_name(name: str, *, server_name: str = DEFAULT_SERVER_NAME) -> str:
-    """The name under which Claude sees tool `name`: `mcp__<server_name>__<name>`."""
-    return f"mcp__{server_name}__{name}"
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Registered:
+    tool: AnyTool
+    schema: dict[str, Any]
+    owner: str
+    timeout: float | None
+    """The toolset's, for tools that have none of their own."""
+
+
+def _get_parameters_json_schema(tool: object) -> dict[str, Any]:
+    """The JSON Schema of the tool's arguments, from the first place that has one.
+
+    The places, in order: `parameters_json_schema`, `function_schema.json_schema`, `tool_def.parameters_json_schema`.
+
+    Raises:
+        ToolValidationError: none of them has one, or it is no dict.
+    """
+    name = getattr(tool, "name", None)
+    for place in _SCHEMA_PLACES:
+        schema = reduce(lambda holder, attribute: getattr(holder, attribute, None), place, tool)
+        if schema is not None:
+            return check_schema(schema, ".".join(place), name)
+    looked = ", ".join(f"`{'.'.join(place)}`" for place in _SCHEMA_PLACES)
+    raise ToolValidationError(f"Tool {name!r} has no JSON Schema for its parameters: looked at {looked}.", name)
+
+
+def _registered(tools: Tools) -> dict[str, _Registered]:
+    found: dict[str, _Registered] = {}
+    for registered in _each(tools):
+        name = registered.tool.name
+        if name in found:
+            raise ToolValidationError(
+                f"Two tools are called {name!r}: one of {found[name].owner}, one of {registered.owner}. "
+                "Rename one with `Tool(function, name=...)`.",
+                name,
+            )
+        found[name] = registered
+    return found
+
+
+def _each(tools: Tools) -> Iterator[_Registered]:
+    sources = [tools] if _is_toolset(tools) else cast("Iterable[AgentToolset | AnyTool]", tools)
+    for number, source in enumerate(sources, start=1):
+        if not _is_toolset(source):
+            yield _checked(cast("AnyTool", source), f"the tools given (number {number})", None)
+            continue
+        label = getattr(source, "label", None) or type(source).__name__
+        for tool in source.tools.values():
+            yield _checked(tool, f"toolset {number} ({label})", getattr(source, "timeout", None))
+
+
+def _is_toolset(source: object) -> TypeGuard[AgentToolset]:
+    return isinstance(getattr(source, "tools", None), Mapping)
+
+
+def _checked(tool: AnyTool, owner: str, timeout: float | None) -> _Registered:
+    name, function = getattr(tool, "name", None), getattr(tool, "function", None)
+    check_tool(name, function)
+    return _Registered(tool=tool, schema=_get_parameters_json_schema(tool), owner=owner, timeout=timeout)
+
+
+def _selected(found: Mapping[str, _Registered], names: Collection[str] | None) -> list[_Registered]:
+    if names is None:
+        return list(found.values())
+    if missing := [name for name in names if name not in found]:
+        raise ToolNotFoundError(missing, list(found))
+    return [found[name] for name in dict.fromkeys(names)]
+
+
+def _converted(tools: Tools, names: Collection[str] | None, deps: object) -> list[NeutralTool]:
+    given = None if deps is None else DepsContext(deps)
+    return [_runnable(registered, given) for registered in _selected(_registered(tools), names)]
+
+
+def _runnable(registered: _Registered, given: DepsContext[Any] | None) -> NeutralTool:
+    tool = registered.tool
+    call = call_of(tool, context_for(tool, given), registered.timeout)
+
+    async def answered(arguments: dict[str, Any]) -> ToolResult:
+        return await answer(call, arguments, tool.name)
+
+    return neutral_tool(tool, registered.schema, answered)
+
+
+def _logging(tool: NeutralTool) -> Handler:
+    async def handler(arguments: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return as_response(await tool.call(arguments))
+        except Exception:
+            logger.exception("tool %r failed", tool.name)
+            raise
+
+    return handler

@@ -36,10 +36,10 @@ from pydantic_ai.tools import RunContext, ToolDefinition
 
 from ..errors import ToolsetNotRegisteredError
 from . import mcp_integration
-from .history import Conversation, conversation
+from .history import conversation
 from .launch import Launch, Question, launch
 from .parking import ParkedTools
-from .scope import RunScope, current_scope, run_scope
+from .scope import current_scope, run_scope
 from .session import Deadline, Session
 from .settings import CheckedSettings, ClaudeCodeModelSettings, checked
 from .stream import ClaudeCodeStreamedResponse
@@ -250,10 +250,18 @@ class ClaudeCodeModel(Model[Any]):
         settings = _over(self._defaults, checked(model_settings))
         deadline = Deadline(settings.timeout)
         scope = current_scope(self)
-        session = await self._session(messages, parameters, settings, scope, deadline)
+        question = self._question(messages, parameters, settings)
+        session = None if scope is None else scope.holding(question.talk, question.identity)
+
+        async def begin() -> Session:
+            return await launch(self._launch, question, scope, deadline)
+
+        if session is not None:
+            await session.go_on(question.talk)
         response = ClaudeCodeStreamedResponse(
             model_request_parameters=parameters,
-            _session=session,
+            session=session or await begin(),
+            _relaunch=None if session is None else begin,
             _deadline=deadline,
             _requested_model=self._model_name,
             _native_output=parameters.output_mode == "native",
@@ -262,17 +270,11 @@ class ClaudeCodeModel(Model[Any]):
             yield response
         finally:
             if scope is None or scope.ended or not response.complete:
-                await session.close()
+                await response.session.close()
 
-    async def _session(
-        self,
-        messages: list[ModelMessage],
-        parameters: ModelRequestParameters,
-        settings: CheckedSettings,
-        scope: RunScope | None,
-        deadline: Deadline,
-    ) -> Session:
-        """A session that was asked: the live one that holds this conversation, or a new one."""
+    def _question(
+        self, messages: list[ModelMessage], parameters: ModelRequestParameters, settings: CheckedSettings
+    ) -> Question:
         own_tools = self.tool_execution == "mcp"
         run_here = [tool for tool in parameters.declared_function_tools if own_tools and tool.kind == "function"]
         parked = ParkedTools(
@@ -283,7 +285,7 @@ class ClaudeCodeModel(Model[Any]):
         if (config := self._process_function_tools(run_here)) is not None:
             servers[self._server_name] = config
         wire_name = self._wire_name(parked)
-        question = Question(
+        return Question(
             talk=conversation(messages, parameters, wire_name),
             wire_name=wire_name,
             parked=parked,
@@ -291,10 +293,6 @@ class ClaudeCodeModel(Model[Any]):
             settings=settings,
             parameters=parameters,
         )
-        if scope is not None and (session := scope.holding(question.talk, question.identity)) is not None:
-            await _go_on(session, question.talk)
-            return session
-        return await launch(self._launch, question, scope, deadline)
 
     def _wire_name(self, parked: ParkedTools) -> Callable[[str], str]:
         here = set(parked.names.values())
@@ -303,14 +301,6 @@ class ClaudeCodeModel(Model[Any]):
             return parked.wire_name(name) if name in here else f"mcp__{self._server_name}__{name}"
 
         return wire_name
-
-
-async def _go_on(session: Session, talk: Conversation) -> None:
-    session.held = list(talk.messages)
-    if session.waiting:
-        session.answer(talk.last)
-    else:
-        await session.ask(talk.last)
 
 
 def _over(defaults: CheckedSettings, given: CheckedSettings) -> CheckedSettings:

@@ -16,7 +16,7 @@ from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, Message, Resul
 
 from ..errors import ClaudeCodeTimeoutError
 from .failures import failed_process
-from .history import Block, WireMessage
+from .history import Block, Conversation, WireMessage
 from .parking import ParkedTools
 
 # Disconnecting in the middle of a turn takes 7 s and lets the CLI go on calling the API;
@@ -79,12 +79,13 @@ class Session:
         self._messages: asyncio.Queue[Message | BaseException | None] = asyncio.Queue()
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._in_turn = False
+        self._over = False
         self._task: asyncio.Task[None] | None = None
 
     @property
     def alive(self) -> bool:
         """Whether the CLI can still be asked something."""
-        return self._task is not None and not self._task.done()
+        return self._task is not None and not self._task.done() and not self._over
 
     async def start(self, deadline: Deadline) -> None:
         """Start the CLI and wait until it listens.
@@ -105,12 +106,16 @@ class Session:
         if blocks is not None:
             await self._client.query(_user_turn(list(blocks)))
 
-    def answer(self, results: Sequence[Block]) -> None:
-        """Answer the calls that wait."""
+    async def go_on(self, talk: Conversation) -> None:
+        """Send the last turn of `talk`: answers to the calls that wait, or what the user says next."""
+        self.held = list(talk.messages)
+        if not self.waiting:
+            await self.ask(talk.last)
+            return
         self._in_turn = True
         self.parked_before = True
-        self.waiting.clear()
-        self.parked.answer(results)
+        self.waiting = set()
+        self.parked.answer(talk.last)
 
     async def messages(self, deadline: Deadline) -> AsyncIterator[Message]:
         """What the CLI says, as it says it.
@@ -145,8 +150,10 @@ class Session:
             self._ready.set_result(None)
             async for message in self._client.receive_messages():
                 self._messages.put_nowait(message)
+            self._over = True
             self._messages.put_nowait(None)
         except Exception as error:  # whatever it is, the one who waits must hear of it
+            self._over = True
             if self._ready.done():
                 self._messages.put_nowait(error)
             else:
@@ -158,7 +165,7 @@ class Session:
         if not self._ready.done():
             self._ready.cancel()
         try:
-            if self._in_turn or self.waiting:
+            if (self._in_turn or self.waiting) and not self._over:
                 with contextlib.suppress(Exception):
                     async with asyncio.timeout(_INTERRUPT_GRACE):
                         await self._client.interrupt()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from claude_agent_sdk import ResultMessage, StreamEvent, ToolResultBlock, UserMessage
+from claude_agent_sdk import Message, ResultMessage, StreamEvent, ToolResultBlock, UserMessage
 from pydantic_ai.messages import (
     FinishReason,
     ModelResponseStreamEvent,
@@ -19,6 +19,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import StreamedResponse
 from pydantic_ai.usage import RequestUsage
 
+from ..errors import ClaudeCodeProcessError
 from ..tool import json_text
 from .failures import failed_result
 from .history import CLAUDE_CODE, append_response
@@ -47,7 +48,9 @@ class _RunningCall:
 class ClaudeCodeStreamedResponse(StreamedResponse):
     """Reads a session until it has answered, or waits for answers itself."""
 
-    _session: Session
+    session: Session
+    _relaunch: Callable[[], Awaitable[Session]] | None
+    """How to begin again if a session that was alive before this request turns out to be dead."""
     _deadline: Deadline
     _requested_model: str
     _native_output: bool
@@ -64,7 +67,7 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
 
     async def _get_event_iterator(self) -> AsyncIterator[ModelResponseStreamEvent]:
         waiting: set[str] = set()
-        async for message in self._session.messages(self._deadline):
+        async for message in self._messages():
             if isinstance(message, StreamEvent) and message.parent_tool_use_id is None:
                 for event in self._api_event(message.event, waiting):
                     yield event
@@ -80,10 +83,23 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
                 self._finish(waiting)
                 return
 
+    async def _messages(self) -> AsyncIterator[Message]:
+        try:
+            async for message in self.session.messages(self._deadline):
+                self._relaunch = None
+                yield message
+        except ClaudeCodeProcessError:
+            if self._relaunch is None:
+                raise
+            await self.session.close()
+            self.session = await self._relaunch()
+            async for message in self.session.messages(self._deadline):
+                yield message
+
     def _finish(self, waiting: set[str]) -> None:
         self.complete = True
-        self._session.waiting = waiting
-        append_response(self._session.held, self.get(), self._session.wire_name)
+        self.session.waiting = waiting
+        append_response(self.session.held, self.get(), self.session.wire_name)
 
     def _api_event(self, event: dict[str, Any], waiting: set[str]) -> list[ModelResponseStreamEvent]:
         match event:
@@ -139,7 +155,7 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
                     )
                 )
             case {"type": "tool_use", "id": call_id, "name": wire_name}:
-                name = self._session.parked.names.get(wire_name)
+                name = self.session.parked.names.get(wire_name)
                 self._names[call_id] = name or wire_name
                 if name is None:
                     self._running[index] = _RunningCall(call_id, wire_name)
@@ -194,14 +210,14 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
         if result.is_error:
             raise failed_result(result, self.model_name)
         total = result.total_cost_usd or 0.0
-        cost, self._session.spent_usd = total - self._session.spent_usd, total
+        cost, self.session.spent_usd = total - self.session.spent_usd, total
         self.provider_details = {
             **(self.provider_details or {}),
             "session_id": result.session_id,
             "total_cost_usd": cost,
             "num_turns": result.num_turns,
         }
-        if not self._session.parked_before:
+        if not self.session.parked_before:
             # A turn that parked was priced by pydantic-ai already; the CLI's sum would count it twice.
             self._usage.cost = Decimal(str(cost))
         if self._native_output and result.structured_output is not None:
@@ -223,7 +239,7 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
 
     async def close_stream(self) -> None:
         """End the CLI: a stream that is closed early will not be read again."""
-        await self._session.close()
+        await self.session.close()
 
     @property
     def model_name(self) -> str:

@@ -1,40 +1,45 @@
 """One pydantic-ai `Tool` in, one `SdkMcpTool` out: the low level of spec 002.
 
-A handler made here never raises what its tool raised: it answers with `isError`, so Claude can react.
-Cancellation is not an answer and goes through.
+A handler made here never raises what its tool raised: it answers with `isError`, so that Claude can react.
+Cancellation is no answer and goes through.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable
-from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict, cast
+from collections.abc import Callable, Iterable
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final, Literal, NotRequired, TypedDict, cast
 
-from hikidashi.errors import MissingExtra
 from hikidashi.tool import Tool as NeutralTool
 from hikidashi.tool import ToolResult
 
-from ._calls import Call, answer, call_of_function, call_of_tool, check_tool, failure, result_of
-from ._context import UNSET, Unset
+from ._calls import answer, call_of_function, call_of_tool, check_schema, check_tool, failure, is_whole, result_of
+from ._sdk_tools import Handler, as_response, neutral_tool, sdk_tool, server_of
 from .deps_support import DepsContext
 
-try:
-    from claude_agent_sdk import McpSdkServerConfig, SdkMcpTool
-except ImportError as error:
-    raise MissingExtra("claude-agent-sdk", "claude") from error
-
 if TYPE_CHECKING:
+    from claude_agent_sdk import McpSdkServerConfig, SdkMcpTool
     from pydantic_ai import Tool
 
 __all__ = [
     "McpResponse",
     "McpTextContent",
+    "_create_async_handler",
+    "_format_return_value_as_mcp",
     "convert_tool",
     "convert_tool_with_deps",
     "convert_tools_to_mcp_server",
 ]
 
 logger = logging.getLogger("hikidashi")
+
+
+class _Unset(Enum):
+    UNSET = "no deps, which is not the same as None"
+
+
+_UNSET: Final = _Unset.UNSET
 
 
 class McpTextContent(TypedDict):
@@ -54,9 +59,6 @@ class McpResponse(TypedDict):
     content: list[McpTextContent]
     isError: NotRequired[bool]
     is_error: NotRequired[bool]
-
-
-Handler = Callable[[dict[str, Any]], Awaitable[McpResponse]]
 
 
 def convert_tool(tool: Tool[Any]) -> SdkMcpTool[Any]:
@@ -85,7 +87,7 @@ def convert_tool_with_deps(tool: Tool[Any], deps: object) -> SdkMcpTool[Any]:
 
 
 def convert_tools_to_mcp_server(
-    tools: Iterable[Tool[Any]], *, name: str = "pydantic_tools", deps: object | Unset = UNSET
+    tools: Iterable[Tool[Any]], *, name: str = "pydantic_tools", deps: object = _UNSET
 ) -> McpSdkServerConfig:
     """A server with all `tools`, for `ClaudeAgentOptions(mcp_servers={name: ...})`.
 
@@ -102,74 +104,66 @@ def convert_tools_to_mcp_server(
         UnsupportedDepsTypeError: JSON cannot carry `deps`.
         Unsupported: a tool requires approval.
     """
-    from hikidashi.convert.claude import to_claude
-
-    context = None if deps is UNSET else DepsContext(deps)
-    return to_claude([_neutral(tool, context) for tool in tools], name=name)
+    context = None if deps is _UNSET else DepsContext(deps)
+    return server_of([_neutral(tool, _handler(tool, context)) for tool in tools], name)
 
 
 def _converted(tool: Tool[Any], context: DepsContext[Any] | None) -> SdkMcpTool[Any]:
-    neutral = _neutral(tool, context)
-
-    async def handler(arguments: dict[str, Any]) -> dict[str, Any]:
-        return cast("dict[str, Any]", _response(await neutral.call(arguments)))
-
-    return SdkMcpTool(
-        name=neutral.name, description=neutral.description, input_schema=neutral.input_schema, handler=handler
-    )
+    handler = _handler(tool, context)
+    return sdk_tool(_neutral(tool, handler), handler)
 
 
-def _neutral(tool: Tool[Any], context: DepsContext[Any] | None) -> NeutralTool:
-    definition = tool.tool_def
-    check_tool(definition.name, tool.function, definition.parameters_json_schema)
-    _require_context(definition.name, tool.takes_ctx, context)
-    call = call_of_tool(tool, context)
+def _handler(tool: Tool[Any], context: DepsContext[Any] | None) -> Handler:
+    check_tool(tool.tool_def.name, tool.function)
+    check_schema(tool.tool_def.parameters_json_schema, "tool_def.parameters_json_schema", tool.name)
+    return _create_async_handler(tool.function, tool.takes_ctx, context, tool=tool)
 
-    async def answered(arguments: dict[str, Any]) -> ToolResult:
-        return await _answered(call, arguments, definition.name)
 
-    return NeutralTool(
-        name=definition.name,
-        description=definition.description or "",
-        input_schema=definition.parameters_json_schema,
-        call=answered,
-        defer_loading=definition.defer_loading,
-    )
+def _neutral(tool: Tool[Any], handler: Handler) -> NeutralTool:
+    async def call(arguments: dict[str, Any]) -> ToolResult:
+        return ToolResult.from_mcp(await handler(arguments))
+
+    return neutral_tool(tool, tool.tool_def.parameters_json_schema, call)
 
 
 def _create_async_handler(
-    func: Callable[..., Any], takes_ctx: bool, deps_context: DepsContext[Any] | None = None
+    func: Callable[..., Any],
+    takes_ctx: bool,
+    deps_context: DepsContext[Any] | None = None,
+    *,
+    tool: Tool[Any] | None = None,
 ) -> Handler:
-    """A handler that calls `func`, in a thread if it is not async, with arguments checked by its type hints.
+    """A handler that calls `func`, in a thread if it is not async, with checked arguments.
+
+    Args:
+        func: the function.
+        takes_ctx: whether it takes a context first.
+        deps_context: that context.
+        tool: the tool that `func` belongs to, for its own schema, checks and timeout; else the type hints are used.
 
     Raises:
         NotImplementedError: `func` takes a context, and there is no `deps_context`.
+        Unsupported: `tool` requires approval.
     """
-    name = getattr(func, "__name__", type(func).__name__)
-    _require_context(name, takes_ctx, deps_context)
-    call = call_of_function(func, deps_context if takes_ctx else None)
-
-    async def handler(arguments: dict[str, Any]) -> McpResponse:
-        return _response(await _answered(call, arguments, name))
-
-    return handler
-
-
-async def _answered(call: Call, arguments: dict[str, Any], name: str) -> ToolResult:
-    try:
-        return await answer(call, arguments, name)
-    except Exception as error:
-        logger.exception("tool %r failed", name)
-        return failure(name, error)
-
-
-def _require_context(name: str, takes_ctx: bool, context: DepsContext[Any] | None) -> None:
-    if takes_ctx and context is None:
+    name = tool.name if tool is not None else getattr(func, "__name__", type(func).__name__)
+    if takes_ctx and deps_context is None:
         raise NotImplementedError(
             f"Tool {name!r} takes a `RunContext`, and there is none outside a pydantic-ai run. Convert it with "
             "`convert_tool_with_deps(tool, deps)` (`deps=None` for `RunContext[None]`), or use "
             '`ClaudeCodeModel(tool_execution="agent")`.'
         )
+    context = deps_context if takes_ctx else None
+    call = call_of_function(func, context) if tool is None else call_of_tool(tool, context)
+
+    async def handler(arguments: dict[str, Any]) -> dict[str, Any]:
+        try:
+            result = await answer(call, arguments, name)
+        except Exception as error:
+            logger.exception("tool %r failed", name)
+            result = failure(name, error)
+        return as_response(result)
+
+    return handler
 
 
 def _format_return_value_as_mcp(value: object) -> McpResponse:
@@ -179,13 +173,6 @@ def _format_return_value_as_mcp(value: object) -> McpResponse:
         Unsupported: `value` has no JSON form.
     """
     result = result_of(value)
-    if isinstance(value, dict) and cast("dict[str, Any]", value).get("content") == list(result.content):
+    if isinstance(value, dict) and is_whole(cast("dict[str, Any]", value), result):
         return cast("McpResponse", value)
-    return cast("McpResponse", result.to_mcp())
-
-
-def _response(result: ToolResult) -> McpResponse:
-    response = result.to_mcp()
-    if result.is_error:
-        response["is_error"] = True
-    return cast("McpResponse", response)
+    return cast("McpResponse", as_response(result))

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, cast
 
 from hikidashi.errors import ToolValidationError, Unsupported
 from hikidashi.tool import Tool, ToolResult
 
 ALIASES = "hikidashi/aliases"
 """The key in `_meta` for the aliases of a tool, where a target has no other place for them."""
+
+
+def mapping(value: object) -> dict[str, Any]:
+    """`value` if it is an object, as metadata from elsewhere should be but need not; else an empty one."""
+    return dict(cast("Mapping[str, Any]", value)) if isinstance(value, Mapping) else {}
+
+
+def strings(value: object) -> list[str]:
+    """The strings in `value`, if it is a list: see `mapping`."""
+    items = cast("list[object]", value) if isinstance(value, list) else []
+    return [item for item in items if isinstance(item, str)]
 
 
 def by_name(tools: Iterable[Tool], *, seen_as: Callable[[str], str] = str) -> dict[str, Tool]:

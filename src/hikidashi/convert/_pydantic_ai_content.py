@@ -22,6 +22,7 @@ from pydantic_ai.messages import (
     is_multi_modal_content,
 )
 
+from hikidashi.convert._checks import mapping, strings
 from hikidashi.errors import Unsupported
 from hikidashi.tool import ContentBlock, ToolResult, audio, image, json_text, resource, text
 
@@ -32,9 +33,8 @@ _URLS: Mapping[str, type[FileUrl]] = {kind.kind: kind for kind in (AudioUrl, Doc
 
 
 def ours(meta: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """What `_meta` says under our key; it may come from a server that says something else there."""
-    said = (meta or {}).get(META)
-    return cast("Mapping[str, Any]", said) if isinstance(said, Mapping) else {}
+    """What `_meta` says under our key."""
+    return mapping((meta or {}).get(META))
 
 
 def to_result(value: object) -> ToolResult:
@@ -56,19 +56,18 @@ def to_result(value: object) -> ToolResult:
 def from_result(result: ToolResult) -> Any:
     """`result` as the value that a pydantic-ai tool returns.
 
-    Structured content is the value itself where the text only repeats it; files stay files.
+    Structured content is the value itself, in place of the text that repeats it; files stay files. All of
+    it stays in the tool's return: `ToolReturn.content` would make a server's words the user's.
     """
-    only_text = all(block["type"] == "text" for block in result.content)
-    if only_text and result.structured_content is not None:
-        value = result.structured_content
-    else:
-        items = [from_block(block) for block in result.content]
-        value = items[0] if len(items) == 1 else items or ""
+    items: list[Any] = [from_block(block) for block in result.content if not result.is_repeated_by(block)]
+    if result.structured_content is not None:
+        items.insert(0, result.structured_content)
+    value = items[0] if len(items) == 1 else items or ""
     if not result.meta:
         return value
     said = ours(result.meta)
     metadata = said.get("metadata") if set(result.meta) == {META} else dict(result.meta)
-    return ToolReturn(return_value=value, metadata=metadata, tools=said.get("tools"))
+    return ToolReturn(return_value=value, metadata=metadata, tools=strings(said.get("tools")) or None)
 
 
 def error_text(result: ToolResult) -> str:
@@ -82,7 +81,7 @@ def from_block(block: ContentBlock) -> str | BinaryContent | FileUrl:
     said = ours(block.get("_meta"))
     # Only this value: "allow-local" would let a remote server reach into the local network.
     forced = said.get("force_download") is True
-    vendor: dict[str, Any] = {"vendor_metadata": said.get("vendor_metadata")}
+    vendor: dict[str, Any] = {"vendor_metadata": mapping(said.get("vendor_metadata")) or None}
     match block["type"]:
         case "text":
             return block["text"]
@@ -99,7 +98,7 @@ def from_block(block: ContentBlock) -> str | BinaryContent | FileUrl:
             return BinaryContent.narrow_type(
                 BinaryContent(data, media_type=media_type, identifier=body["uri"], **vendor)
             )
-        case "resource_link" if kind := _URLS.get(said.get("kind", "")):
+        case "resource_link" if kind := _URLS.get(str(said.get("kind"))):
             return cast("Any", kind)(
                 block["uri"],
                 media_type=block.get("mimeType"),
@@ -107,7 +106,7 @@ def from_block(block: ContentBlock) -> str | BinaryContent | FileUrl:
                 force_download=forced,
                 **vendor,
             )
-        case "resource_link":
+        case _:
             return f"{block['name']}: {block['uri']}"
 
 

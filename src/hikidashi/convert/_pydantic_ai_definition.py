@@ -3,30 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import fields
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
 from pydantic_ai.tools import ToolDefinition
+from typing_extensions import TypedDict
 
-from hikidashi.convert._checks import ALIASES
+from hikidashi.convert._checks import ALIASES, mapping, strings
 from hikidashi.convert._pydantic_ai_content import META, ours
 from hikidashi.tool import Tool, ToolAnnotations, ToolResult
 
-_CARRIED = ("strict", "sequential", "timeout", "include_return_schema")
-"""Fields of a `ToolDefinition` that have no place in a neutral tool: they travel in its metadata."""
+
+class _Carried(TypedDict, total=False):
+    """What of a `ToolDefinition` has no place in a neutral tool, and travels in its metadata."""
+
+    strict: bool | None
+    sequential: bool
+    timeout: float | None
+    include_return_schema: bool | None
+    return_schema: dict[str, Any]
+    metadata: dict[str, Any]
+
+
+_CARRIED = TypeAdapter(_Carried)
+_CARRIED_AS_THEY_ARE = ("strict", "sequential", "timeout", "include_return_schema")
+
+_FILE_KINDS = frozenset({"binary", "image-url", "audio-url", "video-url", "document-url", "uploaded-file"})
+_RESULT_FIELDS = frozenset(field.name for field in fields(ToolResult))
 
 
 def tool_of(definition: ToolDefinition, call: Callable[[dict[str, Any]], Awaitable[ToolResult]]) -> Tool:
     """The neutral tool that `definition` describes and `call` runs."""
     metadata = dict(definition.metadata or {})
-    annotations, meta = metadata.pop("annotations", None), dict(metadata.pop("meta", None) or {})
-    aliases: list[str] = meta.pop(ALIASES, [])
+    hints, meta = mapping(metadata.pop("annotations", None)), mapping(metadata.pop("meta", None))
+    annotations = ToolAnnotations.from_mcp(hints)
+    if unknown := {name: hint for name, hint in hints.items() if hint is not None and name not in annotations.to_mcp()}:
+        metadata["annotations"] = unknown
+    aliases = strings(meta.pop(ALIASES, None))
     return Tool(
         name=definition.name,
         description=definition.description or "",
         input_schema=definition.parameters_json_schema,
         call=call,
-        output_schema=definition.return_schema if _names_properties(definition.return_schema) else None,
-        annotations=ToolAnnotations.from_mcp(annotations),
+        output_schema=definition.return_schema if _describes_object(definition.return_schema) else None,
+        annotations=annotations,
         aliases=tuple(aliases),
         defer_loading=definition.defer_loading,
         metadata={**meta, **_carried(definition, metadata)},
@@ -35,13 +56,13 @@ def tool_of(definition: ToolDefinition, call: Callable[[dict[str, Any]], Awaitab
 
 def definition_of(tool: Tool) -> ToolDefinition:
     """What pydantic-ai knows of `tool`; annotations and `_meta` are where it has those of MCP tools."""
-    carried = ours(tool.metadata)
+    carried = _carried_by(tool)
     meta = {key: value for key, value in tool.metadata.items() if key != META}
     if tool.aliases:
         meta[ALIASES] = list(tool.aliases)
-    metadata: dict[str, Any] = dict(carried.get("metadata") or {})
+    metadata = dict(carried.get("metadata", {}))
     if hints := tool.annotations.to_mcp():
-        metadata["annotations"] = hints
+        metadata["annotations"] = {**mapping(metadata.get("annotations")), **hints}
     if meta:
         metadata["meta"] = meta
     return ToolDefinition(
@@ -51,22 +72,40 @@ def definition_of(tool: Tool) -> ToolDefinition:
         return_schema=tool.output_schema or carried.get("return_schema"),
         defer_loading=tool.defer_loading,
         metadata=metadata or None,
-        **{name: carried[name] for name in _CARRIED if name in carried},
+        strict=carried.get("strict"),
+        sequential=carried.get("sequential", False),
+        timeout=carried.get("timeout"),
+        include_return_schema=carried.get("include_return_schema"),
     )
 
 
-def _names_properties(schema: Mapping[str, Any] | None) -> bool:
-    """Whether `schema` describes an object; that of a bare `dict` promises nothing."""
-    return schema is not None and schema.get("type") == "object" and "properties" in schema
+def _describes_object(schema: Mapping[str, Any] | None) -> bool:
+    """Whether `schema` promises structured content.
+
+    That of a bare `dict` promises nothing, and those of a file or a `ToolResult` describe classes
+    whose values become content blocks.
+    """
+    if schema is None or schema.get("type") != "object" or "properties" not in schema:
+        return False
+    properties: Mapping[str, Mapping[str, Any]] = schema["properties"]
+    is_file = properties.get("kind", {}).get("const") in _FILE_KINDS
+    return not is_file and not properties.keys() >= _RESULT_FIELDS
 
 
 def _carried(definition: ToolDefinition, metadata: Mapping[str, Any]) -> dict[str, Any]:
     plain = ToolDefinition(name=definition.name)
     carried: dict[str, Any] = {
-        name: value for name in _CARRIED if (value := getattr(definition, name)) != getattr(plain, name)
+        name: value for name in _CARRIED_AS_THEY_ARE if (value := getattr(definition, name)) != getattr(plain, name)
     }
-    if definition.return_schema and not _names_properties(definition.return_schema):
+    if definition.return_schema and not _describes_object(definition.return_schema):
         carried["return_schema"] = definition.return_schema
     if metadata:
         carried["metadata"] = dict(metadata)
     return {META: carried} if carried else {}
+
+
+def _carried_by(tool: Tool) -> _Carried:
+    try:
+        return _CARRIED.validate_python(ours(tool.metadata))
+    except ValidationError:  # a server of somebody else's uses the same key
+        return {}

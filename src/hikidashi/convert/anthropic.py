@@ -119,7 +119,7 @@ def _block(tool_name: str, block: ContentBlock) -> dict[str, Any]:
             return _document(tool_name, block)
         case "resource_link":
             return {"type": "text", "text": f"{block['name']}: {block['uri']}"}
-        case "image" | "audio":
+        case _:
             raise Unsupported(f"{block['mimeType']} in the result of {tool_name!r}", "An Anthropic tool_result")
 
 

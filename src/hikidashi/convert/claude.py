@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from hikidashi import __version__
 from hikidashi.convert._checks import by_name, object_schema, unknown_tool
-from hikidashi.errors import MissingExtra, Unsupported
+from hikidashi.errors import MissingExtra, ToolValidationError, Unsupported
 from hikidashi.tool import Tool, ToolResult, current_call_id
 
 try:
@@ -24,6 +25,9 @@ __all__ = ["allowed_tools", "to_claude", "to_claude_tool"]
 
 _MAX_RESULT_CHARS = 500_000
 """The most that Claude Code takes; without it a result over about 50,000 characters is moved to a file."""
+
+_LONGEST_NAME = 128
+"""With `mcp__<server>__`; Claude Code drops a tool with a longer one and does not say so."""
 
 
 def to_claude(
@@ -44,11 +48,17 @@ def to_claude(
     `always_load`, the tools that are not `defer_loading` are kept out of Claude Code's own tool
     search, so that the model sees them from the start.
 
+    Claude Code shows structured content in place of the text beside it, so structured content is sent
+    only where the text says the same; output schemas, which it does not show, are left out.
+
     Raises:
         ToolValidationError: two tools have the same name after Claude Code replaced all but ASCII
-            letters, digits, `_` and `-`.
+            letters, digits, `_` and `-`, or the whole of a name is longer than 128 characters.
+        Unsupported: the root of an input schema is not an object.
     """
-    named = by_name(tools, seen_as=_as_shown)
+    named = {name: _without_hidden_text(tool) for name, tool in by_name(tools, seen_as=_as_shown).items()}
+    for tool in named.values():
+        _refuse_long_name(name, tool)
     offered = {tool.name: tool for tool in named.values()}
     listed = types.ListToolsResult(
         tools=[wire_tool(tool, _claude_meta(tool, max_result_chars, always_load)) for tool in offered.values()]
@@ -108,8 +118,29 @@ def allowed_tools(server_name: str, tools: Iterable[Tool]) -> list[str]:
     return [f"mcp__{_as_shown(server_name)}__{_as_shown(tool.name)}" for tool in tools]
 
 
+def _refuse_long_name(server_name: str, tool: Tool) -> None:
+    (shown,) = allowed_tools(server_name, [tool])
+    if len(shown) > _LONGEST_NAME:
+        raise ToolValidationError(
+            f"Claude Code would leave out tool {tool.name!r}: {shown!r} has {len(shown)} characters and the limit is "
+            f"{_LONGEST_NAME}. Shorten it with `tool.renamed(...)`, or the name of the server.",
+            tool.name,
+        )
+
+
 def _as_shown(name: str) -> str:
     return re.sub(r"[^a-zA-Z0-9_-]", "_", name)
+
+
+def _without_hidden_text(tool: Tool) -> Tool:
+    """`tool` such that no text of its answers is hidden behind structured content."""
+
+    async def call(arguments: dict[str, Any]) -> ToolResult:
+        result = await tool.call(arguments)
+        hidden = (block for block in result.content if block["type"] == "text" and not result.is_repeated_by(block))
+        return replace(result, structured_content=None) if any(hidden) else result
+
+    return replace(tool, call=call, output_schema=None)
 
 
 def _claude_meta(tool: Tool, max_result_chars: int | None, always_load: bool) -> dict[str, Any]:

@@ -7,13 +7,14 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, is_dataclass
-from typing import Annotated, Any, cast, get_type_hints, is_typeddict
+from typing import Annotated, Any, cast, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import ErrorDetails
+from typing_extensions import is_typeddict
 
 from hikidashi.convert._docstring import parse_docstring
 from hikidashi.errors import ToolValidationError, Unsupported
@@ -43,8 +44,10 @@ def from_function(
 
     Raises:
         Unsupported: `func` takes `*args`, or is a generator.
-        ToolValidationError: `func` has no name of its own, or type hints that pydantic cannot use.
+        ToolValidationError: `func` has no name or signature of its own, or type hints that make no schema.
     """
+    if not callable(func):
+        raise ToolValidationError(f"A tool needs a function, got {func!r}.", name)
     name = name or _name_of(func)
     if inspect.isgeneratorfunction(_inner(func)) or inspect.isasyncgenfunction(_inner(func)):
         raise Unsupported(f"the generator function {name!r}", "A tool", "Return a list instead of yielding.")
@@ -53,7 +56,7 @@ def from_function(
     )
     hints = _hints_of(func, name)
     signature = _Signature.of(func, name, hints, docstring.parameters)
-    output = _output_schema(hints.get("return"), name)
+    output = _output_schema(hints.get("return"))
     run = func if _is_async(func) else functools.partial(_in_thread, func)
 
     async def call(arguments: dict[str, Any]) -> ToolResult:
@@ -106,7 +109,11 @@ class _Signature:
         positional: list[str] = []
         keywords: dict[str, str] = {}
         extras: Any = None
-        for number, parameter in enumerate(inspect.signature(func).parameters.values()):
+        try:
+            parameters = inspect.signature(func).parameters.values()
+        except ValueError as error:
+            raise ToolValidationError(f"{name!r} does not say what it takes: wrap it in a function.", name) from error
+        for number, parameter in enumerate(parameters):
             hint = hints.get(parameter.name, Any)
             if parameter.kind is parameter.VAR_POSITIONAL:
                 raise Unsupported(
@@ -171,7 +178,7 @@ def _base(extras: Any) -> type[BaseModel]:
     return type("_Open", (BaseModel,), namespace)
 
 
-def _output_schema(hint: Any, name: str) -> dict[str, Any] | None:
+def _output_schema(hint: Any) -> dict[str, Any] | None:
     if not isinstance(hint, type) or hint is ToolResult:
         return None
     kind = cast("type[Any]", hint)
@@ -179,8 +186,8 @@ def _output_schema(hint: Any, name: str) -> dict[str, Any] | None:
         return None
     try:
         schema = TypeAdapter(kind).json_schema(mode="serialization", schema_generator=_Schema)
-    except (PydanticSchemaGenerationError, PydanticUserError) as error:
-        raise ToolValidationError(f"The return type of {name!r} makes no schema: {error}", name) from error
+    except (PydanticSchemaGenerationError, PydanticUserError):
+        return None  # a result needs no schema to be read; `typing.TypedDict` has none before Python 3.12
     return schema if schema.get("type") == "object" else None
 
 

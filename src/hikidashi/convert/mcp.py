@@ -12,12 +12,11 @@ from contextlib import contextmanager
 from typing import Any, cast
 
 from hikidashi import __version__
-from hikidashi.convert._checks import ALIASES, by_name, object_schema
+from hikidashi.convert._checks import ALIASES, by_name, object_schema, strings
 from hikidashi.errors import MissingExtra, ToolConnectionError, ToolValidationError, Unsupported
 from hikidashi.tool import Tool, ToolAnnotations, ToolResult, json_text
 
 try:
-    import anyio
     from mcp import ClientSession, MCPError, types
     from mcp.client import Client
     from mcp.server.mcpserver import Context, MCPServer
@@ -33,7 +32,6 @@ _DEFER_LOADING = "hikidashi/deferLoading"
 _ICONS = "hikidashi/icons"
 
 _RESERVED = "io.modelcontextprotocol/"
-_CLOSED = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream)
 
 
 async def from_mcp(session: ClientSession | Client) -> list[Tool]:
@@ -163,8 +161,6 @@ def _telling_closed_sessions(session: ClientSession | Client, tool_name: str) ->
         if error.code != types.CONNECTION_CLOSED:
             raise
         raise ToolConnectionError(tool_name, "the MCP session is closed") from error
-    except _CLOSED as error:
-        raise ToolConnectionError(tool_name, "the MCP session is closed") from error
 
 
 def _from_wire(session: ClientSession | Client, tool: types.Tool) -> Tool:
@@ -188,7 +184,7 @@ def _from_wire(session: ClientSession | Client, tool: types.Tool) -> Tool:
         call=call,
         output_schema=tool.output_schema,
         annotations=ToolAnnotations.from_mcp({**hints, "title": tool.title or hints.get("title")}),
-        aliases=tuple(cast("list[str]", meta.pop(ALIASES, ()))),
+        aliases=tuple(strings(meta.pop(ALIASES, None))),
         defer_loading=bool(meta.pop(_DEFER_LOADING, False)),
         metadata=meta,
     )

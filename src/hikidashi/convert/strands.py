@@ -167,7 +167,7 @@ def _to_content(tool_name: str, number: int, block: ContentBlock) -> dict[str, A
             return {"text": block["resource"]["text"]}
         case "resource":
             mime_type, data = block["resource"].get("mimeType", ""), block["resource"]["blob"]
-        case "image" | "audio":
+        case _:
             mime_type, data = block["mimeType"], block["data"]
     source = {"bytes": base64.b64decode(data)}
     if kind := _IMAGES.get(mime_type):
@@ -186,10 +186,16 @@ def _from_result(tool_name: str, event: Any) -> ToolResult:
     result = cast("Mapping[str, Any]", answer)
     return ToolResult(
         content=tuple(_from_content(tool_name, content) for content in result["content"]),
-        structured_content=result.get("structuredContent"),
+        structured_content=result.get("structuredContent", _only_json(result["content"])),
         is_error=result.get("status") == "error",
         meta=result.get("metadata") or {},
     )
+
+
+def _only_json(contents: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """The object in `contents`, where it is the only one."""
+    objects = [content["json"] for content in contents if isinstance(content.get("json"), dict)]
+    return objects[0] if len(objects) == 1 else None
 
 
 def _from_content(tool_name: str, content: Mapping[str, Any]) -> ContentBlock:

@@ -71,7 +71,8 @@ class MessagesServer(LoopbackServer):
     def env(self, home: Path | str) -> dict[str, str]:
         """Environment variables for the Claude Code CLI: this server as its API, and `home` as its private home.
 
-        Logins, other providers and proxies that the surrounding environment may name are switched off.
+        Logins and other providers that the surrounding environment may name are switched off, and no proxy is used
+        on the way here. The folder is made if it is not there.
         """
         folder = Path(home)
         config = folder / ".claude"

@@ -1,0 +1,103 @@
+"""`python -m benchmarks`: run suites, print a table, keep JSON and a plot in `benchmarks/results`."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+from . import report
+from .machine import machine
+from .registry import Case, Measurement, Plan, Suite
+
+RESULTS = Path(__file__).parent / "results"
+
+SUITES = ("bridge",)
+"""Modules of this package that have a `SUITE`."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what the command line names; the number is the exit code: 1 if a case failed."""
+    options = _parser().parse_args(arguments)
+    console = Console()
+    console.width = max(console.width, 120)
+    suites: list[Suite] = [importlib.import_module(f".{name}", __package__).SUITE for name in SUITES]
+    if options.list:
+        for suite in suites:
+            console.print(f"[bold]{suite.name}[/]  {suite.title}", highlight=False)
+            for group, meaning in suite.groups.items():
+                console.print(f"  {suite.name}.{group}  {meaning}", highlight=False)
+        return 0
+    patterns: list[str] = options.names or list(SUITES)
+    chosen = [(suite, cases) for suite in suites if (cases := suite.only(patterns))]
+    if not chosen:
+        console.print(f"No benchmark is called {', '.join(patterns)}. See: python -m benchmarks --list")
+        return 2
+    failed = False
+    for suite, cases in chosen:
+        failed |= _run_suite(suite, cases, options, console)
+    return int(failed)
+
+
+def _run_suite(suite: Suite, cases: Sequence[Case], options: argparse.Namespace, console: Console) -> bool:
+    where = machine(suite.packages)
+    measurements, failures = run(cases, Plan(quick=options.quick), console)
+    console.print(f"[bold]{suite.title}[/]  Medians, taken in turns; a ratio below 1 is better than the peer.\n")
+    for table in report.tables(suite, measurements):
+        console.print(table)
+    for case, error in failures:
+        console.print(f"[red]{case.group}: {case.name} failed.[/] {type(error).__name__}: {error}", highlight=False)
+    # What is committed comes from whole runs only.
+    whole = len(cases) == len(suite.cases) and not options.quick and not failures
+    if options.json is not None:
+        report.write(options.json, report.as_json(suite, measurements, where))
+    elif whole:
+        report.write(RESULTS / f"{suite.name}.json", report.as_json(suite, measurements, where))
+    if measurements and not options.no_plot and (whole or options.json is not None):
+        from . import plot
+
+        target = RESULTS if options.json is None else options.json.parent
+        plot.draw(suite, measurements, where, target / f"{suite.name}.png")
+    return bool(failures)
+
+
+def run(cases: Sequence[Case], plan: Plan, console: Console) -> tuple[list[Measurement], list[tuple[Case, Exception]]]:
+    """What the cases measured, and those that failed; a bar shows how far it is."""
+    measurements: list[Measurement] = []
+    failures: list[tuple[Case, Exception]] = []
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        bar = progress.add_task("", total=len(cases))
+        for done, case in enumerate(cases):
+            progress.update(bar, description=f"{case.group}: {case.name}", completed=done)
+
+            def show(share: float, done: int = done) -> None:
+                progress.update(bar, completed=done + share)
+
+            try:
+                measurements.extend(case.run(replace(plan, progress=show)))
+            except Exception as error:  # one broken case must not cost the figures of the others
+                failures.append((case, error))
+    return measurements, failures
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", help="suites or groups, such as `bridge` or `bridge.runs`; all by default")
+    parser.add_argument("--quick", action="store_true", help="few rounds, to see that everything runs")
+    parser.add_argument("--json", type=Path, metavar="PATH", help="write here, and draw beside it")
+    parser.add_argument("--no-plot", action="store_true", help="do not draw")
+    parser.add_argument("--list", action="store_true", help="say what there is, and stop")
+    return parser
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore", ResourceWarning)
+    sys.exit(main())

@@ -1,0 +1,16 @@
+"""The `hikidashi` command: parse, call the library, print.
+
+No framework is imported before a command needs it, so `hikidashi --help` and `hikidashi doctor`
+work, and are quick, with the base install alone.
+"""
+
+from __future__ import annotations
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Run the command line; ends the process with 0 (fine), 1 (something does not work) or 2 (wrong usage)."""
+    from .app import run
+
+    run()

@@ -1,0 +1,133 @@
+"""The commands, their options and their help."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hikidashi import __version__
+from hikidashi.errors import HikidashiError
+
+__all__ = ["app", "run"]
+
+# "\b" keeps the lines of a paragraph as they are written.
+_EXAMPLES = """\b
+Examples:
+  hikidashi tour             your first minute: tools on the real Claude Code
+  hikidashi tour --lang ja   the same in Japanese
+  hikidashi doctor           what is installed here, and does it work
+  hikidashi doctor --json    the same for a program
+"""
+
+_TOUR_EXAMPLES = """\b
+Examples:
+  hikidashi tour                         three acts, about ten seconds
+  hikidashi tour --lang ja               in Japanese
+  hikidashi tour --no-pause > tour.txt   all at once
+  hikidashi tour --json | jq .event      each step as one JSON object
+"""
+
+_DOCTOR_EXAMPLES = """\b
+Examples:
+  hikidashi doctor                    what is there, and what to do
+  hikidashi doctor --json | jq .ok    for programs
+"""
+
+app = typer.Typer(
+    name="hikidashi",
+    no_args_is_help=True,
+    rich_markup_mode=None,  # with typer's rich help, `--help` takes 100 ms longer
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+class Language(StrEnum):
+    """The languages the tour speaks."""
+
+    EN = "en"
+    JA = "ja"
+
+
+def run() -> None:
+    """Run the command line and end the process."""
+    _never_fail_to_print()
+    try:
+        app()
+    except HikidashiError as error:
+        from .output import print_error
+
+        print_error(error)
+        sys.exit(1)
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"hikidashi {__version__}")
+        raise typer.Exit
+
+
+@app.callback(epilog=_EXAMPLES)
+def _hikidashi(  # pyright: ignore[reportUnusedFunction]
+    version: Annotated[
+        bool, typer.Option("--version", "-V", help="Show the version.", callback=_show_version, is_eager=True)
+    ] = False,
+) -> None:
+    """One drawer for every tool an agent has.
+
+    Tools written for pydantic-ai run in Claude Code, strands, the Anthropic API and any MCP client.
+    """
+
+
+@app.command(epilog=_TOUR_EXAMPLES, short_help="See tools run on the real Claude Code CLI, step by step.")
+def tour(
+    lang: Annotated[Language | None, typer.Option(help="Language of the tour.", show_default="from LANG")] = None,
+    pause: Annotated[
+        bool, typer.Option("--pause/--no-pause", help="Short pauses to read along, on a terminal only.")
+    ] = True,
+    as_json: Annotated[bool, typer.Option("--json", help="Print each step as a line of JSON.")] = False,
+    cli_path: Annotated[
+        Path | None,
+        typer.Option(help="Another Claude Code CLI than the SDK's own.", show_default=False),
+    ] = None,
+) -> None:
+    """See a pydantic-ai agent with three tools run on the real Claude Code CLI.
+
+    The model behind it is scripted and listens on 127.0.0.1: no network, no account, no key.
+    Exit code 1 means that the CLI does not run here, and the last line says why.
+    """
+    from .output import language_of_environment
+    from .tour import run_tour
+
+    run_tour(
+        language=lang.value if lang else language_of_environment(), pause=pause, as_json=as_json, cli_path=cli_path
+    )
+
+
+@app.command(epilog=_DOCTOR_EXAMPLES, short_help="Show what is installed here, and whether it works.")
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+) -> None:
+    """Show what is installed, which Claude Code CLI runs, and which keys are set.
+
+    Keys are named, their values are never shown. Exit code 1 means that something that is set up
+    cannot work; each such line says what to do.
+    """
+    from .doctor import examine, print_report
+    from .output import stdout
+
+    report = examine()
+    print_report(report, stdout(), as_json=as_json)
+    if not report.ok:
+        raise typer.Exit(1)
+
+
+def _never_fail_to_print() -> None:
+    """Print a question mark for a character that the output's encoding lacks, instead of failing."""
+    for stream in (sys.stdout, sys.stderr):
+        if reconfigure := getattr(stream, "reconfigure", None):
+            reconfigure(errors="replace")

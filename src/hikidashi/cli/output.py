@@ -1,0 +1,40 @@
+"""What every command needs to print: consoles, errors, the reader's language."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Literal
+
+from rich.console import Console
+from rich.text import Text
+
+__all__ = ["Language", "language_of_environment", "print_error", "stderr", "stdout"]
+
+Language = Literal["en", "ja"]
+
+_WIDEST = 100
+"""Longer lines are hard to read, however wide the terminal is."""
+
+
+def stdout() -> Console:
+    """A console for what the user asked for; plain where colours are unwelcome (NO_COLOR, a pipe, a file)."""
+    console = Console(highlight=False)
+    console.width = min(console.width, _WIDEST)
+    return console
+
+
+def stderr() -> Console:
+    """A console for what went wrong."""
+    return Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def print_error(error: Exception) -> None:
+    """One line about `error`, its remedy included."""
+    stderr().print(Text.assemble(("error: ", "bold red"), (re.sub(r"\s+", " ", str(error)), "red")))
+
+
+def language_of_environment() -> Language:
+    """The language the environment asks for, as gettext reads it; English unless it is Japanese."""
+    wanted = next((value for name in ("LC_ALL", "LC_MESSAGES", "LANG") if (value := os.environ.get(name))), "")
+    return "ja" if wanted.lower().startswith("ja") else "en"

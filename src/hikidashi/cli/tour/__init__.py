@@ -1,0 +1,81 @@
+"""`hikidashi tour`: a pydantic-ai agent on the real Claude Code CLI, told step by step."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hikidashi import __version__
+
+from ..output import Language, stderr, stdout
+from .events import TourEnded, TourStarted
+from .words import WORDS, Words
+
+if TYPE_CHECKING:
+    from .stage import Act, Audience
+
+__all__ = ["run_tour"]
+
+
+def run_tour(*, language: Language, pause: bool, as_json: bool, cli_path: Path | None = None) -> None:
+    """Give the tour; Ctrl-C closes what it started and ends the process with 130.
+
+    Raises:
+        MissingExtra: pydantic-ai or claude-agent-sdk is not installed.
+        ClaudeCodeError: the CLI does not run here.
+    """
+    from .audience import Program, Reader
+
+    os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")  # the tour tells what happens, nothing else does
+    words = WORDS[language]
+    audience: Audience = Program() if as_json else Reader(stdout(), words, pause=pause)
+    try:
+        asyncio.run(_tour(audience, language, cli_path))
+    except KeyboardInterrupt:
+        stderr().print(words.stopped)
+        sys.exit(130)
+
+
+async def _tour(audience: Audience, language: Language, cli_path: Path | None) -> None:
+    words = WORDS[language]
+    started = time.perf_counter()
+    acts = _acts()
+    from .stage import Stage
+    from .trip import Diary
+
+    stage = Stage(words=words, audience=audience, diary=Diary(), cli_path=cli_path)
+    await stage.tell(TourStarted(version=__version__, language=language))
+    for number, act in enumerate(acts, start=1):
+        await act(stage, number)
+    await stage.tell(TourEnded(seconds=time.perf_counter() - started, next_commands=_next_commands(words)))
+
+
+def _acts() -> list[Act]:
+    """The acts in order; importing them needs the extras, so it happens when a tour starts."""
+    from .agent_run import claude_code_runs_the_tools, pydantic_ai_runs_the_tools
+    from .drawer import any_mcp_client_calls_them
+
+    return [pydantic_ai_runs_the_tools, claude_code_runs_the_tools, any_mcp_client_calls_them]
+
+
+def _next_commands(words: Words) -> tuple[tuple[str, str], ...]:
+    language, what = words.other_language
+    return (
+        (f"{_command('hikidashi')} doctor", words.doctor),
+        (f"{_command('hikidashi')} tour --lang {language}", what),
+        (f"{_command('python')} -m pydoc hikidashi.ClaudeCodeModel", words.pydoc),
+    )
+
+
+def _command(name: str) -> str:
+    """`name` as a person in the current folder would type it: with its path only where PATH leads elsewhere."""
+    here = Path(sys.executable).with_name(name)
+    found = shutil.which(name)
+    if not here.exists() or (found is not None and Path(found) == here):
+        return name
+    return os.path.relpath(here) if here.is_relative_to(Path.cwd()) else str(here)

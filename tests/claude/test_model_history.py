@@ -1,0 +1,266 @@
+"""The whole conversation reaches Claude Code: turns, calls, returns, retries, images, instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hikidashi import ClaudeCodeModel
+from hikidashi.claude.history import conversation
+from hikidashi.testing import MessagesServer, call, say
+from inline_snapshot import snapshot
+from pydantic_ai import Agent, BinaryContent, DocumentUrl, ImageUrl, UserError, VideoUrl
+from pydantic_ai.messages import (
+    CachePoint,
+    FilePart,
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    NativeToolCallPart,
+    NativeToolReturnPart,
+    RetryFeedbackPart,
+    RetryInfo,
+    SystemPromptPart,
+    TextContent,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+from pydantic_ai.models import ModelRequestParameters
+
+ClaudeCode = Callable[..., tuple[ClaudeCodeModel, MessagesServer]]
+
+
+def wire(messages: list[ModelMessage]) -> list[Any]:
+    return list(conversation(messages, ModelRequestParameters(), lambda name: f"mcp__t__{name}").messages)
+
+
+def turns(server: MessagesServer, request: int = -1) -> list[tuple[str, list[str]]]:
+    """Roles and block types of a request, without what Claude Code says in its own name."""
+    return [
+        (message["role"], [block["type"] for block in message["content"]])
+        for message in server.requests[request].messages
+        if message["role"] != "system"
+    ]
+
+
+HISTORY: list[ModelMessage] = [
+    ModelRequest(parts=[SystemPromptPart("You know rivers."), UserPromptPart("Longest river of Japan?")]),
+    ModelResponse(parts=[TextPart("Let me look."), ToolCallPart("look", {"q": "river"}, "pyd_ai_1")]),
+    ModelRequest(parts=[ToolReturnPart("look", "No such page.", "pyd_ai_1", outcome="failed")]),
+    ModelResponse(parts=[ToolCallPart("look", {"q": "rivers"}, "pyd_ai_2")]),
+    ModelRequest(parts=[ToolReturnPart("look", {"name": "信濃川"}, "pyd_ai_2")]),
+    ModelResponse(parts=[TextPart("The Shinano.")]),
+]
+
+
+@pytest.mark.cli
+async def test_a_foreign_history_becomes_real_turns(claude_code: ClaudeCode) -> None:
+    model, server = claude_code([say("367 km.")])
+    result = await Agent(model).run("How long is it?", message_history=HISTORY)
+    assert result.output == "367 km."
+    assert turns(server) == [
+        ("user", ["text"]),
+        ("assistant", ["text", "tool_use"]),
+        ("user", ["tool_result"]),
+        ("assistant", ["tool_use"]),
+        ("user", ["tool_result"]),
+        ("assistant", ["text"]),
+        ("user", ["text"]),
+    ]
+    assert "You know rivers." in server.requests[0].system_text
+    sent = [message for message in server.requests[0].messages if message["role"] != "system"]
+    assert sent[2]["content"][0]["is_error"]
+    assert sent[4]["content"][0]["content"] == [{"type": "text", "text": '{"name":"信濃川"}'}]
+    assert sent[1]["content"][1]["name"] == "mcp__pydantic_tools__look"
+
+
+@pytest.mark.cli
+async def test_instructions_and_system_prompts_are_the_system_prompt(claude_code: ClaudeCode) -> None:
+    model, server = claude_code([say("ok")])
+    await Agent(model, instructions="Answer in haiku.", system_prompt="You are a poet.").run("Hello.")
+    assert server.requests[0].system_text.index("You are a poet.") < server.requests[0].system_text.index("haiku")
+
+
+@pytest.mark.cli
+async def test_a_system_prompt_too_long_for_a_command_line_arrives_whole(claude_code: ClaudeCode) -> None:
+    model, server = claude_code([say("ok")])
+    prompt = "川" * 100_000
+    await Agent(model, instructions=prompt).run("Hello.")
+    assert prompt in server.requests[0].system_text
+
+
+@pytest.mark.cli
+async def test_commands_and_file_mentions_in_a_prompt_are_only_text(claude_code: ClaudeCode, tmp_path: Path) -> None:
+    (tmp_path / "secret.txt").write_text("tajemství")
+    model, server = claude_code([say("ok")])
+    prompt = f"/clear @{tmp_path / 'secret.txt'}"
+    await Agent(model).run(prompt)
+    assert prompt in str(server.requests[0].messages[0]["content"])
+    assert "tajemství" not in str(server.requests[0].body)
+
+
+@pytest.mark.cli
+async def test_images_and_documents_in_a_prompt_and_in_history_arrive(claude_code: ClaudeCode) -> None:
+    model, server = claude_code([say("A dot."), say("Still.")])
+    agent = Agent(model)
+    first = await agent.run(
+        ["Look:", BinaryContent(PIXEL, media_type="image/png"), ImageUrl("https://x.example/a.png")]
+    )
+    await agent.run("And now?", message_history=first.all_messages())
+    assert turns(server, 0) == [("user", ["text", "image", "image"])]
+    assert turns(server, 1) == [("user", ["text", "image", "image"]), ("assistant", ["text"]), ("user", ["text"])]
+
+
+@pytest.mark.cli
+async def test_thinking_goes_back_to_the_model_it_came_from(claude_code: ClaudeCode) -> None:
+    model, server = claude_code([say("ok"), say("yes")])
+    agent = Agent(model)
+    name = (await agent.run("Who are you?")).response.model_name
+    history: list[ModelMessage] = [
+        ModelRequest.user_text_prompt("Think."),
+        ModelResponse(
+            [ThinkingPart("Hm.", signature="c2ln", provider_name="anthropic"), TextPart("Done.")], model_name=name
+        ),
+    ]
+    await agent.run("And?", message_history=history)
+    assert turns(server)[1] == ("assistant", ["thinking", "text"])
+
+
+@pytest.mark.cli
+async def test_what_claude_code_ran_itself_is_part_of_the_history(claude_code: ClaudeCode) -> None:
+    model, server = claude_code([call("add", {"a": 1, "b": 2}), say("3"), say("Still 3.")])
+    agent = Agent(model)
+
+    @agent.tool_plain
+    def add(a: int, b: int) -> int:
+        """Add."""
+        return a + b
+
+    model.set_agent_toolsets(agent._function_toolset)
+    first = await agent.run("1 + 2?")
+    assert [type(part).__name__ for part in first.response.parts] == [
+        "NativeToolCallPart",
+        "NativeToolReturnPart",
+        "TextPart",
+    ]
+    await agent.run("Sure?", message_history=first.all_messages())
+    assert turns(server) == [
+        ("user", ["text"]),
+        ("assistant", ["tool_use"]),
+        ("user", ["tool_result"]),
+        ("assistant", ["text"]),
+        ("user", ["text"]),
+    ]
+
+
+@pytest.mark.cli
+async def test_a_session_can_be_resumed_by_its_id(claude_code: ClaudeCode) -> None:
+    model, server = claude_code([say("I will."), say("42.")], persist_sessions=True)
+    agent = Agent(model)
+    first = await agent.run("Remember 42.")
+    session_id = (first.response.provider_details or {})["session_id"]
+    second = await agent.run("Which number?", model_settings={"resume": session_id})  # pyright: ignore[reportArgumentType]
+    assert second.output == "42."
+    assert turns(server) == [("user", ["text"]), ("assistant", ["text"]), ("user", ["text"])]
+
+
+@pytest.mark.cli
+async def test_sessions_are_not_kept_on_disk_unless_asked_for(claude_code: ClaudeCode, tmp_path: Path) -> None:
+    model, _ = claude_code([say("ok"), say("ok")])
+    first = await Agent(model).run("Hello.")
+    await Agent(model).run("Again.", message_history=first.all_messages())
+    assert list(tmp_path.rglob("*.jsonl")) == []
+
+
+def test_every_kind_of_content_has_its_block() -> None:
+    prompt = UserPromptPart(
+        [
+            "text",
+            TextContent("typed text"),
+            "",
+            CachePoint(),
+            BinaryContent(b"%PDF", media_type="application/pdf"),
+            BinaryContent("平文".encode(), media_type="text/plain"),
+            DocumentUrl("https://x.example/a.pdf"),
+        ]
+    )
+    assert wire([ModelRequest(parts=[prompt])]) == snapshot(
+        [
+            {
+                "role": "user",
+                "content": [
+                    {"type": "text", "text": "text"},
+                    {"type": "text", "text": "typed text"},
+                    {
+                        "type": "document",
+                        "source": {"type": "base64", "media_type": "application/pdf", "data": "JVBERg=="},
+                    },
+                    {"type": "text", "text": "平文"},
+                    {"type": "document", "source": {"type": "url", "url": "https://x.example/a.pdf"}},
+                ],
+            }
+        ]
+    )
+
+
+def test_content_claude_cannot_read_is_refused_by_name() -> None:
+    with pytest.raises(UserError, match="video/mp4"):
+        wire([ModelRequest(parts=[UserPromptPart([VideoUrl("https://x.example/a.mp4")])])])
+
+
+def test_results_stand_before_whatever_else_was_said() -> None:
+    messages: list[ModelMessage] = [
+        ModelRequest.user_text_prompt("Go."),
+        ModelResponse([ToolCallPart("a", {}, "1")]),
+        ModelRequest(parts=[UserPromptPart("Hurry."), ToolReturnPart("a", "done", "1")]),
+    ]
+    assert [block["type"] for block in wire(messages)[-1]["content"]] == ["tool_result", "text"]
+
+
+def test_retries_answer_the_call_they_are_about_or_speak_as_the_user() -> None:
+    messages: list[ModelMessage] = [
+        ModelRequest.user_text_prompt("Go."),
+        ModelResponse([ToolCallPart("a", {}, "1")]),
+        ModelRequest(parts=[ToolReturnPart("a", "Try 2.", "1", outcome="retried")]),
+        ModelResponse([TextPart("Hm.")]),
+        ModelRequest(parts=[RetryFeedbackPart("Say please.", retry=RetryInfo(cause="model_retry"))]),
+    ]
+    sent = wire(messages)
+    assert sent[2]["content"][0]["is_error"]
+    assert "Say please." in sent[4]["content"][0]["text"]
+
+
+def test_what_other_providers_did_for_themselves_is_left_out() -> None:
+    messages: list[ModelMessage] = [
+        ModelRequest.user_text_prompt("Go."),
+        ModelResponse(
+            [
+                ThinkingPart("foreign", signature="x", provider_name="openai"),
+                ThinkingPart("unsigned"),
+                NativeToolCallPart("web_search", {"q": "x"}, "1", provider_name="openai"),
+                NativeToolReturnPart("web_search", "found", "1", provider_name="openai"),
+                NativeToolCallPart("mcp__t__a", {}, "2", provider_name="claude-code"),
+                FilePart(BinaryContent(PIXEL, media_type="image/png")),
+                TextPart("Done."),
+            ],
+            model_name="m",
+        ),
+        ModelRequest.user_text_prompt("And?"),
+    ]
+    assert wire(messages)[1] == {"role": "assistant", "content": [{"type": "text", "text": "Done."}], "model": "m"}
+
+
+def test_there_must_be_something_to_answer() -> None:
+    with pytest.raises(UserError, match="nothing to answer"):
+        wire([ModelRequest.user_text_prompt("Go."), ModelResponse([TextPart("Done.")])])
+
+
+PIXEL = bytes.fromhex(
+    "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c6360000002000001"
+    "e221bc330000000049454e44ae426082"
+)

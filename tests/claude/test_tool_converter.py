@@ -1,0 +1,546 @@
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+import httpx
+import pytest
+from claude_agent_sdk import SdkMcpTool, create_sdk_mcp_server
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp import types
+from mcp.client import Client
+from pydantic import BaseModel, Field
+from pydantic_ai import ApprovalRequired, BinaryContent, ModelRetry, RunContext, Tool, ToolReturn
+from pydantic_ai.exceptions import ToolFailed
+
+from hikidashi import (
+    DepsContext,
+    ToolResult,
+    ToolValidationError,
+    Unsupported,
+    UnsupportedDepsTypeError,
+    convert_tool,
+    convert_tool_with_deps,
+    convert_tools_to_mcp_server,
+)
+from hikidashi.claude.tool_converter import _create_async_handler, _format_return_value_as_mcp
+
+PNG = b"\x89PNG\r\n\x1a\n"
+PNG_BLOCK = {"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"}
+
+request_id = contextvars.ContextVar("request_id", default="none")
+
+
+class Address(BaseModel):
+    city: str
+    zip_code: str = Field(pattern=r"^\d{3}-\d{4}$")
+
+
+@dataclass
+class Config:
+    region: str
+
+
+def text(value: str) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": value}]}
+
+
+def properties(tool: SdkMcpTool[Any]) -> set[str]:
+    assert isinstance(tool.input_schema, dict)
+    return set(tool.input_schema["properties"])
+
+
+def failed(value: str) -> dict[str, Any]:
+    return {**text(value), "isError": True, "is_error": True}
+
+
+def add(a: int, b: int = 2) -> int:
+    """Add two numbers.
+
+    Args:
+        a: The first.
+        b: The second.
+    """
+    return a + b
+
+
+async def test_a_tool_keeps_its_name_description_and_schema() -> None:
+    tool = Tool(add, name="plus")
+
+    converted = convert_tool(tool)
+
+    assert (converted.name, converted.description) == ("plus", "Add two numbers.")
+    assert converted.input_schema == tool.tool_def.parameters_json_schema
+    assert await converted.handler({"a": 1}) == text("3")
+
+
+async def test_annotations_reach_claude() -> None:
+    tool = Tool(add, metadata={"annotations": {"readOnlyHint": True}})
+
+    async with Client(convert_tools_to_mcp_server([tool])["instance"]) as client:
+        [listed] = (await client.list_tools()).tools
+
+    assert listed.annotations == types.ToolAnnotations(read_only_hint=True)
+    assert convert_tool(tool).annotations.read_only_hint is True  # pyright: ignore[reportOptionalMemberAccess]
+
+
+async def test_a_sync_tool_runs_in_a_thread_with_the_callers_context() -> None:
+    def where() -> list[Any]:
+        return [threading.get_ident(), request_id.get()]
+
+    request_id.set("r-1")
+    answer = await convert_tool(Tool(where)).handler({})
+
+    assert answer != text(f'[{threading.get_ident()}, "r-1"]')
+    assert answer["content"][0]["text"].endswith(', "r-1"]')
+
+
+async def test_a_sync_tool_does_not_block_the_loop() -> None:
+    released = threading.Event()
+
+    def wait() -> str:
+        assert released.wait(10)
+        return "released by the loop"
+
+    call = asyncio.ensure_future(convert_tool(Tool(wait)).handler({}))
+    await asyncio.sleep(0)
+    released.set()
+
+    assert await call == text("released by the loop")
+
+
+async def test_a_function_that_returns_an_awaitable_is_awaited() -> None:
+    async def later() -> str:
+        return "later"
+
+    def begin() -> Any:
+        return later()
+
+    assert await _create_async_handler(begin, takes_ctx=False)({}) == text("later")
+
+
+async def test_a_model_parameter_arrives_as_the_model() -> None:
+    def ship(address: Address, express: bool = False) -> str:
+        return f"{type(address).__name__} {address.city} {express}"
+
+    answer = await convert_tool(Tool(ship)).handler(
+        {"address": {"city": "堺", "zip_code": "590-0001"}, "express": "yes"}
+    )
+
+    assert answer == text("Address 堺 True")
+
+
+async def test_a_tool_with_one_model_takes_its_fields_as_arguments() -> None:
+    def ship(address: Address) -> str:
+        return address.city
+
+    converted = convert_tool(Tool(ship))
+
+    assert properties(converted) == {"city", "zip_code"}
+    assert await converted.handler({"city": "堺", "zip_code": "590-0001"}) == text("堺")
+
+
+async def test_bad_arguments_come_back_as_text_the_model_can_act_on() -> None:
+    answer = await convert_tool(Tool(add)).handler({"a": "many", "c": 1})
+
+    assert answer["isError"] is True
+    assert answer["content"][0]["text"].startswith("Invalid arguments for `add`, correct them and call it again: ")
+    assert "unable to parse string as an integer" in answer["content"][0]["text"]
+
+
+async def test_a_retry_asked_for_by_the_tool_is_text_for_the_model() -> None:
+    def guess(n: int) -> str:
+        raise ModelRetry("Too small: try a number above 10.")
+
+    assert await convert_tool(Tool(guess)).handler({"n": 1}) == failed("Too small: try a number above 10.")
+
+
+async def test_a_failure_declared_by_the_tool_is_text_for_the_model() -> None:
+    def fetch() -> str:
+        raise ToolFailed("The archive is closed on Sundays.")
+
+    assert await convert_tool(Tool(fetch)).handler({}) == failed("The archive is closed on Sundays.")
+
+
+async def test_the_tools_own_argument_check_runs_before_it() -> None:
+    def refuse_odd(ctx: RunContext[object], n: int) -> None:
+        if n % 2:
+            raise ModelRetry(f"{n} is odd.")
+
+    def half(n: int) -> int:
+        return n // 2
+
+    handler = convert_tool(Tool(half, args_validator=refuse_odd)).handler
+
+    assert await handler({"n": 3}) == failed("3 is odd.")
+    assert await handler({"n": "4"}) == text("2")
+
+
+async def test_an_async_argument_check_is_awaited() -> None:
+    async def refuse_all(ctx: RunContext[object], n: int) -> None:
+        raise ModelRetry("Never.")
+
+    def half(n: int) -> int:
+        return n // 2
+
+    assert await convert_tool(Tool(half, args_validator=refuse_all)).handler({"n": 4}) == failed("Never.")
+
+
+async def test_a_tool_that_is_late_is_left_behind() -> None:
+    released = threading.Event()
+
+    def slow() -> str:
+        released.wait(10)
+        return "too late"
+
+    try:
+        answer = await convert_tool(Tool(slow, timeout=0.01)).handler({})
+    finally:
+        released.set()
+
+    assert answer == failed("Timed out after 0.01 seconds.")
+
+
+async def test_a_tool_that_is_in_time_answers() -> None:
+    assert await convert_tool(Tool(add, timeout=60)).handler({"a": 1}) == text("3")
+
+
+async def test_a_timeout_error_of_the_tool_itself_is_its_own() -> None:
+    async def upstream() -> str:
+        raise TimeoutError("the database")
+
+    assert await convert_tool(Tool(upstream, timeout=60)).handler({}) == failed(
+        "Tool 'upstream' failed. TimeoutError: the database"
+    )
+
+
+async def test_an_exception_is_an_error_answer_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+    async def explode() -> str:
+        raise LookupError("no such row")
+
+    answer = await convert_tool(Tool(explode)).handler({})
+
+    assert answer == failed("Tool 'explode' failed. LookupError: no such row")
+    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
+        ("ERROR", "tool 'explode' failed")
+    ]
+
+
+async def test_cancelling_the_handler_cancels_the_tool() -> None:
+    started, cancelled = asyncio.Event(), asyncio.Event()
+
+    async def wait() -> str:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+        return "never"
+
+    for timeout in (None, 60):
+        started.clear()
+        cancelled.clear()
+        call = asyncio.ensure_future(convert_tool(Tool(wait, timeout=timeout)).handler({}))
+        await started.wait()
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        await cancelled.wait()
+
+
+async def test_a_thousand_calls_at_once_give_a_thousand_right_answers() -> None:
+    def sync_double(n: int) -> int:
+        return 2 * n
+
+    async def async_double(n: int) -> int:
+        await asyncio.sleep(0)
+        return 2 * n
+
+    handlers = [convert_tool(Tool(sync_double)).handler, convert_tool(Tool(async_double)).handler]
+
+    answers = await asyncio.gather(*(handlers[n % 2]({"n": n}) for n in range(1000)))
+
+    assert answers == [text(str(2 * n)) for n in range(1000)]
+
+
+async def test_a_tool_that_requires_approval_is_refused() -> None:
+    with pytest.raises(Unsupported, match="requires approval"):
+        convert_tool(Tool(add, requires_approval=True))
+
+
+async def test_a_call_that_asks_for_approval_is_not_run() -> None:
+    def transfer(yen: int) -> str:
+        raise ApprovalRequired
+
+    answer = await convert_tool(Tool(transfer)).handler({"yen": 1})
+
+    assert answer["isError"] is True
+    assert "asked for approval" in answer["content"][0]["text"]
+
+
+async def test_a_tool_without_a_name_is_refused() -> None:
+    tool = Tool(add)
+    tool.name = "  "
+
+    with pytest.raises(ToolValidationError, match="needs a name"):
+        convert_tool(tool)
+
+
+async def test_a_tool_without_a_function_is_refused() -> None:
+    tool = Tool(add)
+    tool.function = None  # pyright: ignore[reportAttributeAccessIssue]
+
+    with pytest.raises(ToolValidationError, match="no function") as refused:
+        convert_tool(tool)
+    assert refused.value.tool_name == "add"
+
+
+async def test_a_tool_whose_schema_is_no_dict_is_refused() -> None:
+    tool = Tool(add)
+    tool.function_schema.json_schema = "object"  # pyright: ignore[reportAttributeAccessIssue]
+
+    with pytest.raises(ToolValidationError, match="must be a JSON Schema object"):
+        convert_tools_to_mcp_server([tool])
+
+
+# Contexts and deps
+
+
+def region(ctx: RunContext[Config], upper: bool = False) -> str:
+    """Where we are."""
+    return ctx.deps.region.upper() if upper else ctx.deps.region
+
+
+async def test_a_tool_with_deps_finds_them_and_claude_does_not_see_them() -> None:
+    converted = convert_tool_with_deps(Tool(region), Config("kansai"))
+
+    assert await converted.handler({"upper": True}) == text("KANSAI")
+    assert properties(converted) == {"upper"}
+
+
+async def test_deps_may_be_none() -> None:
+    def nobody(ctx: RunContext[None]) -> str:
+        return repr(ctx.deps)
+
+    assert await convert_tool_with_deps(Tool(nobody), None).handler({}) == text("None")
+
+
+async def test_a_tool_without_context_ignores_deps() -> None:
+    assert await convert_tool_with_deps(Tool(add), Config("kansai")).handler({"a": 1}) == text("3")
+
+
+async def test_deps_that_json_cannot_carry_are_refused_up_front() -> None:
+    with pytest.raises(UnsupportedDepsTypeError):
+        convert_tool_with_deps(Tool(region), httpx.AsyncClient())
+    with pytest.raises(UnsupportedDepsTypeError):
+        convert_tools_to_mcp_server([Tool(region)], deps=httpx.AsyncClient())
+
+
+async def test_a_tool_that_reads_more_of_its_context_says_what_is_missing() -> None:
+    def spent(ctx: RunContext[None]) -> int:
+        return ctx.usage.total_tokens
+
+    answer = await convert_tool_with_deps(Tool(spent), None).handler({})
+
+    assert answer["isError"] is True
+    assert "`ctx.usage` is not available" in answer["content"][0]["text"]
+
+
+def test_a_context_without_deps_is_refused() -> None:
+    with pytest.raises(NotImplementedError, match="convert_tool_with_deps"):
+        convert_tool(Tool(region))
+    with pytest.raises(NotImplementedError, match="'region'"):
+        convert_tools_to_mcp_server([Tool(add), Tool(region)])
+
+
+async def test_deps_of_none_are_deps() -> None:
+    def nobody(ctx: RunContext[None]) -> str:
+        return repr(ctx.deps)
+
+    async with Client(convert_tools_to_mcp_server([Tool(nobody)], deps=None)["instance"]) as client:
+        answer = await client.call_tool("nobody", {})
+
+    assert answer.content == [types.TextContent(text="None")]
+
+
+async def test_a_plain_function_gets_its_context_and_checked_arguments() -> None:
+    async def scaled(ctx: Any, n: int) -> int:
+        return ctx.deps["factor"] * n
+
+    handler = _create_async_handler(scaled, takes_ctx=True, deps_context=DepsContext({"factor": 3}))
+
+    assert await handler({"n": "4"}) == text("12")
+    assert (await handler({"n": "four"}))["isError"] is True
+
+
+async def test_an_annotated_deps_context_is_a_context() -> None:
+    def factor(ctx: DepsContext[dict[str, int]], name: str) -> int:
+        return ctx.deps[name]
+
+    assert await _create_async_handler(factor, True, DepsContext({"a": 3}))({"name": "a"}) == text("3")
+
+
+async def test_a_callable_object_is_a_function_too() -> None:
+    class Greeter:
+        def __call__(self, name: str) -> str:
+            return f"hello {name}"
+
+    assert await _create_async_handler(Greeter(), takes_ctx=False)({"name": "you"}) == text("hello you")
+
+
+# What a tool may return
+
+
+@dataclass
+class Row:
+    day: date
+    price: Decimal
+
+
+class Page(BaseModel):
+    title: str
+    id: UUID
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        (None, ""),
+        ("", ""),
+        ("引き出し", "引き出し"),
+        (0, "0"),
+        (False, "false"),
+        ({"名前": "引き出し"}, '{"名前": "引き出し"}'),
+        ([1, None], "[1, null]"),
+        (date(2026, 1, 2), '"2026-01-02"'),
+        (Row(date(2026, 1, 2), Decimal("1.10")), '{"day": "2026-01-02", "price": "1.10"}'),
+        (Page(title="題", id=UUID(int=0)), '{"title": "題", "id": "00000000-0000-0000-0000-000000000000"}'),
+        ({3}, "[3]"),
+        (b"\xff", '"_w=="'),
+        (float("nan"), '"NaN"'),
+        ({"content": "a user's own"}, '{"content": "a user\'s own"}'),
+        ({"content": []}, '{"content": []}'),
+    ],
+)
+def test_each_value_has_one_text(value: object, written: str) -> None:
+    assert _format_return_value_as_mcp(value) == text(written)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        text("hi"),
+        {"content": [PNG_BLOCK], "isError": False},
+        {"content": [PNG_BLOCK, {"type": "text", "text": "broken"}], "isError": True},
+        {"content": [], "structuredContent": {"a": 1}},
+        {"content": [{"type": "resource", "resource": {"uri": "a:b", "blob": "AA=="}}], "_meta": {"k": 1}},
+    ],
+)
+def test_what_is_mcp_already_is_returned_as_it_is(answer: dict[str, Any]) -> None:
+    assert _format_return_value_as_mcp(answer) is answer
+
+
+@pytest.mark.parametrize(
+    ("value", "content"),
+    [
+        (BinaryContent(PNG, media_type="image/png"), [PNG_BLOCK]),
+        (["see", BinaryContent(PNG, media_type="image/png")], [{"type": "text", "text": "see"}, PNG_BLOCK]),
+        (ToolReturn({"a": 1}, metadata={"private": object()}), [{"type": "text", "text": '{"a": 1}'}]),
+        (
+            ToolReturn("seen", content=[BinaryContent(PNG, media_type="image/png")]),
+            [{"type": "text", "text": "seen"}, PNG_BLOCK],
+        ),
+        (types.ImageContent(data="iVBORw0KGgo=", mime_type="image/png"), [PNG_BLOCK]),
+        (
+            [types.TextContent(text="a"), types.TextContent(text="b")],
+            [text("a")["content"][0], text("b")["content"][0]],
+        ),
+        (types.CallToolResult(content=[types.TextContent(text="a")]), text("a")["content"]),
+        (ToolResult(content=({"type": "text", "text": "a"},)), text("a")["content"]),
+    ],
+)
+def test_pictures_and_tool_returns_become_content(value: object, content: list[Any]) -> None:
+    answer = _format_return_value_as_mcp(value)
+
+    assert answer["content"] == content
+    assert answer.keys() <= {"content", "isError"}
+
+
+def test_an_error_result_keeps_its_flag() -> None:
+    assert _format_return_value_as_mcp(ToolResult.error("no")) == failed("no")
+    assert _format_return_value_as_mcp(types.CallToolResult(content=[], is_error=True)) == {
+        "content": [],
+        "isError": True,
+        "is_error": True,
+    }
+
+
+def test_a_value_without_any_form_is_refused() -> None:
+    with pytest.raises(Unsupported):
+        _format_return_value_as_mcp(object())
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(json_values)
+def test_any_json_value_becomes_one_text_block(value: object) -> None:
+    answer = _format_return_value_as_mcp(value)
+
+    assert [block["type"] for block in answer["content"]] == ["text"]
+    assert "isError" not in answer
+
+
+# Servers
+
+
+async def test_the_sdks_own_server_takes_a_converted_tool() -> None:
+    def broken() -> Mapping[str, Any]:
+        return {"content": [{"type": "text", "text": "half"}, PNG_BLOCK], "isError": True}
+
+    server = create_sdk_mcp_server("own", tools=[convert_tool(Tool(broken)), convert_tool(Tool(add))])
+    async with Client(server["instance"]) as client:
+        answer = await client.call_tool("broken", {})
+        added = await client.call_tool("add", {"a": 1})
+
+    assert answer.is_error
+    assert [block.type for block in answer.content] == ["text", "image"]
+    assert added.content == [types.TextContent(text="3")]
+
+
+async def test_a_server_of_tools_loses_nothing() -> None:
+    blocks = [
+        {"type": "text", "text": "引き出し"},
+        PNG_BLOCK,
+        {"type": "audio", "data": "AA==", "mimeType": "audio/wav"},
+        {"type": "resource", "resource": {"uri": "file:///a.pdf", "mimeType": "application/pdf", "blob": "AA=="}},
+        {"type": "resource_link", "uri": "https://example.com/a", "name": "a"},
+    ]
+
+    async def everything() -> dict[str, Any]:
+        return {"content": blocks, "isError": True}
+
+    config = convert_tools_to_mcp_server([Tool(everything)], name="own")
+    async with Client(config["instance"]) as client:
+        answer = await client.call_tool("everything", {})
+
+    dumped = answer.model_dump(mode="json", by_alias=True, exclude_none=True)
+    assert (config["type"], config["name"]) == ("sdk", "own")
+    assert (dumped["content"], dumped["isError"]) == (blocks, True)
+
+
+async def test_two_tools_of_one_name_are_refused() -> None:
+    with pytest.raises(ToolValidationError, match="'add'"):
+        convert_tools_to_mcp_server([Tool(add), Tool(add)])
