@@ -421,7 +421,7 @@ async def test_sounds_stay_sounds_or_are_refused_by_name(source: Callable[[], Op
         elif target.sounds:
             assert (await target.use(named(tools, "sing"), {})).sounds == [WAV]
         else:
-            with pytest.raises(Unsupported, match="audio/wav in the result of '.*sing'"):
+            with pytest.raises(Unsupported, match=r"audio/wav in the result of '.*sing'"):
                 await target.use(named(tools, "sing"), {})
 
 

@@ -561,7 +561,7 @@ def test_metadata_that_only_looks_like_mcps_is_the_users_own() -> None:
     )
     tool = from_pydantic_ai(source)
     assert tool.annotations == ToolAnnotations(read_only=True)
-    assert (definition_of(tool).metadata or {})["annotations"] == {"readOnlyHint": True, "cost": 3}
+    assert definition_of(tool).metadata == {"annotations": {"readOnlyHint": True, "cost": 3}, "meta": "x"}
 
 
 async def failing(result: ToolResult, **options: Any) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar, cast
 
@@ -21,12 +21,13 @@ try:
     from mcp import types
     from pydantic_ai import RunContext, Tool
     from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry, ToolFailed
-    from pydantic_ai.messages import ToolReturn, ToolReturnPart
+    from pydantic_ai.messages import ToolReturn, ToolReturnPart, is_multi_modal_content
 except ImportError as error:
     raise MissingExtra("pydantic-ai-slim", "claude,pydantic-ai") from error
 
 from hikidashi.convert._pydantic_ai_content import META, to_result
 
+from ._context import WITHOUT_DEPS
 from .deps_support import DepsContext
 
 Call = Callable[[dict[str, Any]], Awaitable[Any]]
@@ -91,7 +92,7 @@ def call_of_tool(tool: Tool[Any], ctx: DepsContext[Any] | None, timeout: float |
     """
     if tool.requires_approval:
         raise Unsupported(f"tool {tool.name!r}, which requires approval", _TARGET, _AGENT_MODE)
-    context = cast("RunContext[Any]", DepsContext(None) if ctx is None else ctx)
+    context = cast("RunContext[Any]", WITHOUT_DEPS if ctx is None else ctx)
     schema, more_checks = tool.function_schema, tool.args_validator
     seconds = timeout if tool.timeout is None else tool.timeout
 
@@ -152,15 +153,22 @@ def result_of(value: object) -> ToolResult:
     """
     if isinstance(value, types.CallToolResult):
         return ToolResult.from_mcp(_dumped(value))
-    blocks = cast("list[object]", value) if isinstance(value, list) else [value]
-    if blocks and all(isinstance(block, _MCP_BLOCKS) for block in blocks):
-        return ToolResult.from_mcp({"content": [_dumped(block) for block in blocks]})
-    result = to_result(cast("object", value))
-    said = value.return_value if isinstance(value, ToolReturn) else cast("object", value)
-    # Structured content that repeats the text would be sent to the model instead of the text.
-    if not is_whole(said, result):
-        result = replace(result, structured_content=None)
-    return replace(result, meta={key: item for key, item in result.meta.items() if key != META})
+    if isinstance(value, ToolReturn):
+        return _result_of_tool_return(cast("ToolReturn[Any]", value))
+    parts = cast("Sequence[object]", value) if isinstance(value, list | tuple) else [value]
+    if parts and all(isinstance(part, _MCP_BLOCKS) for part in parts):
+        return ToolResult.from_mcp({"content": [_dumped(part) for part in parts]})
+    if any(map(is_multi_modal_content, parts)):
+        return to_result(cast("object", value))
+    return ToolResult.of(cast("object", value))
+
+
+def _result_of_tool_return(value: ToolReturn[Any]) -> ToolResult:
+    result = to_result(value)
+    # Claude Code shows structured content in place of the text, so what only repeats the text is left out.
+    structured = result.structured_content if is_whole(value.return_value, result) else None
+    meta = {key: item for key, item in result.meta.items() if key != META}
+    return replace(result, structured_content=structured, meta=meta)
 
 
 def failure(tool_name: str, error: Exception) -> ToolResult:

@@ -12,6 +12,9 @@ from hikidashi.errors import ClaudeCodeError
 
 from .deps_support import DepsContext
 
+WITHOUT_DEPS = DepsContext(None)
+"""The context of `RunContext[None]`; one is enough, since it holds nothing."""
+
 _CONTENT_WITH_NONE = (None, type(None), Any, object)
 
 
@@ -55,7 +58,7 @@ def context_for(tool: Any, given: DepsContext[Any] | None) -> DepsContext[Any] |
         return given
     wanted = next(iter(get_args(hint)), None) if _is_context(hint) else None
     if _is_content_with_none(wanted):
-        return DepsContext(None)
+        return WITHOUT_DEPS
     return NoDeps(tool.name, getattr(wanted, "__qualname__", str(wanted)))
 
 

@@ -32,7 +32,7 @@ def neutral_tool(tool: Any, schema: dict[str, Any], call: Callable[[dict[str, An
     nothing of what only pydantic-ai is to know.
     """
     if isinstance(tool, pydantic_ai.Tool):
-        definition = replace(tool.tool_def, parameters_json_schema=schema)
+        definition = tool.tool_def
     else:
         definition = ToolDefinition(name=tool.name, description=tool.description, parameters_json_schema=schema)
     neutral = tool_of(definition, call)

@@ -116,6 +116,8 @@ async def launch(start: Launch, question: Question, scope: RunScope | None, dead
 def _options(start: Launch, question: Question, resources: ExitStack) -> ClaudeAgentOptions:
     settings, parameters, servers = question.settings, question.parameters, question.servers
     defaults = {name: value for name, value in _ENVIRONMENT.items() if name not in os.environ}
+    if parameters.thinking is False:  # for the newest models the option alone does not stop it
+        defaults["CLAUDE_CODE_DISABLE_THINKING"] = "1"
     keep = start.persist_sessions or settings.resume is not None
     output = parameters.output_object if parameters.output_mode == "native" else None
     return ClaudeAgentOptions(

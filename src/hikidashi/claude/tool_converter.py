@@ -69,7 +69,7 @@ def convert_tool(tool: Tool[Any]) -> SdkMcpTool[Any]:
         ToolValidationError: `tool` has no usable name, function or schema.
         Unsupported: `tool` requires approval.
     """
-    return _converted(tool, None)
+    return sdk_tool(*_converted(tool, None))
 
 
 def convert_tool_with_deps(tool: Tool[Any], deps: object) -> SdkMcpTool[Any]:
@@ -83,7 +83,7 @@ def convert_tool_with_deps(tool: Tool[Any], deps: object) -> SdkMcpTool[Any]:
         ToolValidationError: `tool` has no usable name, function or schema.
         Unsupported: `tool` requires approval.
     """
-    return _converted(tool, DepsContext(deps))
+    return sdk_tool(*_converted(tool, DepsContext(deps)))
 
 
 def convert_tools_to_mcp_server(
@@ -105,25 +105,19 @@ def convert_tools_to_mcp_server(
         Unsupported: a tool requires approval.
     """
     context = None if deps is _UNSET else DepsContext(deps)
-    return server_of([_neutral(tool, _handler(tool, context)) for tool in tools], name)
+    return server_of([_converted(tool, context)[0] for tool in tools], name)
 
 
-def _converted(tool: Tool[Any], context: DepsContext[Any] | None) -> SdkMcpTool[Any]:
-    handler = _handler(tool, context)
-    return sdk_tool(_neutral(tool, handler), handler)
+def _converted(tool: Tool[Any], context: DepsContext[Any] | None) -> tuple[NeutralTool, Handler]:
+    definition = tool.tool_def
+    check_tool(definition.name, tool.function)
+    schema = check_schema(definition.parameters_json_schema, "tool_def.parameters_json_schema", definition.name)
+    handler = _create_async_handler(tool.function, tool.takes_ctx, context, tool=tool)
 
-
-def _handler(tool: Tool[Any], context: DepsContext[Any] | None) -> Handler:
-    check_tool(tool.tool_def.name, tool.function)
-    check_schema(tool.tool_def.parameters_json_schema, "tool_def.parameters_json_schema", tool.name)
-    return _create_async_handler(tool.function, tool.takes_ctx, context, tool=tool)
-
-
-def _neutral(tool: Tool[Any], handler: Handler) -> NeutralTool:
     async def call(arguments: dict[str, Any]) -> ToolResult:
         return ToolResult.from_mcp(await handler(arguments))
 
-    return neutral_tool(tool, tool.tool_def.parameters_json_schema, call)
+    return neutral_tool(tool, schema, call), handler
 
 
 def _create_async_handler(

@@ -36,7 +36,7 @@ _RESULT_FIELDS = frozenset(field.name for field in fields(ToolResult))
 def tool_of(definition: ToolDefinition, call: Callable[[dict[str, Any]], Awaitable[ToolResult]]) -> Tool:
     """The neutral tool that `definition` describes and `call` runs."""
     metadata = dict(definition.metadata or {})
-    hints, meta = mapping(metadata.pop("annotations", None)), mapping(metadata.pop("meta", None))
+    hints, meta = _taken_from(metadata, "annotations"), _taken_from(metadata, "meta")
     annotations = ToolAnnotations.from_mcp(hints)
     if unknown := {name: hint for name, hint in hints.items() if hint is not None and name not in annotations.to_mcp()}:
         metadata["annotations"] = unknown
@@ -90,6 +90,11 @@ def _describes_object(schema: Mapping[str, Any] | None) -> bool:
     properties: Mapping[str, Mapping[str, Any]] = schema["properties"]
     is_file = properties.get("kind", {}).get("const") in _FILE_KINDS
     return not is_file and not properties.keys() >= _RESULT_FIELDS
+
+
+def _taken_from(metadata: dict[str, Any], key: str) -> dict[str, Any]:
+    """What pydantic-ai keeps of an MCP tool under `key`; a user's own value of another kind stays there."""
+    return mapping(metadata.pop(key)) if isinstance(metadata.get(key, ""), Mapping | None) else {}
 
 
 def _carried(definition: ToolDefinition, metadata: Mapping[str, Any]) -> dict[str, Any]:
