@@ -30,7 +30,7 @@ def _conversion(plan: Plan) -> Iterable[Measurement]:
     count = 1_000 if plan.quick else 10_000
     for what, meaning in (("traced", "Python objects (tracemalloc)"), ("rss", "whole process (RSS)")):
         figures = plan.alternate(
-            {way: _bytes(what, way, count) for way in (*WAYS, BY_HAND)}, plan.rounds(3, quick=1), warm_up=False
+            {way: _bytes(what, way, count) for way in (*WAYS, BY_HAND)}, plan.rounds(2, quick=1), warm_up=False
         )
         for way in WAYS:
             yield Measurement(
@@ -46,7 +46,7 @@ def _conversion(plan: Plan) -> Iterable[Measurement]:
 
 def _run(plan: Plan) -> Iterable[Measurement]:
     figures = plan.alternate(
-        {way: _bytes("run", way) for way in ("mcp", "raw", "agent")}, plan.rounds(3, quick=1), warm_up=False
+        {way: _bytes("run", way) for way in ("mcp", "raw", "agent")}, plan.rounds(2, quick=1), warm_up=False
     )
     for mode in ("mcp", "agent"):
         yield Measurement(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Iterable
+from copy import copy
 from typing import Any, cast
 
 from claude_agent_sdk import McpSdkServerConfig, SdkMcpTool, create_sdk_mcp_server
@@ -42,6 +43,8 @@ async def model_argument(order: Order) -> str:
     return f"{order.count} × {order.item}"
 
 
+_VARIED: tuple[Callable[..., Any], ...] = (async_text, async_dict, sync_text, model_argument)
+
 _WEATHER = {"city": "Kyoto", "days": 3}
 
 CALLS: dict[str, tuple[Tool[Any], dict[str, Any]]] = {
@@ -53,12 +56,13 @@ CALLS: dict[str, tuple[Tool[Any], dict[str, Any]]] = {
 """Tools to call, each with arguments."""
 
 
-_VARIED: tuple[Callable[..., Any], ...] = (async_text, async_dict, sync_text, model_argument)
-
-
 def many(count: int) -> list[Tool[Any]]:
-    """`count` tools with names of their own."""
-    return [Tool(_VARIED[index % len(_VARIED)], name=f"tool_{index}") for index in range(count)]
+    """`count` tools with names of their own; they share four schemas, as building 10,000 takes pydantic-ai 20 s."""
+    originals = [Tool(function) for function in _VARIED]
+    tools = [copy(originals[index % len(originals)]) for index in range(count)]
+    for index, tool in enumerate(tools):
+        tool.name = f"tool_{index}"
+    return tools
 
 
 async def called_directly(tool: Tool[Any], arguments: dict[str, Any]) -> Any:

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal, NotRequired, TypedDict, TypeGuard, cast
 
-from pydantic_core import to_jsonable_python
+from pydantic_core import CoreSchema, to_jsonable_python
+from pydantic_core.core_schema import any_schema
 
 from .errors import ToolValidationError, Unsupported
 
@@ -198,6 +199,10 @@ class ToolResult:
         written = json_text(value)
         is_object = structured and written.startswith("{")
         return cls(content=(text(written),), structured_content=json.loads(written) if is_object else None)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, *_: object) -> CoreSchema:
+        return any_schema()  # a tool that returns a result promises nothing about what is in it
 
     @classmethod
     def error(cls, message: str) -> ToolResult:

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support import ClaudeCode
+
 from hikidashi import ClaudeCodeModel
 from hikidashi.testing import MessagesServer
-
-ClaudeCode = Callable[..., tuple[ClaudeCodeModel, MessagesServer]]
 
 
 @pytest.fixture

@@ -70,7 +70,7 @@ class Everything:
     color: Color = Color.DEEP
     level: Level = Level.LOW
     id: UUID = field(default_factory=uuid4)
-    path: Path = Path("/tmp/引き出し")
+    path: Path = Path("/data/引き出し")
     price: Decimal = Decimal("1.10")
     raw: bytes = b"\xff\x00"
     pair: tuple[int, str] = (1, "a")
@@ -260,7 +260,7 @@ def anything_that_comes_back() -> list[tuple[Any, Any]]:
     ]
 
 
-@pytest.mark.parametrize(("deps", "deps_type"), anything_that_comes_back(), ids=repr)
+@pytest.mark.parametrize(("deps", "deps_type"), anything_that_comes_back())
 def test_what_the_check_accepts_comes_back_equal(deps: Any, deps_type: Any) -> None:
     check_deps(deps)
 
@@ -314,7 +314,7 @@ def anything_that_does_not() -> list[tuple[Any, str, str]]:
     ]
 
 
-@pytest.mark.parametrize(("deps", "path", "type_name"), anything_that_does_not(), ids=lambda value: repr(value)[:60])
+@pytest.mark.parametrize(("deps", "path", "type_name"), anything_that_does_not())
 def test_what_cannot_come_back_is_refused_with_its_place(deps: Any, path: str, type_name: str) -> None:
     with pytest.raises(UnsupportedDepsTypeError) as refused:
         check_deps(deps)

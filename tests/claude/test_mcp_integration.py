@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mcp import types
 from mcp.client import Client
 from pydantic import BaseModel, ValidationError
-from pydantic_ai import Agent, FunctionToolset, ModelRetry, RunContext, Tool
+from pydantic_ai import Agent, CombinedToolset, FunctionToolset, ModelRetry, RunContext, Tool
 
 from hikidashi import ToolNotFoundError, ToolValidationError, Unsupported, create_mcp_server_from_tools
 from hikidashi.claude.mcp_integration import (
@@ -97,6 +97,17 @@ async def test_several_toolsets_and_single_tools_go_together() -> None:
     own = OwnToolset({"own": OwnTool("own", add)})
 
     assert await listed([FunctionToolset([add]), own, Tool(sub)]) == ["add", "own", "sub"]
+
+
+async def test_one_tool_or_tools_by_name_will_do() -> None:
+    assert await listed(Tool(add)) == ["add"]
+    assert await listed(FunctionToolset([add, sub]).tools) == ["add", "sub"]
+
+
+@pytest.mark.parametrize("other", [CombinedToolset([FunctionToolset([add])]), [CombinedToolset([])], [3], "add"])
+def test_what_is_no_tool_and_has_none_is_refused(other: Any) -> None:
+    with pytest.raises(Unsupported, match="has no `tools` by name"):
+        create_mcp_server_from_tools(other)
 
 
 async def test_a_subset_comes_in_the_order_it_was_asked_for() -> None:
@@ -259,7 +270,9 @@ async def test_a_tool_of_ones_own_is_called_with_checked_arguments(kind: str) ->
     [converted] = extract_tools_from_toolset([tool])
 
     assert await converted.handler({"a": "1", "b": 2}) == text("3")
-    assert (await converted.handler({"a": "one", "b": 2}))["isError"] is True
+    refused = await converted.handler({"a": "one", "b": 2})
+    assert refused["isError"] is True
+    assert refused["content"][0]["text"].startswith("Invalid arguments for `plus`")
 
 
 async def test_a_tool_of_ones_own_may_take_nothing() -> None:

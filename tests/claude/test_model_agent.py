@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
-from hikidashi import ClaudeCodeModel
-from hikidashi.testing import MessagesServer, call, say, think, turn
-from pydantic import BaseModel
+from inline_snapshot import snapshot
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from pydantic_ai import (
     Agent,
-    ApprovalRequired,
     BinaryContent,
     DeferredToolRequests,
     DeferredToolResults,
@@ -24,12 +21,16 @@ from pydantic_ai import (
     UsageLimitExceeded,
     UsageLimits,
 )
+from pydantic_ai.capabilities import Instrumentation
 from pydantic_ai.direct import model_request
 from pydantic_ai.messages import ModelMessage, ModelRequest, ToolReturnPart
 from pydantic_ai.models import ModelRequestParameters
+from pydantic_ai.models.instrumented import InstrumentationSettings
 from pydantic_ai.tools import ToolDefinition
+from tests.support import PIXEL, ClaudeCode, cli_processes
 
-ClaudeCode = Callable[..., tuple[ClaudeCodeModel, MessagesServer]]
+from hikidashi.testing import call, say, think, turn
+
 pytestmark = pytest.mark.cli
 
 ADD = ToolDefinition(
@@ -41,21 +42,6 @@ ADD = ToolDefinition(
         "required": ["a", "b"],
     },
 )
-
-
-def cli_processes() -> set[int]:
-    """Claude Code processes that are children of this one."""
-    found: set[int] = set()
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-                command = (entry / "cmdline").read_bytes()
-            except (OSError, IndexError):
-                continue
-            if parent == os.getpid() and b"--input-format" in command:
-                found.add(int(entry.name))
-    return found
 
 
 class Client:
@@ -334,6 +320,20 @@ async def test_tools_that_change_during_a_run_are_offered_from_the_next_request_
     ] == [["open_door"], ["enter", "open_door"]]
 
 
+async def test_every_step_is_traced(claude_code: ClaudeCode) -> None:
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    model, _ = claude_code([call("add", {"a": 1, "b": 2}), say("3")], tool_execution="agent")
+    agent = Agent(
+        model, name="adder", capabilities=[Instrumentation(settings=InstrumentationSettings(tracer_provider=provider))]
+    )
+    agent.tool_plain(_add)
+    await agent.run("1 + 2?")
+    names = [span.name for span in exporter.get_finished_spans()]
+    assert names == snapshot(["chat sonnet", "execute_tool add", "chat sonnet", "invoke_agent adder"])
+
+
 async def test_odd_tool_names_are_mapped_there_and_back(claude_code: ClaudeCode) -> None:
     model, server = claude_code([call("mail_send", {}), say("sent")], tool_execution="agent")
     agent = Agent(model)
@@ -346,11 +346,6 @@ async def test_odd_tool_names_are_mapped_there_and_back(claude_code: ClaudeCode)
     result = await agent.run("Go.")
     assert result.output == "sent"
     assert server.requests[1].tool_results[0]["content"][0]["text"] == "sent it"
-
-
-class Point(BaseModel):
-    x: int
-    y: int
 
 
 def _add(a: int, b: int) -> int:
@@ -369,9 +364,3 @@ def _kind(event: Any) -> str:
             return f"delta {type(event.delta).__name__}"
         case other:
             return str(other)
-
-
-PIXEL = bytes.fromhex(
-    "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c6360000002000001"
-    "e221bc330000000049454e44ae426082"
-)

@@ -13,6 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic_ai import Agent, ModelAPIError, ModelHTTPError
+from pydantic_ai.models.fallback import FallbackModel
+from pydantic_ai.models.test import TestModel
+from tests.support import ClaudeCode, cli_processes
+
 from hikidashi import (
     ClaudeCodeAPIError,
     ClaudeCodeError,
@@ -24,27 +29,8 @@ from hikidashi import (
     ToolValidationError,
 )
 from hikidashi.testing import MessagesServer, RecordedRequest, call, fault, say
-from pydantic_ai import Agent, ModelAPIError, ModelHTTPError
-from pydantic_ai.models.fallback import FallbackModel
-from pydantic_ai.models.test import TestModel
 
-ClaudeCode = Callable[..., tuple[ClaudeCodeModel, MessagesServer]]
 pytestmark = pytest.mark.cli
-
-
-def cli_processes(parent: int | None = None) -> set[int]:
-    """Claude Code processes that are children of this one."""
-    found: set[int] = set()
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                owner = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-                command = (entry / "cmdline").read_bytes()
-            except (OSError, IndexError):
-                continue
-            if owner == (parent or os.getpid()) and b"--input-format" in command:
-                found.add(int(entry.name))
-    return found
 
 
 def adder(model: ClaudeCodeModel) -> Agent[None, str]:
@@ -217,22 +203,22 @@ async def test_a_result_of_a_megabyte_does_not_break_the_run(claude_code: Claude
     assert len(server.requests[1].tool_results) == 1
 
 
-async def test_three_calls_of_one_turn_run_side_by_side(claude_code: ClaudeCode) -> None:
-    from hikidashi.testing import turn
+async def test_cancelling_while_the_model_answers_ends_the_process(claude_code: ClaudeCode) -> None:
+    asked = asyncio.Event()
+    loop = asyncio.get_running_loop()
 
-    model, server = claude_code([turn(*(call("meet", {"who": n}) for n in range(3))), say("met")])
-    agent = Agent(model)
-    barrier = asyncio.Barrier(3)
+    def never(_: RecordedRequest) -> Any:
+        loop.call_soon_threadsafe(asked.set)
+        return fault.hang()
 
-    @agent.tool_plain(metadata={"read_only": True})
-    async def meet(who: int) -> int:
-        """Meet the others."""
-        await barrier.wait()
-        return who
-
-    model.set_agent_toolsets(agent._function_toolset)
-    assert (await agent.run("Go.")).output == "met"
-    assert server.requests[1].tool_result_texts == ["0", "1", "2"]
+    model, server = claude_code(never)
+    run = asyncio.create_task(Agent(model).run("Go."))
+    await asked.wait()
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    assert cli_processes() == set()
+    assert len(server.requests) == 1
 
 
 async def test_max_turns_is_a_limit_with_a_name(claude_code: ClaudeCode) -> None:

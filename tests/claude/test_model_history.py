@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hikidashi import ClaudeCodeModel
-from hikidashi.claude.history import conversation
-from hikidashi.testing import MessagesServer, call, say
 from inline_snapshot import snapshot
 from pydantic_ai import Agent, BinaryContent, DocumentUrl, ImageUrl, UserError, VideoUrl
 from pydantic_ai.messages import (
@@ -31,8 +27,10 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 from pydantic_ai.models import ModelRequestParameters
+from tests.support import PIXEL, ClaudeCode
 
-ClaudeCode = Callable[..., tuple[ClaudeCodeModel, MessagesServer]]
+from hikidashi.claude.history import conversation
+from hikidashi.testing import MessagesServer, call, say
 
 
 def wire(messages: list[ModelMessage]) -> list[Any]:
@@ -258,9 +256,3 @@ def test_what_other_providers_did_for_themselves_is_left_out() -> None:
 def test_there_must_be_something_to_answer() -> None:
     with pytest.raises(UserError, match="nothing to answer"):
         wire([ModelRequest.user_text_prompt("Go."), ModelResponse([TextPart("Done.")])])
-
-
-PIXEL = bytes.fromhex(
-    "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c6360000002000001"
-    "e221bc330000000049454e44ae426082"
-)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import pytest
-from hikidashi import ClaudeCodeModel
-from hikidashi.testing import MessagesServer, call, say
 from pydantic import BaseModel
 from pydantic_ai import Agent, ModelRetry, NativeOutput, PromptedOutput, ToolOutput
+from pydantic_core import to_json
+from tests.support import ClaudeCode
 
-ClaudeCode = Callable[..., tuple[ClaudeCodeModel, MessagesServer]]
+from hikidashi.testing import Answer, RecordedRequest, call, say
+
 pytestmark = pytest.mark.cli
 
 
@@ -29,8 +29,8 @@ class River:
     kind: Literal["river"] = "river"
 
 
-KYOTO = {"kind": "city", "name": "京都", "people": 1_460_000}
-SHINANO = {"kind": "river", "name": "信濃川", "length_km": 367.0}
+KYOTO: dict[str, Any] = {"kind": "city", "name": "京都", "people": 1_460_000}
+SHINANO: dict[str, Any] = {"kind": "river", "name": "信濃川", "length_km": 367.0}
 
 TYPES: list[tuple[str, Any, dict[str, Any], object]] = [
     ("model", City, KYOTO, City(**KYOTO)),
@@ -57,10 +57,11 @@ async def test_native_output(
     claude_code: ClaudeCode, tool_execution: str, label: str, output_type: Any, value: dict[str, Any], expected: object
 ) -> None:
     wrapped = {"result": {"kind": "River", "data": value}} if label == "union" else value
-    model, server = claude_code(
-        lambda request: say("Done.") if request.tool_results else call("StructuredOutput", wrapped),
-        tool_execution=tool_execution,
-    )
+
+    def script(request: RecordedRequest) -> Answer:
+        return say("Done.") if request.tool_results else call("StructuredOutput", wrapped)
+
+    model, server = claude_code(script, tool_execution=tool_execution)
     types = [City, River] if label == "union" else output_type
     result = await Agent(model, output_type=NativeOutput(types)).run("Tell me.")
     assert result.output == expected
@@ -71,8 +72,6 @@ async def test_native_output(
 async def test_prompted_output(
     claude_code: ClaudeCode, label: str, output_type: Any, value: dict[str, Any], expected: object
 ) -> None:
-    from pydantic_core import to_json
-
     wrapped = {"result": {"kind": "River", "data": value}} if label == "union" else value
     model, server = claude_code([say(to_json(wrapped).decode())])
     types = [City, River] if label == "union" else output_type

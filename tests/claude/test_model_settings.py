@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hikidashi import ClaudeCodeModel, InvalidSettingError
-from hikidashi.claude.settings import checked, environment
-from hikidashi.testing import MessagesServer, Usage, call, say
+from claude_agent_sdk import ClaudeAgentOptions
 from pydantic_ai import Agent
 from pydantic_ai.direct import model_request
 from pydantic_ai.messages import ModelRequest
 from pydantic_ai.models import override_allow_model_requests
+from tests.support import ClaudeCode
 
-ClaudeCode = Callable[..., tuple[ClaudeCodeModel, MessagesServer]]
+from hikidashi import ClaudeCodeModel, InvalidSettingError
+from hikidashi.claude.settings import checked, environment
+from hikidashi.testing import Usage, call, say
 
 
 @pytest.mark.parametrize(
@@ -170,9 +171,10 @@ async def test_what_nobody_allowed_is_refused_not_asked_for(claude_code: ClaudeC
 
 @pytest.mark.cli
 async def test_options_can_be_customized_last(claude_code: ClaudeCode) -> None:
-    from dataclasses import replace
+    def mine(options: ClaudeAgentOptions) -> ClaudeAgentOptions:
+        return replace(options, system_prompt="Mine.")
 
-    model, server = claude_code([say("ok")], customize=lambda options: replace(options, system_prompt="Mine."))
+    model, server = claude_code([say("ok")], customize=mine)
     await Agent(model, instructions="Theirs.").run("Hello.")
     assert "Mine." in server.requests[0].system_text
     assert "Theirs." not in server.requests[0].system_text

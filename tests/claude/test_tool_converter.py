@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import importlib
+import re
+import sys
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,6 +13,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+import anyio
 import httpx
 import pytest
 from claude_agent_sdk import SdkMcpTool, create_sdk_mcp_server
@@ -23,6 +27,7 @@ from pydantic_ai.exceptions import ToolFailed
 
 from hikidashi import (
     DepsContext,
+    MissingExtra,
     ToolResult,
     ToolValidationError,
     Unsupported,
@@ -195,18 +200,55 @@ async def test_an_async_argument_check_is_awaited() -> None:
 
 
 async def test_a_tool_that_is_late_is_left_behind() -> None:
-    released = threading.Event()
+    released, finished = threading.Event(), threading.Event()
 
     def slow() -> str:
         released.wait(10)
+        finished.set()
         return "too late"
 
     try:
         answer = await convert_tool(Tool(slow, timeout=0.01)).handler({})
+        assert not finished.is_set()
     finally:
         released.set()
 
     assert answer == failed("Timed out after 0.01 seconds.")
+
+
+async def test_a_cancelled_call_does_not_wait_for_its_thread() -> None:
+    started, released, finished = asyncio.Event(), threading.Event(), threading.Event()
+    loop = asyncio.get_running_loop()
+
+    def stuck() -> str:
+        loop.call_soon_threadsafe(started.set)
+        released.wait(10)
+        finished.set()
+        return "too late"
+
+    async def run() -> None:
+        await convert_tool(Tool(stuck)).handler({})
+
+    try:
+        async with anyio.create_task_group() as group:
+            group.start_soon(run)
+            await started.wait()
+            group.cancel_scope.cancel()
+        assert not finished.is_set()
+    finally:
+        released.set()
+
+
+async def test_a_function_that_raises_stop_iteration_fails_like_any_other() -> None:
+    def exhausted() -> str:
+        return next(iter(()))
+
+    class Exhausted:
+        def __call__(self) -> str:
+            return next(iter(()))
+
+    for handler in (convert_tool(Tool(exhausted)).handler, _create_async_handler(Exhausted(), takes_ctx=False)):
+        assert (await handler({}))["isError"] is True
 
 
 async def test_a_tool_that_is_in_time_answers() -> None:
@@ -388,6 +430,15 @@ async def test_an_annotated_deps_context_is_a_context() -> None:
     assert await _create_async_handler(factor, True, DepsContext({"a": 3}))({"name": "a"}) == text("3")
 
 
+async def test_a_function_whose_hints_name_nothing_is_called_unchecked() -> None:
+    def echo(value: Any) -> str:
+        return f"{value}"
+
+    echo.__annotations__["value"] = "Nowhere"
+
+    assert await _create_async_handler(echo, takes_ctx=False)({"value": 1}) == text("1")
+
+
 async def test_a_callable_object_is_a_function_too() -> None:
     class Greeter:
         def __call__(self, name: str) -> str:
@@ -544,3 +595,16 @@ async def test_a_server_of_tools_loses_nothing() -> None:
 async def test_two_tools_of_one_name_are_refused() -> None:
     with pytest.raises(ToolValidationError, match="'add'"):
         convert_tools_to_mcp_server([Tool(add), Tool(add)])
+
+
+@pytest.mark.parametrize(
+    ("module", "missing"), [("_calls", "pydantic_ai"), ("_calls", "mcp"), ("_sdk_tools", "claude_agent_sdk")]
+)
+def test_a_missing_framework_names_the_extras_to_install(
+    monkeypatch: pytest.MonkeyPatch, module: str, missing: str
+) -> None:
+    monkeypatch.delitem(sys.modules, f"hikidashi.claude.{module}")
+    monkeypatch.setitem(sys.modules, missing, None)
+
+    with pytest.raises(MissingExtra, match=re.escape("hikidashi[claude,pydantic-ai]")):
+        importlib.import_module(f"hikidashi.claude.{module}")

@@ -45,6 +45,7 @@ from hikidashi import (
     Tool,
     ToolAnnotations,
     ToolResult,
+    ToolValidationError,
     Unsupported,
     from_function,
     from_pydantic_ai,
@@ -119,6 +120,19 @@ def definition_of(tool: Tool) -> ToolDefinition:
 
 def context(*, deps: Any = None, max_retries: int = 0) -> RunContext[Any]:
     return RunContext(deps=deps, model=TestModel(), usage=RunUsage(), max_retries=max_retries)
+
+
+def test_a_tool_that_returns_a_result_or_a_file_promises_no_structure() -> None:
+    def result() -> ToolResult: ...
+    def picture() -> BinaryImage: ...
+    def link() -> DocumentUrl: ...
+    def place() -> Place: ...
+
+    tools = from_pydantic_ai([result, picture, link, place])
+    assert [tool.output_schema is None for tool in tools] == [True, True, True, False]
+    assert [definition_of(tool).return_schema for tool in tools][1:] == [
+        PydanticTool(function).tool_def.return_schema for function in (picture, link, place)
+    ]
 
 
 def test_aliases_title_and_output_schema_survive_the_round_trip() -> None:
@@ -233,6 +247,12 @@ def test_a_list_of_functions_is_a_list_of_tools_at_once() -> None:
         ["tell"],
     )
     assert list(from_pydantic_ai([])) == []
+
+
+@pytest.mark.parametrize("source", [visit, "visit", None])
+def test_what_is_no_source_is_told(source: Any) -> None:
+    with pytest.raises(ToolValidationError, match=r"takes a `pydantic_ai\.Tool`, a toolset, an agent"):
+        from_pydantic_ai(source)
 
 
 def test_an_agent_with_functions_only_is_listed_at_once() -> None:

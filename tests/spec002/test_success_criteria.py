@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 from pydantic import BaseModel
-from pydantic_ai import Agent, FunctionToolset, RunContext, Tool
+from pydantic_ai import Agent, BinaryContent, FunctionToolset, RunContext, Tool, ToolReturn
 
 import hikidashi
 from hikidashi import (
@@ -29,6 +30,10 @@ from hikidashi import (
 )
 from hikidashi.claude import deps_support, mcp_integration, tool_converter
 from hikidashi.testing import call, say, turn
+
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
 
 Ask = Callable[..., Awaitable[Any]]
 
@@ -84,6 +89,18 @@ async def test_sc_002_claude_reads_the_answers_of_converted_tools(ask_claude: As
     assert refused["is_error"] is True
     assert "Invalid arguments for `forecast`" in server.requests[2].tool_result_texts[0]
     assert end.result == "Fine."
+
+
+@pytest.mark.cli
+async def test_sc_002_claude_sees_the_pictures_of_converted_tools(ask_claude: Ask) -> None:
+    def chart() -> ToolReturn:
+        return ToolReturn("売上", content=[BinaryContent(PIXEL, media_type="image/png")])
+
+    server, _ = await ask_claude(convert_tools_to_mcp_server([Tool(chart)]), [call("chart", {}), say("Up.")])
+
+    words, picture, *_ = server.requests[1].tool_results[0]["content"]
+    assert words["text"] == "売上"
+    assert (picture["type"], picture["source"]["media_type"]) == ("image", "image/png")
 
 
 @pytest.mark.cli

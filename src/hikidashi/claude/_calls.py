@@ -76,7 +76,7 @@ def call_of(tool: Any, ctx: DepsContext[Any] | None, timeout: float | None = Non
     """`tool`, of pydantic-ai or anything else with a `function`, ready to be called; see `call_of_tool`."""
     if isinstance(tool, Tool):
         return call_of_tool(cast("Tool[Any]", tool), ctx, timeout)
-    return call_of_function(tool.function, ctx)
+    return call_of_function(tool.function, ctx, tool.name)
 
 
 def call_of_tool(tool: Tool[Any], ctx: DepsContext[Any] | None, timeout: float | None = None) -> Call:
@@ -106,25 +106,24 @@ def call_of_tool(tool: Tool[Any], ctx: DepsContext[Any] | None, timeout: float |
         except ValidationError as error:
             return _invalid_arguments(tool.name, error)
         running = schema.call(valid, context)
-        return await (running if seconds is None else _within(seconds, running))
+        return await (running if schema.is_async and seconds is None else _without_waiting(running, seconds))
 
     return call
 
 
-def call_of_function(function: Callable[..., Any], ctx: DepsContext[Any] | None) -> Call:
+def call_of_function(function: Callable[..., Any], ctx: DepsContext[Any] | None, name: str) -> Call:
     """`function` ready to be called, its arguments checked by its type hints; `ctx` goes first if there is one."""
     bound = functools.partial(function, *([] if ctx is None else [ctx]))
-    for name in ("__module__", "__name__", "__qualname__", "__doc__"):
-        setattr(bound, name, getattr(function, name, type(function).__name__))
+    for attribute in ("__module__", "__name__", "__qualname__", "__doc__"):
+        setattr(bound, attribute, getattr(function, attribute, type(function).__name__))
     try:
-        tool = Tool[Any](bound, takes_ctx=False)
-    except TypeError:  # an object with `__call__` has no type hints that pydantic-ai could read
+        tool = Tool[Any](bound, takes_ctx=False, name=name)
+    except (NameError, TypeError):  # hints that name nothing, or an object with `__call__`: nothing to check by
 
-        async def call(arguments: dict[str, Any]) -> Any:
-            value = await asyncio.to_thread(bound, **arguments)
-            return await value if inspect.isawaitable(value) else value
+        def unchecked(**arguments: Any) -> Any:
+            return bound(**arguments)
 
-        return call
+        tool = Tool[Any](unchecked, name=name)
     return call_of_tool(tool, None)
 
 
@@ -194,8 +193,11 @@ def _invalid_arguments(tool_name: str, error: ValidationError) -> ToolResult:
     return ToolResult.error(f"Invalid arguments for `{tool_name}`, correct them and call it again: {problem}")
 
 
-async def _within(seconds: float, running: Coroutine[Any, Any, T]) -> T:
-    """What `running` returns; a function in a thread that is late is left behind, since nothing can stop it."""
+async def _without_waiting(running: Coroutine[Any, Any, T], seconds: float | None) -> T:
+    """What `running` returns; if it is late or cancelled, a thread that it waits for is left behind.
+
+    Awaited directly, a thread would hold up the cancellation until it is done, and nothing can stop a thread.
+    """
     task = asyncio.ensure_future(running)
     try:
         done, _ = await asyncio.wait({task}, timeout=seconds)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeGuard, cast, runtime_checkable
 
-from hikidashi.errors import ToolNotFoundError, ToolValidationError
+from hikidashi.errors import ToolNotFoundError, ToolValidationError, Unsupported
 from hikidashi.tool import Tool as NeutralTool
 from hikidashi.tool import ToolResult
 
@@ -103,8 +103,8 @@ class ToolDefinition(TypedDict):
     function: Callable[..., Any]
 
 
-Tools = AgentToolset | Iterable["AgentToolset | AnyTool"]
-"""One toolset, several, single tools, or a mixture."""
+Tools = AgentToolset | AnyTool | Mapping[str, AnyTool] | Iterable["AgentToolset | AnyTool"]
+"""One toolset or tool, tools by name, or several toolsets and tools in any mixture."""
 
 
 def create_mcp_server_from_tools(
@@ -119,7 +119,7 @@ def create_mcp_server_from_tools(
     Claude sees each as `mcp__<server_name>__<tool_name>`.
 
     Args:
-        tools: one toolset, several, single tools, or a mixture.
+        tools: one toolset or tool, tools by name, or several toolsets and tools in any mixture.
         server_name: the name under which the config is put into `mcp_servers`.
         names: only these tools, in this order.
         deps: what tools that take a `RunContext` find in `ctx.deps` (experimental, see `DepsContext`).
@@ -128,6 +128,7 @@ def create_mcp_server_from_tools(
         ToolValidationError: a tool has no name, function or schema, or two tools share a name.
         ToolNotFoundError: `names` has a name that no tool has.
         UnsupportedDepsTypeError: JSON cannot carry `deps`.
+        Unsupported: a tool requires approval, or something is neither a tool nor has any.
     """
     return server_of(_converted(tools, names, deps), server_name)
 
@@ -207,14 +208,26 @@ def _registered(tools: Tools) -> dict[str, _Registered]:
 
 
 def _each(tools: Tools) -> Iterator[_Registered]:
-    sources = [tools] if _is_toolset(tools) else cast("Iterable[AgentToolset | AnyTool]", tools)
-    for number, source in enumerate(sources, start=1):
-        if not _is_toolset(source):
+    for number, source in enumerate(_sources(tools), start=1):
+        if _is_toolset(source):
+            label = getattr(source, "label", None) or type(source).__name__
+            for tool in source.tools.values():
+                yield _checked(tool, f"toolset {number} ({label})", getattr(source, "timeout", None))
+        elif hasattr(source, "name") or hasattr(source, "function"):
             yield _checked(cast("AnyTool", source), f"the tools given (number {number})", None)
-            continue
-        label = getattr(source, "label", None) or type(source).__name__
-        for tool in source.tools.values():
-            yield _checked(tool, f"toolset {number} ({label})", getattr(source, "timeout", None))
+        else:
+            raise Unsupported(
+                f"a {type(source).__name__}, which is no tool and has no `tools` by name",
+                "The in-process MCP server of Claude Code",
+                "Pass `agent._function_toolset` or a `FunctionToolset`; for other toolsets, use "
+                "`to_claude(await from_pydantic_ai(toolset))`.",
+            )
+
+
+def _sources(tools: Tools) -> Iterable[Any]:
+    if _is_toolset(tools) or not isinstance(tools, Iterable):
+        return [tools]
+    return cast("Mapping[str, Any]", tools).values() if isinstance(tools, Mapping) else tools
 
 
 def _is_toolset(source: object) -> TypeGuard[AgentToolset]:

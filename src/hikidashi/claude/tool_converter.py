@@ -147,7 +147,7 @@ def _create_async_handler(
             '`ClaudeCodeModel(tool_execution="agent")`.'
         )
     context = deps_context if takes_ctx else None
-    call = call_of_function(func, context) if tool is None else call_of_tool(tool, context)
+    call = call_of_function(func, context, name) if tool is None else call_of_tool(tool, context)
 
     async def handler(arguments: dict[str, Any]) -> dict[str, Any]:
         try:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
-from typing import Literal
+from typing import Literal, NoReturn
 
 from rich.console import Console
 from rich.text import Text
@@ -17,9 +18,19 @@ _WIDEST = 100
 """Longer lines are hard to read, however wide the terminal is."""
 
 
+class _Console(Console):
+    """A console that lets a closed pipe be an ordinary error.
+
+    rich would raise `SystemExit`, which stops an event loop in the middle and leaves its threads waiting.
+    """
+
+    def on_broken_pipe(self) -> NoReturn:
+        raise BrokenPipeError(errno.EPIPE, "the reader of the output is gone")
+
+
 def stdout() -> Console:
     """A console for what the user asked for; plain where colours are unwelcome (NO_COLOR, a pipe, a file)."""
-    console = Console(highlight=False)
+    console = _Console(highlight=False)
     console.width = min(console.width, _WIDEST)
     return console
 

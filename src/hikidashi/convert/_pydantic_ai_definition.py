@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import fields
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -30,7 +29,6 @@ _CARRIED = TypeAdapter(_Carried)
 _CARRIED_AS_THEY_ARE = ("strict", "sequential", "timeout", "include_return_schema")
 
 _FILE_KINDS = frozenset({"binary", "image-url", "audio-url", "video-url", "document-url", "uploaded-file"})
-_RESULT_FIELDS = frozenset(field.name for field in fields(ToolResult))
 
 
 def tool_of(definition: ToolDefinition, call: Callable[[dict[str, Any]], Awaitable[ToolResult]]) -> Tool:
@@ -82,14 +80,13 @@ def definition_of(tool: Tool) -> ToolDefinition:
 def _describes_object(schema: Mapping[str, Any] | None) -> bool:
     """Whether `schema` promises structured content.
 
-    That of a bare `dict` promises nothing, and those of a file or a `ToolResult` describe classes
-    whose values become content blocks.
+    That of a bare `dict` promises nothing, and that of a file describes a class whose values become
+    content blocks.
     """
     if schema is None or schema.get("type") != "object" or "properties" not in schema:
         return False
-    properties: Mapping[str, Mapping[str, Any]] = schema["properties"]
-    is_file = properties.get("kind", {}).get("const") in _FILE_KINDS
-    return not is_file and not properties.keys() >= _RESULT_FIELDS
+    kind = mapping(mapping(schema["properties"]).get("kind"))
+    return str(kind.get("const")) not in _FILE_KINDS
 
 
 def _taken_from(metadata: dict[str, Any], key: str) -> dict[str, Any]:

@@ -179,7 +179,7 @@ def _base(extras: Any) -> type[BaseModel]:
 
 
 def _output_schema(hint: Any) -> dict[str, Any] | None:
-    if not isinstance(hint, type) or hint is ToolResult:
+    if not isinstance(hint, type):
         return None
     kind = cast("type[Any]", hint)
     if not (issubclass(kind, BaseModel) or is_dataclass(kind) or is_typeddict(kind)):

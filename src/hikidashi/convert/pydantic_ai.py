@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from pydantic_core import SchemaValidator, core_schema
 
 from hikidashi.convert._checks import by_name
-from hikidashi.errors import MissingExtra, Unsupported
+from hikidashi.errors import MissingExtra, ToolValidationError, Unsupported
 from hikidashi.tool import Tool, ToolResult, current_call_id
 
 try:
@@ -84,6 +84,7 @@ def from_pydantic_ai(
     Raises:
         Unsupported: a tool needs approval or is run elsewhere, which only an agent run can arrange.
             With `approved=True`, calls count as approved: for targets that ask for permission themselves.
+        ToolValidationError: `source` is none of these.
     """
     context = ctx if ctx is not None else RunContext(deps=deps, model=_NoModel(), usage=RunUsage(), max_retries=1)
     context = replace(context, tool_call_approved=approved)
@@ -234,6 +235,10 @@ def _toolset_of(source: _Source | Sequence[_Function | _Source]) -> AbstractTool
         return source
     if isinstance(source, AbstractAgent):
         toolsets = list(source.toolsets)
+    elif isinstance(source, str) or not isinstance(source, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ToolValidationError(
+            f"`from_pydantic_ai` takes a `pydantic_ai.Tool`, a toolset, an agent or a list of these, got {source!r}."
+        )
     else:
         toolsets, functions = list[AbstractToolset[Any]](), list[_Function]()
         for item in source:

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import hikidashi
 from hikidashi import __version__
 
 from ..output import Language, stderr, stdout
@@ -29,25 +30,22 @@ def run_tour(*, language: Language, pause: bool, as_json: bool, cli_path: Path |
         MissingExtra: pydantic-ai or claude-agent-sdk is not installed.
         ClaudeCodeError: the CLI does not run here.
     """
-    from .audience import Program, Reader
-
     os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")  # the tour tells what happens, nothing else does
     words = WORDS[language]
-    audience: Audience = Program() if as_json else Reader(stdout(), words, pause=pause)
     try:
-        asyncio.run(_tour(audience, language, cli_path))
+        acts = _acts()
+        asyncio.run(_tour(acts, _audience(words, pause=pause, as_json=as_json), language, cli_path))
     except KeyboardInterrupt:
         stderr().print(words.stopped)
         sys.exit(130)
 
 
-async def _tour(audience: Audience, language: Language, cli_path: Path | None) -> None:
-    words = WORDS[language]
-    started = time.perf_counter()
-    acts = _acts()
+async def _tour(acts: list[Act], audience: Audience, language: Language, cli_path: Path | None) -> None:
     from .stage import Stage
     from .trip import Diary
 
+    words = WORDS[language]
+    started = time.perf_counter()
     stage = Stage(words=words, audience=audience, diary=Diary(), cli_path=cli_path)
     await stage.tell(TourStarted(version=__version__, language=language))
     for number, act in enumerate(acts, start=1):
@@ -57,10 +55,18 @@ async def _tour(audience: Audience, language: Language, cli_path: Path | None) -
 
 def _acts() -> list[Act]:
     """The acts in order; importing them needs the extras, so it happens when a tour starts."""
+    _ = hikidashi.ClaudeCodeModel  # the first to be loaded, because it says which extra is missing
+
     from .agent_run import claude_code_runs_the_tools, pydantic_ai_runs_the_tools
     from .drawer import any_mcp_client_calls_them
 
     return [pydantic_ai_runs_the_tools, claude_code_runs_the_tools, any_mcp_client_calls_them]
+
+
+def _audience(words: Words, *, pause: bool, as_json: bool) -> Audience:
+    from .audience import Program, Reader
+
+    return Program() if as_json else Reader(stdout(), words, pause=pause)
 
 
 def _next_commands(words: Words) -> tuple[tuple[str, str], ...]:

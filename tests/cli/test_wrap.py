@@ -1,0 +1,44 @@
+"""Line breaks in English and Japanese."""
+
+from __future__ import annotations
+
+import pytest
+from hikidashi.cli.wrap import wrapped
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from rich.text import Text
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "lines"),
+    [
+        ("one two three", 7, ["one two", "three"]),
+        ("one two three", 80, ["one two three"]),
+        ("abcdefgh", 3, ["abc", "def", "gh"]),
+        ("今日は雨です", 6, ["今日は", "雨です"]),
+        ("今日は雨。明日", 8, ["今日は", "雨。明日"]),
+        ("彼は「はい」と", 6, ["彼は", "「は", "い」と"]),
+        ("use the 引き出し now", 12, ["use the 引き", "出し now"]),
+        ("/usr/local/bin", 8, ["/usr/", "local/", "bin"]),
+        ("a\n\nb", 5, ["a", "", "b"]),
+        ("", 5, [""]),
+    ],
+)
+def test_lines_break_where_a_reader_expects_it(text: str, width: int, lines: list[str]) -> None:
+    assert [line.plain for line in wrapped(Text(text), width)] == lines
+
+
+def test_styles_survive_the_break() -> None:
+    first, second = wrapped(Text.assemble(("red", "red"), " ", ("blue", "blue")), 4)
+    assert [(line.plain, [span.style for span in line.spans]) for line in (first, second)] == [
+        ("red", ["red"]),
+        ("blue", ["blue"]),
+    ]
+
+
+@given(st.text(alphabet="ab /。「雨ー\n", max_size=60), st.integers(2, 20))
+def test_no_line_is_too_wide_and_no_letter_is_lost(text: str, width: int) -> None:
+    lines = [line.plain for line in wrapped(Text(text), width)]
+    assert all(cell_len(line) <= width for line in lines)
+    assert "".join(lines).replace(" ", "") == text.replace("\n", "").replace(" ", "")

@@ -1,0 +1,39 @@
+"""What several tests need: the type of the `claude_code` fixture, a look at processes, a picture."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Protocol
+
+from hikidashi import ClaudeCodeModel
+from hikidashi.testing import MessagesServer
+
+
+class ClaudeCode(Protocol):
+    """`claude_code(script, **options)` gives a model on the real CLI, and the server behind it."""
+
+    def __call__(self, script: Any, **options: Any) -> tuple[ClaudeCodeModel, MessagesServer]: ...
+
+
+def cli_processes(parent: int | None = None) -> set[int]:
+    """The Claude Code processes that are children of this process, or of another."""
+    found: set[int] = set()
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            owner = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            command = (entry / "cmdline").read_bytes()
+        except (OSError, IndexError):  # it ended while we looked
+            continue
+        if owner == (parent or os.getpid()) and b"--input-format" in command:
+            found.add(int(entry.name))
+    return found
+
+
+PIXEL = bytes.fromhex(
+    "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c6360000002000001"
+    "e221bc330000000049454e44ae426082"
+)
+"""A PNG of one pixel."""
