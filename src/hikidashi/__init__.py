@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from .claude.mcp_integration import create_mcp_server_from_tools
     from .claude.model import ClaudeCodeModel, ClaudeCodeModelSettings
     from .claude.tool_converter import convert_tool, convert_tool_with_deps, convert_tools_to_mcp_server
-    from .convert.anthropic import to_anthropic
-    from .convert.claude import to_claude
+    from .convert.anthropic import call_anthropic, to_anthropic
+    from .convert.claude import allowed_tools, to_claude, to_claude_tool
     from .convert.functions import from_function
     from .convert.mcp import from_mcp, to_mcp
     from .convert.pydantic_ai import from_pydantic_ai, to_pydantic_ai
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         HikidashiError,
         InvalidSettingError,
         MissingExtra,
+        ToolConnectionError,
         ToolNotFoundError,
         ToolsetNotRegisteredError,
         ToolValidationError,
@@ -58,6 +59,7 @@ _HOME_OF = {
     "MissingExtra": "errors",
     "Tool": "tool",
     "ToolAnnotations": "tool",
+    "ToolConnectionError": "errors",
     "ToolNotFoundError": "errors",
     "ToolResult": "tool",
     "ToolValidationError": "errors",
@@ -65,6 +67,8 @@ _HOME_OF = {
     "TypeHintResolutionError": "errors",
     "Unsupported": "errors",
     "UnsupportedDepsTypeError": "errors",
+    "allowed_tools": "convert.claude",
+    "call_anthropic": "convert.anthropic",
     "convert_tool": "claude.tool_converter",
     "convert_tool_with_deps": "claude.tool_converter",
     "convert_tools_to_mcp_server": "claude.tool_converter",
@@ -77,6 +81,7 @@ _HOME_OF = {
     "serialize_deps": "claude.deps_support",
     "to_anthropic": "convert.anthropic",
     "to_claude": "convert.claude",
+    "to_claude_tool": "convert.claude",
     "to_mcp": "convert.mcp",
     "to_pydantic_ai": "convert.pydantic_ai",
     "to_strands": "convert.strands",
@@ -98,6 +103,7 @@ __all__ = [
     "MissingExtra",
     "Tool",
     "ToolAnnotations",
+    "ToolConnectionError",
     "ToolNotFoundError",
     "ToolResult",
     "ToolValidationError",
@@ -106,6 +112,8 @@ __all__ = [
     "Unsupported",
     "UnsupportedDepsTypeError",
     "__version__",
+    "allowed_tools",
+    "call_anthropic",
     "convert_tool",
     "convert_tool_with_deps",
     "convert_tools_to_mcp_server",
@@ -118,6 +126,7 @@ __all__ = [
     "serialize_deps",
     "to_anthropic",
     "to_claude",
+    "to_claude_tool",
     "to_mcp",
     "to_pydantic_ai",
     "to_strands",

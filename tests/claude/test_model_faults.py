@@ -28,7 +28,7 @@ from hikidashi import (
     ClaudeCodeTimeoutError,
     ToolValidationError,
 )
-from hikidashi.testing import MessagesServer, RecordedRequest, call, fault, say
+from hikidashi.testing import Answer, MessagesServer, RecordedRequest, call, fault, say
 
 pytestmark = pytest.mark.cli
 
@@ -44,6 +44,10 @@ def adder(model: ClaudeCodeModel) -> Agent[None, str]:
     if model.tool_execution == "mcp":
         model.set_agent_toolsets(agent._function_toolset)
     return agent
+
+
+def always(answer: Answer) -> Callable[[RecordedRequest], Answer]:
+    return lambda _: answer
 
 
 FAULTS: list[tuple[str, Any, int | None, str]] = [
@@ -78,7 +82,7 @@ async def test_an_api_failure_is_typed_and_says_what_to_do(
     "answer", [fault.cut(after_events=2, reply=say("half an answer")), fault.malformed()], ids=["cut", "malformed"]
 )
 async def test_a_broken_stream_is_typed(claude_code: ClaudeCode, tool_execution: str, answer: Any) -> None:
-    model, _ = claude_code(lambda _: answer, tool_execution=tool_execution)
+    model, _ = claude_code(always(answer), tool_execution=tool_execution)
     with pytest.raises((ClaudeCodeAPIError, ClaudeCodeProcessError)) as caught:
         await adder(model).run("Go.")
     assert isinstance(caught.value, ModelAPIError)
@@ -114,7 +118,7 @@ async def test_a_tool_that_never_returns_ends_at_the_timeout(claude_code: Claude
         release.wait(30)
         return ""
 
-    agent.tool_plain(forever_in_a_thread if sync else forever, name="stuck")
+    agent.tool_plain(name="stuck")(forever_in_a_thread if sync else forever)
     model.set_agent_toolsets(agent._function_toolset)
     try:
         with pytest.raises(ClaudeCodeTimeoutError, match="tool that it called"):
@@ -222,13 +226,13 @@ async def test_cancelling_while_the_model_answers_ends_the_process(claude_code: 
 
 
 async def test_max_turns_is_a_limit_with_a_name(claude_code: ClaudeCode) -> None:
-    model, _ = claude_code(lambda _: call("add", {"a": 1, "b": 2}), max_turns=2)
+    model, _ = claude_code(always(call("add", {"a": 1, "b": 2})), max_turns=2)
     with pytest.raises(ClaudeCodeLimitError, match="max_turns"):
         await adder(model).run("Go.")
 
 
 async def test_max_budget_is_a_limit_with_a_name(claude_code: ClaudeCode) -> None:
-    model, _ = claude_code(lambda _: call("add", {"a": 1, "b": 2}), max_budget_usd=0.000001)
+    model, _ = claude_code(always(call("add", {"a": 1, "b": 2})), max_budget_usd=0.000001)
     with pytest.raises(ClaudeCodeLimitError, match="max_budget_usd"):
         await adder(model).run("Go.")
 
@@ -257,8 +261,8 @@ async def test_another_model_can_take_over(claude_code: ClaudeCode) -> None:
 async def test_two_names_that_become_one_are_refused(claude_code: ClaudeCode) -> None:
     model, _ = claude_code([], tool_execution="agent")
     agent = Agent(model)
-    agent.tool_plain(lambda: "", name="mail.send")
-    agent.tool_plain(lambda: "", name="mail_send")
+    agent.tool_plain(name="mail.send")(lambda: "")
+    agent.tool_plain(name="mail_send")(lambda: "")
     with pytest.raises(ToolValidationError, match=r"mail\.send"):
         await agent.run("Go.")
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 from pydantic import BaseModel
-from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults, FunctionToolset, RunContext
+from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults, FunctionToolset, RunContext, ToolDefinition
 from tests.support import ClaudeCode
 
 from hikidashi import ToolNotFoundError, ToolsetNotRegisteredError
@@ -73,7 +73,7 @@ async def test_three_calls_of_one_turn_run_side_by_side(claude_code: ClaudeCode)
 
     model.set_agent_toolsets(agent._function_toolset)
     assert (await agent.run("Go.")).output == "met"
-    assert server.requests[1].tool_result_texts == ["0", "1", "2"]
+    assert sorted(server.requests[1].tool_result_texts) == ["0", "1", "2"]
 
 
 async def test_a_sequential_tool_never_runs_beside_itself(claude_code: ClaudeCode) -> None:
@@ -112,7 +112,7 @@ async def test_tools_with_deps_find_them(claude_code: ClaudeCode) -> None:
 
 async def test_several_toolsets_register_and_only_what_the_agent_offers_is_offered(claude_code: ClaudeCode) -> None:
     model, server = claude_code([say("ok"), say("ok")])
-    tea, cake, hidden = (FunctionToolset[None]() for _ in range(3))
+    tea, cake, hidden = (FunctionToolset[object]() for _ in range(3))
     tea.add_function(lambda: "tea", name="tea", description="Tea.")
     cake.add_function(lambda: "cake", name="cake", description="Cake.")
     hidden.add_function(lambda: "no", name="hidden", description="Hidden.")
@@ -123,11 +123,28 @@ async def test_several_toolsets_register_and_only_what_the_agent_offers_is_offer
     assert offered == [["mcp__pydantic_tools__cake", "mcp__pydantic_tools__tea"], ["mcp__pydantic_tools__cake"]]
 
 
+async def test_a_tool_is_offered_as_the_agent_prepared_it(claude_code: ClaudeCode) -> None:
+    model, server = claude_code([say("ok")])
+    agent = Agent(model)
+
+    async def in_japanese(_: RunContext[object], definition: ToolDefinition) -> ToolDefinition:
+        return replace(definition, description="お茶を淹れる")
+
+    @agent.tool_plain(prepare=in_japanese)
+    def tea() -> str:
+        """Make tea."""
+        return "sencha"
+
+    model.set_agent_toolsets(agent._function_toolset)
+    await agent.run("Hello.")
+    assert [tool["description"] for tool in server.requests[0].tools] == ["お茶を淹れる"]
+
+
 async def test_a_renamed_or_replaced_server_leaves_nothing_behind(
     claude_code: ClaudeCode, caplog: pytest.LogCaptureFixture
 ) -> None:
     model, server = claude_code([call("new", {}), say("ok")])
-    old, new = FunctionToolset[None](), FunctionToolset[None]()
+    old, new = FunctionToolset[object](), FunctionToolset[object]()
     old.add_function(lambda: "old", name="old", description="Old.")
     new.add_function(lambda: "new", name="new", description="New.")
     model.set_agent_toolsets(old)
@@ -144,7 +161,7 @@ async def test_a_renamed_or_replaced_server_leaves_nothing_behind(
 async def test_tools_without_registration_are_refused_with_the_remedy(claude_code: ClaudeCode) -> None:
     model, _ = claude_code([])
     agent = Agent(model)
-    agent.tool_plain(lambda: "", name="lost")
+    agent.tool_plain(name="lost")(lambda: "")
     with pytest.raises(ToolsetNotRegisteredError, match=r"set_agent_toolsets.*tool_execution=\"agent\""):
         await agent.run("Go.")
 
@@ -189,7 +206,7 @@ async def test_approval_is_left_to_pydantic_ai(claude_code: ClaudeCode) -> None:
 async def test_calls_of_claude_code_stream_as_they_happen(claude_code: ClaudeCode) -> None:
     model, _ = claude_code([turn(say("Let me see."), call("tea", {})), say("Here you are.")])
     agent = Agent(model)
-    agent.tool_plain(lambda: "sencha", name="tea")
+    agent.tool_plain(name="tea")(lambda: "sencha")
     model.set_agent_toolsets(agent._function_toolset)
     starts: list[str] = []
     async with agent.iter("Tea?") as run:
@@ -204,7 +221,7 @@ async def test_calls_of_claude_code_stream_as_they_happen(claude_code: ClaudeCod
 
 async def test_ten_thousand_registered_tools_start_as_well_as_one(claude_code: ClaudeCode) -> None:
     model, server = claude_code([call("t7", {}), say("seven")])
-    many = FunctionToolset[None]()
+    many = FunctionToolset[object]()
     for number in range(10_000):
         many.add_function(lambda: "x", name=f"t{number}", description=f"Tool {number}.")
     model.set_agent_toolsets(many)

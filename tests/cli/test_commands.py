@@ -7,9 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from rich.console import Console
+
 from hikidashi import __version__
 from hikidashi.cli import output
-from rich.console import Console
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 

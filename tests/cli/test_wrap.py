@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from hikidashi.cli.wrap import wrapped
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.text import Text
+
+from hikidashi.cli.wrap import wrapped
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from typing import Any, TypeVar, cast
 
 from pydantic import ValidationError
 
-from hikidashi.errors import MissingExtra, ToolValidationError, Unsupported
-from hikidashi.tool import ToolResult
+from ..errors import MissingExtra, ToolValidationError, Unsupported
+from ..tool import ToolResult
 
 try:
     from mcp import types
@@ -25,8 +25,7 @@ try:
 except ImportError as error:
     raise MissingExtra("pydantic-ai-slim", "claude,pydantic-ai") from error
 
-from hikidashi.convert._pydantic_ai_content import META, to_result
-
+from ..convert._pydantic_ai_content import META, to_result
 from ._context import WITHOUT_DEPS
 from .deps_support import DepsContext
 

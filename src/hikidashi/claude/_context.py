@@ -8,8 +8,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from pydantic_ai import RunContext
 
-from hikidashi.errors import ClaudeCodeError
-
+from ..errors import ClaudeCodeError
 from .deps_support import DepsContext
 
 WITHOUT_DEPS = DepsContext(None)

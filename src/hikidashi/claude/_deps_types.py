@@ -29,7 +29,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 from typing_extensions import ReadOnly, is_typeddict
 
-from hikidashi.errors import TypeHintResolutionError, UnsupportedDepsTypeError
+from ..errors import TypeHintResolutionError, UnsupportedDepsTypeError
 
 logger = logging.getLogger("hikidashi")
 

@@ -15,8 +15,7 @@ from typing import Any, TypeVar, Union, cast, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
-from hikidashi.errors import UnsupportedDepsTypeError
-
+from ..errors import UnsupportedDepsTypeError
 from ._deps_types import CONTAINERS, adapter, check_type, fields_of, is_namedtuple, type_name
 
 

@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from hikidashi.convert._pydantic_ai_content import META
-from hikidashi.convert._pydantic_ai_definition import tool_of
-from hikidashi.errors import MissingExtra
-from hikidashi.tool import Tool, ToolResult
+from ..convert._pydantic_ai_content import META
+from ..convert._pydantic_ai_definition import tool_of
+from ..errors import MissingExtra
+from ..tool import Tool, ToolResult
 
 try:
     import pydantic_ai
@@ -18,11 +18,9 @@ try:
 except ImportError as error:
     raise MissingExtra("claude-agent-sdk", "claude,pydantic-ai") from error
 
-from hikidashi.convert.claude import to_claude
+from ..convert.claude import MAX_RESULT_CHARS, to_claude
 
 Handler = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
-
-_MAX_RESULT_CHARS = 500_000  # the most Claude Code takes; by default it moves 50,000 characters to a file
 
 
 def neutral_tool(tool: Any, schema: dict[str, Any], call: Callable[[dict[str, Any]], Awaitable[ToolResult]]) -> Tool:
@@ -47,7 +45,7 @@ def sdk_tool(tool: Tool, handler: Handler) -> SdkMcpTool[Any]:
         description=tool.description,
         input_schema=tool.input_schema,
         handler=handler,
-        annotations=ToolAnnotations(**tool.annotations.to_mcp(), maxResultSizeChars=_MAX_RESULT_CHARS),
+        annotations=ToolAnnotations(**tool.annotations.to_mcp(), maxResultSizeChars=MAX_RESULT_CHARS),
     )
 
 

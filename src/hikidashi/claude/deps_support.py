@@ -11,8 +11,7 @@ from typing import Any, Generic, TypeVar, overload
 
 from pydantic import ValidationError
 
-from hikidashi.errors import DepsJSONError, UnsupportedDepsTypeError
-
+from ..errors import DepsJSONError, UnsupportedDepsTypeError
 from ._deps_types import adapter, check_type, type_name
 from ._deps_values import checked_json, first_problem
 

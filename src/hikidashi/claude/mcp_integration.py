@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeGuard, cast, runtime_checkable
 
-from hikidashi.errors import ToolNotFoundError, ToolValidationError, Unsupported
-from hikidashi.tool import Tool as NeutralTool
-from hikidashi.tool import ToolResult
-
+from ..errors import ToolNotFoundError, ToolValidationError, Unsupported
+from ..tool import Tool as NeutralTool
+from ..tool import ToolResult
 from ._calls import answer, call_of, check_schema, check_tool
 from ._context import context_for
 from ._sdk_tools import Handler, as_response, neutral_tool, sdk_tool, server_of
@@ -33,6 +32,7 @@ __all__ = [
     "ToolDefinition",
     "create_mcp_server_from_tools",
     "extract_tools_from_toolset",
+    "neutral_tools",
     "registered_tools",
     "tool_definitions",
 ]
@@ -130,14 +130,20 @@ def create_mcp_server_from_tools(
         UnsupportedDepsTypeError: JSON cannot carry `deps`.
         Unsupported: a tool requires approval, or something is neither a tool nor has any.
     """
-    return server_of(_converted(tools, names, deps), server_name)
+    return server_of(neutral_tools(tools, names=names, deps=deps), server_name)
 
 
 def extract_tools_from_toolset(
     tools: Tools, *, names: Collection[str] | None = None, deps: object = None
 ) -> list[SdkMcpTool[Any]]:
     """The tools as `SdkMcpTool`s, all or only `names`; arguments and errors as for `create_mcp_server_from_tools`."""
-    return [sdk_tool(tool, _logging(tool)) for tool in _converted(tools, names, deps)]
+    return [sdk_tool(tool, _logging(tool)) for tool in neutral_tools(tools, names=names, deps=deps)]
+
+
+def neutral_tools(tools: Tools, *, names: Collection[str] | None = None, deps: object = None) -> list[NeutralTool]:
+    """The tools as the neutral `Tool`, all or only `names`; errors as for `create_mcp_server_from_tools`."""
+    given = None if deps is None else DepsContext(deps)
+    return [_runnable(registered, given) for registered in _selected(_registered(tools), names)]
 
 
 def registered_tools(tools: Tools) -> dict[str, AnyTool]:
@@ -246,11 +252,6 @@ def _selected(found: Mapping[str, _Registered], names: Collection[str] | None) -
     if missing := [name for name in names if name not in found]:
         raise ToolNotFoundError(missing, list(found))
     return [found[name] for name in dict.fromkeys(names)]
-
-
-def _converted(tools: Tools, names: Collection[str] | None, deps: object) -> list[NeutralTool]:
-    given = None if deps is None else DepsContext(deps)
-    return [_runnable(registered, given) for registered in _selected(_registered(tools), names)]
 
 
 def _runnable(registered: _Registered, given: DepsContext[Any] | None) -> NeutralTool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -34,7 +35,9 @@ from pydantic_ai.profiles import ModelProfile, ModelProfileSpec
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import RunContext, ToolDefinition
 
+from ..convert.claude import shown_name, to_claude
 from ..errors import ToolsetNotRegisteredError
+from ..tool import Tool
 from . import mcp_integration
 from .history import conversation
 from .launch import Launch, Question, launch
@@ -181,7 +184,12 @@ class ClaudeCodeModel(Model[Any]):
             UnsupportedDepsTypeError: JSON cannot carry `deps`.
         """
         registered = [item for given in toolsets if given is not None for item in _flat(given)]
-        config = mcp_integration.create_mcp_server_from_tools(registered, server_name=server_name, deps=deps)
+        by_name = mcp_integration.registered_tools(registered)
+        # A tool that requires approval is not run by the server: its calls park, and pydantic-ai asks.
+        names = [name for name, tool in by_name.items() if not getattr(tool, "requires_approval", False)]
+        config = mcp_integration.create_mcp_server_from_tools(
+            registered, server_name=server_name, names=names, deps=deps
+        )
         if self._toolsets is not None:
             logger.warning("set_agent_toolsets() was called again: the tools registered before are replaced.")
         self._toolsets, self._deps = registered, deps
@@ -199,9 +207,9 @@ class ClaudeCodeModel(Model[Any]):
             return None
         if self._toolsets is None:
             raise ToolsetNotRegisteredError(names)
-        return mcp_integration.create_mcp_server_from_tools(
-            self._toolsets, server_name=self._server_name, names=names, deps=self._deps
-        )
+        tools = mcp_integration.neutral_tools(self._toolsets, names=names, deps=self._deps)
+        definitions = {tool.name: tool for tool in function_tools if isinstance(tool, ToolDefinition)}
+        return to_claude([_as_offered(tool, definitions.get(tool.name)) for tool in tools], name=self._server_name)
 
     @property
     def _server_name(self) -> str:
@@ -298,9 +306,20 @@ class ClaudeCodeModel(Model[Any]):
         here = set(parked.names.values())
 
         def wire_name(name: str) -> str:
-            return parked.wire_name(name) if name in here else f"mcp__{self._server_name}__{name}"
+            return parked.wire_name(name) if name in here else f"mcp__{self._server_name}__{shown_name(name)}"
 
         return wire_name
+
+
+def _as_offered(tool: Tool, definition: ToolDefinition | None) -> Tool:
+    """`tool` as the agent offers it in this request."""
+    if definition is None:
+        return tool
+    # Claude Code runs calls of one turn side by side only if they say that they only read, and nothing else here
+    # looks at the hint; pydantic-ai runs them side by side unless they are sequential.
+    hints = replace(tool.annotations, read_only=not definition.sequential)
+    description, schema = definition.description or "", {"type": "object", **definition.parameters_json_schema}
+    return replace(tool, description=description, input_schema=schema, annotations=hints)
 
 
 def _over(defaults: CheckedSettings, given: CheckedSettings) -> CheckedSettings:

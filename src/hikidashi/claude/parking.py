@@ -8,7 +8,6 @@ this one stands on `mcp.server.Server`.
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
@@ -18,19 +17,12 @@ from mcp.types import CallToolRequestParams, CallToolResult, ListToolsResult, Pa
 from mcp.types import Tool as McpTool
 from pydantic_ai.tools import ToolDefinition
 
+from ..convert.claude import MAX_RESULT_CHARS, shown_name
 from ..errors import ToolValidationError
 from .history import Block
 
 CALL_ID_META = "claudecode/toolUseId"
 """Where Claude Code says which `tool_use` block a call comes from."""
-
-MAX_RESULT_CHARACTERS = 500_000
-"""Claude Code moves longer results into a file (50,000 unless the tool says this much, the highest it honours)."""
-
-
-def sanitized(name: str) -> str:
-    """`name` as Claude Code shows it: what the API does not allow in a tool name becomes `_`."""
-    return re.sub(r"[^a-zA-Z0-9_-]", "_", name)
 
 
 class ParkedTools:
@@ -44,7 +36,7 @@ class ParkedTools:
             taken = self.names.setdefault(self.wire_name(definition.name), definition.name)
             if taken != definition.name:
                 raise ToolValidationError(
-                    f"Tools {taken!r} and {definition.name!r} are both {sanitized(taken)!r} to Claude Code, "
+                    f"Tools {taken!r} and {definition.name!r} are both {shown_name(taken)!r} to Claude Code, "
                     "which allows only letters, digits, `_` and `-`. Rename one of them.",
                     definition.name,
                 )
@@ -53,7 +45,7 @@ class ParkedTools:
 
     def wire_name(self, name: str) -> str:
         """The name the model sees."""
-        return f"mcp__{self.server_name}__{sanitized(name)}"
+        return f"mcp__{self.server_name}__{shown_name(name)}"
 
     @property
     def listing(self) -> list[dict[str, Any]]:
@@ -98,7 +90,7 @@ def _listed(definition: ToolDefinition) -> McpTool:
             # Claude Code runs the calls of one turn side by side only if they say they only read.
             # pydantic-ai decides about that itself, so here every call may park at once.
             "annotations": {"readOnlyHint": True},
-            "_meta": {"anthropic/maxResultSizeChars": MAX_RESULT_CHARACTERS, "anthropic/alwaysLoad": True},
+            "_meta": {"anthropic/maxResultSizeChars": MAX_RESULT_CHARS, "anthropic/alwaysLoad": True},
         }
     )
 

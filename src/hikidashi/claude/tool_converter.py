@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterable
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, Literal, NotRequired, TypedDict, cast
 
-from hikidashi.tool import Tool as NeutralTool
-from hikidashi.tool import ToolResult
-
+from ..tool import Tool as NeutralTool
+from ..tool import ToolResult
 from ._calls import answer, call_of_function, call_of_tool, check_schema, check_tool, failure, is_whole, result_of
 from ._sdk_tools import Handler, as_response, neutral_tool, sdk_tool, server_of
 from .deps_support import DepsContext

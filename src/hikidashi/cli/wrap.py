@@ -23,7 +23,7 @@ def _lines(text: Text, width: int) -> list[Text]:
         if position > start and _may_break(text.plain[position - 1], character):
             candidate = position
         used += cell_len(character)
-        if used > width and character != " ":
+        while used > width and character != " ":
             start = candidate if candidate > start else position
             breaks.append(start)
             used = cell_len(text.plain[start : position + 1])

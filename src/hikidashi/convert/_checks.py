@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, cast
 
-from hikidashi.errors import ToolValidationError, Unsupported
-from hikidashi.tool import Tool, ToolResult
+from ..errors import ToolValidationError, Unsupported
+from ..tool import Tool, ToolResult
 
 ALIASES = "hikidashi/aliases"
 """The key in `_meta` for the aliases of a tool, where a target has no other place for them."""

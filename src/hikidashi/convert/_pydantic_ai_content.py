@@ -22,9 +22,9 @@ from pydantic_ai.messages import (
     is_multi_modal_content,
 )
 
-from hikidashi.convert._checks import mapping, strings
-from hikidashi.errors import Unsupported
-from hikidashi.tool import ContentBlock, ToolResult, audio, image, json_text, resource, text
+from ..errors import Unsupported
+from ..tool import ContentBlock, ToolResult, audio, image, json_text, resource, text
+from ._checks import mapping, strings
 
 META = "hikidashi/pydantic-ai"
 """The key in `_meta` under which what only pydantic-ai knows travels, and comes back."""

@@ -9,9 +9,9 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_ai.tools import ToolDefinition
 from typing_extensions import TypedDict
 
-from hikidashi.convert._checks import ALIASES, mapping, strings
-from hikidashi.convert._pydantic_ai_content import META, ours
-from hikidashi.tool import Tool, ToolAnnotations, ToolResult
+from ..tool import Tool, ToolAnnotations, ToolResult
+from ._checks import ALIASES, mapping, strings
+from ._pydantic_ai_content import META, ours
 
 
 class _Carried(TypedDict, total=False):

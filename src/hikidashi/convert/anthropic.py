@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol, cast
 
-from hikidashi.convert._checks import by_name, object_schema, unknown_tool
-from hikidashi.errors import ToolValidationError, Unsupported
-from hikidashi.tool import ContentBlock, EmbeddedResource, Tool, ToolResult, current_call_id
+from ..errors import ToolValidationError, Unsupported
+from ..tool import ContentBlock, EmbeddedResource, Tool, ToolResult, current_call_id
+from ._checks import by_name, object_schema, unknown_tool
 
 __all__ = ["ToolUse", "call_anthropic", "to_anthropic"]
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from hikidashi import __version__
-from hikidashi.convert._checks import by_name, object_schema, unknown_tool
-from hikidashi.errors import MissingExtra, ToolValidationError, Unsupported
-from hikidashi.tool import Tool, ToolResult, current_call_id
+from .. import __version__
+from ..errors import MissingExtra, ToolValidationError, Unsupported
+from ..tool import Tool, ToolResult, current_call_id
+from ._checks import by_name, object_schema, unknown_tool
 
 try:
     from claude_agent_sdk import McpSdkServerConfig, SdkMcpTool, ToolAnnotations
@@ -19,11 +19,11 @@ try:
 except ImportError as error:
     raise MissingExtra("claude-agent-sdk", "claude") from error
 
-from hikidashi.convert.mcp import answer, wire_result, wire_tool
+from .mcp import answer, wire_result, wire_tool
 
-__all__ = ["allowed_tools", "to_claude", "to_claude_tool"]
+__all__ = ["MAX_RESULT_CHARS", "allowed_tools", "shown_name", "to_claude", "to_claude_tool"]
 
-_MAX_RESULT_CHARS = 500_000
+MAX_RESULT_CHARS = 500_000
 """The most that Claude Code takes; without it a result over about 50,000 characters is moved to a file."""
 
 _LONGEST_NAME = 128
@@ -35,7 +35,7 @@ def to_claude(
     *,
     name: str = "pydantic_tools",
     version: str = __version__,
-    max_result_chars: int | None = _MAX_RESULT_CHARS,
+    max_result_chars: int | None = MAX_RESULT_CHARS,
     always_load: bool = False,
 ) -> McpSdkServerConfig:
     """A server of `tools` for `ClaudeAgentOptions(mcp_servers={name: ...})`.
@@ -56,7 +56,7 @@ def to_claude(
             letters, digits, `_` and `-`, or the whole of a name is longer than 128 characters.
         Unsupported: the root of an input schema is not an object.
     """
-    named = {name: _without_hidden_text(tool) for name, tool in by_name(tools, seen_as=_as_shown).items()}
+    named = {name: _without_hidden_text(tool) for name, tool in by_name(tools, seen_as=shown_name).items()}
     for tool in named.values():
         _refuse_long_name(name, tool)
     offered = {tool.name: tool for tool in named.values()}
@@ -106,7 +106,7 @@ def to_claude_tool(tool: Tool) -> SdkMcpTool[Any]:
         _refuse_what_the_sdk_drops(tool.name, result)
         return {"content": list(result.blocks), "is_error": result.is_error}
 
-    limit = tool.metadata.get("anthropic/maxResultSizeChars", _MAX_RESULT_CHARS)
+    limit = tool.metadata.get("anthropic/maxResultSizeChars", MAX_RESULT_CHARS)
     annotations = ToolAnnotations(**tool.annotations.to_mcp(), maxResultSizeChars=limit)
     return SdkMcpTool(
         name=tool.name, description=tool.description, input_schema=schema, handler=handler, annotations=annotations
@@ -115,7 +115,7 @@ def to_claude_tool(tool: Tool) -> SdkMcpTool[Any]:
 
 def allowed_tools(server_name: str, tools: Iterable[Tool]) -> list[str]:
     """The names of `tools` in Claude Code, for `ClaudeAgentOptions(allowed_tools=...)`."""
-    return [f"mcp__{_as_shown(server_name)}__{_as_shown(tool.name)}" for tool in tools]
+    return [f"mcp__{shown_name(server_name)}__{shown_name(tool.name)}" for tool in tools]
 
 
 def _refuse_long_name(server_name: str, tool: Tool) -> None:
@@ -128,7 +128,8 @@ def _refuse_long_name(server_name: str, tool: Tool) -> None:
         )
 
 
-def _as_shown(name: str) -> str:
+def shown_name(name: str) -> str:
+    """`name` as Claude Code shows it: what the API does not allow in a tool name becomes `_`."""
     return re.sub(r"[^a-zA-Z0-9_-]", "_", name)
 
 

@@ -16,9 +16,9 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import ErrorDetails
 from typing_extensions import is_typeddict
 
-from hikidashi.convert._docstring import parse_docstring
-from hikidashi.errors import ToolValidationError, Unsupported
-from hikidashi.tool import Tool, ToolAnnotations, ToolResult
+from ..errors import ToolValidationError, Unsupported
+from ..tool import Tool, ToolAnnotations, ToolResult
+from ._docstring import parse_docstring
 
 __all__ = ["from_function"]
 

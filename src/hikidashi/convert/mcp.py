@@ -11,10 +11,10 @@ from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from typing import Any, cast
 
-from hikidashi import __version__
-from hikidashi.convert._checks import ALIASES, by_name, object_schema, strings
-from hikidashi.errors import MissingExtra, ToolConnectionError, ToolValidationError, Unsupported
-from hikidashi.tool import Tool, ToolAnnotations, ToolResult, json_text
+from .. import __version__
+from ..errors import MissingExtra, ToolConnectionError, ToolValidationError, Unsupported
+from ..tool import Tool, ToolAnnotations, ToolResult, json_text
+from ._checks import ALIASES, by_name, object_schema, strings
 
 try:
     from mcp import ClientSession, MCPError, types

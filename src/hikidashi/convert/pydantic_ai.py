@@ -13,9 +13,9 @@ from typing import Any, Literal, cast, overload
 from pydantic import ValidationError
 from pydantic_core import SchemaValidator, core_schema
 
-from hikidashi.convert._checks import by_name
-from hikidashi.errors import MissingExtra, ToolValidationError, Unsupported
-from hikidashi.tool import Tool, ToolResult, current_call_id
+from ..errors import MissingExtra, ToolValidationError, Unsupported
+from ..tool import Tool, ToolResult, current_call_id
+from ._checks import by_name
 
 try:
     import pydantic_ai
@@ -37,8 +37,8 @@ try:
 except ImportError as error:
     raise MissingExtra("pydantic-ai-slim", "pydantic-ai") from error
 
-from hikidashi.convert._pydantic_ai_content import META, error_text, from_result, ours, to_result
-from hikidashi.convert._pydantic_ai_definition import definition_of, tool_of
+from ._pydantic_ai_content import META, error_text, from_result, ours, to_result
+from ._pydantic_ai_definition import definition_of, tool_of
 
 __all__ = ["ToolsetTools", "from_pydantic_ai", "to_pydantic_ai"]
 

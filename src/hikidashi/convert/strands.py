@@ -8,9 +8,8 @@ import uuid
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
-from hikidashi.convert._checks import by_name, object_schema
-from hikidashi.errors import MissingExtra, Unsupported
-from hikidashi.tool import (
+from ..errors import MissingExtra, Unsupported
+from ..tool import (
     ContentBlock,
     Tool,
     ToolAnnotations,
@@ -21,6 +20,7 @@ from hikidashi.tool import (
     resource,
     text,
 )
+from ._checks import by_name, object_schema
 
 try:
     from strands.types.events import ToolResultEvent

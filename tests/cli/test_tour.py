@@ -1,0 +1,208 @@
+"""The tour: real tools on the real Claude Code CLI, told to a reader and to a program."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+from typer.testing import CliRunner
+
+from hikidashi.cli.app import app
+from hikidashi.cli.output import Language
+from hikidashi.cli.tour import events
+from hikidashi.cli.tour.audience import Reader
+from hikidashi.cli.tour.words import WORDS
+
+Command = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture(autouse=True)
+def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYDANTIC_AI_NO_BANNER", "1")
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+def told(*arguments: str) -> list[dict[str, Any]]:
+    done = CliRunner().invoke(app, ["tour", "--json", *arguments])
+    assert done.exit_code == 0, done.output
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def of_kind(told: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
+    return [event for event in told if event["event"] == kind]
+
+
+@pytest.mark.cli
+def test_a_program_hears_every_step_of_the_three_acts() -> None:
+    heard = told("--lang", "en")
+
+    assert heard[0] == {"event": "tour_started", "version": heard[0]["version"], "language": "en", "model": "scripted"}
+    assert [act["number"] for act in of_kind(heard, "act_started")] == [1, 2, 3]
+    offered = [[tool["name"] for tool in event["tools"]] for event in of_kind(heard, "offered")]
+    wire = [f"mcp__pydantic_tools__{name}" for name in ("book_table", "trains", "weather")]
+    assert offered == [wire, wire, ["weather", "trains", "book_table"]]
+    assert [call["tool"].rpartition("__")[2] for call in of_kind(heard, "called")] == [
+        "weather", "trains", "book_table", "book_table",  # pydantic-ai runs them
+        "weather", "book_table",  # Claude Code runs them
+        "weather",  # an MCP client calls it
+    ]  # fmt: skip
+    assert [diary["entries"] for diary in of_kind(heard, "diary_read")] == [
+        ["Saturday 18:30, Nishiki, table for 2"],
+        ["Saturday 18:30, Nishiki, table for 2", "Sunday 12:00, Nishiki, table for 2"],
+    ]
+    assert [used["api_requests"] for used in of_kind(heard, "used")] == [4, 3]
+    assert all(used["input_tokens"] > 0 and used["cost_usd"] > 0 for used in of_kind(heard, "used"))
+    assert heard[-1]["event"] == "tour_ended"
+    assert len(heard[-1]["next_commands"]) == 3
+
+
+@pytest.mark.cli
+def test_each_call_is_answered_and_the_full_hour_is_tried_again() -> None:
+    heard = told("--lang", "en")
+    calls = [event["id"] for event in of_kind(heard, "called")]
+    returned = {event["id"]: event for event in of_kind(heard, "returned")}
+    assert sorted(returned) == sorted(calls)
+    outcomes = [(returned[call]["outcome"], returned[call]["content"]) for call in calls]
+    assert outcomes[2] == ("retry", '{"error":"Full at 18:00. Free: 18:30, 20:00."}')
+    assert [outcome for outcome, _ in outcomes] == ["success", "success", "retry", *["success"] * 4]
+    assert json.loads(outcomes[0][1]) == {"sky": "rain from three", "high": 17}
+
+
+@pytest.mark.cli
+@pytest.mark.parametrize("language", ["en", "ja"])
+def test_a_reader_sees_it_in_80_columns_without_colours_or_spaces_at_the_end(language: str) -> None:
+    done = CliRunner().invoke(app, ["tour", "--lang", language])
+    assert done.exit_code == 0, done.output
+    words = WORDS[cast("Language", language)]
+    text = re.sub(r"[\s│]+", "", done.stdout)
+    lines = done.stdout.splitlines()
+    assert "\x1b" not in done.stdout
+    assert max(map(cell_len, lines)) <= 80
+    assert [line for line in lines if line != line.rstrip()] == []
+    for said in (words.honest, words.first_question, words.first_answer, words.second_answer, words.pydoc):
+        assert text.count(re.sub(r"\s+", "", said)) == 1
+    assert text.index(re.sub(r"\s+", "", words.honest)) < text.index(re.sub(r"\s+", "", words.agent_title))
+
+
+@pytest.mark.cli
+def test_ctrl_c_closes_everything_and_ends_with_130() -> None:
+    tour = subprocess.Popen(
+        [sys.executable, "-m", "hikidashi", "tour", "--json", "--lang", "en"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        process_group=0,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509 - no threads run yet
+    )
+    with tour:
+        assert tour.stdout is not None
+        assert tour.stderr is not None
+        while '"offered"' not in tour.stdout.readline():
+            assert tour.poll() is None
+        tour.send_signal(signal.SIGINT)
+        assert tour.wait(60) == 130
+        assert tour.stderr.read() == WORDS["en"].stopped + "\n"
+    with pytest.raises(ProcessLookupError):
+        os.killpg(tour.pid, 0)
+
+
+@pytest.mark.cli
+@pytest.mark.parametrize("arguments", [[], ["--json"]])
+def test_a_reader_who_leaves_early_ends_the_tour(arguments: list[str]) -> None:
+    tour = subprocess.Popen(
+        [sys.executable, "-m", "hikidashi", "tour", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with tour:
+        assert tour.stdout is not None
+        assert tour.stderr is not None
+        tour.stdout.readline()
+        tour.stdout.close()
+        assert tour.wait(60) == 1
+        assert tour.stderr.read() == ""
+
+
+def test_every_line_of_an_act_fits_where_it_stands() -> None:
+    for words in WORDS.values():
+        for line in (words.agent_about, words.mcp_about, words.drawer_about):
+            assert cell_len(line) <= 78
+
+
+def reader(*, terminal: bool = True, pause: bool = False, colour: bool = True) -> tuple[Reader, io.StringIO]:
+    file = io.StringIO()
+    console = Console(
+        file=file, width=80, force_terminal=terminal, highlight=False, color_system="standard" if colour else None
+    )
+    return Reader(console, WORDS["en"], pause=pause), file
+
+
+async def test_a_failed_tool_is_shown_as_failed() -> None:
+    shown, file = reader(terminal=False)
+    await shown.hear(events.Returned(id="1", tool="mcp__trip__weather", content="no such city", outcome="failed"))
+    assert file.getvalue() == "     failed  weather → no such city\n"
+
+
+async def test_a_terminal_gets_colours_and_something_that_moves() -> None:
+    shown, file = reader()
+    with shown.waiting():
+        await shown.hear(events.Called(id="1", tool="weather", arguments={"city": "京都", "days": [1, None]}))
+    assert WORDS["en"].waiting in file.getvalue()
+    assert "\x1b[36mcall\x1b[0m" in file.getvalue()
+    assert re.sub(r"\x1b\[[0-9;]*m", "", file.getvalue()).count('weather(city="京都", days=[1, null])') == 1
+
+
+async def test_pauses_are_for_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    for options in ({"terminal": False, "pause": True}, {"pause": False}):
+        await reader(**options)[0].hear(events.TourStarted(version="1", language="en"))
+    assert slept == []
+    await reader(pause=True)[0].hear(events.TourStarted(version="1", language="en"))
+    assert slept == [1.5]
+
+
+def test_events_name_themselves_in_json() -> None:
+    assert events.DiaryRead(entries=("a",)).as_json() == {"event": "diary_read", "entries": ("a",)}
+
+
+@pytest.mark.parametrize("on_path", [True, False])
+def test_the_next_commands_are_what_one_would_type_here(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, on_path: bool
+) -> None:
+    from hikidashi.cli import tour
+
+    bin_folder = tmp_path / ".venv" / "bin"
+    bin_folder.mkdir(parents=True)
+    for name in ("python", "hikidashi"):
+        (bin_folder / name).touch()
+        (bin_folder / name).chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "executable", str(bin_folder / "python"))
+    monkeypatch.setenv("PATH", str(bin_folder) if on_path else "")
+    prefix = "" if on_path else ".venv/bin/"
+    assert [line for line, _ in tour._next_commands(WORDS["ja"])] == [
+        f"{prefix}hikidashi doctor",
+        f"{prefix}hikidashi tour --lang en",
+        f"{prefix}python -m pydoc hikidashi.ClaudeCodeModel",
+    ]
+    monkeypatch.chdir(bin_folder)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "elsewhere" / "python"))
+    assert tour._command("hikidashi") == "hikidashi"
