@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
-from matplotlib.ticker import NullLocator
+from matplotlib.ticker import LogLocator, NullLocator
 
 from .machine import Machine
 from .registry import Measurement, Suite
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 _BETTER, _WORSE, _INK, _FAINT = "#2a9d8f", "#e07a5f", "#22223b", "#6c757d"
 
 # Inches: the picture is as high as its rows need, and its columns stay where they are.
-_WIDTH, _LEFT, _BARS_AT, _BARS_WIDE = 13.0, 0.2, 3.6, 4.4
-_COLUMNS = (8.15, 8.8, 10.3, 11.75)
+_WIDTH, _LEFT, _BARS_AT, _BARS_WIDE = 13.4, 0.2, 3.6, 4.4
+_COLUMNS = (8.15, 8.85, 10.3, 12.1)
 """Where the ratio, the two amounts, the peer and the aim are written."""
-_HEAD, _GROUP_HEAD, _ROW, _GROUP_FOOT = 0.95, 0.4, 0.33, 0.5
+_HEAD, _GROUP_HEAD, _ROW, _GROUP_FOOT = 0.95, 0.4, 0.35, 0.5
 
 
 def draw(suite: Suite, measurements: Sequence[Measurement], machine: Machine, path: Path) -> None:
@@ -69,7 +69,9 @@ def _panel(axes: Axes, rows: Sequence[Measurement]) -> None:
     logarithmic = max(ratios) > 6 or (len(rows) > 4 and min(ratios) < 0.2)
     axes.set_xscale("log" if logarithmic else "linear")
     if logarithmic:
-        axes.set_xlim(min(*ratios, 0.5) / 1.5, max(*ratios, 2) * 1.5)
+        axes.set_xlim(min(*ratios, 1) / 1.5, max(*ratios, 1) * 1.5)
+        wide = max(ratios) / min(*ratios, 1) > 100
+        axes.xaxis.set_major_locator(LogLocator(subs=(1,) if wide else (1, 2, 5)))
         axes.xaxis.set_minor_locator(NullLocator())
     else:
         axes.set_xlim(0, max(*ratios, 1.15) * 1.08)
@@ -82,7 +84,7 @@ def _panel(axes: Axes, rows: Sequence[Measurement]) -> None:
         axes.plot(row.ratio_quartiles, [place, place], color=_INK, linewidth=1.2, alpha=0.7)
     axes.axvline(1.0, color=_INK, linewidth=1)
     labels = [f"{row.name}\n{row.note}" if row.note else row.name for row in rows]
-    axes.set_yticks(range(len(rows)), labels, fontsize=8.5, linespacing=0.95)
+    axes.set_yticks(range(len(rows)), labels, fontsize=8.2, linespacing=1.15)
     axes.tick_params(axis="y", length=0)
     axes.tick_params(axis="x", colors=_FAINT, labelsize=8)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}×")

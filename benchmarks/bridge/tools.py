@@ -57,7 +57,7 @@ CALLS: dict[str, tuple[Tool[Any], dict[str, Any]]] = {
 
 
 def many(count: int) -> list[Tool[Any]]:
-    """`count` tools with names of their own; they share four schemas, as building 10,000 takes pydantic-ai 20 s."""
+    """`count` tools with names of their own; they share four schemas, since building 10,000 takes over 10 s."""
     originals = [Tool(function) for function in _VARIED]
     tools = [copy(originals[index % len(originals)]) for index in range(count)]
     for index, tool in enumerate(tools):

@@ -5,6 +5,7 @@
     ├── Unsupported (TypeError)                  the target of a conversion cannot express something
     ├── ToolValidationError (ValueError)         a tool has no usable name, function or schema
     ├── ToolConnectionError (ConnectionError)    the server behind a tool is gone
+    ├── ToolSearchError (ValueError)             a search that cannot be answered: its words, pattern or catalogue
     └── ClaudeCodeError                          Claude Code, or a tool on its way there
         ├── UnsupportedDepsTypeError             dependencies that JSON cannot carry
         ├── DepsJSONError (ValueError)           JSON that does not describe the dependencies asked for
@@ -26,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from difflib import get_close_matches
+from typing import Literal
 
 __all__ = [
     "ClaudeCodeAPIError",
@@ -40,12 +42,24 @@ __all__ = [
     "MissingExtra",
     "ToolConnectionError",
     "ToolNotFoundError",
+    "ToolSearchError",
     "ToolValidationError",
     "ToolsetNotRegisteredError",
     "TypeHintResolutionError",
     "Unsupported",
     "UnsupportedDepsTypeError",
 ]
+
+ToolSearchCode = Literal[
+    "invalid_tool_input",
+    "unavailable",
+    "too_many_requests",
+    "execution_time_exceeded",
+    "invalid_pattern",
+    "pattern_too_long",
+]
+_CODES_OF_2026 = {"invalid_pattern": "invalid_tool_input", "pattern_too_long": "invalid_tool_input"}
+_CODES_OF_2025 = {"invalid_tool_input": "invalid_pattern", "execution_time_exceeded": "unavailable"}
 
 
 class HikidashiError(Exception):
@@ -102,6 +116,24 @@ class ToolConnectionError(HikidashiError, ConnectionError):
             f"Tool {self.tool_name!r} lost its server: {self.reason}. "
             "Connect again, take its tools anew, and use them while the connection is open."
         )
+
+
+class ToolSearchError(HikidashiError, ValueError):
+    """A tool search that cannot be answered; `code` says why in the API's words, `message` how to repair it."""
+
+    def __init__(self, code: ToolSearchCode, message: str, position: int | None = None) -> None:
+        super().__init__(code, message, position)
+        self.code: ToolSearchCode = code
+        self.message = message
+        self.position = position
+        """Where in the pattern the fault is, counted from 0; None where there is no such place."""
+
+    def __str__(self) -> str:
+        return self.message
+
+    def wire_code(self, dialect: Literal["2026", "2025"] = "2026") -> str:
+        """The code as a dialect of the API writes it: "2026" is today's, "2025" has `invalid_pattern`, `pattern_too_long`."""
+        return (_CODES_OF_2026 if dialect == "2026" else _CODES_OF_2025).get(self.code, self.code)
 
 
 class ClaudeCodeError(HikidashiError):

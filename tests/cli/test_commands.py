@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from hikidashi import __version__
-from hikidashi.cli import output
+from hikidashi.cli import main, output
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -105,6 +107,49 @@ def test_the_language_is_read_as_gettext_reads_it(
     assert output.language_of_environment() == language
 
 
+def test_main_ends_the_process_with_the_code_of_the_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["hikidashi", "--version"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert (ended.value.code, capsys.readouterr().out) == (0, f"hikidashi {__version__}\n")
+
+
+def test_main_prints_an_expected_error_and_ends_with_1(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PYDANTIC_AI_NO_BANNER", "1")
+    monkeypatch.setattr(sys, "argv", ["hikidashi", "tour", "--json", "--cli-path", str(tmp_path / "claude")])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 1
+    assert capsys.readouterr().err.startswith("error: The Claude Code CLI was not found at ")
+
+
+def test_an_output_that_lacks_a_character_gets_a_question_mark(monkeypatch: pytest.MonkeyPatch) -> None:
+    ascii_only = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", ascii_only)
+    monkeypatch.setattr(sys, "stderr", io.StringIO())  # an output without an encoding is left as it is
+    monkeypatch.setattr(sys, "argv", ["hikidashi", "--version"])
+    with pytest.raises(SystemExit):
+        main()
+    ascii_only.write("引き出し")
+    ascii_only.flush()
+    assert ascii_only.buffer.getvalue().endswith(b"????")  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+
+
+def test_a_reader_who_is_gone_is_an_ordinary_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Gone(io.StringIO):
+        def write(self, text: str, /) -> int:
+            raise BrokenPipeError(len(text))
+
+    monkeypatch.setattr(sys, "stdout", Gone())
+    with pytest.raises(BrokenPipeError) as caught:
+        output.stdout().print("Anybody there?")
+    assert caught.value.errno == errno.EPIPE
+
+
 def test_lines_stay_readable_on_a_wide_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     assert output.stdout().width == 100
@@ -112,9 +157,6 @@ def test_lines_stay_readable_on_a_wide_terminal(monkeypatch: pytest.MonkeyPatch)
     assert output.stdout().width == 80
 
 
-def test_an_error_is_one_line_also_when_its_text_has_several(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(output, "stderr", lambda: Console(stderr=True, highlight=False, soft_wrap=True))
+def test_an_error_is_one_line_also_when_its_text_has_several(capsys: pytest.CaptureFixture[str]) -> None:
     output.print_error(ValueError("it [bold]broke[/bold]\n  in two"))
     assert capsys.readouterr().err == "error: it [bold]broke[/bold] in two\n"

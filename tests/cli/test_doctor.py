@@ -6,12 +6,15 @@ import io
 import json
 import subprocess
 from collections.abc import Callable, Mapping
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 import pytest
 from rich.console import Console
+from typer.testing import CliRunner
 
-from hikidashi.cli.doctor import Check, Report, claude_code, examine, packages, print_report
+from hikidashi.cli.app import app
+from hikidashi.cli.doctor import Check, Report, claude_code, keys, packages, print_report
 from hikidashi.cli.doctor.keys import KEYS, check_keys
 from hikidashi.cli.doctor.packages import Need, check_extras, needs_by_extra
 
@@ -120,6 +123,29 @@ def test_an_extra_is_there_or_missing_or_of_the_wrong_version(
     assert (check.status, check.found, check.remedy) == (status, found, remedy)
 
 
+def test_versions_are_those_of_this_environment() -> None:
+    (check,) = check_extras({"x": [Need("rich"), Need("hikidashi-no-such-package")]})
+    assert (check.status, check.found) == ("absent", "without hikidashi-no-such-package")
+
+
+@pytest.mark.parametrize(
+    ("there", "status", "found"),
+    [
+        (True, "ok", "set, for web search with Tavily"),
+        (False, "problem", "set, but tavily-python is not installed"),
+    ],
+)
+def test_a_key_needs_the_package_that_reads_it(
+    monkeypatch: pytest.MonkeyPatch, there: bool, status: str, found: str
+) -> None:
+    def find_spec(name: str) -> ModuleSpec | None:
+        return ModuleSpec(name, None) if there else None
+
+    monkeypatch.setattr(keys, "find_spec", find_spec)
+    check = {check.name: check for check in check_keys({"TAVILY_API_KEY": "tvly-test"})}["TAVILY_API_KEY"]
+    assert (check.status, check.found) == (status, found)
+
+
 def test_needs_are_read_from_package_metadata() -> None:
     assert needs_by_extra(
         [
@@ -130,7 +156,9 @@ def test_needs_are_read_from_package_metadata() -> None:
             "zz-top[beard]; extra == 'a.b'",
         ]
     ) == {"a.b": [Need("zz-top")], "claude": [Need("mcp", "2.1", "2.2"), Need("claude-agent-sdk", "0.2.182")]}
-    assert Need("pydantic-ai-slim", "2.62") in needs_by_extra()["pydantic-ai"]
+    (own,) = needs_by_extra()["pydantic-ai"]
+    assert own.package == "pydantic-ai-slim"
+    assert own.at_least
 
 
 def test_a_source_folder_that_was_never_installed_has_no_extras(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,10 +220,12 @@ def test_a_missing_cli_is_a_problem_only_for_those_who_have_the_sdk() -> None:
 
 
 def test_the_cli_on_path_is_found_where_the_sdk_has_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def no_sdk(name: str) -> None:
-        assert name == "claude_agent_sdk"
+    def bare_sdk(name: str) -> ModuleSpec:
+        spec = ModuleSpec(name, None, is_package=True)
+        spec.submodule_search_locations = [str(tmp_path / name)]
+        return spec
 
-    monkeypatch.setattr(claude_code, "find_spec", no_sdk)
+    monkeypatch.setattr(claude_code, "find_spec", bare_sdk)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert claude_code.find_cli() is None
     path = script(tmp_path, "true")
@@ -233,5 +263,15 @@ def test_problems_are_counted_and_marked_for_people() -> None:
     )
 
 
-def test_every_report_covers_the_four_areas() -> None:
-    assert {check.area for check in examine().checks} == {"base", "extra", "claude", "key"}
+@pytest.mark.cli
+@pytest.mark.parametrize(("key", "code"), [("sk-test", 0), ("", 1)])
+def test_the_exit_code_says_whether_all_is_well(monkeypatch: pytest.MonkeyPatch, key: str, code: int) -> None:
+    for name in KEYS:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", key)
+    done = CliRunner().invoke(app, ["doctor"])
+    assert done.exit_code == code
+    assert ("Everything that is set up can work." in done.stdout) is (code == 0)
+    report = json.loads(CliRunner().invoke(app, ["doctor", "--json"]).stdout)
+    assert report["ok"] is (code == 0)
+    assert {check["area"] for check in report["checks"]} == {"base", "extra", "claude", "key"}

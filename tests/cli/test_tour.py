@@ -19,6 +19,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from typer.testing import CliRunner
 
+from hikidashi.cli import tour
 from hikidashi.cli.app import app
 from hikidashi.cli.output import Language
 from hikidashi.cli.tour import events
@@ -98,7 +99,7 @@ def test_a_reader_sees_it_in_80_columns_without_colours_or_spaces_at_the_end(lan
 
 @pytest.mark.cli
 def test_ctrl_c_closes_everything_and_ends_with_130() -> None:
-    tour = subprocess.Popen(
+    running = subprocess.Popen(
         [sys.executable, "-m", "hikidashi", "tour", "--json", "--lang", "en"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -106,34 +107,43 @@ def test_ctrl_c_closes_everything_and_ends_with_130() -> None:
         process_group=0,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509 - no threads run yet
     )
-    with tour:
-        assert tour.stdout is not None
-        assert tour.stderr is not None
-        while '"offered"' not in tour.stdout.readline():
-            assert tour.poll() is None
-        tour.send_signal(signal.SIGINT)
-        assert tour.wait(60) == 130
-        assert tour.stderr.read() == WORDS["en"].stopped + "\n"
+    with running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        while '"offered"' not in running.stdout.readline():
+            assert running.poll() is None
+        running.send_signal(signal.SIGINT)
+        assert running.wait(60) == 130
+        assert running.stderr.read() == WORDS["en"].stopped + "\n"
     with pytest.raises(ProcessLookupError):
-        os.killpg(tour.pid, 0)
+        os.killpg(running.pid, 0)
+
+
+def test_an_interrupted_tour_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def interrupted(stage: object, number: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tour, "_acts", lambda: [interrupted])
+    done = CliRunner().invoke(app, ["tour", "--lang", "ja"])
+    assert (done.exit_code, done.stderr) == (130, WORDS["ja"].stopped + "\n")
 
 
 @pytest.mark.cli
 @pytest.mark.parametrize("arguments", [[], ["--json"]])
 def test_a_reader_who_leaves_early_ends_the_tour(arguments: list[str]) -> None:
-    tour = subprocess.Popen(
+    running = subprocess.Popen(
         [sys.executable, "-m", "hikidashi", "tour", *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
-    with tour:
-        assert tour.stdout is not None
-        assert tour.stderr is not None
-        tour.stdout.readline()
-        tour.stdout.close()
-        assert tour.wait(60) == 1
-        assert tour.stderr.read() == ""
+    with running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        running.stdout.readline()
+        running.stdout.close()
+        assert running.wait(60) == 1
+        assert running.stderr.read() == ""
 
 
 def test_every_line_of_an_act_fits_where_it_stands() -> None:
@@ -142,10 +152,10 @@ def test_every_line_of_an_act_fits_where_it_stands() -> None:
             assert cell_len(line) <= 78
 
 
-def reader(*, terminal: bool = True, pause: bool = False, colour: bool = True) -> tuple[Reader, io.StringIO]:
+def reader(*, terminal: bool = True, pause: bool = False) -> tuple[Reader, io.StringIO]:
     file = io.StringIO()
     console = Console(
-        file=file, width=80, force_terminal=terminal, highlight=False, color_system="standard" if colour else None
+        file=file, width=80, force_terminal=terminal, highlight=False, color_system="standard" if terminal else None
     )
     return Reader(console, WORDS["en"], pause=pause), file
 
@@ -154,6 +164,11 @@ async def test_a_failed_tool_is_shown_as_failed() -> None:
     shown, file = reader(terminal=False)
     await shown.hear(events.Returned(id="1", tool="mcp__trip__weather", content="no such city", outcome="failed"))
     assert file.getvalue() == "     failed  weather → no such city\n"
+
+
+async def test_an_event_nobody_can_draw_is_a_mistake_of_ours() -> None:
+    with pytest.raises(AssertionError, match="no drawing for"):
+        await reader()[0].hear(events.Event())
 
 
 async def test_a_terminal_gets_colours_and_something_that_moves() -> None:
@@ -187,8 +202,6 @@ def test_events_name_themselves_in_json() -> None:
 def test_the_next_commands_are_what_one_would_type_here(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, on_path: bool
 ) -> None:
-    from hikidashi.cli import tour
-
     bin_folder = tmp_path / ".venv" / "bin"
     bin_folder.mkdir(parents=True)
     for name in ("python", "hikidashi"):

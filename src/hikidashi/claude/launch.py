@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 from uuid import uuid4
 
+import claude_agent_sdk
 from claude_agent_sdk import (
     ClaudeAgentOptions,
     InMemorySessionStore,
@@ -30,6 +32,9 @@ from .settings import CheckedSettings, environment, thinking
 
 # An argument of a process holds 128 KiB on Linux; a longer system prompt goes through a file.
 _LONGEST_ARGUMENT = 100_000
+
+_BUNDLED_CLI = Path(claude_agent_sdk.__file__).with_name("_bundled") / "claude"
+_TIED_CLI = Path(__file__).with_name("tied_cli.sh")
 
 _ENVIRONMENT = {
     "CLAUDE_CODE_DISABLE_ATTACHMENTS": "1",  # else reminders about tokens and dates ride along with each turn
@@ -118,6 +123,7 @@ def _options(start: Launch, question: Question, resources: ExitStack) -> ClaudeA
     defaults = {name: value for name, value in _ENVIRONMENT.items() if name not in os.environ}
     if parameters.thinking is False:  # for the newest models the option alone does not stop it
         defaults["CLAUDE_CODE_DISABLE_THINKING"] = "1"
+    cli_path, tie = _tied(start.cli_path)
     keep = start.persist_sessions or settings.resume is not None
     output = parameters.output_object if parameters.output_mode == "native" else None
     return ClaudeAgentOptions(
@@ -133,14 +139,22 @@ def _options(start: Launch, question: Question, resources: ExitStack) -> ClaudeA
         max_turns=settings.max_turns,
         max_budget_usd=settings.max_budget_usd,
         cwd=settings.working_directory,
-        cli_path=start.cli_path,
-        env={**defaults, **environment(settings), **start.env},
+        cli_path=cli_path,
+        env={**defaults, **environment(settings), **start.env, **tie},
         extra_args={} if keep else {"no-session-persistence": None},
         include_partial_messages=True,
         verbatim_prompts=True,
         output_format=None if output is None else {"type": "json_schema", "schema": output.json_schema},
         **thinking(parameters.thinking),
     )
+
+
+def _tied(cli_path: str | Path | None) -> tuple[str | Path | None, dict[str, str]]:
+    """A CLI that ends with this process, where Linux can do that, and the environment it needs."""
+    cli = shutil.which(cli_path or _BUNDLED_CLI) or shutil.which("claude")
+    if cli is None or not os.access(_TIED_CLI, os.X_OK) or shutil.which("setpriv") is None:
+        return cli_path, {}  # a path that leads nowhere is for the SDK to refuse
+    return _TIED_CLI, {"HIKIDASHI_CLAUDE_CLI": cli}
 
 
 def _system_prompt(system: str, resources: ExitStack) -> str | SystemPromptFile:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import shutil
 import sys
@@ -31,6 +32,7 @@ def run_tour(*, language: Language, pause: bool, as_json: bool, cli_path: Path |
         ClaudeCodeError: the CLI does not run here.
     """
     os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")  # the tour tells what happens, nothing else does
+    logging.basicConfig(handlers=[logging.NullHandler()])  # what goes wrong is told once, by the error
     words = WORDS[language]
     try:
         acts = _acts()

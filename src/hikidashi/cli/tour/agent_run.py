@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Literal
+from collections.abc import Mapping
 
 from pydantic_ai import Agent, AgentRun
 from pydantic_ai.messages import (
@@ -23,11 +23,14 @@ from pydantic_ai.messages import (
 from hikidashi.claude.model import ClaudeCodeModel
 from hikidashi.testing import MessagesServer, call, say, turn
 
-from .events import ActStarted, Answered, Asked, Called, DiaryRead, Offered, OfferedTool, Returned, Said, Used
+from .events import ActStarted, Answered, Asked, Called, DiaryRead, Offered, OfferedTool, Outcome, Returned, Said, Used
 from .stage import Stage
 from .trip import Diary, trip_agent
 
 __all__ = ["claude_code_runs_the_tools", "pydantic_ai_runs_the_tools"]
+
+
+_OUTCOMES: Mapping[str, Outcome] = {"success": "success", "retried": "retry"}
 
 
 async def pydantic_ai_runs_the_tools(stage: Stage, number: int) -> None:
@@ -131,38 +134,25 @@ class _Reporter:
             case PartStartEvent(part=NativeToolCallPart() as part):
                 await self._call(part)
             case PartStartEvent(part=NativeToolReturnPart() as part):
-                await self._tell(
-                    Returned(
-                        id=part.tool_call_id,
-                        tool=part.tool_name,
-                        content=str(part.content),
-                        outcome=_outcome(part.outcome),
-                    )
-                )
+                await self._return(part, str(part.content))
             case _:
                 pass
 
     async def _tool_event(self, event: object) -> None:
-        match event:
-            case FunctionToolCallEvent(part=part):
-                await self._call(part)
-            case FunctionToolResultEvent(part=ToolReturnPart() as part):
-                await self._tell(
-                    Returned(
-                        id=part.tool_call_id,
-                        tool=part.tool_name,
-                        content=part.model_response_str(),
-                        outcome=_outcome(part.outcome),
-                    )
-                )
-            case _:
-                pass
+        if isinstance(event, FunctionToolCallEvent):
+            await self._call(event.part)
+        elif isinstance(event, FunctionToolResultEvent):  # pragma: no branch - these agents have no other
+            await self._return(event.part, event.part.model_response_str())
 
     async def _call(self, part: ToolCallPart | NativeToolCallPart) -> None:
         if self._said:
             await self._tell(Said(text=self._said))
             self._said = ""
         await self._tell(Called(id=part.tool_call_id, tool=part.tool_name, arguments=part.args_as_dict()))
+
+    async def _return(self, part: ToolReturnPart | NativeToolReturnPart, content: str) -> None:
+        outcome = _OUTCOMES.get(part.outcome, "failed")
+        await self._tell(Returned(id=part.tool_call_id, tool=part.tool_name, content=content, outcome=outcome))
 
     async def _offers(self) -> None:
         """The tools as they stand in the request that Claude Code sent to the model."""
@@ -178,13 +168,3 @@ class _Reporter:
             for tool in self._server.requests[0].tools
         )
         await self._tell(Offered(tools=tools))
-
-
-def _outcome(outcome: str) -> Literal["success", "retry", "failed"]:
-    match outcome:
-        case "success":
-            return "success"
-        case "retried":
-            return "retry"
-        case _:
-            return "failed"

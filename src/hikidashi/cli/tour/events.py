@@ -16,12 +16,16 @@ __all__ = [
     "Event",
     "Offered",
     "OfferedTool",
+    "Outcome",
     "Returned",
     "Said",
     "TourEnded",
     "TourStarted",
     "Used",
 ]
+
+Outcome = Literal["success", "retry", "failed"]
+"""How a call ended; `retry` asks the model to try again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +103,7 @@ class Returned(Event):
     id: str
     tool: str
     content: str
-    outcome: Literal["success", "retry", "failed"]
+    outcome: Outcome
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,61 @@
+"""Words spelled almost like a known one.
+
+The first letter is taken to be right, as it nearly always is in real typing errors; that leaves a few
+hundred words to look at, and a set of letters per word, kept as bits, rules out almost all of those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+__all__ = ["Speller"]
+
+_MIN_LETTERS = 5  # shorter words have too many neighbours: `send`, `sand`, `lend`
+_TWO_ERRORS_FROM = 8
+
+
+class Speller:
+    """The known words nearest to a misspelled one."""
+
+    def __init__(self, words: Iterable[str]) -> None:
+        self._buckets: dict[tuple[str, int], list[tuple[str, int]]] = {}
+        for word in words:
+            if len(word) >= _MIN_LETTERS - 1 and word.isalpha():
+                self._buckets.setdefault((word[0], len(word)), []).append((word, _letters(word)))
+
+    def nearest(self, word: str) -> list[str]:
+        """The known words at the smallest distance from `word`, if that is one error, or two in a long word."""
+        if len(word) < _MIN_LETTERS or not word.isalpha():
+            return []
+        allowed = 2 if len(word) >= _TWO_ERRORS_FROM else 1
+        letters = _letters(word)
+        found: dict[int, list[str]] = {}
+        for length in range(len(word) - allowed, len(word) + allowed + 1):
+            for known, its_letters in self._buckets.get((word[0], length), ()):
+                if (letters ^ its_letters).bit_count() <= 2 * allowed:
+                    errors = _distance(word, known)
+                    if errors <= allowed:
+                        found.setdefault(errors, []).append(known)
+        return sorted(found[min(found)]) if found else []
+
+
+def _letters(word: str) -> int:
+    bits = 0
+    for letter in word:
+        bits |= 1 << (ord(letter) & 63)
+    return bits
+
+
+def _distance(left: str, right: str) -> int:
+    """Insertions, deletions, replacements and swaps of neighbours between two words."""
+    before: list[int] = []
+    last = list(range(len(right) + 1))
+    for row, letter in enumerate(left, 1):
+        line = [row]
+        for column, other in enumerate(right, 1):
+            cost = min(last[column] + 1, line[-1] + 1, last[column - 1] + (letter != other))
+            if row > 1 and column > 1 and letter == right[column - 2] and left[row - 2] == other:
+                cost = min(cost, before[column - 2] + 1)
+            line.append(cost)
+        before, last = last, line
+    return last[-1]
