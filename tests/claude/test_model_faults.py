@@ -295,7 +295,7 @@ asyncio.run(agent.run("Go."))
         (cli,) = cli_processes(parent.pid)
         parent.kill()
         parent.wait()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while Path(f"/proc/{cli}").exists():
             await asyncio.sleep(0.05)
 

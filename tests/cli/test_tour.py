@@ -150,6 +150,8 @@ def test_every_line_of_an_act_fits_where_it_stands() -> None:
     for words in WORDS.values():
         for line in (words.agent_about, words.mcp_about, words.drawer_about):
             assert cell_len(line) <= 78
+        for what in (words.doctor, words.other_language[1], words.pydoc):
+            assert cell_len(f".venv/bin/python -m pydoc hikidashi.ClaudeCodeModel  {what}") <= 78
 
 
 def reader(*, terminal: bool = True, pause: bool = False) -> tuple[Reader, io.StringIO]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import heapq
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from math import log
 
 __all__ = ["FIELD_WEIGHTS", "Index", "Postings"]
@@ -140,7 +140,7 @@ class Index:
         self.count -= 1
         self.version += 1
 
-    def top(self, query: Sequence[tuple[str, float]], limit: int) -> list[tuple[int, float]]:
+    def top(self, query: Mapping[str, float], limit: int) -> list[tuple[int, float]]:
         """The `limit` best tools for weighted terms, best first; equal ones in the order they were added.
 
         Rare terms propose tools; as soon as the other terms together could not lift a new tool into the
@@ -168,10 +168,10 @@ class Index:
         best.sort(key=lambda item: (-item[1], item[0]))
         return best[:limit]
 
-    def _lists(self, query: Sequence[tuple[str, float]]) -> Iterator[tuple[float, str, float, Postings]]:
+    def _lists(self, query: Mapping[str, float]) -> Iterator[tuple[float, str, float, Postings]]:
         """For each known term: the most it can add, itself, the query's weight for it, and its postings."""
         base = self.base
-        for term, gain in query:
+        for term, gain in query.items():
             postings = self.postings.get(term)
             if postings is not None:
                 bound = gain * self.rarity(len(postings.docs)) * postings.peak / (postings.peak + base)

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from ..errors import ToolSearchError, ToolValidationError
+from ..errors import ToolSearchError
 from .bm25 import FIELD_WEIGHTS, Index
 from .entry import Entry, entry_of
 from .fuzzy import Speller
 from .gate import relevant
 from .glossary import Glossary
-from .match import ToolMatch, field_texts
-from .query import query_terms
-from .regex import Pattern, searchable_text
-from .text import Analyzer, name_key
+from .match import Reasons, ToolMatch
+from .query import read_query
+from .regex import MAX_PATTERN, Pattern
+from .rows import Rows
+from .text import Analyzer
 
 __all__ = ["MAX_LIMIT", "MAX_QUERY", "MAX_TOOLS", "ToolCatalog"]
 
@@ -30,15 +31,15 @@ _SELECT = "select:"
 class ToolCatalog:
     """Tools to search by words, by pattern or by name.
 
-    Any thread may search while one adds or removes: each sees the catalogue before or after a change, never
-    in between. A search takes well below a millisecond, so async code calls it as it is.
+    Any thread may search while another adds or removes: a search sees the catalogue before or after a change,
+    never in between. It takes well below a millisecond, so async code calls it as it is.
 
     Args:
         tools: Anthropic, OpenAI or MCP dicts, tools of hikidashi, pydantic-ai, strands or MCP, mixed as they come.
         limit_tools: How many tools the catalogue takes; the API's own limit unless raised.
         limit_query: How many characters a query may have; the API's own limit unless raised.
         glossary: Words of your own and the English words tools use for them, or a file of them (tab-separated),
-            looked up before the ones that come with hikidashi.
+            beside the ones that come with hikidashi.
 
     Raises:
         ToolValidationError: a tool has no name, a schema that is no object, or the name of another tool.
@@ -57,32 +58,30 @@ class ToolCatalog:
         self.limit_query = limit_query
         self._glossary = None if glossary is None else Glossary.of(glossary)
         self._lock = RLock()
-        self._index = Index()
         self._analyzer = Analyzer()
-        self._numbers: dict[str, int] = {}
-        self._entries: list[Entry | None] = []
-        self._texts: dict[int, str] = {}
-        self._keys: dict[str, list[str]] | None = None
+        self._rows = Rows()
+        self._index = Index()
         self._speller: tuple[int, Speller] | None = None
+        self._lines: tuple[int, list[tuple[int, str]]] | None = None
         for position, tool in enumerate(tools):
             self._insert(entry_of(tool, position))
 
     def __len__(self) -> int:
-        return len(self._numbers)
+        return len(self._rows.numbers)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._numbers
+        return name in self._rows.numbers
 
     def __iter__(self) -> Iterator[Any]:
         """The tools, in the order they were added."""
         with self._lock:
-            return iter([self._entry(number).tool for number in self._numbers.values()])
+            return iter([self._rows.entry(number).tool for number in self._rows.numbers.values()])
 
     @property
     def names(self) -> list[str]:
         """The names of all tools, in the order they were added."""
         with self._lock:
-            return list(self._numbers)
+            return list(self._rows.numbers)
 
     def add(self, tool: Any) -> None:
         """Put one more tool into the catalogue; the others stay as they are.
@@ -102,15 +101,9 @@ class ToolCatalog:
             ToolSearchError: no tool has this name.
         """
         with self._lock:
-            if name not in self._numbers:
-                raise self._no_such_tool([name])
-            number = self._numbers.pop(name)
-            self._index.remove(number, (term for _, terms in self._terms(self._entry(number)) for term in terms))
-            self._entries[number] = None
-            self._texts.pop(number, None)
-            if self._keys is not None:
-                self._keys[name_key(name)].remove(name)
-            if len(self._entries) > 2 * len(self._numbers) + 64:
+            number, entry = self._rows.remove(name)
+            self._index.remove(number, (term for _, terms in self._terms(entry) for term in terms))
+            if len(self._rows.entries) > 2 * len(self) + 64:  # most numbers are out of use: give out new ones
                 self._renumber()
 
     def search(self, query: str, *, limit: int = 5) -> list[ToolMatch]:
@@ -124,19 +117,18 @@ class ToolCatalog:
             ToolSearchError: the query is empty or too long, `limit` is out of range, the catalogue is empty, or
                 `select:` names no tool there is.
         """
-        self._check(query, "query", self.limit_query, "invalid_tool_input", limit)
+        self._check_query(query)
+        self._check(limit)
         if query.lstrip().startswith(_SELECT):
             return self._select(query.lstrip().removeprefix(_SELECT))
         with self._lock:
-            terms, missing = query_terms(query, self._index.postings, self._nearest, self._glossary)
-            hits = self._index.top([(term.term, term.weight) for term in terms], limit)
-            hits = relevant(self._index, hits, terms, missing)
-            exact = self._named(query)
-            matches = [self._match(number, score, terms) for number, score in hits if number not in exact]
-            if exact:
-                ceiling = max((score for _, score in hits), default=0.0) + 1.0
-                matches = [self._match(number, ceiling, terms) for number in exact] + matches
-            return matches[:limit]
+            asked = read_query(query, self._analyzer, self._index.postings, self._nearest, self._glossary)
+            hits = relevant(self._index, self._index.top(asked.weights, limit), asked)
+            named = self._rows.spelled_like(query)
+            if named:
+                best = max((score for _, score in hits), default=0.0)
+                hits = [(number, best + 1.0) for number in named] + [hit for hit in hits if hit[0] not in named]
+            return [self._match(number, score, asked.words_in) for number, score in hits[:limit]]
 
     def search_regex(self, pattern: str, *, limit: int = 5) -> list[ToolMatch]:
         r"""The tools whose name, description or arguments match `pattern`, in catalogue order, an exact name first.
@@ -148,16 +140,93 @@ class ToolCatalog:
             ToolSearchError: the pattern is empty, too long, broken, or asks for what this engine does not do;
                 `limit` is out of range, or the catalogue is empty.
         """
-        self._check(pattern, "pattern", None, "pattern_too_long", limit)
+        if len(pattern) > MAX_PATTERN:
+            raise ToolSearchError(
+                "pattern_too_long",
+                f"The pattern has {len(pattern)} characters, and {MAX_PATTERN} is the most. "
+                "Use the rarest part of it, or search by words.",
+            )
+        if not pattern:
+            raise ToolSearchError("invalid_pattern", "The pattern is empty. Write a part of a name or description.")
+        self._check(limit)
         compiled = Pattern(pattern)
         with self._lock:
-            numbers = list(self._numbers.items())
-            first = [(name, number) for name, number in numbers if name.casefold() == pattern.casefold()]
-            texts = [(number, self._text(number)) for _, number in first + numbers]
-        found = compiled.first_matches(texts, limit)
+            rows = self._rows
+            first = [number for number in rows.spelled_like(pattern) if rows.entry(number).name.casefold() == pattern.casefold()]
+            lines = self._searchable_lines()
+        found = [number for number in compiled.first_matches(lines, limit) if number not in first]
         with self._lock:
-            return [
-                ToolMatch(entry.name, 1.0, entry, reason=compiled.places(entry))
-                for number in found
-                if (entry := self._entries[number]) is not None
-            ]
+            numbers = [number for number in first + found if rows.entries[number] is not None]
+            return [self._match(number, 1.0, compiled.places, rows) for number in numbers[:limit]]
+
+    def _insert(self, entry: Entry) -> None:
+        if len(self) >= self.limit_tools:
+            raise ToolSearchError(
+                "invalid_tool_input",
+                f"The catalogue takes {self.limit_tools} tools, and {entry.name!r} would be one more. "
+                "Pass a higher `limit_tools`, or split the catalogue.",
+            )
+        self._rows.add(entry)
+        self._index.add(self._terms(entry))
+
+    def _terms(self, entry: Entry) -> Iterator[tuple[int, list[str]]]:
+        terms = self._analyzer.terms
+        for name, texts in entry.texts():
+            weight = FIELD_WEIGHTS[name]
+            for text in texts:
+                yield weight, terms(text)
+
+    def _renumber(self) -> None:
+        entries = [self._rows.entry(number) for number in self._rows.numbers.values()]
+        version = self._index.version + 1
+        self._rows, self._index = Rows(), Index()
+        self._index.version = version
+        for entry in entries:
+            self._insert(entry)
+
+    def _match(self, number: int, score: float, reasons: Reasons, rows: Rows | None = None) -> ToolMatch:
+        entry = (rows or self._rows).entry(number)
+        return ToolMatch(entry.name, score, entry, reasons)
+
+    def _select(self, listed: str) -> list[ToolMatch]:
+        names = list(dict.fromkeys(name.strip() for name in listed.split(",") if name.strip()))
+        with self._lock:
+            numbers = self._rows.numbers
+            known = [name for name in names if name in numbers]
+            if not known:
+                raise self._rows.no_such_tool(names or [""])
+            return [self._match(numbers[name], 1.0, partial(_by_name, name)) for name in known[:MAX_LIMIT]]
+
+    def _nearest(self, word: str) -> list[str]:
+        """The vocabulary's words that `word` may be a misspelling of."""
+        if self._speller is None or self._speller[0] != self._index.version:
+            self._speller = self._index.version, Speller(self._index.postings)
+        return self._speller[1].nearest(word)
+
+    def _searchable_lines(self) -> list[tuple[int, str]]:
+        if self._lines is None or self._lines[0] != self._index.version:
+            text = self._rows.text
+            self._lines = self._index.version, [(number, text(number)) for number in self._rows.numbers.values()]
+        return self._lines[1]
+
+    def _check_query(self, query: str) -> None:
+        if not query.strip():
+            raise ToolSearchError("invalid_tool_input", "The query is empty. Say in a few words what the tool should do.")
+        if len(query) > self.limit_query:
+            raise ToolSearchError(
+                "invalid_tool_input",
+                f"The query has {len(query)} characters, and {self.limit_query} is the most. "
+                "Ask for one action in a few words, or search once per action.",
+            )
+
+    def _check(self, limit: int) -> None:
+        if not 1 <= limit <= MAX_LIMIT:
+            raise ToolSearchError(
+                "invalid_tool_input", f"`limit` is {limit!r}: use a whole number from 1 to {MAX_LIMIT}; 5 is usual."
+            )
+        if not self._rows.numbers:
+            raise ToolSearchError("unavailable", "The catalogue has no tools. Add some before searching.")
+
+
+def _by_name(name: str, _: Entry) -> dict[str, tuple[str, ...]]:
+    return {"name": (name,)}

@@ -30,6 +30,17 @@ class Entry:
     tool: Any = None
     """The object the catalogue was given."""
 
+    def texts(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """The searched fields, by name."""
+        return (
+            ("name", (self.name,)),
+            ("aliases", self.aliases),
+            ("description", (self.description,)),
+            ("tags", self.tags),
+            ("argument_names", self.argument_names),
+            ("argument_descriptions", self.argument_descriptions),
+        )
+
     @property
     def origin(self) -> str:
         """Where the tool comes from, for messages: its class, and its server or toolset where it names one."""

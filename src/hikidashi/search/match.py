@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from .entry import Entry
-from .query import QueryTerm
-from .text import spelled_terms
 
-__all__ = ["ToolMatch", "field_texts"]
+__all__ = ["Reasons", "ToolMatch"]
+
+Reasons = Callable[[Entry], dict[str, tuple[str, ...]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +21,7 @@ class ToolMatch:
     score: float
     """How well it fits: comparable within one search, not between searches."""
     entry: Entry = field(repr=False)
-    terms: Sequence[QueryTerm] = field(default=(), repr=False)
-    reason: Mapping[str, tuple[str, ...]] | None = field(default=None, repr=False)
+    reasons: Reasons = field(repr=False, compare=False)
 
     @property
     def tool(self) -> Any:
@@ -32,24 +31,4 @@ class ToolMatch:
     @property
     def why(self) -> dict[str, tuple[str, ...]]:
         """The words that matched, per field: `{"name": ("send",), "description": ("メール→mail",)}`."""
-        if self.reason is not None:
-            return dict(self.reason)
-        reasons: dict[str, tuple[str, ...]] = {}
-        for name, texts in field_texts(self.entry):
-            there = {term for text in texts for _, term in spelled_terms(text)}
-            words = tuple(dict.fromkeys(term.shown for term in self.terms if term.term in there))
-            if words:
-                reasons[name] = words
-        return reasons
-
-
-def field_texts(entry: Entry) -> list[tuple[str, tuple[str, ...]]]:
-    """The searched fields of a tool, by name."""
-    return [
-        ("name", (entry.name,)),
-        ("aliases", entry.aliases),
-        ("description", (entry.description,)),
-        ("tags", entry.tags),
-        ("argument_names", entry.argument_names),
-        ("argument_descriptions", entry.argument_descriptions),
-    ]
+        return self.reasons(self.entry)

@@ -1,14 +1,15 @@
-"""A question becomes weighted index terms, each with the words it stands for."""
+"""A question becomes weighted index terms, and keeps the words they stand for."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterable, Iterator
+from dataclasses import dataclass, field
 
+from .entry import Entry
 from .glossary import Glossary, bundled
-from .text import fold, is_request, spelled_terms
+from .text import Analyzer, fold, is_request, spelling
 
-__all__ = ["QueryTerm", "query_terms"]
+__all__ = ["Query", "read_query"]
 
 # A translation may be the wrong one of several, and a guess at spelling may be wrong: either counts, but a word
 # that stands there as it was asked for counts more.
@@ -16,53 +17,85 @@ _TRANSLATED = 0.7
 _RESPELLED = 0.7
 
 
-@dataclass(frozen=True, slots=True)
-class QueryTerm:
-    """One term to look up."""
+@dataclass(slots=True)
+class Query:
+    """What to look up."""
 
-    term: str
-    weight: float
-    shown: str
-    """The word as the query has it: `messages`, `送信→send`, `calender→calendar`."""
+    weights: dict[str, float] = field(default_factory=dict[str, float])
+    """The terms that some tool has, and how much each counts."""
+    missing: list[str] = field(default_factory=list[str])
+    """The terms that no tool has in any form."""
+    sources: dict[str, str] = field(default_factory=dict[str, str])
+    """The piece of the question that each term comes from."""
+    translations: dict[str, str] = field(default_factory=dict[str, str])
+    """For terms that come from a glossary: the English word looked up."""
+    respelled: set[str] = field(default_factory=set[str])
+
+    def words_in(self, entry: Entry) -> dict[str, tuple[str, ...]]:
+        """Which words of the question are in which field of a tool; `送信→send` for one that was translated."""
+        analyzer = Analyzer()
+        reasons: dict[str, tuple[str, ...]] = {}
+        for name, texts in entry.texts():
+            there: dict[str, str] = {}
+            for text in texts:
+                there.update(analyzer.sources(text))
+            words = [self._shown(term, there[term]) for term in self.weights if term in there]
+            if words:
+                reasons[name] = tuple(dict.fromkeys(words))
+        return reasons
+
+    def _shown(self, term: str, there: str) -> str:
+        if term in self.translations:
+            return f"{self.sources[term]}→{self.translations[term]}"
+        if term in self.respelled:
+            return f"{self.sources[term]}→{spelling(term, there)}"
+        return spelling(term, self.sources[term])
 
 
-def query_terms(
+def read_query(
     text: str,
+    analyzer: Analyzer,
     known: Container[str],
     nearest: Callable[[str], Iterable[str]],
     own: Glossary | None = None,
-) -> tuple[list[QueryTerm], list[str]]:
-    """The terms of `text` to look up, and the words of it that no tool has in any form.
-
-    Each term comes once; phrases of politeness are dropped unless there is nothing else.
-    """
-    spelled = dict[str, str]()
-    for shown, term in spelled_terms(text):
-        spelled.setdefault(term, shown)
-    asked = {term: shown for term, shown in spelled.items() if not is_request(term)} or spelled
-    found: dict[str, QueryTerm] = {}
-    missing: list[str] = []
-    for term, shown in asked.items():
+) -> Query:
+    """The terms of `text`, each once; phrases of politeness are dropped unless there is nothing else."""
+    sources = analyzer.sources(text)
+    asked = [term for term in sources if not is_request(term)] or list(sources)
+    query = Query()
+    for term in asked:
+        source = sources[term]
         if term in known:
-            found[term] = QueryTerm(term, 1.0, shown)
-            continue
-        guesses = list(nearest(shown)) or list(nearest(term))
-        for guess in guesses:
-            found.setdefault(guess, QueryTerm(guess, _RESPELLED / len(guesses) ** 0.5, f"{shown}→{guess}"))
-        if not guesses:
-            missing.append(shown)
+            query.weights[term] = 1.0
+            query.sources[term] = source
+        else:
+            _respell(query, term, spelling(term, source), nearest)
     for word, english in _translations(text, own):
         for meaning in english:
-            for _, term in spelled_terms(meaning):
-                if term in known and term not in found:
-                    found[term] = QueryTerm(term, _TRANSLATED, f"{word}→{meaning}")
-    return list(found.values()), missing
+            for term, piece in analyzer.sources(meaning).items():
+                if term in known and term not in query.weights:
+                    query.weights[term] = _TRANSLATED
+                    query.sources[term] = word
+                    query.translations[term] = spelling(term, piece)
+    return query
 
 
-def _translations(text: str, own: Glossary | None) -> Iterable[tuple[str, tuple[str, ...]]]:
+def _respell(query: Query, term: str, word: str, nearest: Callable[[str], Iterable[str]]) -> None:
+    guesses = list(nearest(word)) or list(nearest(term))
+    if not guesses:
+        query.missing.append(term)
+    for guess in guesses:
+        if guess not in query.weights:
+            query.weights[guess] = _RESPELLED / len(guesses) ** 0.5
+            query.sources[guess] = word
+            query.respelled.add(guess)
+
+
+def _translations(text: str, own: Glossary | None) -> Iterator[tuple[str, tuple[str, ...]]]:
+    if own is None and text.isascii():
+        return
     folded = fold(text)
     if own is not None:
         yield from own.found_in(folded)
-    if not folded.isascii():
-        for glossary in bundled(folded):
-            yield from glossary.found_in(folded)
+    for glossary in bundled(folded):
+        yield from glossary.found_in(folded)

@@ -49,18 +49,25 @@ class Pattern:
             raise invalid(pattern, f"the engine refuses it ({str(error).splitlines()[-1].strip()})") from error
         self.matches = validator.isinstance_python
 
-    def first_matches(self, texts: Sequence[tuple[Entry, str]], limit: int) -> list[Entry]:
-        """The first `limit` tools whose text matches.
+    def places(self, entry: Entry) -> dict[str, tuple[str, ...]]:
+        """The texts of a tool that match, per field."""
+        fields = {
+            name: tuple(text for text in texts if self.matches(_BREAKS.sub(" ", text))) for name, texts in entry.texts()
+        }
+        return {name: texts for name, texts in fields.items() if texts}
+
+    def first_matches(self, texts: Sequence[tuple[int, str]], limit: int) -> list[int]:
+        """The numbers of the first `limit` tools whose text matches.
 
         Raises:
             ToolSearchError: it takes too long, with the code `execution_time_exceeded`.
         """
         budget = _SECONDS_PER_10_000 * max(1.0, len(texts) / 10_000)
         clock, began = perf_counter() + budget, thread_time()
-        found: list[Entry] = []
-        for entry, text in texts:
+        found: list[int] = []
+        for number, text in texts:
             if self.matches(text):
-                found.append(entry)
+                found.append(number)
                 if len(found) == limit:
                     break
             elif perf_counter() > clock and thread_time() - began > budget:  # other threads' time is not ours

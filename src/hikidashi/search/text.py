@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from .stem import stem
 from .stopwords import FUNCTION, FUNCTION_BIGRAMS, REQUEST
 
-__all__ = ["Analyzer", "fold", "has_kana_or_han", "is_request", "name_key", "spelled_terms"]
+__all__ = ["Analyzer", "fold", "is_request", "name_key", "spelling"]
 
 _HAN = "\u2e80-\u2fdf\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"
 _HIRAGANA = "\u3041-\u309f"
@@ -33,7 +33,6 @@ _RUN = re.compile(
 _SEPARATORS = re.compile(r"[-_.]+")
 _ASCII_PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _REMEMBERED = 200_000  # words; identifiers never end, memory does
-_JAPANESE_OR_CHINESE = re.compile(f"[{_HAN}{_HIRAGANA}{_KATAKANA}]")
 
 
 class _Folds(dict[int, str]):
@@ -64,13 +63,8 @@ def name_key(name: str) -> str:
     return "".join(letter for letter in fold(name) if letter.isalnum())
 
 
-def has_kana_or_han(text: str) -> bool:
-    """Whether `text` has letters of Japanese or Chinese."""
-    return not text.isascii() and _JAPANESE_OR_CHINESE.search(text) is not None
-
-
 class Analyzer(dict[str, tuple[str, ...]]):
-    """Texts become index terms; words are remembered, since tools repeat each other's."""
+    """Texts become index terms; words are remembered, since tools and questions repeat each other's."""
 
     def terms(self, text: str) -> list[str]:
         """The terms of `text` in order, function words left out."""
@@ -84,6 +78,24 @@ class Analyzer(dict[str, tuple[str, ...]]):
             terms += self[letters] if kind == "word" else _unspaced_terms(kind, letters)
         return terms
 
+    def sources(self, text: str) -> dict[str, str]:
+        """The terms of `text` in order, each once, and the piece of text each comes from."""
+        found: dict[str, str] = {}
+        if text.isascii():
+            for word in _ASCII_WORD.findall(text):
+                for term in self[word]:
+                    found.setdefault(term, word)
+            return found
+        for run in _RUN.finditer(unicodedata.normalize("NFKC", text)):
+            kind, letters = run.lastgroup, run.group()
+            if kind == "word":
+                for term in self[letters]:
+                    found.setdefault(term, letters)
+            else:
+                for term in _unspaced_terms(kind, letters):
+                    found.setdefault(term, term)
+        return found
+
     def __missing__(self, word: str) -> tuple[str, ...]:
         if len(self) >= _REMEMBERED:
             self.clear()
@@ -91,13 +103,9 @@ class Analyzer(dict[str, tuple[str, ...]]):
         return found
 
 
-def spelled_terms(text: str) -> list[tuple[str, str]]:
-    """The terms of `text` in order, each with the letters it came from."""
-    pairs: list[tuple[str, str]] = []
-    for run in _RUN.finditer(unicodedata.normalize("NFKC", text)):
-        kind, letters = run.lastgroup, run.group()
-        pairs += _word_terms(letters) if kind == "word" else ((term, term) for term in _unspaced_terms(kind, letters))
-    return pairs
+def spelling(term: str, source: str) -> str:
+    """How `source` spells `term`: in `getMessages`, `messag` is `messages`."""
+    return next((piece for piece, known in _word_terms(source) if known == term), term)
 
 
 def is_request(term: str) -> bool:
@@ -106,13 +114,13 @@ def is_request(term: str) -> bool:
 
 
 def _word_terms(word: str) -> list[tuple[str, str]]:
-    """The parts of one unbroken piece of text, and the whole where it has several."""
+    """The parts of one unbroken piece of text and their terms, and the whole where it has several parts."""
     pieces = [fold(piece) for part in _SEPARATORS.split(word) for piece in _pieces(part)]
-    pairs = [(piece, stem(piece)) for piece in pieces if piece not in FUNCTION]
+    terms = [(piece, stem(piece)) for piece in pieces if piece not in FUNCTION]
     if len(pieces) > 1:
         whole = "".join(pieces)
-        pairs.append((whole, whole))
-    return pairs
+        terms.append((whole, whole))
+    return terms
 
 
 def _pieces(part: str) -> list[str]:

@@ -1,0 +1,89 @@
+"""The tools of a catalogue by number and by name."""
+
+from __future__ import annotations
+
+import json
+from difflib import get_close_matches
+
+from ..errors import ToolSearchError, ToolValidationError
+from .entry import Entry, entry_of
+from .regex import searchable_text
+from .text import name_key
+
+__all__ = ["Rows"]
+
+
+class Rows:
+    """The entries of a catalogue; those read from a file stay JSON until somebody needs them."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, int] = {}
+        """The number of each tool by name, in the order they were added."""
+        self.entries: list[Entry | bytes | None] = []
+        self.texts: list[str | None] = []
+        self._by_key: dict[str, list[str]] | None = None
+
+    def add(self, entry: Entry) -> None:
+        """Put in a tool, under the next number.
+
+        Raises:
+            ToolValidationError: another tool has this name.
+        """
+        known = self.numbers.get(entry.name)
+        if known is not None:
+            raise ToolValidationError(
+                f"Two tools are named {entry.name!r}: {self.entry(known).origin}, and now {entry.origin}. "
+                "Rename one, for example with a prefix of its server.",
+                entry.name,
+            )
+        self.numbers[entry.name] = len(self.entries)
+        self.entries.append(entry)
+        self.texts.append(None)
+        if self._by_key is not None:
+            self._by_key.setdefault(name_key(entry.name), []).append(entry.name)
+
+    def remove(self, name: str) -> tuple[int, Entry]:
+        """Take out a tool; its number is not used again.
+
+        Raises:
+            ToolSearchError: no tool has this name.
+        """
+        if name not in self.numbers:
+            raise self.no_such_tool([name])
+        number = self.numbers.pop(name)
+        entry = self.entry(number)
+        self.entries[number] = self.texts[number] = None
+        if self._by_key is not None:
+            self._by_key[name_key(name)].remove(name)
+        return number, entry
+
+    def entry(self, number: int) -> Entry:
+        """The tool with this number, which must be in use."""
+        entry = self.entries[number]
+        if not isinstance(entry, Entry):
+            assert entry is not None
+            self.entries[number] = entry = entry_of(json.loads(entry))
+        return entry
+
+    def text(self, number: int) -> str:
+        """What patterns see of the tool with this number."""
+        text = self.texts[number]
+        if text is None:
+            self.texts[number] = text = searchable_text(self.entry(number))
+        return text
+
+    def spelled_like(self, name: str) -> list[int]:
+        """The tools whose name is `name` in some spelling, the very same spelling first."""
+        if self._by_key is None:
+            self._by_key = {}
+            for known in self.numbers:
+                self._by_key.setdefault(name_key(known), []).append(known)
+        key = name_key(name)
+        alike = self._by_key.get(key, ()) if key else ()
+        return [self.numbers[known] for known in sorted(alike, key=lambda known: known != name)]
+
+    def no_such_tool(self, names: list[str]) -> ToolSearchError:
+        """The error for names that no tool has, with names that are close."""
+        close = [match for name in names for match in get_close_matches(name, self.numbers, n=2)]
+        hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else " Search for it by words."
+        return ToolSearchError("invalid_tool_input", f"No tool is named {' or '.join(map(repr, names))}.{hint}")
