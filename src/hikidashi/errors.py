@@ -6,6 +6,9 @@
     ├── ToolValidationError (ValueError)         a tool has no usable name, function or schema
     ├── ToolConnectionError (ConnectionError)    the server behind a tool is gone
     ├── ToolSearchError (ValueError)             a search that cannot be answered: its words, pattern or catalogue
+    ├── ToolTurnLimitError (RuntimeError)        a model still called tools after the turns it was given
+    ├── ToolSourceError (ValueError)             tools that cannot be read from a file, module or list of servers
+    ├── SearchLogError                           a record of searches that cannot be read or written
     └── ClaudeCodeError                          Claude Code, or a tool on its way there
         ├── UnsupportedDepsTypeError             dependencies that JSON cannot carry
         ├── DepsJSONError (ValueError)           JSON that does not describe the dependencies asked for
@@ -27,7 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from difflib import get_close_matches
-from typing import Literal
+from typing import Any, Literal
 
 __all__ = [
     "ClaudeCodeAPIError",
@@ -40,9 +43,11 @@ __all__ = [
     "HikidashiError",
     "InvalidSettingError",
     "MissingExtra",
+    "SearchLogError",
     "ToolConnectionError",
     "ToolNotFoundError",
     "ToolSearchError",
+    "ToolSourceError",
     "ToolValidationError",
     "ToolsetNotRegisteredError",
     "TypeHintResolutionError",
@@ -134,6 +139,50 @@ class ToolSearchError(HikidashiError, ValueError):
     def wire_code(self, dialect: Literal["2026", "2025"] = "2026") -> str:
         """The code as a dialect of the API writes it: "2026" is today's, "2025" has `invalid_pattern`, `pattern_too_long`."""
         return (_CODES_OF_2026 if dialect == "2026" else _CODES_OF_2025).get(self.code, self.code)
+
+
+class ToolSourceError(HikidashiError, ValueError):
+    """Tools cannot be read from `source`: a file, a module or a list of servers."""
+
+    def __init__(self, source: str, reason: str, remedy: str = "", line: int | None = None) -> None:
+        super().__init__(source, reason, remedy, line)
+        self.source = source
+        self.reason = reason
+        self.remedy = remedy
+        self.line = line
+        """The line of the file where the fault is; None where there is no such line."""
+
+    def __str__(self) -> str:
+        place = f", line {self.line}" if self.line is not None else ""
+        return f"{self.source}{place}: {self.reason}." + (f" {self.remedy}" if self.remedy else "")
+
+
+class SearchLogError(HikidashiError):
+    """The record of searches at `path` cannot be read or written; the file stays as it is."""
+
+    def __init__(self, path: str, reason: str, remedy: str = "") -> None:
+        super().__init__(path, reason, remedy)
+        self.path = path
+        self.reason = reason
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"The search log {self.path!r} {self.reason}." + (f" {self.remedy}" if self.remedy else "")
+
+
+class ToolTurnLimitError(HikidashiError, RuntimeError):
+    """A model still called tools after `max_turns` replies; `messages` is the conversation, ready to go on with."""
+
+    def __init__(self, max_turns: int, messages: Sequence[Any] = ()) -> None:
+        super().__init__(max_turns, messages)
+        self.max_turns = max_turns
+        self.messages = list(messages)
+
+    def __str__(self) -> str:
+        return (
+            f"The model still called tools after {self.max_turns} replies. Raise `max_turns`, or go on with "
+            "`messages=error.messages`: every call in it is answered."
+        )
 
 
 class ClaudeCodeError(HikidashiError):

@@ -80,6 +80,7 @@ class Session:
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._in_turn = False
         self._over = False
+        self._ending = False
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -140,9 +141,17 @@ class Session:
         if self._task is None:
             self._resources.close()
             return
-        if not self._task.done():
+        if not self._ending:  # a second cancellation would break into the ending itself
+            self._ending = True
             self._task.cancel()
-            await asyncio.wait([self._task])
+        cancelled: asyncio.CancelledError | None = None
+        while not self._task.done():
+            try:
+                await asyncio.wait([self._task])
+            except asyncio.CancelledError as error:  # later: the ending is bounded, and a process left behind is not
+                cancelled = error
+        if cancelled is not None:
+            raise cancelled
 
     async def _live(self) -> None:
         try:
@@ -159,6 +168,7 @@ class Session:
             else:
                 self._ready.set_exception(failed_process(error, self._model_name, "\n".join(self._stderr)))
         finally:
+            self._ending = True
             await self._end()
 
     async def _end(self) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import heapq
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import log
 
 __all__ = ["FIELD_WEIGHTS", "Index", "Postings"]
@@ -27,57 +27,65 @@ FIELD_WEIGHTS: Mapping[str, int] = {
     "argument_descriptions": 7,
 }
 _UNIT = 20
+_SHIFT = 20
+_WEIGHT = (1 << _SHIFT) - 1
 _K1 = 1.2  # the textbook's saturation: a second mention helps, a tenth hardly
 _B = 0.6  # below the textbook's .75: a tool with many arguments is longer for a reason
 
 
 class Postings:
-    """The tools that have a term: their numbers, rising, and how much it counts in each."""
+    """The tools that have a term, with rising numbers, and how much it counts in each: both packed in one integer."""
 
-    __slots__ = ("_docs", "_scores", "_version", "docs", "peak", "weights")
+    __slots__ = ("_scores", "_version", "packed", "peak")
 
-    def __init__(self, docs: array[int], weights: array[int], peak: int) -> None:
-        self.docs = docs
-        self.weights = weights
+    def __init__(self, packed: Iterable[int], peak: int) -> None:
+        self.packed: array[int] = array("Q", packed)
         self.peak = peak
-        """The largest of `weights`: no tool gains more from this term than this allows."""
+        """The largest weight: no tool gains more from this term than this allows."""
         self._version = -1
-        self._docs: list[int] = []
-        self._scores: list[float] = []
+        self._scores: dict[int, float] = {}
 
-    def insert(self, doc: int, weight: int) -> None:
-        """Put in a tool whose number is higher than all before."""
-        self.docs.append(doc)
-        self.weights.append(weight)
-        if weight > self.peak:
-            self.peak = weight
+    def __len__(self) -> int:
+        return len(self.packed)
 
     def discard(self, doc: int) -> None:
         """Take out a tool."""
-        at = bisect_left(self.docs, doc)
-        weight = self.weights.pop(at)
-        self.docs.pop(at)
+        weight = self.packed.pop(bisect_left(self.packed, doc << _SHIFT)) & _WEIGHT
         if weight == self.peak:
-            self.peak = max(self.weights, default=0)
+            self.peak = max((packed & _WEIGHT for packed in self.packed), default=0)
 
     def weight_in(self, doc: int) -> int:
         """How much the term counts in a tool; 0 where it is not."""
-        docs = self.docs
-        at = bisect_left(docs, doc)
-        return self.weights[at] if at < len(docs) and docs[at] == doc else 0
+        packed = self.packed
+        at = bisect_left(packed, doc << _SHIFT)
+        return packed[at] & _WEIGHT if at < len(packed) and packed[at] >> _SHIFT == doc else 0
 
-    def scored(self, index: Index) -> tuple[list[int], list[float]]:
-        """The tools and what the term adds to each, computed once per state of the index."""
+    def scores(self, index: Index) -> dict[int, float]:
+        """What the term adds to each tool that has it, computed once per state of the index."""
         if self._version != index.version:
             base, slope, lengths = index.base, index.slope, index.lengths
-            rarity = index.rarity(len(self.docs))
-            self._docs = self.docs.tolist()
-            self._scores = [
-                rarity * weight / (weight + base + slope * lengths[doc])
-                for doc, weight in zip(self._docs, self.weights, strict=True)
-            ]
+            rarity = index.rarity(len(self.packed))
+            self._scores = {
+                (doc := packed >> _SHIFT): rarity
+                * (weight := packed & _WEIGHT)
+                / (weight + base + slope * lengths[doc])
+                for packed in self.packed
+            }
             self._version = index.version
-        return self._docs, self._scores
+        return self._scores
+
+    def scores_of(self, docs: Collection[int], index: Index) -> Mapping[int, float]:
+        """What the term adds to at least those of `docs` that have it."""
+        # One tool of a few costs about four times one of all.
+        if self._version == index.version or len(docs) * 4 > len(self.packed):
+            return self.scores(index)
+        base, slope, lengths = index.base, index.slope, index.lengths
+        rarity = index.rarity(len(self.packed))
+        return {
+            doc: rarity * weight / (weight + base + slope * lengths[doc])
+            for doc in docs
+            if (weight := self.weight_in(doc))
+        }
 
 
 class Index:
@@ -106,22 +114,26 @@ class Index:
         """How much a term says that is in `found_in` tools (inverse document frequency, never negative)."""
         return log(1 + (self.count - found_in + 0.5) / (found_in + 0.5))
 
-    def add(self, fields: Iterable[tuple[int, Iterable[str]]]) -> int:
+    def add(self, fields: Iterable[tuple[int, Sequence[str]]]) -> int:
         """The number of a new tool, given the terms of its fields with their weights."""
         doc = len(self.lengths)
         weights: dict[str, int] = {}
         length = 0
         for weight, terms in fields:
+            length += weight * len(terms)
             for term in terms:
                 weights[term] = weights.get(term, 0) + weight
-                length += weight
-        postings = self.postings
+        postings, place = self.postings, doc << _SHIFT
         for term, weight in weights.items():
+            if weight > _WEIGHT:
+                weight = _WEIGHT
             known = postings.get(term)
             if known is None:
-                postings[term] = Postings(array("I", (doc,)), array("I", (weight,)), weight)
+                postings[term] = Postings((place | weight,), weight)
             else:
-                known.insert(doc, weight)
+                known.packed.append(place | weight)
+                if weight > known.peak:
+                    known.peak = weight
         self.lengths.append(length)
         self.total += length
         self.count += 1
@@ -133,7 +145,7 @@ class Index:
         for term in set(terms):
             postings = self.postings[term]
             postings.discard(doc)
-            if not postings.docs:
+            if not postings.packed:
                 del self.postings[term]
         self.total -= self.lengths[doc]
         self.lengths[doc] = 0
@@ -151,22 +163,15 @@ class Index:
         for at in range(len(lists) - 1, -1, -1):
             rest[at] = rest[at + 1] + lists[at][0]
         found: dict[int, float] = {}
-        at = 0
         for at, (_, _, gain, postings) in enumerate(lists):
-            if len(found) >= limit and len(postings.docs) > 64 and rest[at] < _nth(found.values(), limit):
+            if limit <= len(found) < 2 * len(postings.packed) and _reached(rest[at], found, limit):
+                found = self._rescored(found, lists[at:], rest[at + 1 :], limit)
                 break
-            _accumulate(found, *postings.scored(self), gain)
-        else:
-            at = len(lists)
-        for place in range(at, len(lists)):
-            found = self._rescored(found, lists[place][2], lists[place][3], rest[place + 1], limit)
+            found = _merged(found, postings.scores(self), gain)
         if len(found) > limit:
-            floor = _nth(found.values(), limit)
-            best = [item for item in found.items() if item[1] >= floor]
-        else:
-            best = list(found.items())
-        best.sort(key=lambda item: (-item[1], item[0]))
-        return best[:limit]
+            floor = heapq.nlargest(limit, found.values())[-1]
+            found = {doc: score for doc, score in found.items() if score >= floor}
+        return sorted(found.items(), key=lambda item: (-item[1], item[0]))[:limit]
 
     def _lists(self, query: Mapping[str, float]) -> Iterator[tuple[float, str, float, Postings]]:
         """For each known term: the most it can add, itself, the query's weight for it, and its postings."""
@@ -174,41 +179,33 @@ class Index:
         for term, gain in query.items():
             postings = self.postings.get(term)
             if postings is not None:
-                bound = gain * self.rarity(len(postings.docs)) * postings.peak / (postings.peak + base)
+                bound = gain * self.rarity(len(postings.packed)) * postings.peak / (postings.peak + base)
                 yield bound, term, gain, postings
 
     def _rescored(
-        self, found: dict[int, float], gain: float, postings: Postings, rest: float, limit: int
+        self, found: dict[int, float], lists: list[tuple[float, str, float, Postings]], rest: list[float], limit: int
     ) -> dict[int, float]:
-        """`found` with one more term added, without the tools that can no longer be among the best."""
-        if len(found) * 4 < len(postings.docs):  # a look-up costs about four steps of a scan
-            base, slope, lengths = self.base, self.slope, self.lengths
-            rarity = self.rarity(len(postings.docs))
-            for doc in found:
-                weight = postings.weight_in(doc)
-                if weight:
-                    found[doc] += gain * (rarity * weight / (weight + base + slope * lengths[doc]))
-        else:
-            docs, scores = postings.scored(self)
-            for doc, score in zip(docs, scores, strict=True):
-                if doc in found:
-                    found[doc] += gain * score
-        if len(found) <= limit:
-            return found
-        floor = _nth(found.values(), limit) - rest
-        return {doc: score for doc, score in found.items() if score >= floor}
+        """`found` with more terms added, without the tools that these can no longer lift among the best."""
+        for (_, _, gain, postings), still in zip(lists, rest, strict=True):
+            scores = postings.scores_of(found, self)
+            for doc in found.keys() & scores.keys():
+                found[doc] += gain * scores[doc]
+            if len(found) > 2 * limit:
+                floor = heapq.nlargest(limit, found.values())[-1] - still
+                found = {doc: score for doc, score in found.items() if score >= floor}
+        return found
 
 
-def _accumulate(found: dict[int, float], docs: list[int], scores: list[float], gain: float) -> None:
+def _merged(found: dict[int, float], scores: dict[int, float], gain: float) -> dict[int, float]:
+    """The sum of both; written so that almost all of it runs in C, as most tools are in only one of them."""
     if gain != 1.0:
-        scores = [gain * score for score in scores]
-    if not found:
-        found.update(zip(docs, scores, strict=True))
-        return
-    known = found.get
-    for doc, score in zip(docs, scores, strict=True):
-        found[doc] = known(doc, 0.0) + score
+        scores = {doc: gain * score for doc, score in scores.items()}
+    merged = found | scores
+    for doc in found.keys() & scores.keys():
+        merged[doc] = found[doc] + scores[doc]
+    return merged
 
 
-def _nth(values: Iterable[float], place: int) -> float:
-    return heapq.nlargest(place, values)[-1]
+def _reached(bound: float, found: dict[int, float], limit: int) -> bool:
+    """Whether the best `limit` tools already have more than `bound`."""
+    return bound < max(found.values()) and bound < heapq.nlargest(limit, found.values())[-1]

@@ -9,6 +9,7 @@ from threading import RLock
 from typing import Any
 
 from ..errors import ToolSearchError
+from . import store
 from .bm25 import FIELD_WEIGHTS, Index
 from .entry import Entry, entry_of
 from .fuzzy import Speller
@@ -152,29 +153,68 @@ class ToolCatalog:
         compiled = Pattern(pattern)
         with self._lock:
             rows = self._rows
-            first = [number for number in rows.spelled_like(pattern) if rows.entry(number).name.casefold() == pattern.casefold()]
+            first = [
+                number
+                for number in rows.spelled_like(pattern)
+                if rows.entry(number).name.casefold() == pattern.casefold()
+            ]
             lines = self._searchable_lines()
         found = [number for number in compiled.first_matches(lines, limit) if number not in first]
         with self._lock:
             numbers = [number for number in first + found if rows.entries[number] is not None]
             return [self._match(number, 1.0, compiled.places, rows) for number in numbers[:limit]]
 
+    def save(self, path: str | Path) -> None:
+        """Write the catalogue to a file, in place of what was there; `ToolCatalog.load` opens it.
+
+        Tools that are no dicts are kept as Anthropic tool dicts: name, description, schema, aliases and tags.
+
+        Raises:
+            ToolSearchError: a tool's schema is no JSON.
+        """
+        with self._lock:
+            if len(self._rows.entries) != len(self):
+                self._renumber()
+            store.write(Path(path), self._rows, self._index)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        *,
+        limit_tools: int = MAX_TOOLS,
+        limit_query: int = MAX_QUERY,
+        glossary: Mapping[str, str | Iterable[str]] | str | Path | None = None,
+    ) -> ToolCatalog:
+        """The catalogue that `save` wrote; its tools are dicts.
+
+        Raises:
+            ToolSearchError: the file is missing, damaged, or no catalogue, or has more tools than `limit_tools`.
+        """
+        catalog = cls(limit_tools=limit_tools, limit_query=limit_query, glossary=glossary)
+        catalog._rows, catalog._index = store.read(Path(path))
+        if len(catalog) > limit_tools:
+            raise catalog._full(f"{str(path)!r} has {len(catalog)}")
+        return catalog
+
     def _insert(self, entry: Entry) -> None:
         if len(self) >= self.limit_tools:
-            raise ToolSearchError(
-                "invalid_tool_input",
-                f"The catalogue takes {self.limit_tools} tools, and {entry.name!r} would be one more. "
-                "Pass a higher `limit_tools`, or split the catalogue.",
-            )
+            raise self._full(f"{entry.name!r} would be one more")
         self._rows.add(entry)
         self._index.add(self._terms(entry))
+
+    def _full(self, why: str) -> ToolSearchError:
+        return ToolSearchError(
+            "invalid_tool_input",
+            f"The catalogue takes {self.limit_tools} tools, and {why}. "
+            "Pass a higher `limit_tools`, or split the catalogue.",
+        )
 
     def _terms(self, entry: Entry) -> Iterator[tuple[int, list[str]]]:
         terms = self._analyzer.terms
         for name, texts in entry.texts():
-            weight = FIELD_WEIGHTS[name]
-            for text in texts:
-                yield weight, terms(text)
+            if texts:
+                yield FIELD_WEIGHTS[name], terms("\n".join(texts))
 
     def _renumber(self) -> None:
         entries = [self._rows.entry(number) for number in self._rows.numbers.values()]
@@ -211,7 +251,9 @@ class ToolCatalog:
 
     def _check_query(self, query: str) -> None:
         if not query.strip():
-            raise ToolSearchError("invalid_tool_input", "The query is empty. Say in a few words what the tool should do.")
+            raise ToolSearchError(
+                "invalid_tool_input", "The query is empty. Say in a few words what the tool should do."
+            )
         if len(query) > self.limit_query:
             raise ToolSearchError(
                 "invalid_tool_input",

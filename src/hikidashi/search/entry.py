@@ -15,6 +15,8 @@ __all__ = ["Entry", "entry_of"]
 
 _MAX_DEPTH = 6  # deeper arguments are rare, say little about the tool, and a schema may refer to itself
 
+_NESTING = frozenset({"properties", "items", "anyOf", "oneOf", "allOf", "$ref"})
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Entry:
@@ -97,7 +99,9 @@ def _of_object(tool: Any) -> _Parts:
     return getattr(tool, "name", None), getattr(tool, "description", None), schema, aliases, _tags(meta, None)
 
 
-def _checked(tool: Any, position: int | None, name: Any, description: Any, schema: Any, aliases: Any, tags: Any) -> Entry:
+def _checked(
+    tool: Any, position: int | None, name: Any, description: Any, schema: Any, aliases: Any, tags: Any
+) -> Entry:
     at = "" if position is None else f" at position {position}"
     if not isinstance(name, str) or not name.strip():
         raise ToolValidationError(
@@ -143,41 +147,33 @@ def _arguments(schema: dict[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]
     """The names and the descriptions of all arguments, nested ones too, each once and in order."""
     names: dict[str, None] = {}
     descriptions: dict[str, None] = {}
-    definitions = schema.get("$defs") or schema.get("definitions")
-    _walk(schema, definitions if isinstance(definitions, Mapping) else {}, names, descriptions, 0)
+    _walk(schema, schema.get("$defs") or schema.get("definitions"), names, descriptions, 0)
     return tuple(names), tuple(descriptions)
 
 
 def _walk(
-    schema: Mapping[str, Any],
-    definitions: Mapping[str, Any],
-    names: dict[str, None],
-    descriptions: dict[str, None],
-    depth: int,
+    schema: dict[str, Any], definitions: Any, names: dict[str, None], descriptions: dict[str, None], depth: int
 ) -> None:
     if depth > _MAX_DEPTH:
         return
-    reference = schema.get("$ref")
-    if isinstance(reference, str):
-        target = definitions.get(reference.rpartition("/")[2])
-        if isinstance(target, Mapping):
-            _walk(cast("Mapping[str, Any]", target), definitions, names, descriptions, depth + 2)
     properties = schema.get("properties")
-    if isinstance(properties, Mapping):
-        for name, value in cast("Mapping[str, Any]", properties).items():
+    if isinstance(properties, dict):
+        for name, argument in cast("dict[Any, Any]", properties).items():
             names[str(name)] = None
-            if isinstance(value, Mapping):
-                argument = cast("Mapping[str, Any]", value)
-                said = argument.get("description")
-                if isinstance(said, str) and said:
+            if isinstance(argument, dict):
+                said = cast("dict[str, Any]", argument).get("description")
+                if said and isinstance(said, str):
                     descriptions[said] = None
-                _walk(argument, definitions, names, descriptions, depth + 1)
-    items = schema.get("items")
-    if isinstance(items, Mapping):
-        _walk(cast("Mapping[str, Any]", items), definitions, names, descriptions, depth + 1)
+                if argument.keys() & _NESTING:
+                    _walk(cast("dict[str, Any]", argument), definitions, names, descriptions, depth + 1)
+    inner: list[Any] = [schema.get("items")]
     for key in ("anyOf", "oneOf", "allOf"):
         options = schema.get(key)
         if isinstance(options, list):
-            for option in cast("list[Any]", options):
-                if isinstance(option, Mapping):
-                    _walk(cast("Mapping[str, Any]", option), definitions, names, descriptions, depth + 1)
+            inner += cast("list[Any]", options)
+    reference = schema.get("$ref")
+    if isinstance(reference, str) and isinstance(definitions, dict):
+        inner.append(cast("dict[str, Any]", definitions).get(reference.rpartition("/")[2]))
+    for part in inner:
+        if isinstance(part, dict):
+            _walk(cast("dict[str, Any]", part), definitions, names, descriptions, depth + 1)

@@ -31,31 +31,38 @@ class Speller:
         letters = _letters(word)
         found: dict[int, list[str]] = {}
         for length in range(len(word) - allowed, len(word) + allowed + 1):
+            changes = 2 * allowed - abs(length - len(word))  # a replaced letter changes two bits, a missing one one
             for known, its_letters in self._buckets.get((word[0], length), ()):
-                if (letters ^ its_letters).bit_count() <= 2 * allowed:
-                    errors = _distance(word, known)
+                if (letters ^ its_letters).bit_count() <= changes:
+                    errors = _distance(word, known, allowed)
                     if errors <= allowed:
                         found.setdefault(errors, []).append(known)
         return sorted(found[min(found)]) if found else []
 
 
 def _letters(word: str) -> int:
+    """One bit for each letter that occurs, another for each that occurs again."""
     bits = 0
     for letter in word:
-        bits |= 1 << (ord(letter) & 63)
+        bit = 1 << (ord(letter) & 31)
+        bits |= bit << 32 if bits & bit else bit
     return bits
 
 
-def _distance(left: str, right: str) -> int:
-    """Insertions, deletions, replacements and swaps of neighbours between two words."""
+def _distance(left: str, right: str, most: int) -> int:
+    """Insertions, deletions, replacements and swaps of neighbours between two words; more than `most` as `most + 1`."""
     before: list[int] = []
     last = list(range(len(right) + 1))
     for row, letter in enumerate(left, 1):
         line = [row]
         for column, other in enumerate(right, 1):
-            cost = min(last[column] + 1, line[-1] + 1, last[column - 1] + (letter != other))
-            if row > 1 and column > 1 and letter == right[column - 2] and left[row - 2] == other:
-                cost = min(cost, before[column - 2] + 1)
+            cost = last[column - 1]
+            if letter != other:
+                cost = 1 + min(cost, last[column], line[-1])
+                if row > 1 and column > 1 and letter == right[column - 2] and left[row - 2] == other:
+                    cost = min(cost, before[column - 2] + 1)
             line.append(cost)
+        if min(line) > most and min(last) >= most:
+            return most + 1
         before, last = last, line
     return last[-1]

@@ -24,7 +24,7 @@ class Query:
     weights: dict[str, float] = field(default_factory=dict[str, float])
     """The terms that some tool has, and how much each counts."""
     missing: list[str] = field(default_factory=list[str])
-    """The terms that no tool has in any form."""
+    """The words that no tool has in any form; names and numbers, which are values rather than wishes, are left out."""
     sources: dict[str, str] = field(default_factory=dict[str, str])
     """The piece of the question that each term comes from."""
     translations: dict[str, str] = field(default_factory=dict[str, str])
@@ -69,7 +69,7 @@ def read_query(
             query.weights[term] = 1.0
             query.sources[term] = source
         else:
-            _respell(query, term, spelling(term, source), nearest)
+            _respell(query, term, source, nearest)
     for word, english in _translations(text, own):
         for meaning in english:
             for term, piece in analyzer.sources(meaning).items():
@@ -77,13 +77,17 @@ def read_query(
                     query.weights[term] = _TRANSLATED
                     query.sources[term] = word
                     query.translations[term] = spelling(term, piece)
+    if query.translations:  # what was understood in English need not be there in its own letters
+        query.missing = [word for word in query.missing if word.isascii()]
     return query
 
 
-def _respell(query: Query, term: str, word: str, nearest: Callable[[str], Iterable[str]]) -> None:
-    guesses = list(nearest(word)) or list(nearest(term))
-    if not guesses:
-        query.missing.append(term)
+def _respell(query: Query, term: str, source: str, nearest: Callable[[str], Iterable[str]]) -> None:
+    word = spelling(term, source)
+    is_value = source[0].isupper() or source[0].isdigit()
+    guesses = list(nearest(word)) or (list(nearest(term)) if term != word else [])
+    if not guesses and not is_value:
+        query.missing.append(word)
     for guess in guesses:
         if guess not in query.weights:
             query.weights[guess] = _RESPELLED / len(guesses) ** 0.5

@@ -20,7 +20,7 @@ class Rows:
         self.numbers: dict[str, int] = {}
         """The number of each tool by name, in the order they were added."""
         self.entries: list[Entry | bytes | None] = []
-        self.texts: list[str | None] = []
+        self.texts: list[str | bytes | None] = []
         self._by_key: dict[str, list[str]] | None = None
 
     def add(self, entry: Entry) -> None:
@@ -68,8 +68,9 @@ class Rows:
     def text(self, number: int) -> str:
         """What patterns see of the tool with this number."""
         text = self.texts[number]
-        if text is None:
-            self.texts[number] = text = searchable_text(self.entry(number))
+        if not isinstance(text, str):
+            text = searchable_text(self.entry(number)) if text is None else text.decode("utf-8", "surrogatepass")
+            self.texts[number] = text
         return text
 
     def spelled_like(self, name: str) -> list[int]:

@@ -7,6 +7,7 @@ two words that wrongly meet (`flower`, `flow`) cost a search more than two that 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 __all__ = ["stem"]
 
@@ -25,6 +26,7 @@ _IRREGULAR = {
         "driv": "drove driven",
         "find": "found",
         "forecast": "forecast forecasted forecasts",
+        "id": "ids",
         "man": "men",
         "meet": "met",
         "new": "news",
@@ -43,13 +45,14 @@ _IRREGULAR = {
 }
 
 
+@lru_cache(65_536)
 def stem(word: str) -> str:
     """The part that the forms of `word` share; `word` is lower case, and returned as it is when not English."""
-    if len(word) < 4 or not word.isascii() or not word.isalpha():
-        return word
     known = _IRREGULAR.get(word)
     if known is not None:
         return known
+    if len(word) < 4 or not word.isascii() or not word.isalpha():
+        return word
     return _derived(_inflected(_singular(word)))
 
 
@@ -64,12 +67,13 @@ def _singular(word: str) -> str:
 
 
 def _inflected(word: str) -> str:
-    for ending in ("ing", "ed"):
-        if word.endswith(ending):
-            rest = word[: -len(ending)]
-            if len(rest) >= 3 and _HAS_VOWEL.search(rest) and not (ending == "ed" and rest.endswith("e")):
-                return _undoubled(rest)
-    return word
+    if word.endswith("ing"):
+        rest = word[:-3]
+    elif word.endswith("ed") and not word.endswith("eed"):
+        rest = word[:-2]
+    else:
+        return word
+    return _undoubled(rest) if len(rest) >= 3 and _HAS_VOWEL.search(rest) else word
 
 
 def _undoubled(word: str) -> str:
@@ -77,31 +81,27 @@ def _undoubled(word: str) -> str:
     return word[:-1] if word[-1] == word[-2] and word[-1] not in "lsz" else word
 
 
-# Ending, what takes its place, and the letters that must remain. The first that fits is the last applied.
-_FAMILIES = (
-    ("isation", "iz", 3),
-    ("ization", "iz", 3),
-    ("ification", "ifi", 2),
-    ("ation", "", 4),
-    ("ator", "", 4),
-    ("ate", "", 4),
-    ("at", "", 4),
-    ("ion", "", 4),
-    ("er", "", 4),
-    ("ment", "", 5),
-    ("ally", "al", 3),
-    ("ly", "", 4),
-    ("ise", "iz", 4),
-    ("e", "", 3),
-    ("y", "i", 3),
-)
+# By last letter, since that rules out most: ending, what takes its place, and the letters that must remain.
+# The first that fits is the only one applied.
+_FAMILIES: dict[str, tuple[tuple[str, str, int], ...]] = {
+    "n": (
+        ("ization", "iz", 3),
+        ("isation", "iz", 3),
+        ("ification", "ifi", 2),
+        ("ation", "", 4),
+        ("sion", "s", 3),
+        ("tion", "t", 3),
+    ),
+    "r": (("ator", "", 4), ("er", "", 4)),
+    "e": (("ate", "", 4), ("ise", "iz", 4), ("e", "", 3)),
+    "t": (("ment", "", 5), ("at", "", 4)),
+    "y": (("ally", "al", 3), ("ly", "", 4), ("y", "i", 3)),
+}
 
 
 def _derived(word: str) -> str:
-    for ending, instead, remaining in _FAMILIES:
+    for ending, instead, remaining in _FAMILIES.get(word[-1], ()):
         if word.endswith(ending) and len(word) - len(ending) >= remaining:
             rest = word[: -len(ending)]
-            if ending == "ion" and rest[-1] not in "st":
-                continue
-            return _undoubled(rest) + instead if ending == "er" else rest + instead
+            return (_undoubled(rest) if ending == "er" else rest) + instead
     return word

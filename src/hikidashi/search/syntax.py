@@ -128,7 +128,9 @@ class _Translator:
         self.groups[-1].cost += cost
         if self.groups[-1].cost > _MAX_COST:
             raise invalid(
-                self.pattern, "it repeats too much, so it grows too large to compile. Use * or + instead of counting", None
+                self.pattern,
+                "it repeats too much, so it grows too large to compile. Use * or + instead of counting",
+                None,
             )
 
     def _refuse(self, what: str, position: int) -> ToolSearchError:

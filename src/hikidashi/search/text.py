@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from operator import add
 
 from .stem import stem
 from .stopwords import FUNCTION, FUNCTION_BIGRAMS, REQUEST
@@ -25,13 +25,15 @@ _UNSPACED = "\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff"
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0dff"
 _SPACED = rf"(?:[^\W_{_HAN}{_HIRAGANA}{_KATAKANA}{_HANGUL}{_UNSPACED}]|[{_MARKS}])"
 
-_ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:[-_.]+[A-Za-z0-9]+)*")
-_RUN = re.compile(
-    rf"(?P<word>{_SPACED}+(?:[-_.]+{_SPACED}+)*)|(?P<han>[{_HAN}]+)|(?P<kata>[{_KATAKANA}]+)|(?P<hira>[{_HIRAGANA}]+)"
-    rf"|(?P<hangul>[{_HANGUL}]+)|(?P<unspaced>[{_UNSPACED}]+)"
+_SPACES = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) in "-_.")}
+_ANY_RUN = re.compile(rf"[\w{_MARKS}{_UNSPACED}]+(?:[-.]+[\w{_MARKS}{_UNSPACED}]+)*")
+_SCRIPT = re.compile(
+    rf"(?P<han>[{_HAN}]+)|(?P<hira>[{_HIRAGANA}]+)|(?P<kata>[{_KATAKANA}]+)|(?P<hangul>[{_HANGUL}]+)"
+    rf"|(?P<unspaced>[{_UNSPACED}]+)|(?P<word>{_SPACED}+(?:[-_.]+{_SPACED}+)*)"
 )
 _SEPARATORS = re.compile(r"[-_.]+")
-_ASCII_PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_ASCII_PIECE = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")  # `URLs`, `HTML`, `Page`, `2`
+_MAX_PARTS = 3
 _REMEMBERED = 200_000  # words; identifiers never end, memory does
 
 
@@ -69,43 +71,35 @@ class Analyzer(dict[str, tuple[str, ...]]):
     def terms(self, text: str) -> list[str]:
         """The terms of `text` in order, function words left out."""
         terms: list[str] = []
-        if text.isascii():
-            for word in _ASCII_WORD.findall(text):
-                terms += self[word]
-            return terms
-        for run in _RUN.finditer(unicodedata.normalize("NFKC", text)):
-            kind, letters = run.lastgroup, run.group()
-            terms += self[letters] if kind == "word" else _unspaced_terms(kind, letters)
+        for run in _runs(text):
+            terms += self[run]
         return terms
 
     def sources(self, text: str) -> dict[str, str]:
         """The terms of `text` in order, each once, and the piece of text each comes from."""
         found: dict[str, str] = {}
-        if text.isascii():
-            for word in _ASCII_WORD.findall(text):
-                for term in self[word]:
-                    found.setdefault(term, word)
-            return found
-        for run in _RUN.finditer(unicodedata.normalize("NFKC", text)):
-            kind, letters = run.lastgroup, run.group()
-            if kind == "word":
-                for term in self[letters]:
-                    found.setdefault(term, letters)
-            else:
-                for term in _unspaced_terms(kind, letters):
-                    found.setdefault(term, term)
+        for run in _runs(text):
+            for term in self[run]:
+                found.setdefault(term, run)
         return found
 
-    def __missing__(self, word: str) -> tuple[str, ...]:
+    def __missing__(self, run: str) -> tuple[str, ...]:
         if len(self) >= _REMEMBERED:
             self.clear()
-        self[word] = found = tuple(term for _, term in _word_terms(word))
-        return found
+        if run.isascii():
+            self[run] = found = tuple([term for _, term in _word_terms(run)])
+            return found
+        terms: list[str] = []  # and not remembered: without spaces, a run is a clause and hardly comes twice
+        for part in _SCRIPT.finditer(run):
+            kind, letters = part.lastgroup, part.group()
+            terms += [term for _, term in _word_terms(letters)] if kind == "word" else _grams(letters, kind)
+        return tuple(terms)
 
 
 def spelling(term: str, source: str) -> str:
     """How `source` spells `term`: in `getMessages`, `messag` is `messages`."""
-    return next((piece for piece, known in _word_terms(source) if known == term), term)
+    words = (part.group() for part in _SCRIPT.finditer(source) if part.lastgroup == "word")
+    return next((piece for word in words for piece, known in _word_terms(word) if known == term), term)
 
 
 def is_request(term: str) -> bool:
@@ -113,43 +107,46 @@ def is_request(term: str) -> bool:
     return term in _REQUEST_STEMS
 
 
+def _runs(text: str) -> list[str]:
+    """The unbroken pieces of `text`, whatever scripts they mix."""
+    if text.isascii():
+        return text.translate(_SPACES).split()  # several times faster than a pattern
+    return _ANY_RUN.findall(unicodedata.normalize("NFKC", text))
+
+
 def _word_terms(word: str) -> list[tuple[str, str]]:
-    """The parts of one unbroken piece of text and their terms, and the whole where it has several parts."""
-    pieces = [fold(piece) for part in _SEPARATORS.split(word) for piece in _pieces(part)]
+    """The parts of one unbroken piece of text and their terms, and the whole where it has a few parts."""
+    if word.isascii():
+        if word.isalpha() and (word.islower() or word.istitle()):  # nearly all words: no parts
+            word = word.lower()
+            return [] if word in FUNCTION else [(word, stem(word))]
+        pieces = [piece.lower() for part in _SEPARATORS.split(word) if part for piece in _parts(part)]
+    else:
+        pieces = [fold(part) for part in _SEPARATORS.split(word) if part]
     terms = [(piece, stem(piece)) for piece in pieces if piece not in FUNCTION]
-    if len(pieces) > 1:
+    # `GitHub`, `e-mail`, `read_only` are words of their own; a longer name is not, and is found by its parts.
+    if 1 < len(pieces) <= _MAX_PARTS:
         whole = "".join(pieces)
         terms.append((whole, whole))
     return terms
 
 
-def _pieces(part: str) -> list[str]:
-    """One part of a name, split at case and digits: `parseHTML2` is `parse`, `HTML`, `2`."""
-    if not part.isascii():
-        return [part]
+def _parts(part: str) -> list[str]:
+    """A part of a name split at case and digits, unless its pieces mean something only together: `mp3`, `iOS`."""
     pieces = _ASCII_PIECE.findall(part)
-    # `mp3`, `s3`, `h264`: a short word with its number means something only as a whole.
-    if len(pieces) > 1 and sum(piece.isalpha() and len(piece) > 2 for piece in pieces) == 0:
+    if len(pieces) > 1 and all(len(piece) < 3 or piece.isdigit() for piece in pieces):
         return [part]
     return pieces
 
 
-def _unspaced_terms(kind: str | None, letters: str) -> Iterator[str]:
+def _grams(letters: str, kind: str | None) -> list[str]:
+    """Overlapping pairs of letters, or threes where letters are mostly parts of syllables; a lone letter as it is."""
+    if kind == "unspaced":
+        return list(map("".join, zip(letters, letters[1:], letters[2:], strict=False))) or [letters]
+    pairs = list(map(add, letters, letters[1:]))
     if kind == "hira":
-        letters = letters.casefold()
-        yield from (pair for pair in _grams(letters, 2) if pair not in FUNCTION_BIGRAMS and len(pair) == 2)
-    elif kind == "unspaced":
-        yield from _grams(letters, 3)
-    else:
-        yield from _grams(letters, 2)
-
-
-def _grams(letters: str, size: int) -> Iterator[str]:
-    if len(letters) <= size:
-        yield letters
-    else:
-        for at in range(len(letters) - size + 1):
-            yield letters[at : at + size]
+        return [pair for pair in pairs if pair not in FUNCTION_BIGRAMS]
+    return pairs or [letters]
 
 
 _REQUEST_STEMS = frozenset(stem(word) for word in REQUEST)

@@ -16,6 +16,7 @@ from .fault import Cut, ErrorStatus, Hang, Malformed, Slow
 from .loopback import Exchange, LoopbackServer
 from .recorded import RecordedRequest
 from .script import Answer, Reply, Script, Step, say
+from .tool_search import Dialect, with_searches_done
 from .validate import refusal
 
 __all__ = ["MessagesServer"]
@@ -28,15 +29,21 @@ class MessagesServer(LoopbackServer):
     """A Messages API that answers from a script, for clients that take a base URL.
 
     The script is a list of steps, taken one per request, or one function that answers every request. A request
-    that the real API would refuse is refused here too, and takes no step.
+    that the real API would refuse is refused here too, and takes no step. Searches for tools are carried out; see
+    `search_regex` and `search_words`.
+
+    Args:
+        script: What is answered.
+        tool_search_dialect: How the error codes of a search are spelled: "2026" is today's, "2025" the first ones.
     """
 
-    def __init__(self, script: Script = ()) -> None:
+    def __init__(self, script: Script = (), *, tool_search_dialect: Dialect = "2026") -> None:
         super().__init__()
         self._lock = threading.Lock()
         self._requests: list[RecordedRequest] = []
         self._refusals: list[str] = []
         self._exhausted = False
+        self._dialect: Dialect = tool_search_dialect
         self._every: Callable[[RecordedRequest], Answer] | None = None
         if callable(script):
             self._every = script
@@ -128,10 +135,9 @@ class MessagesServer(LoopbackServer):
         if step is None:
             message = f"The script is used up: it had {self._length} answers, and this request needs one more."
             return ErrorStatus(500, "api_error", message, _NO_RETRY)
-        if not callable(step):
-            return step
         try:
-            return _answer(step(request))
+            answer = _answer(step(request)) if callable(step) else step
+            return with_searches_done(answer, request, dialect=self._dialect)
         except Exception as error:
             self.fail(error)
             message = f"The script raised {type(error).__name__}: {error}"

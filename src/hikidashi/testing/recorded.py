@@ -51,6 +51,14 @@ class RecordedRequest:
         return [tool["name"] for tool in self.tools if "name" in tool]
 
     @property
+    def loaded_tools(self) -> list[str]:
+        """The names of the tools that the model can see: those not deferred, then those that a search has loaded."""
+        from ..search.wire_blocks import referenced_tools
+
+        visible = [tool["name"] for tool in self.tools if "name" in tool and not tool.get("defer_loading")]
+        return list(dict.fromkeys([*visible, *referenced_tools(self.messages)]))
+
+    @property
     def text(self) -> str:
         """The text of the last user message; several blocks are joined by newlines."""
         return _text(self._last_user_content)

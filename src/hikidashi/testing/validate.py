@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from .fault import ErrorStatus
 from .recorded import blocks_of
+from .tool_search import refused_tools
 
 __all__ = ["refusal"]
 
@@ -65,8 +66,9 @@ def _in_messages(messages: object) -> str | None:
 
 
 def _in_tools(request: dict[str, Any]) -> str | None:
-    names = [tool.get("name") for tool in cast("list[dict[str, Any]]", request.get("tools") or [])]
-    return "tools: Tool names must be unique." if len(names) != len(set(names)) else None
+    tools = cast("list[dict[str, Any]]", request.get("tools") or [])
+    names = [tool["name"] for tool in tools if "name" in tool]
+    return "tools: Tool names must be unique." if len(names) != len(set(names)) else refused_tools(request)
 
 
 def _turns(messages: list[dict[str, Any]]) -> list[tuple[int, str, list[dict[str, Any]]]]:

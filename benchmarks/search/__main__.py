@@ -1,0 +1,114 @@
+"""`python -m benchmarks.search`: measure tool search beside its peers, print tables, keep JSON and pictures."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from .. import report
+from ..machine import machine
+from . import accuracy, data, patterns, speed, tokens
+from .engines import all_engines, engines
+from .regex_engines import REGEX_ENGINES
+from .run import Run, as_json
+from .tables import tables
+
+RESULTS = Path(__file__).parent.parent / "results"
+
+PARTS = {
+    "accuracy": "recall and nDCG on the shipped data set and those of --data",
+    "speed": "build, add, save, load, p50, p99 and memory at 100 to 100,000 tools",
+    "regex": "hostile and ordinary patterns over 10,000 tools",
+    "tokens": "what a catalogue costs a model, loaded or deferred",
+}
+
+PACKAGES = ("bm25s", "fastmcp", "google-re2", "hikidashi", "pydantic-ai-slim", "rank-bm25", "tantivy")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure what the command line names; the number is the exit code: 1 if a part failed, 2 for a wrong command."""
+    options = _parser().parse_args(arguments)
+    console = Console()
+    console.width = max(console.width, 130)
+    if options.list:
+        for part, meaning in PARTS.items():
+            console.print(f"  {part}  {meaning}", highlight=False)
+        return 0
+    try:
+        folders = [folder for given in (data.SHIPPED, *options.data) for folder in data.found_in(given)]
+    except FileNotFoundError as error:
+        console.print(str(error))
+        return 2
+    run = Run(machine(PACKAGES), _missing())
+    parts = options.parts or list(PARTS)
+    failed = False
+    for part in parts:
+        failed |= not _measured(run, part, folders, console, quick=options.quick)
+    for table in tables(run):
+        console.print(table)
+    whole = set(parts) == set(PARTS) and not options.quick and not failed
+    if options.json is not None or whole:
+        target: Path = options.json or RESULTS / "search.json"
+        report.write(target, as_json(run))
+        if not options.no_plot:
+            from .pictures import draw
+
+            draw(run, target.parent)
+    return int(failed)
+
+
+def _measured(run: Run, part: str, folders: Sequence[Path], console: Console, *, quick: bool) -> bool:
+    """Whether `part` could be measured; what it found is in `run`."""
+    rows: list[Any] = getattr(run, part)
+    with console.status(part) as status:
+        try:
+            rows.extend(_figures(part, folders, lambda words: status.update(f"{part}: {words}"), quick=quick))
+        except Exception as error:  # one broken part must not cost the figures of the others
+            console.print(f"[red]{part} failed.[/] {type(error).__name__}: {error}", highlight=False)
+            return False
+    return True
+
+
+def _figures(part: str, folders: Sequence[Path], progress: Callable[[str], None], *, quick: bool) -> Iterable[Any]:
+    if part == "accuracy":
+        datasets = map(data.load, folders)
+        chosen = [dataset.thinned(60) if quick else dataset for dataset in datasets]
+        return accuracy.measure(chosen, list(engines().values()), progress)
+    if part == "speed":
+        sizes, rounds, seconds = (speed.QUICK_SIZES, 1, 0.2) if quick else (speed.SIZES, 3, 2.0)
+        return speed.measure(list(all_engines().values()), sizes, rounds, seconds, progress)
+    if part == "regex":
+        return patterns.measure(1_000 if quick else patterns.SIZE, 1 if quick else 3, progress)
+    return tokens.measure(tokens.SIZES)
+
+
+def _missing() -> dict[str, str]:
+    every = (*all_engines().values(), *REGEX_ENGINES.values())
+    return {engine.name: engine.missing for engine in every if engine.missing is not None}
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.search", description=__doc__)
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="all by default", metavar="PART")
+    parser.add_argument(
+        "--data",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="one more data set, or a folder of them; may be given again",
+    )
+    parser.add_argument("--quick", action="store_true", help="few questions and small catalogues: does it all run?")
+    parser.add_argument("--json", type=Path, metavar="PATH", help="write here, and draw beside it")
+    parser.add_argument("--no-plot", action="store_true", help="do not draw")
+    parser.add_argument("--list", action="store_true", help="say what there is, and stop")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

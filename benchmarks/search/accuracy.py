@@ -1,0 +1,79 @@
+"""How often the right tool is among the first results: recall and nDCG, every engine on every data set."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from .data import Dataset, Question
+from .engines import Engine, Searcher
+
+DEPTHS = (1, 5, 10)
+_DEEPEST = DEPTHS[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Accuracy:
+    """What one engine scored on one data set."""
+
+    dataset: str
+    tools: int
+    questions: int
+    engine: str
+    recall: dict[int, float]
+    """Mean share of the gold found in the first so many results."""
+    ndcg: float
+    splits: dict[str, float]
+    """recall@5 for each split of a data set that has several."""
+
+
+def recall(found: Sequence[str], question: Question, depth: int) -> float:
+    """Share of the gold in the first `depth` results; an alternative stands in for one of the gold."""
+    wanted = question.gold | question.alternatives
+    return min(len(wanted.intersection(found[:depth])), len(question.gold)) / len(question.gold)
+
+
+def ndcg(found: Sequence[str], question: Question, depth: int) -> float:
+    """How high the gold stands in the first `depth` results; 1 when all of it comes first."""
+    wanted = question.gold | question.alternatives
+    places = [place for place, name in enumerate(found[:depth]) if name in wanted][: len(question.gold)]
+    ideal = range(min(len(question.gold), depth))
+    return _discounted(places) / _discounted(ideal)
+
+
+def _discounted(places: Iterable[int]) -> float:
+    return sum(1 / math.log2(place + 2) for place in places)
+
+
+def scored(dataset: Dataset, name: str, searcher: Searcher) -> Accuracy:
+    """What `searcher` scores on `dataset`."""
+    results = [(question, searcher.search(question.query, _DEEPEST)) for question in dataset.questions]
+    by_split: dict[str, list[float]] = {}
+    for question, found in results:
+        by_split.setdefault(question.split, []).append(recall(found, question, 5))
+    return Accuracy(
+        dataset=dataset.name,
+        tools=len(dataset.tools),
+        questions=len(results),
+        engine=name,
+        recall={depth: _mean(recall(found, question, depth) for question, found in results) for depth in DEPTHS},
+        ndcg=_mean(ndcg(found, question, _DEEPEST) for question, found in results),
+        splits={split: _mean(figures) for split, figures in by_split.items()} if len(by_split) > 1 else {},
+    )
+
+
+def measure(
+    datasets: Sequence[Dataset], engines: Sequence[Engine], progress: Callable[[str], None]
+) -> Iterable[Accuracy]:
+    """Every engine that is installed on every data set."""
+    for dataset in datasets:
+        for engine in engines:
+            if engine.missing is None:
+                progress(f"{dataset.name}, {engine.name}")
+                yield scored(dataset, engine.name, engine.build(dataset.tools))
+
+
+def _mean(values: Iterable[float]) -> float:
+    every = list(values)
+    return sum(every) / len(every)

@@ -1,0 +1,98 @@
+"""What a search engine is here, and which ones there are. Each peer runs its own code, in its own documented way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+from .data import Definition
+
+OURS = "hikidashi"
+
+
+class Searcher(Protocol):
+    """A catalogue that can be searched."""
+
+    def search(self, query: str, limit: int) -> list[str]:
+        """The names of the best tools, best first."""
+        ...
+
+
+@runtime_checkable
+class Growing(Protocol):
+    """A catalogue that takes one more tool without starting over."""
+
+    def add(self, tool: Definition) -> None:
+        """Make `tool` findable."""
+        ...
+
+
+@runtime_checkable
+class Kept(Protocol):
+    """A catalogue that outlives the process."""
+
+    def save(self, path: Path) -> None:
+        """Write it to `path`."""
+        ...
+
+    def load(self, path: Path) -> Searcher:
+        """What was saved at `path`, ready to search."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """A way to search tools."""
+
+    name: str
+    module: str
+    """What must be importable."""
+    install: str
+    """What to install when it is not."""
+    build: Callable[[Sequence[Definition]], Searcher]
+    how: str
+
+    @property
+    def missing(self) -> str | None:
+        """What to run to get it, or `None` when it is here."""
+        return None if find_spec(self.module) else f"not installed: pip install {self.install}"
+
+
+def engines() -> dict[str, Engine]:
+    """Every engine that ranks by words, ours first."""
+    from . import ours, peers
+
+    every = [
+        Engine(OURS, "hikidashi.search", "hikidashi", ours.Lexical, "ToolCatalog.search"),
+        Engine(
+            "bm25s",
+            "bm25s",
+            "bm25s PyStemmer",
+            peers.Bm25s,
+            "its tokenizer, English stop words, Snowball stemmer",
+        ),
+        Engine("rank-bm25", "rank_bm25", "rank-bm25", peers.RankBm25, "BM25Okapi over words split on spaces"),
+        Engine(
+            "FastMCP",
+            "uncalled_for",  # comes with the full `fastmcp`; `fastmcp-slim` cannot import its server
+            "fastmcp",
+            peers.FastMcp,
+            "BM25SearchTransform, its search alone, without the server around it",
+        ),
+        Engine("pydantic-ai", "pydantic_ai", "pydantic-ai-slim", peers.PydanticAi, 'ToolSearch(strategy="keywords")'),
+    ]
+    return {engine.name: engine for engine in every}
+
+
+def all_engines() -> dict[str, Engine]:
+    """The engines of `engines`, and the full-text indexes that are not made for tools but are known to be fast."""
+    from . import peers
+
+    indexes = [
+        Engine("tantivy", "tantivy", "tantivy", peers.Tantivy, "its English tokenizer, in memory"),
+        Engine("SQLite FTS5", "sqlite3", "python with sqlite3", peers.Fts5, "porter tokenizer, bm25(), in memory"),
+    ]
+    return engines() | {engine.name: engine for engine in indexes}

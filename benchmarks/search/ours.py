@@ -1,0 +1,28 @@
+"""hikidashi as an engine of the benchmark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from hikidashi.search import ToolCatalog
+
+from .data import Definition
+
+# The API's limits are not what is measured: some questions are long, and 100,000 tools are ten times its limit.
+_NO_LIMIT = 10_000_000
+
+
+class Lexical:
+    """A `ToolCatalog` as a user gets it, its limits raised."""
+
+    def __init__(self, tools: Sequence[Definition]) -> None:
+        self._catalog = ToolCatalog(tools, limit_tools=_NO_LIMIT, limit_query=_NO_LIMIT)
+
+    def search(self, query: str, limit: int) -> list[str]:
+        """The names of the best tools, best first."""
+        return [match.name for match in self._catalog.search(query, limit=limit)]
+
+    def add(self, tool: Definition) -> None:
+        """Make `tool` findable."""
+        self._catalog.add(tool)

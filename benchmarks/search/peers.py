@@ -1,0 +1,203 @@
+"""The peers, each through its own code. What they take is prepared outside the measured calls where they allow it."""
+
+# These libraries come without types, or with private names where the search itself lives.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportMissingImports=false
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import logging
+import re
+import sqlite3
+from collections.abc import Coroutine, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from .data import Definition, searchable_text
+
+
+class RankBm25:
+    """rank-bm25, as its README shows it: lower case, split on spaces."""
+
+    def __init__(self, tools: Sequence[Definition]) -> None:
+        from rank_bm25 import BM25Okapi
+
+        self._names = [tool["name"] for tool in tools]
+        self._index = BM25Okapi([searchable_text(tool).lower().split() for tool in tools])
+
+    def search(self, query: str, limit: int) -> list[str]:
+        """The names of the best tools, best first."""
+        scores = self._index.get_scores(query.lower().split())
+        best = scores.argsort(kind="stable")[::-1][:limit]
+        return [self._names[at] for at in best if scores[at] > 0]
+
+
+class Bm25s:
+    """bm25s with its own tokenizer and English stop words, stemmed when PyStemmer is there."""
+
+    def __init__(self, tools: Sequence[Definition]) -> None:
+        import bm25s
+
+        self._names = [tool["name"] for tool in tools]
+        self._stemmer = _stemmer()
+        self._index = bm25s.BM25()
+        tokens = bm25s.tokenize([searchable_text(tool) for tool in tools], stemmer=self._stemmer, show_progress=False)
+        self._index.index(tokens, show_progress=False)
+
+    def search(self, query: str, limit: int) -> list[str]:
+        """The names of the best tools, best first."""
+        import bm25s
+
+        tokens = bm25s.tokenize(query, stemmer=self._stemmer, show_progress=False, return_ids=False)
+        limit = min(limit, len(self._names))
+        found, scores = self._index.retrieve(tokens, k=limit, show_progress=False)
+        return [self._names[at] for at, score in zip(found[0], scores[0], strict=True) if score > 0]
+
+    def save(self, path: Path) -> None:
+        """Write it to `path`."""
+        self._index.save(path, show_progress=False)
+
+    def load(self, path: Path) -> Bm25s:
+        """What was saved at `path`, ready to search."""
+        import bm25s
+
+        loaded = object.__new__(Bm25s)
+        loaded._names, loaded._stemmer = self._names, self._stemmer
+        loaded._index = bm25s.BM25.load(path, show_progress=False)
+        return loaded
+
+
+class FastMcp:
+    """FastMCP's BM25 transform: what its `search_tools` runs on every call, over the tools of the server."""
+
+    def __init__(self, tools: Sequence[Definition]) -> None:
+        from fastmcp.server.transforms.search.bm25 import BM25SearchTransform
+
+        self._tools = fastmcp_tools(tools)
+        self._transform = BM25SearchTransform(max_results=10)
+        self.search("anything", 1)
+
+    def search(self, query: str, limit: int) -> list[str]:
+        """The names of the best tools, best first."""
+        found = at_once(self._transform._search(self._tools, query))
+        return [tool.name for tool in found][:limit]
+
+
+class PydanticAi:
+    """pydantic-ai's own local search: words of the query that occur in name or description, counted."""
+
+    def __init__(self, tools: Sequence[Definition]) -> None:
+        from pydantic_ai.tools import ToolDefinition
+        from pydantic_ai.toolsets._tool_search import keywords_search_fn
+
+        self._tools = [ToolDefinition(name=tool["name"], description=tool.get("description")) for tool in tools]
+        self._search = keywords_search_fn
+
+    def search(self, query: str, limit: int) -> list[str]:
+        """The names of the best tools, best first."""
+        no_context = cast("Any", None)  # it takes a run context and does not look at it
+        return self._search(no_context, [query], self._tools)[:limit]
+
+
+class Tantivy:
+    """tantivy with its English stemmer, in memory."""
+
+    def __init__(self, tools: Sequence[Definition]) -> None:
+        import tantivy
+
+        schema = tantivy.SchemaBuilder()
+        schema.add_text_field("name", stored=True, tokenizer_name="raw")
+        schema.add_text_field("text", stored=False, tokenizer_name="en_stem")
+        self._index = tantivy.Index(schema.build())
+        self._write(tools)
+
+    def search(self, query: str, limit: int) -> list[str]:
+        """The names of the best tools, best first."""
+        parsed, _ = self._index.parse_query_lenient(query, ["text"])
+        searcher = self._index.searcher()
+        return [searcher.doc(address)["name"][0] for _, address in searcher.search(parsed, limit).hits]
+
+    def add(self, tool: Definition) -> None:
+        """Make `tool` findable."""
+        self._write([tool])
+
+    def _write(self, tools: Sequence[Definition]) -> None:
+        import tantivy
+
+        writer = self._index.writer(num_threads=1)
+        for tool in tools:
+            writer.add_document(tantivy.Document(name=tool["name"], text=searchable_text(tool)))
+        writer.commit()
+        writer.wait_merging_threads()
+        self._index.reload()
+
+
+class Fts5:
+    """SQLite's full-text index with its Porter stemmer, any word of the query."""
+
+    def __init__(self, tools: Sequence[Definition]) -> None:
+        self._open(":memory:")
+        self._db.execute("CREATE VIRTUAL TABLE tools USING fts5(name UNINDEXED, text, tokenize='porter unicode61')")
+        self._db.executemany(
+            "INSERT INTO tools VALUES (?, ?)", [(tool["name"], searchable_text(tool)) for tool in tools]
+        )
+        self._db.commit()
+
+    def _open(self, place: str) -> None:
+        self._db = sqlite3.connect(place)
+
+    def search(self, query: str, limit: int) -> list[str]:
+        """The names of the best tools, best first."""
+        words = re.findall(r"\w+", query)
+        if not words:
+            return []
+        any_word = " OR ".join(f'"{word}"' for word in words)
+        rows = self._db.execute(
+            "SELECT name FROM tools WHERE tools MATCH ? ORDER BY rank LIMIT ?",
+            (any_word, limit),
+        )
+        return [name for (name,) in rows]
+
+    def add(self, tool: Definition) -> None:
+        """Make `tool` findable."""
+        self._db.execute("INSERT INTO tools VALUES (?, ?)", (tool["name"], searchable_text(tool)))
+        self._db.commit()
+
+    def save(self, path: Path) -> None:
+        """Write it to `path`."""
+        with sqlite3.connect(path) as file:
+            self._db.backup(file)
+        file.close()
+
+    def load(self, path: Path) -> Fts5:
+        """What was saved at `path`, ready to search."""
+        loaded = object.__new__(Fts5)
+        loaded._open(str(path))
+        return loaded
+
+
+def fastmcp_tools(tools: Sequence[Definition]) -> list[Any]:
+    """The tools as FastMCP holds them."""
+    from fastmcp.tools.base import Tool
+
+    logging.getLogger("mcp").setLevel(logging.ERROR)  # it would write six lines for each name in Chinese
+    return [
+        Tool(name=tool["name"], description=tool.get("description"), parameters=tool["input_schema"]) for tool in tools
+    ]
+
+
+def at_once(work: Coroutine[Any, Any, Any]) -> Any:
+    """The result of a coroutine that never waits, without an event loop."""
+    try:
+        work.send(None)
+    except StopIteration as done:
+        return done.value
+    raise RuntimeError(f"`{work}` waited for something.")
+
+
+def _stemmer() -> Any:
+    try:
+        import Stemmer
+    except ImportError:
+        return None
+    return Stemmer.Stemmer("english")

@@ -1,0 +1,196 @@
+"""A run as two pictures: how often the tool is found, and how the time grows with the catalogue."""
+
+# matplotlib leaves its keyword arguments untyped.
+# pyright: reportUnknownMemberType=false
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import matplotlib as mpl
+from matplotlib.ticker import FuncFormatter, NullLocator
+
+from ..machine import Machine
+from ..report import amount
+from .accuracy import Accuracy
+from .data import SHIPPED
+from .engines import OURS
+from .run import Run
+from .speed import AIMS, Speed
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_INK, _FAINT, _LINE = "#22223b", "#6c757d", "#e9ecef"
+_COLOURS = {
+    OURS: "#2a9d8f",
+    f"{OURS} hybrid": "#176b62",
+    "bm25s": "#e9b44c",
+    "rank-bm25": "#e07a5f",
+    "FastMCP": "#7189bf",
+    "pydantic-ai": "#b5739d",
+    "tantivy": "#8d99ae",
+    "SQLite FTS5": "#5c5470",
+}
+
+_SPLITS = {
+    "en": "English",
+    "ja": "Japanese",
+    "en-ja": "English asked,\nJapanese tool",
+    "ja-en": "Japanese asked,\nEnglish tool",
+}
+
+
+def draw(run: Run, folder: Path) -> list[Path]:
+    """Draw what was measured into `search-accuracy.png` and `search-speed.png` in `folder`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    drawn: list[Path] = []
+    if run.accuracy:
+        drawn.append(folder / "search-accuracy.png")
+        _accuracy(run.accuracy, run.machine, drawn[-1])
+    if run.speed:
+        drawn.append(folder / "search-speed.png")
+        _speed(run.speed, run.machine, drawn[-1])
+    return drawn
+
+
+def _accuracy(rows: Sequence[Accuracy], machine: Machine, path: Path) -> None:
+    engines = list(dict.fromkeys(row.engine for row in rows))
+    groups = _groups(rows)
+    wide = 1.6 + len(groups) * (0.42 + 0.2 * len(engines))
+    with _figure(path, (wide, 4.4)) as figure:
+        _title(figure, machine, "Is the right tool among the first five?", "recall@5 in percent; higher is better.")
+        axes = figure.add_axes((0.65 / wide, 0.17, 1 - 0.8 / wide, 0.55))
+        bar = 0.8 / len(engines)
+        for place, engine in enumerate(engines):
+            at = [group - 0.4 + (place + 0.5) * bar for group in range(len(groups))]
+            heights = [100 * figures[engine] for figures in groups.values()]
+            axes.bar(at, heights, width=bar * 0.92, color=_COLOURS[engine], label=engine)
+            for x, height in zip(at, heights, strict=True):
+                weight = "bold" if engine.startswith(OURS) else "normal"
+                axes.text(x, height + 1, f"{height:.0f}", ha="center", fontsize=7, weight=weight)
+        axes.set_ylim(0, 105)
+        axes.set_xlim(-0.55, len(groups) - 0.45)
+        axes.set_xticks(range(len(groups)), list(groups), fontsize=8.5)
+        axes.set_yticks(range(0, 101, 20))
+        _plain(axes, "y")
+        axes.tick_params(axis="x", length=0)
+        figure.legend(loc="upper left", bbox_to_anchor=(0.5 / wide, 0.82), ncols=8, frameon=False, fontsize=8.5)
+
+
+def _groups(rows: Sequence[Accuracy]) -> dict[str, dict[str, float]]:
+    """recall@5 by engine for each data set, and for each pair of languages in the shipped one."""
+    groups: dict[str, dict[str, float]] = {}
+    for row in rows:
+        groups.setdefault(f"{row.dataset}\n{row.tools:,} tools", {})[row.engine] = row.recall[5]
+    for row in rows:
+        if row.dataset == SHIPPED.name:
+            for split, figure in row.splits.items():
+                groups.setdefault(f"{row.dataset}:\n{_SPLITS[split]}", {})[row.engine] = figure
+    return groups
+
+
+def _speed(rows: Sequence[Speed], machine: Machine, path: Path) -> None:
+    panels = {"p50": "a search, median", "p99": "a search, 99th percentile", "build": "building the index"}
+    with _figure(path, (13.4, 4.6)) as figure:
+        _title(figure, machine, "How the time grows with the catalogue", "Both axes logarithmic; lower is better.")
+        for place, (what, title) in enumerate(panels.items()):
+            axes = figure.add_axes((0.05 + place * 0.33, 0.09, 0.235, 0.64))
+            axes.set_title(title, fontsize=9.5, loc="left", color=_INK)
+            _growth(axes, rows, what)
+
+
+def _growth(axes: Axes, rows: Sequence[Speed], what: str) -> None:
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    ends: list[tuple[float, str]] = []
+    sizes = sorted({row.size for row in rows})
+    for engine in dict.fromkeys(row.engine for row in rows):
+        points = [(row.size, row.figures[what]) for row in rows if row.engine == engine]
+        xs, ys = [x for x, _ in points], [y or 0 for _, y in points]
+        ours = engine.startswith(OURS)
+        axes.plot(
+            xs, ys, color=_COLOURS[engine], linewidth=2.6 if ours else 1.4, marker="o", markersize=4 if ours else 3
+        )
+        ends.append((ys[-1], engine))
+    if what in AIMS and 10_000 in sizes:
+        axes.plot([10_000], [AIMS[what]], marker="v", markersize=6, color=_INK, linestyle="none")
+        axes.annotate(
+            f"aim {amount(AIMS[what], 's')}",
+            (10_000, AIMS[what]),
+            (-6, 5),
+            textcoords="offset points",
+            ha="right",
+            fontsize=7.5,
+            color=_INK,
+        )
+    _label_ends(axes, sizes[-1], ends)
+    axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(
+        FuncFormatter(lambda value, _: amount(value, "s").replace(".00", "").replace(".0", ""))
+    )
+    _plain(axes, "both")
+
+
+def _label_ends(axes: Axes, x: float, ends: list[tuple[float, str]]) -> None:
+    """Write each engine's name where its line ends, names that would overlap pushed apart."""
+    axes.get_figure().canvas.draw()  # pyright: ignore[reportOptionalMemberAccess]
+    place = axes.transData
+    ends.sort()
+    heights = [place.transform((x, y))[1] for y, _ in ends]
+    apart = 13.0
+    for index in range(1, len(heights)):
+        heights[index] = max(heights[index], heights[index - 1] + apart)
+    for height, (y, engine) in zip(heights, ends, strict=True):
+        away = (height - place.transform((x, y))[1]) * 72 / axes.figure.dpi
+        axes.annotate(
+            engine,
+            (x, y),
+            (7, away - 3),
+            textcoords="offset points",
+            fontsize=8,
+            color=_COLOURS[engine],
+            weight="bold" if engine.startswith(OURS) else "normal",
+            annotation_clip=False,
+        )
+
+
+@contextmanager
+def _figure(path: Path, size: tuple[float, float]) -> Iterator[Figure]:
+    mpl.use("Agg")
+    from matplotlib import pyplot
+
+    with pyplot.rc_context({"font.size": 9, "font.family": "DejaVu Sans", "text.color": _INK}):
+        figure = pyplot.figure(figsize=size)
+        yield figure
+        # Without the software's version the same figures give the same bytes.
+        figure.savefig(path, dpi=110, metadata={"Software": None})
+        pyplot.close(figure)
+
+
+def _title(figure: Figure, machine: Machine, title: str, meaning: str) -> None:
+    wide, high = figure.get_size_inches()
+
+    def write(down: float, words: str, **style: Any) -> None:
+        figure.text(0.2 / wide, 1 - down / high, words, va="center", **style)
+
+    versions = ", ".join(f"{name} {number}" for name, number in machine["versions"].items())
+    write(0.25, f"Tool search: {title}", fontsize=14, weight="bold")
+    write(0.5, meaning)
+    write(0.7, versions, color=_FAINT, fontsize=7.5)
+
+
+def _plain(axes: Axes, grid: Any) -> None:
+    axes.set_axisbelow(True)
+    axes.grid(axis=grid, color=_LINE)
+    axes.tick_params(colors=_FAINT, labelsize=8)
+    axes.tick_params(axis="x", labelcolor=_INK)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    axes.spines["bottom"].set_color("#ced4da")

@@ -1,0 +1,98 @@
+"""One process that measures one engine on one catalogue: `python -m benchmarks.search.probe ENGINE SIZE SECONDS`."""
+
+from __future__ import annotations
+
+import gc
+import json
+import sys
+import tempfile
+from pathlib import Path
+from statistics import quantiles
+from time import perf_counter
+
+from .catalogue import catalogue, questions
+from .data import Definition
+from .engines import Growing, Kept, Searcher, all_engines
+
+_WARM_UP = 20
+
+
+def resident() -> int:
+    """Bytes of memory this process holds now; 0 where the system does not tell."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return 0
+    line = next(line for line in status.read_text().splitlines() if line.startswith("VmRSS"))
+    return int(line.split()[1]) * 1024
+
+
+def measured(name: str, size: int, seconds: float) -> dict[str, float | None]:
+    """What the engine `name` needs for `size` tools, asking for about `seconds`."""
+    build = all_engines()[name].build
+    *tools, one_more = catalogue(size + 1)
+    build(tools[:10]).search("warm up", 5)  # imports are not what is measured
+    gc.collect()
+    before, start = resident(), perf_counter()
+    searcher = build(tools)
+    built = perf_counter() - start
+    asked = _latencies(searcher, questions(size, 2_000), seconds)
+    gc.collect()
+    held = resident() - before
+    cuts = quantiles(asked, n=100, method="inclusive")
+    saved, loaded = _kept(searcher)
+    return {
+        "build": built,
+        "add": _added(searcher, one_more),
+        "save": saved,
+        "load": loaded,
+        "p50": cuts[49],
+        "p99": cuts[98],
+        "bytes": held,
+        "asked": len(asked),
+    }
+
+
+def _latencies(searcher: Searcher, queries: list[str], seconds: float) -> list[float]:
+    for query in queries[:_WARM_UP]:
+        start = perf_counter()
+        searcher.search(query, 5)
+        if perf_counter() - start > seconds / _WARM_UP:
+            break
+    figures: list[float] = []
+    end = perf_counter() + seconds
+    for query in queries:
+        start = perf_counter()
+        searcher.search(query, 5)
+        figures.append(perf_counter() - start)
+        if start > end and len(figures) >= 5:
+            break
+    return figures
+
+
+def _added(searcher: Searcher, tool: Definition) -> float | None:
+    """Seconds until one more tool is found, the search included: some do the work of adding there."""
+    if not isinstance(searcher, Growing):
+        return None
+    start = perf_counter()
+    searcher.add(tool)
+    searcher.search(tool["name"], 5)
+    return perf_counter() - start
+
+
+def _kept(searcher: Searcher) -> tuple[float | None, float | None]:
+    """Seconds to save it, and to load it and answer a first question."""
+    if not isinstance(searcher, Kept):
+        return None, None
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "saved"
+        start = perf_counter()
+        searcher.save(path)
+        saved = perf_counter() - start
+        start = perf_counter()
+        searcher.load(path).search("warm up", 5)
+        return saved, perf_counter() - start
+
+
+if __name__ == "__main__":
+    engine, size, seconds = sys.argv[1:]
+    sys.stdout.write(json.dumps(measured(engine, int(size), float(seconds))))

@@ -1,0 +1,41 @@
+"""Everything one run found out, as values and as JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any, cast
+
+from ..machine import Machine
+from .accuracy import Accuracy
+from .patterns import Searched
+from .speed import Speed
+from .tokens import Tokens
+
+
+@dataclass(slots=True)
+class Run:
+    """What was measured so far."""
+
+    machine: Machine
+    missing: dict[str, str]
+    """Engines that are not installed, and how to get them."""
+    accuracy: list[Accuracy] = field(default_factory=list[Accuracy])
+    speed: list[Speed] = field(default_factory=list[Speed])
+    regex: list[Searched] = field(default_factory=list[Searched])
+    tokens: list[Tokens] = field(default_factory=list[Tokens])
+
+
+def as_json(run: Run) -> str:
+    """The run as JSON text with four digits, so that two runs can be compared line by line."""
+    rows = {
+        part: [_rounded(asdict(row)) for row in getattr(run, part)] for part in ("accuracy", "speed", "regex", "tokens")
+    }
+    document = {"suite": "search", "machine": run.machine, "missing": run.missing, **rows}
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _rounded(one) for key, one in cast("dict[Any, Any]", value).items()}
+    return float(f"{value:.4g}") if isinstance(value, float) else value

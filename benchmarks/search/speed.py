@@ -1,0 +1,63 @@
+"""How long building, growing, saving, loading and asking take, and how much memory, as the catalogue grows."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from .engines import OURS, Engine
+
+SIZES = (100, 1_000, 10_000, 100_000)
+QUICK_SIZES = (100, 1_000)
+
+AIMS = {"build": 0.5, "load": 0.1, "p50": 0.0002, "p99": 0.002}
+"""What ours should stay below at 10,000 tools, in seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """What one engine needed for one catalogue: medians over the rounds; `None` is what it cannot do."""
+
+    engine: str
+    size: int
+    figures: dict[str, float | None]
+    """Seconds by `build`, `add`, `save`, `load`, `p50`, `p99`; `bytes` of memory; how many questions were `asked`."""
+
+    def meets(self, what: str) -> bool | None:
+        """Whether an aim is met; `None` where there is none."""
+        figure = self.figures[what]
+        if self.engine != OURS or self.size != 10_000 or what not in AIMS or figure is None:
+            return None
+        return figure < AIMS[what]
+
+
+def measure(
+    engines: Sequence[Engine], sizes: Sequence[int], rounds: int, seconds: float, progress: Callable[[str], None]
+) -> Iterable[Speed]:
+    """Every engine that is installed at every size, each in a process of its own, in turns."""
+    here = [engine for engine in engines if engine.missing is None]
+    for size in sizes:
+        figures: dict[str, list[dict[str, float | None]]] = {engine.name: [] for engine in here}
+        for round_ in range(1 if size > 10_000 else rounds):
+            for engine in here if round_ % 2 == 0 else reversed(here):
+                progress(f"{size:,} tools, {engine.name}")
+                figures[engine.name].append(_probed(engine.name, size, seconds))
+        for name, every in figures.items():
+            yield Speed(name, size, {what: _median([one[what] for one in every]) for what in every[0]})
+
+
+def _probed(name: str, size: int, seconds: float) -> dict[str, float | None]:
+    command = [sys.executable, "-m", f"{__package__}.probe", name, str(size), str(seconds)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"The probe of {name} with {size:,} tools failed: {done.stderr.strip()[-300:]}")
+    return json.loads(done.stdout)
+
+
+def _median(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return median(known) if known else None

@@ -1,0 +1,169 @@
+"""A run as tables for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import TypeVar
+
+from rich.box import SIMPLE
+from rich.table import Table
+from rich.text import Text
+
+from ..report import amount
+from .accuracy import DEPTHS, Accuracy
+from .engines import OURS
+from .patterns import AIM, DEADLINE, Searched, worst
+from .run import Run
+from .speed import Speed
+from .tokens import Tokens
+
+_T = TypeVar("_T", bound=Hashable)
+
+
+def tables(run: Run) -> Iterable[Table]:
+    """A table for each thing that was measured."""
+    if run.accuracy:
+        yield overview(run.accuracy, run.missing)
+        yield from by_split(run.accuracy)
+        yield details(run.accuracy)
+    if run.speed:
+        yield speeds(run.speed, run.missing)
+    if run.regex:
+        yield searches(run.regex, run.missing)
+    if run.tokens:
+        yield token_costs(run.tokens)
+
+
+def overview(rows: Sequence[Accuracy], missing: dict[str, str]) -> Table:
+    """recall@5, a row per data set and a column per engine."""
+    engines = _unique(row.engine for row in rows)
+    grid = _grid("accuracy", "recall@5 in percent: the mean share of the right tools among the first five")
+    _columns(grid, ("data set", "tools", "questions", *engines))
+    for dataset in _unique(row.dataset for row in rows):
+        here = {row.engine: row for row in rows if row.dataset == dataset}
+        first = next(iter(here.values()))
+        figures = [here[engine].recall[5] for engine in engines]
+        grid.add_row(dataset, f"{first.tools:,}", f"{first.questions:,}", *_best_bold(figures))
+    return _with_missing(grid, missing)
+
+
+def by_split(rows: Sequence[Accuracy]) -> Iterable[Table]:
+    """recall@5 for each split of the data sets that have a few."""
+    for dataset in _unique(row.dataset for row in rows if 1 < len(row.splits) <= 6):
+        here = [row for row in rows if row.dataset == dataset]
+        grid = _grid(dataset, "recall@5 in percent for each kind of question")
+        _columns(grid, ("questions", *(row.engine for row in here)))
+        for split in here[0].splits:
+            grid.add_row(split or "others", *_best_bold([row.splits[split] for row in here]))
+        yield grid
+
+
+def details(rows: Sequence[Accuracy]) -> Table:
+    """Every figure of every engine on every data set."""
+    grid = _grid("accuracy", "all figures, in percent")
+    _columns(grid, ("data set", "engine", *(f"recall@{depth}" for depth in DEPTHS), "nDCG@10"))
+    for dataset in _unique(row.dataset for row in rows):
+        for row in (row for row in rows if row.dataset == dataset):
+            figures = [*(row.recall[depth] for depth in DEPTHS), row.ndcg]
+            grid.add_row(dataset, row.engine, *map(_percent, figures))
+        grid.add_section()
+    return grid
+
+
+_HEADINGS = {
+    "build": "build",
+    "add": "add one",
+    "save": "save",
+    "load": "load",
+    "p50": "p50",
+    "p99": "p99",
+    "bytes": "memory",
+}
+
+
+def speeds(rows: Sequence[Speed], missing: dict[str, str]) -> Table:
+    """A row per engine and size; aims in green or red."""
+    grid = _grid("speed", "made-up catalogues; add and load include a first search; – is what an engine does not do")
+    _columns(grid, ("tools", "engine", *_HEADINGS.values(), "asked"))
+    for size in _unique(row.size for row in rows):
+        for row in (row for row in rows if row.size == size):
+            grid.add_row(
+                f"{size:,}", row.engine, *(_figure(row, what) for what in _HEADINGS), str(row.figures["asked"])
+            )
+        grid.add_section()
+    return _with_missing(grid, missing)
+
+
+def _figure(row: Speed, what: str) -> Text:
+    figure = row.figures[what]
+    if figure is None:
+        return Text("–", style="dim")
+    style = {None: "", True: "green", False: "red"}[row.meets(what)]
+    return Text(amount(figure, "bytes" if what == "bytes" else "s"), style=style)
+
+
+def searches(rows: Sequence[Searched], missing: dict[str, str]) -> Table:
+    """A row per pattern, a column per engine, and the worst of each."""
+    engines = _unique(row.engine for row in rows)
+    grid = _grid(
+        "regex", f"slowest of the rounds over the whole catalogue, five hits at most; killed after {DEADLINE:g} s"
+    )
+    _columns(grid, ("", "pattern", *engines), left=2)
+    for kind in _unique(row.kind for row in rows):
+        for pattern in _unique(row.pattern for row in rows if row.kind == kind):
+            here = {row.engine: row for row in rows if row.pattern == pattern}
+            grid.add_row(kind, Text(pattern), *(_outcome(here[engine]) for engine in engines))
+        grid.add_section()
+    verdict = {True: "green", False: "red"}[worst(rows, OURS).seconds < AIM]
+    slowest = [
+        Text(_outcome(worst(rows, engine)).plain, style=f"bold {verdict}" if engine == OURS else "bold")
+        for engine in engines
+    ]
+    grid.add_row("worst", f"ours: aim < {amount(AIM, 's')}", *slowest)
+    return _with_missing(grid, missing)
+
+
+def _outcome(row: Searched) -> Text:
+    if row.outcome == "killed":
+        return Text(f"> {amount(row.seconds, 's')}", style="red")
+    if row.outcome == "refused":
+        return Text("refused", style="dim")
+    return Text(f"{amount(row.seconds, 's')} ({row.hits})")
+
+
+def token_costs(rows: Sequence[Tokens]) -> Table:
+    """A row per catalogue."""
+    grid = _grid("tokens", "definitions in a model's context, estimated; each search loads five tools")
+    _columns(grid, ("tools", "all loaded", "deferred", "1 search", "3 searches", "saved", "names listed"))
+    for row in rows:
+        costs = (row.all_loaded, row.deferred, row.one_search, row.three_searches)
+        grid.add_row(f"{row.size:,}", *(f"{cost:,}" for cost in costs), f"{row.saved:.1%}", f"{row.names_listed:,}")
+    return grid
+
+
+def _grid(name: str, meaning: str) -> Table:
+    return Table(title=Text.assemble((name, "bold"), f": {meaning}"), title_justify="left", title_style="", box=SIMPLE)
+
+
+def _columns(grid: Table, headings: Iterable[str], left: int = 1) -> None:
+    for place, heading in enumerate(headings):
+        grid.add_column(heading, justify="left" if place < left or heading == "engine" else "right", no_wrap=True)
+
+
+def _with_missing(grid: Table, missing: dict[str, str]) -> Table:
+    grid.caption = "\n".join(f"{engine}: {how}" for engine, how in missing.items()) or None
+    grid.caption_justify = "left"
+    return grid
+
+
+def _best_bold(figures: Sequence[float]) -> list[Text]:
+    best = max(figures)
+    return [Text(_percent(figure), style="bold" if figure == best else "") for figure in figures]
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}"
+
+
+def _unique(values: Iterable[_T]) -> list[_T]:
+    return list(dict.fromkeys(values))

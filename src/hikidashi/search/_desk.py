@@ -1,0 +1,201 @@
+"""The desk where a model asks for tools: one to search, one to call what was found.
+
+Both are neutral tools, so whatever a target does with tools it does with these; nothing of them grows with the
+catalogue.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, Literal, cast
+
+from ..errors import ToolSearchError, ToolValidationError
+from ..tool import Tool, ToolAnnotations, ToolResult, text
+from ._answer import CALL_TOOL, SEARCH_TOOLS, Language, Recorder, wording
+from .catalog import ToolCatalog
+from .entry import Entry
+
+__all__ = ["Desk", "Strategy", "asked", "catalog_of", "entry_named"]
+
+Strategy = Literal["words", "regex", "both"]
+Kind = Literal["words", "regex", "select"]
+
+_SELECT = "select:"
+_MAX_NEAR = 3
+
+
+def asked(catalog: ToolCatalog, query: str, *, strategy: Strategy, limit: int) -> tuple[Kind, list[Entry]]:
+    """How `query` was meant, and the tools it finds.
+
+    `select:a,b` always goes by name; with "both", `/…/` is a pattern and the rest are words.
+
+    Raises:
+        ToolSearchError: the query cannot be answered; its text is for the model.
+    """
+    query = query.strip()
+    if query.startswith(_SELECT):
+        return "select", [match.entry for match in catalog.search(query, limit=limit)]
+    slashed = len(query) > 2 and query.startswith("/") and query.endswith("/")
+    if strategy == "regex" or (strategy == "both" and slashed):
+        pattern = query[1:-1] if slashed else query
+        return "regex", [match.entry for match in catalog.search_regex(pattern, limit=limit)]
+    return "words", [match.entry for match in catalog.search(query, limit=limit)]
+
+
+def entry_named(catalog: ToolCatalog, name: str) -> Entry | None:
+    """The tool of exactly this name."""
+    if name not in catalog:
+        return None
+    return next(match.entry for match in catalog.search(_SELECT + name))
+
+
+def catalog_of(tools: Iterable[Any] | ToolCatalog) -> ToolCatalog:
+    """The catalogue of `tools`; one that is there already is used as it is, and may change later."""
+    return tools if isinstance(tools, ToolCatalog) else ToolCatalog(tools)
+
+
+class Desk:
+    """Answers `search_tools` and `call_tool` for one catalogue of callable tools.
+
+    It remembers nothing itself: who has found what is given with each call.
+
+    Raises:
+        ToolValidationError: a tool cannot be called, or has the name of one of the desk's own.
+    """
+
+    def __init__(
+        self,
+        tools: Iterable[Tool] | ToolCatalog,
+        *,
+        strategy: Strategy,
+        max_results: int,
+        about: str | None,
+        language: Language,
+        record: Recorder | None,
+    ) -> None:
+        self.catalog = catalog_of(tools)
+        self._strategy: Strategy = strategy
+        self._max_results = max_results
+        self._about = about
+        self._words = wording(language)
+        self._record = record
+        for tool in self.catalog:
+            _callable(tool)
+        for name in (SEARCH_TOOLS, CALL_TOOL):
+            if name in self.catalog:
+                raise ToolValidationError(
+                    f"A tool is called {name!r}, which is what the model searches or calls with. "
+                    "Rename it with `tool.renamed(...)`.",
+                    name,
+                )
+
+    def tool(self, name: str) -> Tool | None:
+        """The catalogue's tool of this name."""
+        entry = entry_named(self.catalog, name)
+        return None if entry is None else _callable(entry.tool)
+
+    def tools(self, names: Iterable[str]) -> list[Tool]:
+        """The catalogue's tools of these names.
+
+        Raises:
+            ToolValidationError: the catalogue does not have one of them.
+        """
+        found: list[Tool] = []
+        for name in names:
+            tool = self.tool(name)
+            if tool is None:
+                raise ToolValidationError(f"`always_loaded` names {name!r}, which the catalogue does not have.", name)
+            found.append(tool)
+        return found
+
+    def search_tool(self, search: Callable[[dict[str, Any]], ToolResult]) -> Tool:
+        """`search_tools`, answered by `search`."""
+
+        async def call(arguments: dict[str, Any]) -> ToolResult:
+            return search(arguments)
+
+        query = {"type": "string", "description": self._words[f"query {self._strategy}"]}
+        return Tool(
+            name=SEARCH_TOOLS,
+            description=self._words.search_description(self._about),
+            input_schema={"type": "object", "properties": {"query": query}, "required": ["query"]},
+            call=call,
+            annotations=ToolAnnotations(read_only=True),
+        )
+
+    def call_tool(self, call: Callable[[dict[str, Any]], Awaitable[ToolResult]]) -> Tool:
+        """`call_tool`, answered by `call`."""
+        properties = {
+            "name": {"type": "string", "description": self._words["call name"]},
+            "arguments": {"type": "object", "description": self._words["call arguments"]},
+        }
+        return Tool(
+            name=CALL_TOOL,
+            description=self._words["call"],
+            input_schema={"type": "object", "properties": properties, "required": ["name", "arguments"]},
+            call=call,
+        )
+
+    def search(self, arguments: dict[str, Any], found: dict[str, None]) -> ToolResult:
+        """The tools that fit; their names are added to `found`."""
+        query = arguments.get("query")
+        if not isinstance(query, str):
+            return ToolResult.error(f"`query` is {query!r}. {self._words[f'query {self._strategy}']}")
+        try:
+            kind, entries = asked(self.catalog, query, strategy=self._strategy, limit=self._max_results)
+        except ToolSearchError as error:
+            return ToolResult.error(str(error))
+        names = [entry.name for entry in entries]
+        if self._record is not None:
+            self._record.searched(query, kind, names)
+        found.update(dict.fromkeys(names))
+        return ToolResult.of(self._words.definitions(entries) if entries else self._words.nothing(query))
+
+    async def call(self, arguments: dict[str, Any], found: dict[str, None] | None) -> ToolResult:
+        """What the tool answers; one that is not in `found` is not called, shown and added instead.
+
+        Where nobody can remember (`None`), it is called, and shown beside an error.
+        """
+        name = arguments.get("name")
+        entry = entry_named(self.catalog, name) if isinstance(name, str) else None
+        if entry is None:
+            return ToolResult.error(self._words.unknown(str(name), self._near(str(name))))
+        if found is not None and entry.name not in found:
+            found[entry.name] = None
+            return ToolResult.error(self._words.undiscovered(entry))
+        given = _object(arguments.get("arguments", {}))
+        if given is None:
+            return ToolResult.error(f"`arguments` is {arguments['arguments']!r}. {self._words['call arguments']}")
+        if self._record is not None:
+            self._record.called(entry.name)
+        result = await _callable(entry.tool).call(given)
+        if result.is_error and found is None:
+            return replace(result, content=(*result.blocks, text(self._words.definition(entry))))
+        return result
+
+    def _near(self, name: str) -> Sequence[str]:
+        try:
+            return [match.name for match in self.catalog.search(name, limit=_MAX_NEAR)]
+        except ToolSearchError:
+            return []
+
+
+def _object(value: object) -> dict[str, Any] | None:
+    """The object that `value` is, or is the JSON text of, as some models send it."""
+    if isinstance(value, str):
+        with suppress(ValueError):
+            value = json.loads(value)
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
+
+
+def _callable(tool: Any) -> Tool:
+    if not isinstance(tool, Tool):
+        kind = f"{type(tool).__module__.partition('.')[0]} {type(tool).__name__}"
+        raise ToolValidationError(
+            f"A catalogue that is searched and called must hold hikidashi tools, and it holds a {kind}. "
+            "Bring it in with `from_mcp`, `from_pydantic_ai`, `from_strands` or `from_function`."
+        )
+    return tool

@@ -1,0 +1,83 @@
+"""An earlier part of a conversation, made fit to be sent again: which tools its searches loaded, and how it says so.
+
+A search is answered in one of two forms: `tool_reference` blocks, which the API expands, or the names in a text, for
+models that cannot. A conversation may have begun in the other form, or with tools that are gone since.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, cast
+
+from .wire_blocks import CLIENT_TOOL, blocks_of, plain_block, reference_blocks
+
+__all__ = ["found_blocks", "loaded_by", "replayed", "sendable"]
+
+_LOADED = "loaded_tools"
+
+
+def found_blocks(names: Sequence[str], *, by_reference: bool) -> list[dict[str, Any]]:
+    """The content of a result that loads `names`."""
+    if by_reference:
+        return reference_blocks(names)
+    return [{"type": "text", "text": json.dumps({_LOADED: names}, ensure_ascii=False)}]
+
+
+def loaded_by(messages: Iterable[Any]) -> list[str]:
+    """The tools that searches have loaded in a conversation, in either form."""
+    blocks = list(blocks_of(messages))
+    searches = _search_ids(blocks)
+    return [name for block in blocks for name in _names_in(block, searches)]
+
+
+def replayed(messages: Iterable[Any], known: Collection[str], *, by_reference: bool) -> list[dict[str, Any]]:
+    """The conversation in one form, and without references to tools that are not `known`: the API refuses those."""
+    turns = [plain_block(message) for message in messages]
+    searches = _search_ids(blocks_of(turns))
+    return [_rewritten(turn, searches, known, by_reference=by_reference) for turn in turns]
+
+
+def sendable(block: object) -> dict[str, Any]:
+    """A block of a reply as a request takes it: without what the client itself has put there."""
+    return {name: value for name, value in plain_block(block).items() if name != "parsed_output"}
+
+
+def _search_ids(blocks: Iterable[dict[str, Any]]) -> set[str]:
+    return {block["id"] for block in blocks if block.get("type") == "tool_use" and block["name"] == CLIENT_TOOL}
+
+
+def _rewritten(
+    message: dict[str, Any], searches: set[str], known: Collection[str], *, by_reference: bool
+) -> dict[str, Any]:
+    content = message.get("content")
+    if not isinstance(content, Iterable) or isinstance(content, str):
+        return message
+    blocks: list[dict[str, Any]] = []
+    for given in cast("Iterable[Any]", content):
+        block = plain_block(given)
+        if found := _names_in(block, searches):
+            still = [name for name in found if name in known]
+            gone = [{"type": "text", "text": "The tools that were found here are gone. Search again."}]
+            block = {**block, "content": found_blocks(still, by_reference=by_reference) if still else gone}
+        blocks.append(block)
+    return {**message, "content": blocks}
+
+
+def _names_in(block: dict[str, Any], searches: set[str]) -> list[str]:
+    """The names that a `tool_result` loads."""
+    if block.get("type") != "tool_result":
+        return []
+    parts = list(blocks_of(block.get("content")))
+    named = [part["tool_name"] for part in parts if part.get("type") == "tool_reference"]
+    if block["tool_use_id"] in searches:
+        named += [name for part in parts for name in _names_told(part.get("text", ""))]
+    return named
+
+
+def _names_told(text: str) -> list[str]:
+    try:
+        said = json.loads(text)
+    except ValueError:  # an answer in words
+        return []
+    return cast("dict[str, list[str]]", said).get(_LOADED, []) if isinstance(said, dict) else []

@@ -1,0 +1,243 @@
+"""A conversation in which the model looks for tools and calls them, without the network.
+
+`hikidashi.search.anthropic` sends what `ToolLoop.request` says and hands each reply to `ToolLoop.take`; this file
+never sees a client.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import anyio
+
+from ..convert.anthropic import call_anthropic
+from ..errors import ToolSearchError, ToolTurnLimitError, ToolValidationError, Unsupported
+from ..tool import Tool
+from .anthropic_history import found_blocks, loaded_by, replayed, sendable
+from .anthropic_options import Expand
+from .catalog import MAX_LIMIT, MAX_TOOLS, ToolCatalog
+from .wire import client_search_tool, tool_search_request
+from .wire_blocks import CLIENT_TOOL, ToolSearchCall, ToolSearchFailure, blocks_of
+from .wire_definitions import definitions_of, judged, kept_loaded
+from .wire_models import Provider, support
+
+__all__ = ["ToolLoop", "ToolRun"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolRun:
+    """A conversation that has come to its answer."""
+
+    message: Any
+    """The last message, as the anthropic client gave it."""
+    messages: list[dict[str, Any]]
+    """The whole conversation with that message, to go on from."""
+    turns: int
+    """How many requests it took."""
+    searches: tuple[ToolSearchCall, ...]
+    """What the model looked for, and what it found."""
+    loaded: tuple[str, ...]
+    """The tools that the model sees now."""
+
+    @property
+    def text(self) -> str:
+        """The text of the answer."""
+        return "".join(block.get("text", "") for block in blocks_of(self.messages[-1]) if block.get("type") == "text")
+
+
+class ToolLoop:
+    """The state of one conversation: what is loaded, what was said, what the next request holds."""
+
+    def __init__(
+        self,
+        tools: ToolCatalog | Iterable[Tool],
+        *,
+        model: str,
+        messages: Iterable[Any],
+        max_turns: int = 20,
+        provider: Provider = "anthropic",
+        always_loaded: Collection[str] = (),
+        usage: Mapping[str, int] | None = None,
+        limit: int = 5,
+        betas: Literal["auto", "off"] | Sequence[str] = "auto",
+        expand: Expand = "auto",
+        force: bool = False,
+    ) -> None:
+        if max_turns < 1:
+            raise ValueError(f"`max_turns` is the number of replies and must be at least 1, got {max_turns}.")
+        given = list(tools)
+        self._tools = {tool.name: tool for tool in map(_callable, given)}
+        self._limit = limit
+        self._max_turns = max_turns
+        self._turns = 0
+        self._searches: list[ToolSearchCall] = []
+        self._message: Any = None
+        self._done = False
+        definitions = definitions_of(given, limit=None)
+        self._searching = force or bool(judged(definitions))
+        if expand == "auto":
+            able = support(model, provider) == "yes" and len(given) <= MAX_TOOLS
+            expand = "references" if able else "tools"
+        self._by_reference = expand == "references"
+        if not self._searching:
+            self._request = tool_search_request(given, betas=betas, always_loaded=always_loaded)
+            self._loaded = dict.fromkeys(self._tools)
+        else:
+            self._catalog = tools if isinstance(tools, ToolCatalog) else ToolCatalog(given, limit_tools=len(given))
+            self._request = self._offer(given, always_loaded, usage, provider, betas)
+            self._loaded = {
+                tool["name"]: None
+                for tool in self._request["tools"]
+                if tool["name"] in self._tools and not tool.get("defer_loading")
+            }
+        self.messages = replayed(messages, self._tools, by_reference=self._by_reference)
+        self._load(loaded_by(self.messages))
+
+    @property
+    def request(self) -> dict[str, Any]:
+        """`tools`, `betas` and `messages` of the next request."""
+        return {**self._request, "messages": self.messages}
+
+    @property
+    def result(self) -> ToolRun:
+        """How it ended.
+
+        Raises:
+            RuntimeError: it has not.
+        """
+        if not self._done:
+            raise RuntimeError("The conversation was left before its answer. Read the stream to its end.")
+        return ToolRun(
+            message=self._message,
+            messages=list(self.messages),
+            turns=self._turns,
+            searches=tuple(self._searches),
+            loaded=tuple(self._loaded),
+        )
+
+    def take(self, message: Any) -> bool:
+        """Whether `message`, a reply, was the last one; if not, `answer` it."""
+        self._turns += 1
+        self._message = message
+        self.messages.append({"role": "assistant", "content": [sendable(block) for block in message.content]})
+        self._done = message.stop_reason not in ("tool_use", "pause_turn")
+        return self._done
+
+    async def answer(self) -> list[dict[str, Any]]:
+        """The results of the calls in the last reply, in their order; they are part of the next request.
+
+        Calls of one reply run side by side. What goes wrong in one is a result that the model reads.
+
+        Raises:
+            ToolTurnLimitError: no further request is allowed; the conversation in it ends with these results.
+        """
+        calls = [block for block in self.messages[-1]["content"] if block["type"] == "tool_use"]
+        results: list[dict[str, Any]] = [{} for _ in calls]
+        visible = set(self._loaded)  # what the model saw when it made the calls
+
+        async def fill(position: int, call: dict[str, Any]) -> None:
+            results[position] = await self._result(call, visible)
+
+        async with anyio.create_task_group() as group:
+            for position, call in enumerate(calls):
+                group.start_soon(fill, position, call)
+        if results:  # none after `pause_turn`: the reply itself is sent back, and the API goes on
+            self.messages.append({"role": "user", "content": results})
+        if self._turns >= self._max_turns:
+            raise ToolTurnLimitError(self._max_turns, self.messages)
+        return results
+
+    async def _result(self, call: dict[str, Any], visible: set[str]) -> dict[str, Any]:
+        name = call["name"]
+        if self._searching and name == CLIENT_TOOL:
+            return {"type": "tool_result", "tool_use_id": call["id"], **self._search(call)}
+        if self._searching and name not in visible:
+            return _error(call, self._not_loaded(name))
+        try:
+            return await call_anthropic([self._tools[name]] if name in self._tools else [], call)
+        except Unsupported as error:
+            return _error(call, str(error))
+
+    def _not_loaded(self, name: str) -> str:
+        if name in self._tools:
+            return (
+                f"Tool {name!r} is not loaded: you have not seen its definition. Call `{CLIENT_TOOL}` with the query "
+                f"`select:{name}`, then call it with the arguments that its definition asks for."
+            )
+        return (
+            f"There is no tool {name!r}. Call `{CLIENT_TOOL}` with a few words that say what you need, "
+            "then call one of the tools it loads."
+        )
+
+    def _search(self, call: dict[str, Any]) -> dict[str, Any]:
+        asked = call["input"]
+        query, limit = asked.get("query"), asked.get("limit")
+        made = ToolSearchCall(
+            id=call["id"],
+            variant="client",
+            query=query if isinstance(query, str) else json.dumps(query, ensure_ascii=False),
+            limit=limit if type(limit) is int else None,
+        )
+        try:
+            if not isinstance(query, str):
+                raise ToolSearchError("invalid_tool_input", "`query` must be text: a few words that say what you need.")
+            matches = self._catalog.search(query, limit=min(max(made.limit or self._limit, 1), MAX_LIMIT))
+        except ToolSearchError as error:
+            failure = ToolSearchFailure(code=error.code, message=str(error))
+            self._searches.append(replace(made, failure=failure))
+            return {"content": [{"type": "text", "text": str(error)}], "is_error": True}
+        names = tuple(match.name for match in matches)
+        self._searches.append(replace(made, references=names))
+        self._load(names)
+        if not names:
+            said = f"No tool matches {query!r}. Try other words: what it does, or what it works on."
+            return {"content": [{"type": "text", "text": said}]}
+        return {"content": found_blocks(names, by_reference=self._by_reference)}
+
+    def _offer(
+        self,
+        given: list[Tool],
+        always_loaded: Collection[str],
+        usage: Mapping[str, int] | None,
+        provider: Provider,
+        betas: Literal["auto", "off"] | Sequence[str],
+    ) -> dict[str, Any]:
+        if self._by_reference:
+            return tool_search_request(
+                given,
+                variant="client",
+                provider=provider,
+                always_loaded=always_loaded,
+                usage=usage,
+                betas=betas,
+                force=True,
+            )
+        kept = kept_loaded(list(self._tools), always_loaded, usage or {})
+        loaded = definitions_of(tool.deferred(False) for name, tool in self._tools.items() if name in kept)
+        request: dict[str, Any] = {"tools": [client_search_tool(), *loaded]}
+        return request if isinstance(betas, str) else {**request, "betas": list(betas)}
+
+    def _load(self, names: Iterable[str]) -> None:
+        """Makes tools visible; where the model cannot follow a reference, by sending them from now on."""
+        new = [name for name in dict.fromkeys(names) if name not in self._loaded]
+        self._loaded.update(dict.fromkeys(new))
+        if new and self._searching and not self._by_reference:
+            added = definitions_of(self._tools[name].deferred(False) for name in new)
+            self._request = {**self._request, "tools": [*self._request["tools"], *added]}
+
+
+def _callable(tool: object) -> Tool:
+    if isinstance(tool, Tool):
+        return tool
+    raise ToolValidationError(
+        f"To be called, a tool must be a hikidashi Tool, got {type(tool).__name__}. Convert it first: `from_function`, "
+        "`from_pydantic_ai`, `from_mcp` or `from_strands`."
+    )
+
+
+def _error(call: dict[str, Any], said: str) -> dict[str, Any]:
+    content = [{"type": "text", "text": said}]
+    return {"type": "tool_result", "tool_use_id": call["id"], "content": content, "is_error": True}

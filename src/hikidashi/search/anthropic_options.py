@@ -1,0 +1,60 @@
+"""What `run_tools` and `arun_tools` take: the options of the loop, and the arguments of `messages.create`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Literal, Required, TypedDict
+
+from .wire_models import Provider
+
+__all__ = ["Expand", "LoopOptions", "RunOptions"]
+
+Expand = Literal["auto", "references", "tools"]
+
+
+class LoopOptions(TypedDict, total=False):
+    """How tools are offered and how long the conversation may go on."""
+
+    max_turns: int
+    """How many replies of the model at most, 20 unless given; then `ToolTurnLimitError`."""
+    provider: Provider
+    """Whose rules and beta header hold; "anthropic" unless given."""
+    always_loaded: Collection[str]
+    """Names of tools that the model sees from the start."""
+    usage: Mapping[str, int]
+    """How often each tool was called: the most used are loaded from the start too, until there are five."""
+    limit: int
+    """How many tools a search loads, where the model does not say; 5 unless given."""
+    betas: Literal["auto", "off"] | Sequence[str]
+    """See `tool_search_request`."""
+    expand: Expand
+    """How found tools reach the model. "references" sends every tool deferred and answers a search with
+    `tool_reference` blocks, which keeps the prompt cache; "tools" adds what is found to the tools of the next request,
+    which every model understands. "auto" chooses by model, provider and number of tools."""
+    force: bool
+    """Search even where it does not pay; otherwise a few small tools are offered as they are."""
+
+
+class RunOptions(LoopOptions, total=False):
+    """`LoopOptions`, and what goes into every request as it is."""
+
+    model: Required[str]
+    max_tokens: Required[int]
+    messages: Required[Iterable[Any]]
+    container: Any
+    context_management: Any
+    extra_body: Any
+    extra_headers: Any
+    extra_query: Any
+    mcp_servers: Any
+    metadata: Any
+    output_config: Any
+    service_tier: Any
+    stop_sequences: Any
+    system: Any
+    temperature: float
+    thinking: Any
+    timeout: Any
+    tool_choice: Any
+    top_k: int
+    top_p: float

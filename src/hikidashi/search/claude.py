@@ -1,0 +1,80 @@
+"""Tool search for Claude Code, through the Claude Agent SDK: any number of tools for the price of two."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from .. import __version__
+from ..errors import MissingExtra
+from ..tool import Tool, ToolResult
+from ._answer import CALL_TOOL, SEARCH_TOOLS, Language, Recorder
+from ._desk import Desk, Strategy
+from .catalog import ToolCatalog
+
+try:
+    from claude_agent_sdk import McpSdkServerConfig
+except ImportError as error:
+    raise MissingExtra("claude-agent-sdk", "claude") from error
+
+from ..convert.claude import shown_name, to_claude
+
+__all__ = ["search_tool_names", "to_claude_search"]
+
+
+def to_claude_search(
+    tools: Iterable[Tool] | ToolCatalog,
+    *,
+    name: str = "tools",
+    version: str = __version__,
+    strategy: Strategy = "both",
+    max_results: int = 5,
+    always_loaded: Iterable[str] = (),
+    discovered: Iterable[str] = (),
+    about: str | None = None,
+    language: Language = "en",
+    record: Recorder | None = None,
+) -> McpSdkServerConfig:
+    """A server for `ClaudeAgentOptions(mcp_servers={name: ...})` that shows two tools, however many there are.
+
+    `search_tools` answers with name, description and input schema of what fits; `call_tool` calls one of these. The
+    tool itself checks the arguments. A tool that was not found before is not called: the answer shows it, so that the
+    next call can be right. Allow both with `allowed_tools=search_tool_names(name)`; a permission callback finds the
+    tool's own name in the input of `call_tool`.
+
+    One server serves one conversation: what was found stays found as long as it lives. For a conversation that is
+    resumed, `discovered` names what was found before.
+
+    Args:
+        tools: hikidashi tools, or a catalogue of them, which may change while the server runs.
+        name: The key in `mcp_servers`.
+        version: What the server says its version is.
+        strategy: What a query is: words, a pattern, or either (a pattern between slashes).
+        max_results: How many tools a search shows at most.
+        always_loaded: Names of tools that the model sees from the start, beside the two.
+        discovered: Names of tools that count as found already.
+        about: What the tools are for, in a few words: all that the model knows of them before it searches.
+        language: The language of what the model reads.
+        record: Who hears of searches and calls.
+
+    Raises:
+        ToolValidationError: a tool is called `search_tools` or `call_tool`, is no hikidashi tool, or `always_loaded`
+            names one that is not there.
+    """
+    desk = Desk(tools, strategy=strategy, max_results=max_results, about=about, language=language, record=record)
+    loaded = desk.tools(always_loaded)
+    found = dict.fromkeys([*discovered, *(tool.name for tool in loaded)])
+
+    def search(arguments: dict[str, Any]) -> ToolResult:
+        return desk.search(arguments, found)
+
+    async def call(arguments: dict[str, Any]) -> ToolResult:
+        return await desk.call(arguments, found)
+
+    offered = [desk.search_tool(search), desk.call_tool(call), *(tool.deferred(False) for tool in loaded)]
+    return to_claude(offered, name=name, version=version, always_load=True)
+
+
+def search_tool_names(server_name: str = "tools") -> list[str]:
+    """The two tools of `to_claude_search` as Claude Code names them, for `allowed_tools`."""
+    return [f"mcp__{shown_name(server_name)}__{tool}" for tool in (SEARCH_TOOLS, CALL_TOOL)]

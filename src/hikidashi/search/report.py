@@ -1,0 +1,229 @@
+"""What a record of searches says about a catalogue: gaps, idle tools, favourites, and words that are missing.
+
+Everything is counted, nothing is guessed by a model: the same log and catalogue give the same report.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from .catalog import ToolCatalog
+from .record import RecordedSearch, SearchLog
+from .stopwords import FUNCTION, REQUEST
+from .text import fold
+
+__all__ = ["CalledTool", "EmptySearch", "FoundTool", "Missed", "Proposal", "Report", "report"]
+
+_SAME_WISH = 600.0  # seconds: a later search still tries to satisfy the same wish
+_FAVOURITES = 5
+_FAVOURITE_CALLS = 3
+# Words are letters of one script; hiragana alone is mostly inflection, and numbers say nothing about a tool.
+_WORD = re.compile(
+    "[\u3400-\u4dbf\u4e00-\u9fff\u3005]{2,20}|[\u30a1-\u30fa\u30fc]{2,30}|[\uac00-\ud7af]{1,20}|[\u0e00-\u0e7f]{3,40}"
+    "|[^\\W\\d_\u0e00-\u0e7f\u3005\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,40}"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EmptySearch:
+    """Searches that found nothing."""
+
+    query: str | None
+    """In the spelling used last; None where the log keeps no queries."""
+    kind: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class FoundTool:
+    """A tool that searches found."""
+
+    name: str
+    found: int
+    """How many searches found it."""
+    best_rank: int
+    """Its best place, counted from 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class CalledTool:
+    """A tool that is called a lot."""
+
+    name: str
+    calls: int
+    share: float
+    """Of all calls, from 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """A search that should have found the tool, and the later one that did."""
+
+    query: str
+    later: str | None
+    """The query that found it; None where it was a pattern or a list of names."""
+    count: int
+    called: bool
+    """Whether the tool was then called, or only found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """Words that would have helped a search to find a tool, if its description had them."""
+
+    tool: str
+    words: tuple[str, ...]
+    because: tuple[Missed, ...]
+
+    @property
+    def count(self) -> int:
+        """How many searches speak for it."""
+        return sum(missed.count for missed in self.because)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Report:
+    """What a record of searches says about a catalogue."""
+
+    searches: int
+    calls: int
+    tools: int
+    found_nothing: tuple[EmptySearch, ...]
+    """The most frequent first."""
+    never_found: tuple[str, ...]
+    """Tools that no search found and nobody called, in catalogue order."""
+    never_called: tuple[FoundTool, ...]
+    """Tools that searches found and nobody called, the most found first."""
+    often_called: tuple[CalledTool, ...]
+    """At most five tools that could stay loaded, see `tool_search_request(always_loaded=...)`."""
+    proposals: tuple[Proposal, ...]
+    """The best supported first."""
+    gone: tuple[str, ...]
+    """Tools on record that the catalogue does not have, by name."""
+
+    def as_json(self) -> dict[str, Any]:
+        """The report as a JSON object."""
+        return asdict(self)
+
+
+def report(log: SearchLog, catalog: ToolCatalog) -> Report:
+    """What `log` says about the tools of `catalog`.
+
+    Raises:
+        SearchLogError: the log cannot be read.
+    """
+    searches = log.searches()
+    usage = log.usage()
+    names = catalog.names
+    found = _found(searches)
+    calls = sum(usage.values())
+    known = set(names)
+    return Report(
+        searches=len(searches),
+        calls=calls,
+        tools=len(names),
+        found_nothing=_found_nothing(searches),
+        never_found=tuple(name for name in names if name not in found and name not in usage),
+        never_called=tuple(
+            sorted(
+                (tool for name, tool in found.items() if name in known and name not in usage),
+                key=lambda tool: (-tool.found, tool.name),
+            )
+        ),
+        often_called=tuple(
+            CalledTool(name, count, count / calls)
+            for name, count in usage.items()
+            if name in known and count >= _FAVOURITE_CALLS
+        )[:_FAVOURITES],
+        proposals=_proposals(searches, dict(zip(names, catalog, strict=True))),
+        gone=tuple(sorted({*found, *usage} - known)),
+    )
+
+
+def _found(searches: Iterable[RecordedSearch]) -> dict[str, FoundTool]:
+    found: dict[str, FoundTool] = {}
+    for search in searches:
+        for rank, name in enumerate(search.names, 1):
+            before = found.get(name, FoundTool(name, 0, rank))
+            found[name] = FoundTool(name, before.found + 1, min(before.best_rank, rank))
+    return found
+
+
+def _found_nothing(searches: Iterable[RecordedSearch]) -> tuple[EmptySearch, ...]:
+    groups: dict[tuple[str, str | None], EmptySearch] = {}
+    for search in searches:
+        if not search.names:
+            key = search.kind, None if search.query is None else _alike(search.query, search.kind)
+            count = groups[key].count + 1 if key in groups else 1
+            groups[key] = EmptySearch(search.query, search.kind, count)
+    return tuple(sorted(groups.values(), key=lambda empty: (-empty.count, empty.query or "", empty.kind)))
+
+
+def _alike(query: str, kind: str) -> str:
+    return " ".join(fold(query).split()) if kind == "words" else query
+
+
+def _proposals(searches: Iterable[RecordedSearch], tools: dict[str, Any]) -> tuple[Proposal, ...]:
+    evidence: dict[str, Counter[tuple[str, str | None, bool]]] = {}
+    for missed, finder, name, called in _missed(searches):
+        if name in tools and missed.query:
+            later = finder.query if finder.kind == "words" else None
+            evidence.setdefault(name, Counter())[missed.query, later, called] += 1
+    proposals = (_proposal(name, tools[name], cases) for name, cases in evidence.items())
+    return tuple(sorted(filter(None, proposals), key=lambda proposal: (-proposal.count, proposal.tool)))
+
+
+def _missed(searches: Iterable[RecordedSearch]) -> Iterator[tuple[RecordedSearch, RecordedSearch, str, bool]]:
+    """Searches by words that missed a tool, the search that found it, the tool, and whether it was called."""
+    sessions: dict[str, list[RecordedSearch]] = {}
+    for search in searches:
+        sessions.setdefault(search.session, []).append(search)
+    for session in sessions.values():
+        open_wishes: list[RecordedSearch] = []
+        for search in session:
+            if search.called:
+                for wish in _recent(open_wishes, search):
+                    yield from (
+                        (wish, search, name, True) for name in dict.fromkeys(search.called) if name not in wish.names
+                    )
+                open_wishes.clear()
+            else:
+                open_wishes.append(search)
+        yield from _found_later(open_wishes)
+
+
+def _found_later(wishes: list[RecordedSearch]) -> Iterator[tuple[RecordedSearch, RecordedSearch, str, bool]]:
+    """Searches that found nothing, and the first hit of the next one that did, where no call tells more."""
+    for place, wish in enumerate(wishes):
+        later = next((search for search in wishes[place + 1 :] if search.names), None)
+        if not wish.names and later is not None and _recent([wish], later):
+            yield wish, later, later.names[0], False
+
+
+def _recent(wishes: list[RecordedSearch], later: RecordedSearch) -> list[RecordedSearch]:
+    return [wish for wish in wishes if wish.kind == "words" and later.at - wish.at <= _SAME_WISH]
+
+
+def _proposal(name: str, tool: Any, cases: Counter[tuple[str, str | None, bool]]) -> Proposal | None:
+    alone = ToolCatalog([tool])
+    weights: Counter[str] = Counter()
+    because: list[Missed] = []
+    for (query, later, called), count in cases.items():
+        new = [word for word in _words(query) if not alone.search(word)]
+        weights.update(dict.fromkeys(new, count))
+        if new:
+            because.append(Missed(query, later, count, called))
+    if not weights:
+        return None
+    words = sorted(weights, key=lambda word: (-weights[word], word))
+    return Proposal(name, tuple(words), tuple(sorted(because, key=lambda missed: (-missed.count, missed.query))))
+
+
+def _words(query: str) -> Iterator[str]:
+    """The words of a query that say what it is about, each once."""
+    words = (match.group() for match in _WORD.finditer(fold(query)))
+    return iter(dict.fromkeys(word for word in words if word not in FUNCTION and word not in REQUEST))

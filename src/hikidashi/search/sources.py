@@ -1,0 +1,213 @@
+"""Catalogues from where tools are kept: a JSON file, a saved catalogue, a Python module.
+
+No framework is imported before a source turns out to need it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import json
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import FunctionType
+from typing import Any, cast
+
+from ..errors import HikidashiError, ToolSourceError, ToolValidationError
+from .catalog import MAX_TOOLS, ToolCatalog
+from .entry import entry_of
+
+__all__ = ["catalog_from", "catalog_of", "no_such_file", "parsed", "text_of", "tools_from"]
+
+_MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
+_SEARCH_TOOL = "tool_search_tool_"
+_SHAPES = "Use a list of tools, one tool per line (JSONL), or the result of MCP's `tools/list`."
+
+
+def catalog_from(source: str | Path) -> ToolCatalog:
+    """The catalogue of the tools that `source` holds, see `tools_from`.
+
+    Raises:
+        ToolSourceError: they cannot be read, one of them is no tool, or two have one name.
+    """
+    return catalog_of(tools_from(source), str(source))
+
+
+def catalog_of(tools: Iterable[Any], source: str) -> ToolCatalog:
+    """The catalogue of `tools`, however many; a fault in them names `source`.
+
+    Raises:
+        ToolSourceError: one of them is no tool, or two have one name.
+    """
+    listed = list(tools)
+    places: dict[str, int] = {}
+    try:
+        for place, tool in enumerate(listed, 1):
+            name = entry_of(tool, place - 1).name
+            if name in places:
+                raise ToolSourceError(
+                    source,
+                    f"two tools are named {name!r}, number {places[name]} and number {place}",
+                    "Rename one, for example with a prefix of its server.",
+                )
+            places[name] = place
+        return ToolCatalog(listed, limit_tools=max(MAX_TOOLS, len(listed)))
+    except ToolValidationError as error:
+        raise ToolSourceError(source, str(error).rstrip(".")) from error
+
+
+def tools_from(source: str | Path) -> list[Any]:
+    """The tools that `source` holds.
+
+    `source` is a JSON or JSONL file of Anthropic, OpenAI or MCP tools, also as MCP's `tools/list` gives them, or
+    `module:attribute` for tools in Python: a list of tools or functions, a catalogue, a toolset or an agent.
+
+    Raises:
+        ToolSourceError: they cannot be read.
+    """
+    path = Path(source)
+    if path.exists():
+        return _from_json(text_of(path), str(source))
+    if _MODULE.fullmatch(str(source)):
+        return _from_python(str(source))
+    raise no_such_file(str(source), "Name a JSON file, or Python tools as `module:attribute`.")
+
+
+def no_such_file(source: str, remedy: str) -> ToolSourceError:
+    """The error for a path where nothing is."""
+    return ToolSourceError(source, "there is no such file", remedy)
+
+
+def text_of(path: Path) -> str:
+    """The text of a file.
+
+    Raises:
+        ToolSourceError: it cannot be read, or is no UTF-8.
+    """
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ToolSourceError(str(path), f"is not text in UTF-8 (byte {error.start})", _SHAPES) from error
+    except OSError as error:
+        raise ToolSourceError(str(path), f"cannot be read ({error.strerror})") from error
+
+
+def parsed(text: str, source: str, first_line: int = 1) -> Any:
+    """The JSON value of `text`, which starts on line `first_line` of `source`.
+
+    Raises:
+        ToolSourceError: it is not JSON; the error names the line.
+    """
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        reason = f"is not JSON: {error.msg} (column {error.colno})"
+        raise ToolSourceError(source, reason, line=first_line + error.lineno - 1) from error
+    except RecursionError as error:
+        raise ToolSourceError(source, "is nested too deeply") from error
+
+
+def _from_json(text: str, source: str) -> list[Any]:
+    lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+    if not lines:
+        raise ToolSourceError(source, "is empty", _SHAPES)
+    if len(lines) > 1 and _is_object(lines[0][1]):
+        return [tool for number, line in lines for tool in _listed(parsed(line, source, number), source, number)]
+    return _listed(parsed(text, source), source)
+
+
+def _is_object(line: str) -> bool:
+    """Whether a first line is JSON of its own, so that the others are too."""
+    try:
+        return isinstance(json.loads(line), dict)
+    except ValueError:
+        return False
+
+
+def _listed(data: Any, source: str, line: int | None = None) -> list[Any]:
+    """The tools in parsed JSON; the API's own search tools, which a saved request has, are left out."""
+    while isinstance(data, dict):
+        content = cast("dict[str, Any]", data)
+        if "mcpServers" in content:
+            raise ToolSourceError(source, "is a list of MCP servers, not of tools", "Pass it with --mcp.")
+        if "name" in content or "function" in content:
+            data = [content]
+        elif "tools" in content or "result" in content:
+            data = content.get("tools", content.get("result"))
+        else:
+            raise ToolSourceError(source, "has an object that is no tool: it has no `name`", _SHAPES, line)
+    if not isinstance(data, list):
+        raise ToolSourceError(source, f"holds {_kind(data)}, not tools", _SHAPES, line)
+    tools = cast("list[Any]", data)
+    for number, tool in enumerate(tools, 1):
+        if not isinstance(tool, dict):
+            raise ToolSourceError(source, f"number {number} is {_kind(tool)}, not a tool", _SHAPES, line)
+    return [tool for tool in tools if not str(tool.get("type", "")).startswith(_SEARCH_TOOL)]
+
+
+def _kind(value: Any) -> str:
+    match value:
+        case None | bool():
+            return "null, true or false"
+        case str():
+            return "text"
+        case list():
+            return "a list"
+        case _:
+            return "a number"
+
+
+def _from_python(source: str) -> list[Any]:
+    module_name, _, attribute = source.partition(":")
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        value: Any = importlib.import_module(module_name)
+    except Exception as error:  # importing runs the user's code, which may raise anything
+        remedy = "Run it where the module can be imported."
+        raise ToolSourceError(source, f"importing {module_name!r} failed ({_told(error)})", remedy) from error
+    try:
+        for name in attribute.split("."):
+            value = getattr(value, name)
+    except AttributeError as error:
+        raise ToolSourceError(source, f"module {module_name!r} has no {attribute!r}", "Check the name.") from error
+    try:
+        return list(_tools_in(value, source))
+    except HikidashiError:
+        raise
+    except Exception as error:  # a toolset may run code of any kind to list its tools
+        raise ToolSourceError(source, f"its tools cannot be listed ({_told(error)})") from error
+
+
+def _tools_in(value: Any, source: str) -> Iterable[Any]:
+    if isinstance(value, FunctionType):
+        from ..convert.functions import from_function
+
+        return [from_function(value)]
+    if _has_toolset(value):
+        from ..convert.pydantic_ai import from_pydantic_ai
+
+        return asyncio.run(_entered(from_pydantic_ai(value)))
+    if isinstance(value, Mapping):
+        return _listed(dict(cast("Mapping[str, Any]", value)), source)
+    if not isinstance(value, str) and not hasattr(value, "name") and isinstance(value, Iterable):
+        return [tool for item in cast("Iterable[Any]", value) for tool in _tools_in(item, source)]
+    return [value]
+
+
+def _has_toolset(value: Any) -> bool:
+    """Whether `value` is a pydantic-ai agent or toolset; asking their classes would import pydantic-ai."""
+    ours = any(base.__module__.partition(".")[0] == "pydantic_ai" for base in type(value).__mro__)
+    return ours and (hasattr(value, "toolsets") or hasattr(value, "get_tools"))
+
+
+async def _entered(tools: Any) -> list[Any]:
+    async with tools as listed:
+        return list(listed)
+
+
+def _told(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"

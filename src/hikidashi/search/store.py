@@ -1,0 +1,174 @@
+"""A catalogue in a file: written whole or not at all, checked when read, and nothing in it is executed.
+
+A line of letters and the format's number, a checksum, then sections of plain arrays and JSON. Tools stay JSON
+until a search finds them, which is why a file opens faster than a catalogue is built.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import zlib
+from array import array
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from ..errors import ToolSearchError
+from .bm25 import Index, Postings
+from .entry import Entry
+from .rows import Rows
+
+__all__ = ["read", "write"]
+
+_MAGIC = b"hikidashi catalogue 1\n"
+_HEAD = len(_MAGIC) + 8
+_SECTIONS = ("names", "rows", "row_ends", "texts", "text_ends", "terms", "term_ends", "packed", "peaks", "lengths")
+
+
+def write(path: Path, rows: Rows, index: Index) -> None:
+    """Put a catalogue into a file, in place of what was there, at once.
+
+    The numbers of `rows` and `index` must have no gaps.
+
+    Raises:
+        ToolSearchError: a tool's schema is no JSON.
+    """
+    entries = [rows.entry(number) for number in rows.numbers.values()]
+    saved = [_saved(entry) for entry in entries]
+    texts = [rows.text(number).encode("utf-8", "surrogatepass") for number in rows.numbers.values()]
+    postings = list(index.postings.values())
+    packed: array[int] = array("Q")
+    for term in postings:
+        packed += term.packed
+    body = {
+        "names": _json(list(rows.numbers)),
+        "rows": b"".join(saved),
+        "row_ends": _ends(saved),
+        "texts": b"".join(texts),
+        "text_ends": _ends(texts),
+        "terms": "\n".join(index.postings).encode("utf-8", "surrogatepass"),
+        "term_ends": _ends([term.packed for term in postings]),
+        "packed": _bytes(packed),
+        "peaks": _bytes(array("Q", (term.peak for term in postings))),
+        "lengths": _bytes(array("Q", index.lengths)),
+    }
+    sizes = _bytes(array("Q", (len(body[name]) for name in _SECTIONS)))
+    content = sizes + b"".join(body[name] for name in _SECTIONS)
+    _replace(path, _MAGIC + zlib.crc32(content).to_bytes(8, "little") + content)
+
+
+def read(path: Path) -> tuple[Rows, Index]:
+    """The catalogue in a file.
+
+    Raises:
+        ToolSearchError: there is no such file, or it is no catalogue, or of another version, or damaged.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise ToolSearchError(
+            "unavailable", f"The catalogue {str(path)!r} cannot be read: {error.strerror}."
+        ) from error
+    if not content.startswith(_MAGIC):
+        known = content.startswith(_MAGIC.rsplit(b" ", 1)[0])
+        what = "was saved by another version of hikidashi" if known else "is no saved catalogue"
+        raise ToolSearchError("unavailable", f"The file {str(path)!r} {what}. Build the catalogue again and save it.")
+    if zlib.crc32(memoryview(content)[_HEAD:]) != int.from_bytes(content[len(_MAGIC) : _HEAD], "little"):
+        raise ToolSearchError("unavailable", f"The catalogue {str(path)!r} is damaged. Build it again and save it.")
+    return _parse(content)
+
+
+def _parse(content: bytes) -> tuple[Rows, Index]:
+    start = _HEAD + 8 * len(_SECTIONS)
+    part: dict[str, bytes] = {}
+    for name, size in zip(_SECTIONS, _array(content[_HEAD:start]), strict=True):
+        part[name] = content[start : start + size]
+        start += size
+    rows, index = Rows(), Index()
+    rows.numbers = {name: number for number, name in enumerate(json.loads(part["names"]))}
+    rows.entries = _pieces(part["rows"], _array(part["row_ends"]))
+    rows.texts = _pieces(part["texts"], _array(part["text_ends"]))
+    index.lengths = array("I", _array(part["lengths"]))
+    index.count = len(index.lengths)
+    index.total = sum(index.lengths)
+    packed, at = _array(part["packed"]), 0
+    terms = part["terms"].decode("utf-8", "surrogatepass").split("\n") if part["terms"] else []
+    for term, end, peak in zip(terms, _array(part["term_ends"]), _array(part["peaks"]), strict=True):
+        index.postings[term] = Postings(packed[at:end], peak)
+        at = end
+    return rows, index
+
+
+def _saved(entry: Entry) -> bytes:
+    """The tool as it came if it is JSON already, else as an Anthropic tool dict."""
+    if isinstance(entry.tool, Mapping):
+        try:
+            return _json(cast("Mapping[str, Any]", entry.tool))
+        except (TypeError, ValueError):
+            pass
+    plain: dict[str, Any] = {
+        "name": entry.name,
+        "description": entry.description,
+        "input_schema": entry.input_schema or {"type": "object", "properties": {}},
+    }
+    plain |= {key: list(words) for key, words in (("aliases", entry.aliases), ("tags", entry.tags)) if words}
+    try:
+        return _json(plain)
+    except (TypeError, ValueError) as error:
+        raise ToolSearchError(
+            "invalid_tool_input", f"Tool {entry.name!r} cannot be saved: its schema is no JSON ({error})."
+        ) from error
+
+
+def _json(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+
+
+def _ends(pieces: list[bytes] | list[array[int]]) -> bytes:
+    ends: array[int] = array("Q")
+    end = 0
+    for piece in pieces:
+        end += len(piece)
+        ends.append(end)
+    return _bytes(ends)
+
+
+def _pieces(content: bytes, ends: array[int]) -> list[Any]:
+    pieces: list[bytes] = []
+    start = 0
+    for end in ends:
+        pieces.append(content[start:end])
+        start = end
+    return pieces
+
+
+def _bytes(values: array[int]) -> bytes:
+    if sys.byteorder == "big":
+        values = array(values.typecode, values)
+        values.byteswap()
+    return values.tobytes()
+
+
+def _array(content: bytes) -> array[int]:
+    values: array[int] = array("Q")
+    values.frombytes(content)
+    if sys.byteorder == "big":
+        values.byteswap()
+    return values
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write beside the target and move over it: a reader sees the old file or the new one."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

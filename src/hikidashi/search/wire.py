@@ -1,0 +1,244 @@
+"""Tool search on the wire of the Messages API: requests that offer it, replies that tell of it.
+
+Needs no package: `client.beta.messages.create(**tool_search_request(tools, model=model), model=model, ...)`,
+then `tool_searches(message)` says what was looked for and found. The loop that also calls the tools, and searches
+here instead of on the server, is `hikidashi.search.anthropic`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Literal, Required, TypedDict, cast
+
+from ..errors import ToolValidationError, Unsupported
+from .wire_blocks import (
+    CLIENT_TOOL,
+    NAME_OF,
+    TYPE_OF,
+    ToolSearchCall,
+    ToolSearchFailure,
+    Variant,
+    reference_blocks,
+    referenced_tools,
+    search_requests,
+    tool_searches,
+)
+from .wire_definitions import Verdict, definitions_of, is_server_tool, judged, kept_loaded, worth_it
+from .wire_models import BETA_OF, MCP_BETA, Provider, Support, support
+
+__all__ = [
+    "McpToolset",
+    "Provider",
+    "Support",
+    "ToolSearchCall",
+    "ToolSearchFailure",
+    "Variant",
+    "Verdict",
+    "client_search_tool",
+    "reference_blocks",
+    "referenced_tools",
+    "search_requests",
+    "support",
+    "tool_search_request",
+    "tool_searches",
+    "worth_it",
+]
+
+logger = logging.getLogger("hikidashi")
+
+_MAX_QUERY = 500
+
+
+class McpToolset(TypedDict, total=False):
+    """An MCP server that the API connects to, and how its tools are loaded."""
+
+    name: Required[str]
+    url: str
+    """Left out where the caller sends `mcp_servers` himself."""
+    authorization_token: str
+    default_config: dict[str, Any]
+    """For all its tools; `{"defer_loading": True}` unless given."""
+    configs: dict[str, dict[str, Any]]
+    """For single tools, by their names on the server: `{"search_events": {"defer_loading": False}}`."""
+
+
+def tool_search_request(
+    tools: Iterable[Any],
+    *,
+    variant: Variant = "regex",
+    provider: Provider = "anthropic",
+    model: str | None = None,
+    always_loaded: Collection[str] = (),
+    usage: Mapping[str, int] | None = None,
+    mcp_toolsets: Iterable[McpToolset | Mapping[str, Any]] = (),
+    betas: Literal["auto", "off"] | Sequence[str] = "auto",
+    force: bool = False,
+) -> dict[str, Any]:
+    """`tools`, and `betas` and `mcp_servers` where there are any, for `client.beta.messages.create(**...)`.
+
+    The search tool comes first and is never deferred; the others follow in the order given, deferred but for the
+    ones to keep. Where search does not pay (see `worth_it`) the tools come plain, and the reason is logged; an MCP
+    toolset always counts as large, since only its server knows how many tools it has.
+
+    The same arguments give the same bytes, which the prompt cache needs: take `usage` once for a conversation, not
+    once a turn. A `cache_control` on a tool that is deferred, which the API refuses, moves to the last tool that is
+    loaded; it covers the same prefix there, as deferred tools are no part of the cache.
+
+    Args:
+        tools: Whatever `ToolCatalog` takes, or a `ToolCatalog`, and tools that the API itself runs.
+        variant: "regex" and "bm25" search on the server. With "client" the search tool is an ordinary one that you
+            answer with `reference_blocks`, as `hikidashi.search.anthropic.run_tools` does; a model that cannot expand
+            references is offered the loaded tools only, to which you add what is found.
+        provider: Whose beta header to send. Amazon Bedrock knows tool search in InvokeModel only, not in Converse.
+        model: Checked if given. A model whose name says nothing needs `force`.
+        always_loaded: Names to keep loaded; 3 to 5 that nearly every conversation needs.
+        usage: How often each tool was called: the most used are kept loaded too, until there are five. A dict with
+            `"defer_loading": False` of its own is kept as well.
+        mcp_toolsets: MCP servers for the API to connect to, which adds their beta header.
+        betas: "auto" sends the provider's header, "off" none: the Claude API does not need it any more. A list
+            stands for itself. The header for MCP is added where it is needed.
+        force: Search even where it does not pay, and on a model whose name says nothing.
+
+    Raises:
+        Unsupported: the model cannot search tools on this provider.
+        ToolValidationError: a tool has no usable name or schema, or the name of another; a name in `always_loaded`
+            is no tool's; an MCP toolset lacks its name or says what the API does not know.
+        ToolSearchError: there are more than 10,000 tools.
+    """
+    definitions = definitions_of(tools)
+    servers = [_mcp(toolset) for toolset in mcp_toolsets]
+    toolsets = [toolset for _, toolset in servers]
+    request: dict[str, Any] = {}
+    if not (force or toolsets) and not (verdict := judged(definitions)):
+        logger.info("tool search is left out: %s", verdict.reason)
+        request["tools"] = [_without(definition, "defer_loading") for definition in definitions]
+        headers: list[str] = [] if isinstance(betas, str) else list(betas)
+    else:
+        able = _checked(model, provider, variant, force=force)
+        kept = _kept(definitions, always_loaded, usage or {})
+        search = client_search_tool() if variant == "client" else {"type": TYPE_OF[variant], "name": NAME_OF[variant]}
+        _refuse_twin(definitions, search["name"])
+        if not able:
+            toolsets = [{**toolset, "default_config": {"defer_loading": False}} for toolset in toolsets]
+        request["tools"] = _offered([search, *definitions, *toolsets], kept, leave_out=not able)
+        headers = [BETA_OF[provider]] if betas == "auto" and able else [] if isinstance(betas, str) else list(betas)
+    if toolsets and not any(header.startswith("mcp-client-") for header in headers):
+        headers.append(MCP_BETA)
+    if headers:
+        request["betas"] = headers
+    if connections := [server for server, _ in servers if server is not None]:
+        request["mcp_servers"] = connections
+    return request
+
+
+def client_search_tool(name: str = CLIENT_TOOL) -> dict[str, Any]:
+    """The definition of a search tool that the client answers."""
+    return {
+        "name": name,
+        "description": (
+            "Finds tools that are not loaded yet and loads the best matches, so that you can call them. Use it when "
+            "no loaded tool fits the task: many more exist. Describe one need in a few words, such as `send mail` or "
+            "`weather forecast`, in any language; search again for each further need. `select:name_a,name_b` loads "
+            "tools whose names you know. If nothing matches, try other words before you give up."
+        ),
+        "input_schema": {
+            "type": "object",
+            "properties": {
+                "query": {
+                    "type": "string",
+                    "maxLength": _MAX_QUERY,
+                    "description": "A few words that say what the tool should do, or `select:` and names.",
+                },
+                "limit": {
+                    "type": "integer",
+                    "minimum": 1,
+                    "maximum": 10,
+                    "description": "How many at most; 5 if left out.",
+                },
+            },
+            "required": ["query"],
+        },
+    }
+
+
+def _checked(model: str | None, provider: Provider, variant: Variant, *, force: bool) -> bool:
+    """Whether deferred tools may be sent at all; refuses a search on the server where they may not."""
+    able = "yes" if model is None else support(model, provider)
+    if able == "yes" or (able == "unknown" and force):
+        return True
+    if variant == "client":
+        return False
+    where = f"Model {model!r} on {provider!r}"
+    remedy = 'Use `variant="client"`: hikidashi searches the tools itself, for any model'
+    if able == "unknown":
+        known = "whether it can is not known from its name"
+        raise Unsupported(f"tool search on the server ({known})", where, f"{remedy}; or pass `force=True` if it can.")
+    raise Unsupported("tool search on the server", where, f"{remedy}.")
+
+
+def _kept(definitions: list[dict[str, Any]], always_loaded: Collection[str], usage: Mapping[str, int]) -> set[str]:
+    named = [definition for definition in definitions if "name" in definition]
+    own_wish = {tool["name"] for tool in named if tool.get("defer_loading") is False}
+    return kept_loaded([tool["name"] for tool in named], always_loaded, usage) | own_wish
+
+
+def _refuse_twin(definitions: list[dict[str, Any]], name: str) -> None:
+    if any(definition.get("name") == name for definition in definitions):
+        raise ToolValidationError(f"A tool is called {name!r}, as the search tool is. Rename it.", name)
+
+
+def _offered(definitions: list[dict[str, Any]], kept: set[str], *, leave_out: bool) -> list[dict[str, Any]]:
+    """The definitions as they go out: the search tool first, the rest deferred, left out or loaded."""
+    offered: list[dict[str, Any]] = []
+    homeless: object = None
+    last_loaded = 0
+    for position, definition in enumerate(definitions):
+        loaded = position == 0 or is_server_tool(definition) or definition["name"] in kept
+        if not loaded and leave_out:
+            continue
+        if loaded and not _defers_all(definition):
+            offered.append(_without(definition, "defer_loading"))
+            last_loaded = len(offered) - 1
+            continue
+        homeless = definition.get("cache_control") or homeless
+        plain = _without(definition, "cache_control")
+        offered.append(plain if loaded else {**plain, "defer_loading": True})
+    if homeless is not None:
+        offered[last_loaded].setdefault("cache_control", homeless)
+    return offered
+
+
+def _defers_all(definition: Mapping[str, Any]) -> bool:
+    """Whether this is an MCP toolset of which nothing need be loaded."""
+    return bool(definition.get("default_config", {}).get("defer_loading"))
+
+
+def _without(definition: Mapping[str, Any], field: str) -> dict[str, Any]:
+    return {name: value for name, value in definition.items() if name != field}
+
+
+_SERVER_FIELDS = ("authorization_token", "tool_configuration")
+_TOOLSET_FIELDS = ("configs", "cache_control", "tools")
+
+
+def _mcp(given: McpToolset | Mapping[str, Any]) -> tuple[dict[str, Any] | None, dict[str, Any]]:
+    """The entry of `mcp_servers`, if there is an address, and the `mcp_toolset`."""
+    told = cast("dict[str, Any]", dict(given))
+    told.pop("type", None)
+    name = told.pop("name", None) or told.pop("mcp_server_name", None)
+    if not isinstance(name, str) or not name:
+        raise ToolValidationError(f"An MCP toolset needs the `name` of its server, got {dict(given)!r}.")
+    toolset: dict[str, Any] = {
+        "type": "mcp_toolset",
+        "mcp_server_name": name,
+        "default_config": {"defer_loading": True, **told.pop("default_config", {})},
+    }
+    toolset |= {field: told.pop(field) for field in _TOOLSET_FIELDS if field in told}
+    url = told.pop("url", None)
+    server = {"type": "url", "name": name, "url": url}
+    server |= {field: told.pop(field) for field in _SERVER_FIELDS if field in told}
+    if told:
+        known = "name, url, default_config, " + ", ".join((*_TOOLSET_FIELDS, *_SERVER_FIELDS))
+        raise ToolValidationError(f"MCP toolset {name!r} has {', '.join(map(repr, told))}. Known are: {known}.")
+    return (None if url is None else server), toolset

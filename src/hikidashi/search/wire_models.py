@@ -1,0 +1,55 @@
+"""Which models and which providers can do tool search, and the beta headers they take: one table each.
+
+Nothing else knows a model's or a provider's name.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+__all__ = ["BETA_OF", "MCP_BETA", "Provider", "Support", "support"]
+
+Provider = Literal["anthropic", "foundry", "vertex", "bedrock"]
+Support = Literal["yes", "no", "unknown"]
+
+# The Claude API has not asked for these since February 2026, and still takes them.
+BETA_OF: dict[Provider, str] = {
+    "anthropic": "advanced-tool-use-2025-11-20",
+    "foundry": "advanced-tool-use-2025-11-20",
+    "vertex": "tool-search-tool-2025-10-19",
+    "bedrock": "tool-search-tool-2025-10-19",
+}
+MCP_BETA = "mcp-client-2025-11-20"
+
+_Since = dict[str, tuple[int, int]]
+_CLAUDE: _Since = {"sonnet": (4, 0), "opus": (4, 0), "haiku": (4, 5), "fable": (5, 0), "mythos": (5, 0)}
+# Amazon Bedrock does it by InvokeModel only, not by Converse.
+_FIRST_OF: dict[Provider, _Since] = {
+    "anthropic": _CLAUDE,
+    "foundry": _CLAUDE,
+    "vertex": _CLAUDE,
+    "bedrock": {"opus": (4, 5)},
+}
+
+# `claude-sonnet-4-5-20250929`, `claude-3-5-haiku-latest`, `us.anthropic.claude-opus-4-5-20251101-v1:0`,
+# `claude-opus-4@20250514`: the version stands before the family up to 3, and a date is no version.
+_MODEL = re.compile(
+    r"(?:^|[./])claude-(?:(?P<old_major>\d)(?:[-.](?P<old_minor>\d{1,2}))?-)?(?P<family>[a-z]+)"
+    r"(?:-(?P<major>\d{1,2})(?:[-.](?P<minor>\d{1,2}))?)?(?!\d)"
+)
+
+
+def support(model: str, provider: Provider = "anthropic") -> Support:
+    """Whether `model` can search tools on `provider` and expand references to them.
+
+    "unknown" is a name that tells neither family nor version, such as the ARN of a profile.
+    """
+    named = _MODEL.search(model)
+    if named is None or named["family"] not in _CLAUDE:
+        return "unknown"
+    first = _FIRST_OF[provider].get(named["family"])
+    major, minor = named["old_major"] or named["major"], named["old_minor"] or named["minor"]
+    if major is None:
+        return "unknown"
+    return "yes" if first is not None and (int(major), int(minor or 0)) >= first else "no"

@@ -1,0 +1,291 @@
+"""Requests that offer tool search: what is deferred, what is kept, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import logging
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from hikidashi import Tool, ToolResult, ToolValidationError, Unsupported
+from hikidashi.errors import ToolSearchError
+from hikidashi.search import ToolCatalog
+from hikidashi.search.wire import Provider, Variant, client_search_tool, tool_search_request, worth_it
+
+MODEL = "claude-opus-5-5"
+REGEX = {"type": "tool_search_tool_regex_20251119", "name": "tool_search_tool_regex"}
+BM25 = {"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"}
+CACHE = {"type": "ephemeral"}
+
+
+def definition(name: str, **more: Any) -> dict[str, Any]:
+    return {"name": name, "description": f"Does {name}.", "input_schema": {"type": "object"}, **more}
+
+
+def large(count: int) -> list[dict[str, Any]]:
+    """Tools of more than 1,000 tokens each."""
+    return [definition(f"tool_{number}", description="word " * 1100) for number in range(count)]
+
+
+async def nothing(_: dict[str, Any]) -> ToolResult:
+    return ToolResult()
+
+
+def deferred(request: dict[str, Any]) -> list[str]:
+    return [tool["name"] for tool in request["tools"] if tool.get("defer_loading")]
+
+
+def loaded(request: dict[str, Any]) -> list[str]:
+    return [tool["name"] for tool in request["tools"] if not tool.get("defer_loading")]
+
+
+A, B, C = definition("a"), definition("b"), definition("c")
+
+
+@pytest.mark.parametrize(("variant", "search"), [("regex", REGEX), ("bm25", BM25), ("client", client_search_tool())])
+def test_the_search_tool_comes_first_and_the_others_deferred_in_their_order(
+    variant: Variant, search: dict[str, Any]
+) -> None:
+    request = tool_search_request([C, A, B], variant=variant, model=MODEL, force=True)
+    assert request == {
+        "tools": [search, *({**tool, "defer_loading": True} for tool in (C, A, B))],
+        "betas": ["advanced-tool-use-2025-11-20"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("provider", "header"),
+    [
+        ("anthropic", "advanced-tool-use-2025-11-20"),
+        ("foundry", "advanced-tool-use-2025-11-20"),
+        ("vertex", "tool-search-tool-2025-10-19"),
+        ("bedrock", "tool-search-tool-2025-10-19"),
+    ],
+)
+def test_each_provider_has_its_header(provider: Provider, header: str) -> None:
+    assert tool_search_request([A], provider=provider, model=MODEL, force=True)["betas"] == [header]
+
+
+def test_headers_can_be_left_out_or_given() -> None:
+    assert "betas" not in tool_search_request([A], betas="off", force=True)
+    assert tool_search_request([A], betas=["my-beta"], force=True)["betas"] == ["my-beta"]
+    assert tool_search_request([A], betas=["my-beta"]) == {"tools": [A], "betas": ["my-beta"]}
+
+
+def test_tools_named_as_always_loaded_are_not_deferred() -> None:
+    request = tool_search_request([A, B, C], always_loaded=["b"], force=True)
+    assert (loaded(request), deferred(request)) == (["tool_search_tool_regex", "b"], ["a", "c"])
+
+
+def test_the_five_most_used_tools_are_kept_loaded() -> None:
+    tools = [definition(f"t{number}") for number in range(9)]
+    usage = {"t8": 50, "t1": 7, "t2": 7, "t3": 7, "t4": 7, "t5": 7, "t0": 0, "gone": 99}
+    assert loaded(tool_search_request(tools, usage=usage, force=True))[1:] == ["t1", "t2", "t3", "t4", "t8"]
+
+
+def test_usage_fills_up_what_is_always_loaded() -> None:
+    tools = [definition(f"t{number}") for number in range(9)]
+    request = tool_search_request(tools, always_loaded=["t0", "t1", "t2", "t3"], usage={"t7": 2, "t8": 1}, force=True)
+    assert loaded(request)[1:] == ["t0", "t1", "t2", "t3", "t7"]
+
+
+def test_a_tool_that_says_it_is_not_deferred_is_kept() -> None:
+    request = tool_search_request([{**A, "defer_loading": False}, B], force=True)
+    assert request["tools"] == [REGEX, A, {**B, "defer_loading": True}]
+
+
+def test_an_unknown_name_to_keep_is_refused() -> None:
+    with pytest.raises(ToolValidationError, match="`always_loaded` names 'x', but there is no such tool"):
+        tool_search_request([A], always_loaded=["x"], force=True)
+
+
+def test_a_cache_breakpoint_moves_from_a_deferred_tool_to_the_last_loaded_one() -> None:
+    request = tool_search_request([A, B, {**C, "cache_control": CACHE}], always_loaded=["a"], force=True)
+    assert request["tools"] == [
+        REGEX,
+        {**A, "cache_control": CACHE},
+        {**B, "defer_loading": True},
+        {**C, "defer_loading": True},
+    ]
+
+
+def test_a_cache_breakpoint_moves_to_the_search_tool_where_no_other_is_loaded() -> None:
+    request = tool_search_request([{**A, "cache_control": CACHE}], force=True)
+    assert request["tools"] == [{**REGEX, "cache_control": CACHE}, {**A, "defer_loading": True}]
+
+
+def test_a_cache_breakpoint_on_a_loaded_tool_stays_as_it_is() -> None:
+    mine = {"type": "ephemeral", "ttl": "1h"}
+    tools = [{**A, "cache_control": mine}, {**B, "cache_control": CACHE}]
+    assert tool_search_request(tools, always_loaded=["a"], force=True)["tools"][1:] == [
+        {**A, "cache_control": mine},
+        {**B, "defer_loading": True},
+    ]
+
+
+def test_the_same_tools_give_the_same_bytes_and_are_left_untouched() -> None:
+    tools = [{**A, "cache_control": CACHE}, B, {**C, "defer_loading": True}]
+    before = deepcopy(tools)
+    first, second = (json.dumps(tool_search_request(tools, usage={"b": 1}, force=True)) for _ in range(2))
+    assert first == second
+    assert tools == before
+
+
+def test_an_mcp_server_becomes_a_connection_and_a_toolset() -> None:
+    server = {
+        "name": "db-server",
+        "url": "https://mcp-db.example.com",
+        "authorization_token": "sk-test",
+        "configs": {"search_events": {"defer_loading": False}},
+    }
+    assert tool_search_request([], mcp_toolsets=[server], model=MODEL) == {
+        "tools": [
+            REGEX,
+            {
+                "type": "mcp_toolset",
+                "mcp_server_name": "db-server",
+                "default_config": {"defer_loading": True},
+                "configs": {"search_events": {"defer_loading": False}},
+            },
+        ],
+        "betas": ["advanced-tool-use-2025-11-20", "mcp-client-2025-11-20"],
+        "mcp_servers": [
+            {
+                "type": "url",
+                "name": "db-server",
+                "url": "https://mcp-db.example.com",
+                "authorization_token": "sk-test",
+            }
+        ],
+    }
+
+
+def test_a_toolset_of_a_server_that_is_connected_elsewhere_needs_no_address() -> None:
+    given = {"type": "mcp_toolset", "mcp_server_name": "db", "default_config": {"enabled": True}}
+    request = tool_search_request([], mcp_toolsets=[given], betas="off")
+    assert request["tools"][1]["default_config"] == {"defer_loading": True, "enabled": True}
+    assert request["betas"] == ["mcp-client-2025-11-20"]
+    assert "mcp_servers" not in request
+
+
+def test_a_newer_mcp_header_of_the_caller_is_enough() -> None:
+    request = tool_search_request([], mcp_toolsets=[{"name": "db"}], betas=["mcp-client-2026-09-15"])
+    assert request["betas"] == ["mcp-client-2026-09-15"]
+
+
+@pytest.mark.parametrize(
+    ("toolset", "said"),
+    [
+        ({"url": "https://x.example"}, "needs the `name` of its server"),
+        ({"name": "db", "uri": "x"}, "has 'uri'. Known"),
+    ],
+)
+def test_an_mcp_toolset_that_cannot_be_right_is_refused(toolset: dict[str, Any], said: str) -> None:
+    with pytest.raises(ToolValidationError, match=said):
+        tool_search_request([], mcp_toolsets=[toolset])
+
+
+def test_a_cache_breakpoint_moves_away_from_a_deferred_toolset() -> None:
+    request = tool_search_request([], mcp_toolsets=[{"name": "db", "cache_control": CACHE}])
+    assert request["tools"][0] == {**REGEX, "cache_control": CACHE}
+    assert "cache_control" not in request["tools"][1]
+
+
+@pytest.mark.parametrize("variant", ["regex", "bm25"])
+def test_a_model_that_cannot_search_is_refused_with_the_way_out(variant: Variant) -> None:
+    with pytest.raises(Unsupported, match="'claude-3-5-haiku-latest' on 'anthropic' .*`variant=\"client\"`"):
+        tool_search_request([A], variant=variant, model="claude-3-5-haiku-latest", force=True)
+
+
+def test_a_model_that_cannot_search_gets_the_loaded_tools_of_the_client_variant() -> None:
+    request = tool_search_request(
+        [A, B],
+        variant="client",
+        model="claude-3-5-haiku-latest",
+        always_loaded=["b"],
+        mcp_toolsets=[{"name": "db"}],
+        force=True,
+    )
+    toolset = {"type": "mcp_toolset", "mcp_server_name": "db", "default_config": {"defer_loading": False}}
+    assert request == {"tools": [client_search_tool(), B, toolset], "betas": ["mcp-client-2025-11-20"]}
+
+
+def test_an_unknown_model_passes_only_by_force() -> None:
+    with pytest.raises(Unsupported, match="not known from its name.*or pass `force=True`"):
+        tool_search_request(large(12), model="claude-test")
+    assert len(deferred(tool_search_request(large(12), model="claude-test", force=True))) == 12
+
+
+@pytest.mark.parametrize(
+    ("tools", "reason"),
+    [
+        (large(9), "There are 9 tools, fewer than 10: the model chooses well among all of them."),
+        ([definition(f"t{number}") for number in range(12)], "12 tools cost about "),
+    ],
+)
+def test_few_or_small_tools_come_plain_and_the_reason_is_told(
+    tools: list[dict[str, Any]], reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    verdict = worth_it(tools)
+    assert (bool(verdict), verdict.tools) == (False, len(tools))
+    assert verdict.reason.startswith(reason)
+    with caplog.at_level(logging.INFO, "hikidashi"):
+        request = tool_search_request([{**tool, "defer_loading": True} for tool in tools], model="claude-test")
+    assert request == {"tools": tools}
+    assert verdict.reason in caplog.text
+
+
+def test_ten_large_tools_are_worth_a_search() -> None:
+    verdict = worth_it(large(10))
+    assert verdict.worth_it
+    assert verdict.tokens >= 10_000
+    assert len(deferred(tool_search_request(large(10), model=MODEL))) == 10
+
+
+def test_ten_thousand_tools_are_taken_and_one_more_is_refused() -> None:
+    tools = [definition(f"t{number}") for number in range(10_001)]
+    assert len(deferred(tool_search_request(tools[:-1], model=MODEL))) == 10_000
+    with pytest.raises(ToolSearchError, match="takes 10,000 tools, and these are 10,001"):
+        tool_search_request(tools, model=MODEL)
+
+
+def test_tools_of_every_kind_become_definitions() -> None:
+    schema = {"type": "object", "properties": {"q": {"type": "string"}}}
+    tools: list[Any] = [
+        Tool(name="own", description="Own.", input_schema=schema, call=nothing).deferred(),
+        {"type": "function", "function": {"name": "openai", "description": "OpenAI.", "parameters": schema}},
+        {"name": "mcp", "description": "MCP.", "inputSchema": schema},
+        {"name": "silent", "parameters": {"properties": {}}},
+        {"type": "web_search_20250305", "name": "web_search"},
+        REGEX,
+    ]
+    expected = [
+        {"name": "own", "input_schema": schema, "description": "Own."},
+        {"name": "openai", "description": "OpenAI.", "input_schema": schema},
+        {"name": "mcp", "description": "MCP.", "input_schema": schema},
+        {"name": "silent", "input_schema": {"type": "object", "properties": {}}},
+        {"type": "web_search_20250305", "name": "web_search"},
+    ]
+    assert tool_search_request(tools) == {"tools": expected}
+    assert loaded(tool_search_request(tools, force=True)) == ["tool_search_tool_regex", "web_search"]
+
+
+def test_a_catalogue_is_taken_as_it_is() -> None:
+    assert deferred(tool_search_request(ToolCatalog([B, A]), force=True)) == ["b", "a"]
+
+
+@pytest.mark.parametrize(
+    ("tools", "said"),
+    [
+        ([A, A], "Two tools are called 'a': a dict and a dict at position 1"),
+        ([A, Tool(name="a", description="", input_schema={"type": "object"}, call=nothing)], "and a hikidashi Tool"),
+        ([{"name": "fs.read", "inputSchema": {"type": "object"}}], "refuses the tool name 'fs.read'"),
+        ([{"description": "Nameless."}], "has no name"),
+        ([definition("tool_search_tool_regex")], "as the search tool is"),
+    ],
+)
+def test_tools_that_the_api_would_refuse_are_refused_here(tools: list[Any], said: str) -> None:
+    with pytest.raises(ToolValidationError, match=said):
+        tool_search_request(tools, force=True)
