@@ -7,12 +7,19 @@ from random import Random
 
 from .data import Definition
 
-_VERBS = """get list create update delete search send schedule cancel approve export import sync archive restore merge
+
+def _listed(words: str) -> list[str]:
+    return words.split()
+
+
+_VERBS = _listed("""
+get list create update delete search send schedule cancel approve export import sync archive restore merge
 assign publish validate convert compare estimate track notify invite revoke rotate enable disable preview duplicate
 upload download rename tag share lock translate summarize classify forecast refund ship reserve book check resolve
-escalate replay register verify""".split()
+escalate replay register verify""")
 
-_THINGS = """invoice message customer order ticket report document file user event payment contact project task account
+_THINGS = _listed("""
+invoice message customer order ticket report document file user event payment contact project task account
 product booking calendar channel subscription shipment comment folder template campaign deal device alert dashboard
 webhook contract employee payroll expense receipt budget forecast inventory warehouse supplier coupon cart refund
 review rating playlist track album recipe ingredient flight hotel itinerary passenger vehicle route station weather
@@ -21,11 +28,12 @@ artifact branch commit release issue sprint milestone survey form answer quiz co
 appointment prescription allergy lab sample experiment dataset model prediction embedding transcript caption image
 video thumbnail font palette theme translation glossary currency portfolio stock dividend loan mortgage policy claim
 premium lead segment audience keyword advert impression session cookie permission role group secret token policy
-backup snapshot volume queue topic schema table column query migration index""".split()
+backup snapshot volume queue topic schema table column query migration index""")
 
-_QUALITIES = """active archived pending overdue recent monthly weekly daily shared private public internal external
+_QUALITIES = _listed("""
+active archived pending overdue recent monthly weekly daily shared private public internal external
 regional global primary default custom recurring failed completed scheduled draft final signed verified anonymous
-bulk single nested linked duplicate expired upcoming partial full raw filtered sorted grouped encrypted""".split()
+bulk single nested linked duplicate expired upcoming partial full raw filtered sorted grouped encrypted""")
 
 _DETAILS = (
     "Returns one page at a time, newest first.",
@@ -51,7 +59,7 @@ _ARGUMENTS = (
     ("{other}_name", "Name of the {other}, as people write it"),
 )
 
-_SYLLABLES = "ba bel cor da del fen gra hal ix jo kel lu mar nor ol pra qui ros sta tal ur vex wil yan zo".split()
+_SYLLABLES = _listed("ba bel cor da del fen gra hal ix jo kel lu mar nor ol pra qui ros sta tal ur vex wil yan zo")
 
 _ASKING = (
     "please {verb} the {thing} for the {other}",
@@ -85,9 +93,9 @@ def questions(size: int, how_many: int, *, seed: int = 21) -> list[str]:
 
 
 def _tool(random: Random, name: str, words: dict[str, str]) -> Definition:
-    sentences = [
-        f"{words['verb'].capitalize()} the {words['quality']} {words['thing']} of a {words['other']} in {words['service'].capitalize()}."
-    ]
+    summary = "{verb} the {quality} {thing} of a {other} in {service}."
+    written = words | {key: words[key].capitalize() for key in ("verb", "service")}
+    sentences = [summary.format(**written)]
     sentences += [text.format(**words) for text in random.sample(_DETAILS, random.choice((0, 1, 1, 2, 3)))]
     arguments = random.sample(_ARGUMENTS, random.randint(1, 5))
     properties = {

@@ -1,4 +1,4 @@
-"""Labelled questions about tools: folders with `tools.jsonl` and `queries.jsonl`, as `benchmarks/data/drawer` is one."""
+"""Labelled questions about tools: a folder with `tools.jsonl` and `queries.jsonl`, such as `benchmarks/data/drawer`."""
 
 from __future__ import annotations
 
@@ -79,8 +79,7 @@ def searchable_text(tool: Definition) -> str:
     Peers that take plain text get this, which is more than their own examples would give them.
     """
     parts: list[str] = [tool["name"], tool.get("description") or ""]
-    for name, schema in (tool["input_schema"].get("properties") or {}).items():
-        parts.append(name)
-        if isinstance(schema, dict):
-            parts.append(str(schema.get("description") or ""))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+    arguments: dict[str, Any] = tool["input_schema"].get("properties") or {}
+    for name, schema in arguments.items():
+        parts += (name, schema.get("description") or "")
     return " ".join(part for part in parts if part)

@@ -26,3 +26,13 @@ class Lexical:
     def add(self, tool: Definition) -> None:
         """Make `tool` findable."""
         self._catalog.add(tool)
+
+    def save(self, path: Path) -> None:
+        """Write it to `path`."""
+        self._catalog.save(path)
+
+    def load(self, path: Path) -> Lexical:
+        """What was saved at `path`, ready to search."""
+        loaded = object.__new__(Lexical)
+        loaded._catalog = ToolCatalog.load(path, limit_tools=_NO_LIMIT, limit_query=_NO_LIMIT)
+        return loaded

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from threading import Timer
 from types import TracebackType
 from typing import Literal, Self
 
-from .engines import OURS
 from .regex_engines import REGEX_ENGINES
 
 SIZE = 10_000
@@ -41,6 +40,7 @@ HOSTILE = {
 UNSUPPORTED = {"look-ahead": "(?=.*mail).*send", "back-reference": r"(\w+) \1"}
 
 Outcome = Literal["found", "refused", "killed"]
+Kind = Literal["ordinary", "hostile", "unsupported"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Searched:
     """What came of one pattern with one engine."""
 
     engine: str
-    kind: Literal["ordinary", "hostile", "unsupported"]
+    kind: Kind
     name: str
     pattern: str
     outcome: Outcome
@@ -64,12 +64,12 @@ def worst(rows: Iterable[Searched], engine: str) -> Searched:
 
 def measure(size: int, rounds: int, progress: Callable[[str], None]) -> Iterable[Searched]:
     """Every pattern with every engine that is installed; the slowest of the rounds counts."""
-    kinds = (("ordinary", ORDINARY), ("hostile", HOSTILE), ("unsupported", UNSUPPORTED))
+    kinds: dict[Kind, dict[str, str]] = {"ordinary": ORDINARY, "hostile": HOSTILE, "unsupported": UNSUPPORTED}
     for engine in REGEX_ENGINES.values():
         if engine.missing is not None:
             continue
         with Worker(engine.name, size) as worker:
-            for kind, patterns in kinds:
+            for kind, patterns in kinds.items():
                 for name, pattern in patterns.items():
                     progress(f"{engine.name}: {pattern}")
                     tries = [worker.search(pattern)]

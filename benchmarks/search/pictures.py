@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
+from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, NullLocator
 
 from ..machine import Machine
@@ -38,10 +39,10 @@ _COLOURS = {
 }
 
 _SPLITS = {
-    "en": "English",
-    "ja": "Japanese",
-    "en-ja": "English asked,\nJapanese tool",
-    "ja-en": "Japanese asked,\nEnglish tool",
+    "en": "asked in English,\ntool in English",
+    "ja": "asked in Japanese,\ntool in Japanese",
+    "ja-en": "asked in Japanese,\ntool in English",
+    "en-ja": "asked in English,\ntool in Japanese",
 }
 
 
@@ -60,38 +61,54 @@ def draw(run: Run, folder: Path) -> list[Path]:
 
 def _accuracy(rows: Sequence[Accuracy], machine: Machine, path: Path) -> None:
     engines = list(dict.fromkeys(row.engine for row in rows))
-    groups = _groups(rows)
-    wide = 1.6 + len(groups) * (0.42 + 0.2 * len(engines))
-    with _figure(path, (wide, 4.4)) as figure:
+    panels = {"every data set": _by_dataset(rows), "the shipped set, by language": _by_language(rows)}
+    panels = {title: groups for title, groups in panels.items() if groups}
+    group = 0.35 + 0.22 * len(engines)
+    wide = max(7.5, 0.85 + group * max(map(len, panels.values())))
+    high = 1.15 + 2.75 * len(panels)
+    with _figure(path, (wide, high)) as figure:
         _title(figure, machine, "Is the right tool among the first five?", "recall@5 in percent; higher is better.")
-        axes = figure.add_axes((0.65 / wide, 0.17, 1 - 0.8 / wide, 0.55))
-        bar = 0.8 / len(engines)
-        for place, engine in enumerate(engines):
-            at = [group - 0.4 + (place + 0.5) * bar for group in range(len(groups))]
-            heights = [100 * figures[engine] for figures in groups.values()]
-            axes.bar(at, heights, width=bar * 0.92, color=_COLOURS[engine], label=engine)
-            for x, height in zip(at, heights, strict=True):
-                weight = "bold" if engine.startswith(OURS) else "normal"
-                axes.text(x, height + 1, f"{height:.0f}", ha="center", fontsize=7, weight=weight)
-        axes.set_ylim(0, 105)
-        axes.set_xlim(-0.55, len(groups) - 0.45)
-        axes.set_xticks(range(len(groups)), list(groups), fontsize=8.5)
-        axes.set_yticks(range(0, 101, 20))
-        _plain(axes, "y")
-        axes.tick_params(axis="x", length=0)
-        figure.legend(loc="upper left", bbox_to_anchor=(0.5 / wide, 0.82), ncols=8, frameon=False, fontsize=8.5)
+        for place, (title, groups) in enumerate(panels.items()):
+            bottom = high - 1.15 - 2.75 * (place + 1) + 0.6
+            axes = figure.add_axes((0.6 / wide, bottom / high, len(groups) * group / wide, 1.8 / high))
+            axes.set_title(title, fontsize=9.5, loc="left", color=_INK)
+            _bars(axes, groups, engines)
+        handles = [Patch(color=_COLOURS[engine], label=engine) for engine in engines]
+        corner = (0.5 / wide, 1 - 0.8 / high)
+        figure.legend(handles=handles, loc="upper left", bbox_to_anchor=corner, ncols=8, frameon=False, fontsize=8.5)
 
 
-def _groups(rows: Sequence[Accuracy]) -> dict[str, dict[str, float]]:
-    """recall@5 by engine for each data set, and for each pair of languages in the shipped one."""
+def _bars(axes: Axes, groups: dict[str, dict[str, float]], engines: Sequence[str]) -> None:
+    bar = 0.84 / len(engines)
+    for place, engine in enumerate(engines):
+        at = [group - 0.42 + (place + 0.5) * bar for group in range(len(groups))]
+        heights = [100 * figures[engine] for figures in groups.values()]
+        axes.bar(at, heights, width=bar * 0.92, color=_COLOURS[engine])
+        for x, height in zip(at, heights, strict=True):
+            weight = "bold" if engine.startswith(OURS) else "normal"
+            axes.text(x, height + 1.5, f"{height:.0f}", ha="center", fontsize=7.2, weight=weight)
+    axes.set_ylim(0, 108)
+    axes.set_xlim(-0.5, len(groups) - 0.5)
+    axes.set_xticks(range(len(groups)), list(groups))
+    axes.set_yticks(range(0, 101, 25))
+    _plain(axes, "y")
+    axes.tick_params(axis="x", length=0)
+
+
+def _by_dataset(rows: Sequence[Accuracy]) -> dict[str, dict[str, float]]:
     groups: dict[str, dict[str, float]] = {}
     for row in rows:
         groups.setdefault(f"{row.dataset}\n{row.tools:,} tools", {})[row.engine] = row.recall[5]
-    for row in rows:
-        if row.dataset == SHIPPED.name:
-            for split, figure in row.splits.items():
-                groups.setdefault(f"{row.dataset}:\n{_SPLITS[split]}", {})[row.engine] = figure
     return groups
+
+
+def _by_language(rows: Sequence[Accuracy]) -> dict[str, dict[str, float]]:
+    shipped = {row.engine: row.splits for row in rows if row.dataset == SHIPPED.name}
+    return {
+        words: {engine: splits[split] for engine, splits in shipped.items()}
+        for split, words in _SPLITS.items()
+        if all(split in splits for splits in shipped.values())
+    }
 
 
 def _speed(rows: Sequence[Speed], machine: Machine, path: Path) -> None:
@@ -132,10 +149,12 @@ def _growth(axes: Axes, rows: Sequence[Speed], what: str) -> None:
     axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
     axes.xaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_major_formatter(
-        FuncFormatter(lambda value, _: amount(value, "s").replace(".00", "").replace(".0", ""))
-    )
+    axes.yaxis.set_major_formatter(FuncFormatter(_tick))
     _plain(axes, "both")
+
+
+def _tick(seconds: float, _: int) -> str:
+    return amount(seconds, "s").replace(".00", "").replace(".0", "")
 
 
 def _label_ends(axes: Axes, x: float, ends: list[tuple[float, str]]) -> None:
@@ -162,7 +181,7 @@ def _label_ends(axes: Axes, x: float, ends: list[tuple[float, str]]) -> None:
 
 
 @contextmanager
-def _figure(path: Path, size: tuple[float, float]) -> Iterator[Figure]:
+def _figure(path: Path, size: tuple[float, float]) -> Generator[Figure]:
     mpl.use("Agg")
     from matplotlib import pyplot
 

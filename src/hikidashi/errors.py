@@ -137,7 +137,7 @@ class ToolSearchError(HikidashiError, ValueError):
         return self.message
 
     def wire_code(self, dialect: Literal["2026", "2025"] = "2026") -> str:
-        """The code as a dialect of the API writes it: "2026" is today's, "2025" has `invalid_pattern`, `pattern_too_long`."""
+        """The code in a dialect of the API: today's, or that of 2025 with `invalid_pattern` and `pattern_too_long`."""
         return (_CODES_OF_2026 if dialect == "2026" else _CODES_OF_2025).get(self.code, self.code)
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from anthropic import AsyncAnthropic
+from openai import AsyncOpenAI
 from pydantic_ai import Agent, RunContext
 from pydantic_ai.capabilities import ToolSearch
 from pydantic_ai.messages import CompactionPart, ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
@@ -16,6 +19,7 @@ from pydantic_ai.models.anthropic import AnthropicModel
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.models.test import TestModel
+from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.providers.anthropic import AnthropicProvider
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.tools import ToolDefinition
@@ -65,8 +69,10 @@ class Heard:
         self.calls.append(name)
 
 
-def anthropic_model(name: str, server: MessagesServer) -> AnthropicModel:
-    return AnthropicModel(name, provider=AnthropicProvider(api_key="sk-test", base_url=server.url))
+@asynccontextmanager
+async def anthropic_model(server: MessagesServer, **options: Any) -> AsyncGenerator[AnthropicModel]:
+    async with AsyncAnthropic(api_key="sk-test", base_url=server.url) as client:
+        yield AnthropicModel("claude-sonnet-4-6", provider=AnthropicProvider(anthropic_client=client), **options)
 
 
 def scripted(*answers: ToolCallPart | str, seen: list[AgentInfo] | None = None) -> FunctionModel:
@@ -96,10 +102,9 @@ async def test_anthropic_gets_deferred_tools_and_references_and_an_unchanging_to
 ) -> None:
     server = messages_server(FOUND_AND_CALLED)
     heard = Heard()
-    model = anthropic_model("claude-sonnet-4-5", server)
-    agent = Agent(model, toolsets=[deferred(TOOLS)], capabilities=[tool_search(record=heard)])
-
-    assert (await agent.run("Write to Ada.")).output == "done"
+    async with anthropic_model(server) as model:
+        agent = Agent(model, toolsets=[deferred(TOOLS)], capabilities=[tool_search(record=heard)])
+        assert (await agent.run("Write to Ada.")).output == "done"
 
     first, second, third = server.requests
     assert {tool["name"]: tool.get("defer_loading", False) for tool in first.tools} == {
@@ -117,10 +122,11 @@ async def test_anthropic_gets_deferred_tools_and_references_and_an_unchanging_to
 
 async def test_a_claude_without_tool_search_is_offered_what_was_found(messages_server: Server) -> None:
     server = messages_server(FOUND_AND_CALLED)
-    model = anthropic_model("claude-3-5-haiku-latest", server)
-    agent = Agent(model, toolsets=[deferred(TOOLS)], capabilities=[tool_search()])
+    profile: ModelProfile = {"supported_native_tools": frozenset(), "tool_deferral_mode": None}
+    async with anthropic_model(server, profile=profile) as model:
+        agent = Agent(model, toolsets=[deferred(TOOLS)], capabilities=[tool_search()])
+        assert (await agent.run("Write to Ada.")).output == "done"
 
-    assert (await agent.run("Write to Ada.")).output == "done"
     assert [sorted(request.tool_names) for request in server.requests] == [
         ["search_tools"],
         ["search_tools", "send_mail"],
@@ -156,8 +162,9 @@ async def test_openai_is_offered_what_was_found() -> None:
         openai_call("send_mail", {"to": "Ada"}),
         {"content": "done"},
     )
-    async with ChatCompletions(*script) as server:
-        model = OpenAIChatModel("gpt-4o", provider=OpenAIProvider(base_url=f"{server.url}/v1", api_key="sk-test"))
+    server = ChatCompletions(*script)
+    async with server, AsyncOpenAI(base_url=f"{server.start().url}/v1", api_key="sk-test") as client:
+        model = OpenAIChatModel("gpt-4o", provider=OpenAIProvider(openai_client=client))
         agent = Agent(model, toolsets=[deferred(TOOLS)], capabilities=[tool_search()])
         result = await agent.run("Write to Ada.")
 
@@ -242,9 +249,9 @@ async def test_a_broken_pattern_is_explained_and_never_ends_the_run() -> None:
 
 async def test_a_broken_pattern_reaches_anthropic_as_an_error(messages_server: Server) -> None:
     server = messages_server([call("search_tools", {"queries": ["/mail(/"]}), say("sorry")])
-    model = anthropic_model("claude-sonnet-4-5", server)
-    agent = Agent(model, toolsets=[deferred(TOOLS)], capabilities=[tool_search()])
-    assert (await agent.run("?")).output == "sorry"
+    async with anthropic_model(server) as model:
+        agent = Agent(model, toolsets=[deferred(TOOLS)], capabilities=[tool_search()])
+        assert (await agent.run("?")).output == "sorry"
     assert server.requests[1].tool_results[0]["is_error"]
     assert "mail(" in server.requests[1].tool_result_texts[0]
 
@@ -301,7 +308,7 @@ def test_the_index_is_built_once_and_only_what_changes_is_touched() -> None:
 
 def test_a_catalogue_given_keeps_its_own_tools_and_never_offers_them_to_another_agent() -> None:
     described: dict[str, Any] = {"name": "mail", "description": "Send a letter by pigeon", "input_schema": {}}
-    foreign = [{"name": f"pigeon_{n}", "description": "Feed a pigeon", "input_schema": {}} for n in range(8)]
+    foreign: list[Any] = [{"name": f"pigeon_{n}", "description": "Feed a pigeon", "input_schema": {}} for n in range(8)]
     catalog = Counting([*foreign, described])
     search = strategy_of(tool_search(catalog=catalog, max_results=3))
 

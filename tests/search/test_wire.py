@@ -195,7 +195,7 @@ def test_a_cache_breakpoint_moves_away_from_a_deferred_toolset() -> None:
 
 @pytest.mark.parametrize("variant", ["regex", "bm25"])
 def test_a_model_that_cannot_search_is_refused_with_the_way_out(variant: Variant) -> None:
-    with pytest.raises(Unsupported, match="'claude-3-5-haiku-latest' on 'anthropic' .*`variant=\"client\"`"):
+    with pytest.raises(Unsupported, match=r"'claude-3-5-haiku-latest' on 'anthropic' .*`variant=.client.`"):
         tool_search_request([A], variant=variant, model="claude-3-5-haiku-latest", force=True)
 
 
@@ -213,7 +213,7 @@ def test_a_model_that_cannot_search_gets_the_loaded_tools_of_the_client_variant(
 
 
 def test_an_unknown_model_passes_only_by_force() -> None:
-    with pytest.raises(Unsupported, match="not known from its name.*or pass `force=True`"):
+    with pytest.raises(Unsupported, match=r"not known from its name.*or pass `force=True`"):
         tool_search_request(large(12), model="claude-test")
     assert len(deferred(tool_search_request(large(12), model="claude-test", force=True))) == 12
 
@@ -261,7 +261,7 @@ def test_tools_of_every_kind_become_definitions() -> None:
         {"type": "web_search_20250305", "name": "web_search"},
         REGEX,
     ]
-    expected = [
+    expected: list[dict[str, Any]] = [
         {"name": "own", "input_schema": schema, "description": "Own."},
         {"name": "openai", "description": "OpenAI.", "input_schema": schema},
         {"name": "mcp", "description": "MCP.", "input_schema": schema},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -121,17 +122,26 @@ def test_an_error_without_words_and_a_code_nobody_knows_are_still_told() -> None
     assert (unknown.code, str(unknown)) == ("unavailable", "The search failed: out_of_paper.")
 
 
-def test_what_is_no_block_is_refused() -> None:
+@pytest.mark.parametrize("read", [tool_searches, referenced_tools, search_requests])
+def test_what_is_no_block_is_refused(read: Callable[[object], object]) -> None:
     with pytest.raises(TypeError, match="a dict or an object of the anthropic package, got 7"):
-        tool_searches([7])
+        read(7)
+
+
+def test_references_are_read_by_themselves_and_a_call_is_written_without_its_answer() -> None:
+    assert referenced_tools(reference_blocks(["a", "b", "a"])) == ["a", "b"]
+    unanswered = ToolSearchCall(id="toolu_1", variant="client", query="mail")
+    assert unanswered.to_blocks() == [
+        {"type": "tool_use", "id": "toolu_1", "name": "tool_search", "input": {"query": "mail"}}
+    ]
 
 
 NAMES = st.from_regex(r"[a-zA-Z0-9_-]{1,64}", fullmatch=True)
 FAILURES = st.builds(ToolSearchFailure, code=st.text(min_size=1), message=st.none() | st.text())
-OUTCOMES = st.one_of(
-    st.just({}),
-    st.builds(lambda names: {"references": tuple(names)}, st.lists(NAMES, max_size=5)),
-    st.builds(lambda failure: {"failure": failure}, FAILURES),
+OUTCOMES: st.SearchStrategy[dict[str, Any]] = st.one_of(
+    st.just(dict[str, Any]()),
+    st.fixed_dictionaries({"references": st.lists(NAMES, max_size=5).map(tuple)}),
+    st.fixed_dictionaries({"failure": FAILURES}),
 )
 LIMITS = st.none() | st.integers(1, 50)
 

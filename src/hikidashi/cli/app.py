@@ -13,6 +13,8 @@ import typer
 from hikidashi import __version__
 from hikidashi.errors import HikidashiError
 
+from .tools import tools
+
 __all__ = ["app", "run"]
 
 # "\b" keeps the lines of a paragraph as they are written.
@@ -45,6 +47,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(tools, name="tools")
 
 
 class Language(StrEnum):

@@ -7,7 +7,7 @@ catalogue.
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Literal, cast
@@ -18,7 +18,7 @@ from ._answer import CALL_TOOL, SEARCH_TOOLS, Language, Recorder, wording
 from .catalog import ToolCatalog
 from .entry import Entry
 
-__all__ = ["Desk", "Strategy", "asked", "catalog_of", "entry_named"]
+__all__ = ["Desk", "Strategy", "asked", "catalog_of", "entry_named", "nearest"]
 
 Strategy = Literal["words", "regex", "both"]
 Kind = Literal["words", "regex", "select"]
@@ -49,7 +49,19 @@ def entry_named(catalog: ToolCatalog, name: str) -> Entry | None:
     """The tool of exactly this name."""
     if name not in catalog:
         return None
-    return next(match.entry for match in catalog.search(_SELECT + name))
+    try:
+        matches = catalog.search(_SELECT + name)
+    except ToolSearchError:  # it was removed meanwhile
+        return None
+    return next((match.entry for match in matches if match.name == name), None)
+
+
+def nearest(catalog: ToolCatalog, name: str) -> list[str]:
+    """The names of tools that somebody who wrote `name` may have meant."""
+    try:
+        return [match.name for match in catalog.search(name, limit=_MAX_NEAR)]
+    except ToolSearchError:  # it is empty, or longer than a query may be
+        return []
 
 
 def catalog_of(tools: Iterable[Any] | ToolCatalog) -> ToolCatalog:
@@ -162,7 +174,7 @@ class Desk:
         name = arguments.get("name")
         entry = entry_named(self.catalog, name) if isinstance(name, str) else None
         if entry is None:
-            return ToolResult.error(self._words.unknown(str(name), self._near(str(name))))
+            return ToolResult.error(self._words.unknown(str(name), nearest(self.catalog, str(name))))
         if found is not None and entry.name not in found:
             found[entry.name] = None
             return ToolResult.error(self._words.undiscovered(entry))
@@ -175,12 +187,6 @@ class Desk:
         if result.is_error and found is None:
             return replace(result, content=(*result.blocks, text(self._words.definition(entry))))
         return result
-
-    def _near(self, name: str) -> Sequence[str]:
-        try:
-            return [match.name for match in self.catalog.search(name, limit=_MAX_NEAR)]
-        except ToolSearchError:
-            return []
 
 
 def _object(value: object) -> dict[str, Any] | None:

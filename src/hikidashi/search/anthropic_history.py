@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from .wire_blocks import CLIENT_TOOL, blocks_of, plain_block, reference_blocks
 
-__all__ = ["found_blocks", "loaded_by", "replayed", "sendable"]
+__all__ = ["found_blocks", "loaded_by", "replayed"]
 
 _LOADED = "loaded_tools"
 
@@ -36,11 +36,6 @@ def replayed(messages: Iterable[Any], known: Collection[str], *, by_reference: b
     turns = [plain_block(message) for message in messages]
     searches = _search_ids(blocks_of(turns))
     return [_rewritten(turn, searches, known, by_reference=by_reference) for turn in turns]
-
-
-def sendable(block: object) -> dict[str, Any]:
-    """A block of a reply as a request takes it: without what the client itself has put there."""
-    return {name: value for name, value in plain_block(block).items() if name != "parsed_output"}
 
 
 def _search_ids(blocks: Iterable[dict[str, Any]]) -> set[str]:

@@ -16,12 +16,12 @@ import anyio
 from ..convert.anthropic import call_anthropic
 from ..errors import ToolSearchError, ToolTurnLimitError, ToolValidationError, Unsupported
 from ..tool import Tool
-from .anthropic_history import found_blocks, loaded_by, replayed, sendable
+from .anthropic_history import found_blocks, loaded_by, replayed
 from .anthropic_options import Expand
 from .catalog import MAX_LIMIT, MAX_TOOLS, ToolCatalog
 from .wire import client_search_tool, tool_search_request
-from .wire_blocks import CLIENT_TOOL, ToolSearchCall, ToolSearchFailure, blocks_of
-from .wire_definitions import definitions_of, judged, kept_loaded
+from .wire_blocks import CLIENT_TOOL, ToolSearchCall, ToolSearchFailure, blocks_of, plain_block
+from .wire_definitions import definitions_of, judged, kept_loaded, refuse_twin
 from .wire_models import Provider, support
 
 __all__ = ["ToolLoop", "ToolRun"]
@@ -122,7 +122,7 @@ class ToolLoop:
         """Whether `message`, a reply, was the last one; if not, `answer` it."""
         self._turns += 1
         self._message = message
-        self.messages.append({"role": "assistant", "content": [sendable(block) for block in message.content]})
+        self.messages.append({"role": "assistant", "content": [plain_block(block) for block in message.content]})
         self._done = message.stop_reason not in ("tool_use", "pause_turn")
         return self._done
 
@@ -181,10 +181,11 @@ class ToolLoop:
             query=query if isinstance(query, str) else json.dumps(query, ensure_ascii=False),
             limit=limit if type(limit) is int else None,
         )
+        wanted = self._limit if made.limit is None else made.limit
         try:
             if not isinstance(query, str):
                 raise ToolSearchError("invalid_tool_input", "`query` must be text: a few words that say what you need.")
-            matches = self._catalog.search(query, limit=min(max(made.limit or self._limit, 1), MAX_LIMIT))
+            matches = self._catalog.search(query, limit=min(max(wanted, 1), MAX_LIMIT))
         except ToolSearchError as error:
             failure = ToolSearchFailure(code=error.code, message=str(error))
             self._searches.append(replace(made, failure=failure))
@@ -215,6 +216,7 @@ class ToolLoop:
                 betas=betas,
                 force=True,
             )
+        refuse_twin(self._tools, CLIENT_TOOL)
         kept = kept_loaded(list(self._tools), always_loaded, usage or {})
         loaded = definitions_of(tool.deferred(False) for name, tool in self._tools.items() if name in kept)
         request: dict[str, Any] = {"tools": [client_search_tool(), *loaded]}

@@ -41,20 +41,27 @@ class RunOptions(LoopOptions, total=False):
     model: Required[str]
     max_tokens: Required[int]
     messages: Required[Iterable[Any]]
+    cache_control: Any
+    compaction: Any
     container: Any
     context_management: Any
+    diagnostics: Any
     extra_body: Any
     extra_headers: Any
     extra_query: Any
+    fallback_credit_token: Any
+    fallbacks: Any
+    inference_geo: Any
     mcp_servers: Any
     metadata: Any
     output_config: Any
     service_tier: Any
+    speed: Any
     stop_sequences: Any
     system: Any
-    temperature: float
     thinking: Any
+    thread: Any
     timeout: Any
     tool_choice: Any
-    top_k: int
-    top_p: float
+    user_profile_id: Any
+    workspace_id: Any

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -15,10 +14,10 @@ from .entry import Entry, entry_of
 from .fuzzy import Speller
 from .gate import relevant
 from .glossary import Glossary
-from .match import Reasons, ToolMatch
+from .match import ToolMatch
 from .query import read_query
 from .regex import MAX_PATTERN, Pattern
-from .rows import Rows
+from .rows import Rows, Snapshot
 from .text import Analyzer
 
 __all__ = ["MAX_LIMIT", "MAX_QUERY", "MAX_TOOLS", "ToolCatalog"]
@@ -63,7 +62,7 @@ class ToolCatalog:
         self._rows = Rows()
         self._index = Index()
         self._speller: tuple[int, Speller] | None = None
-        self._lines: tuple[int, list[tuple[int, str]]] | None = None
+        self._snapshot: tuple[int, Snapshot] | None = None
         for position, tool in enumerate(tools):
             self._insert(entry_of(tool, position))
 
@@ -123,13 +122,14 @@ class ToolCatalog:
         if query.lstrip().startswith(_SELECT):
             return self._select(query.lstrip().removeprefix(_SELECT))
         with self._lock:
-            asked = read_query(query, self._analyzer, self._index.postings, self._nearest, self._glossary)
+            asked = read_query(query, self._analyzer, self._index.terms, self._nearest, self._glossary)
             hits = relevant(self._index, self._index.top(asked.weights, limit), asked)
             named = self._rows.spelled_like(query)
             if named:
                 best = max((score for _, score in hits), default=0.0)
                 hits = [(number, best + 1.0) for number in named] + [hit for hit in hits if hit[0] not in named]
-            return [self._match(number, score, asked.words_in) for number, score in hits[:limit]]
+            found = [(self._rows.entry(number), score) for number, score in hits[:limit]]
+            return [ToolMatch(entry.name, score, entry, asked.words_in) for entry, score in found]
 
     def search_regex(self, pattern: str, *, limit: int = 5) -> list[ToolMatch]:
         r"""The tools whose name, description or arguments match `pattern`, in catalogue order, an exact name first.
@@ -152,17 +152,12 @@ class ToolCatalog:
         self._check(limit)
         compiled = Pattern(pattern)
         with self._lock:
-            rows = self._rows
-            first = [
-                number
-                for number in rows.spelled_like(pattern)
-                if rows.entry(number).name.casefold() == pattern.casefold()
-            ]
-            lines = self._searchable_lines()
-        found = [number for number in compiled.first_matches(lines, limit) if number not in first]
-        with self._lock:
-            numbers = [number for number in first + found if rows.entries[number] is not None]
-            return [self._match(number, 1.0, compiled.places, rows) for number in numbers[:limit]]
+            seen = self._seen_by_patterns()
+            alike = [(number, seen.entry(number)) for number in self._rows.spelled_like(pattern)]
+        first = [number for number, entry in alike if entry.name.casefold() == pattern.casefold()]
+        found = [number for number in compiled.first_matches(seen.texts, limit) if number not in first]
+        entries = [seen.entry(number) for number in (first + found)[:limit]]
+        return [ToolMatch(entry.name, 1.0, entry, compiled.places) for entry in entries]
 
     def save(self, path: str | Path) -> None:
         """Write the catalogue to a file, in place of what was there; `ToolCatalog.load` opens it.
@@ -224,10 +219,6 @@ class ToolCatalog:
         for entry in entries:
             self._insert(entry)
 
-    def _match(self, number: int, score: float, reasons: Reasons, rows: Rows | None = None) -> ToolMatch:
-        entry = (rows or self._rows).entry(number)
-        return ToolMatch(entry.name, score, entry, reasons)
-
     def _select(self, listed: str) -> list[ToolMatch]:
         names = list(dict.fromkeys(name.strip() for name in listed.split(",") if name.strip()))
         with self._lock:
@@ -235,19 +226,20 @@ class ToolCatalog:
             known = [name for name in names if name in numbers]
             if not known:
                 raise self._rows.no_such_tool(names or [""])
-            return [self._match(numbers[name], 1.0, partial(_by_name, name)) for name in known[:MAX_LIMIT]]
+            entries = [self._rows.entry(numbers[name]) for name in known[:MAX_LIMIT]]
+            return [ToolMatch(entry.name, 1.0, entry, _by_name) for entry in entries]
 
     def _nearest(self, word: str) -> list[str]:
         """The vocabulary's words that `word` may be a misspelling of."""
         if self._speller is None or self._speller[0] != self._index.version:
-            self._speller = self._index.version, Speller(self._index.postings)
+            self._speller = self._index.version, Speller(self._index.terms)
         return self._speller[1].nearest(word)
 
-    def _searchable_lines(self) -> list[tuple[int, str]]:
-        if self._lines is None or self._lines[0] != self._index.version:
-            text = self._rows.text
-            self._lines = self._index.version, [(number, text(number)) for number in self._rows.numbers.values()]
-        return self._lines[1]
+    def _seen_by_patterns(self) -> Snapshot:
+        """The catalogue as it is now; a search by pattern holds no lock while it reads."""
+        if self._snapshot is None or self._snapshot[0] != self._index.version:
+            self._snapshot = self._index.version, self._rows.snapshot()
+        return self._snapshot[1]
 
     def _check_query(self, query: str) -> None:
         if not query.strip():
@@ -270,5 +262,5 @@ class ToolCatalog:
             raise ToolSearchError("unavailable", "The catalogue has no tools. Add some before searching.")
 
 
-def _by_name(name: str, _: Entry) -> dict[str, tuple[str, ...]]:
-    return {"name": (name,)}
+def _by_name(entry: Entry) -> dict[str, tuple[str, ...]]:
+    return {"name": (entry.name,)}

@@ -15,6 +15,7 @@ __all__ = ["Entry", "entry_of"]
 
 _MAX_DEPTH = 6  # deeper arguments are rare, say little about the tool, and a schema may refer to itself
 
+_REMEDY = 'Use {"type": "object", "properties": {…}}.'
 _NESTING = frozenset({"properties", "items", "anyOf", "oneOf", "allOf", "$ref"})
 
 
@@ -46,9 +47,8 @@ class Entry:
     @property
     def origin(self) -> str:
         """Where the tool comes from, for messages: its class, and its server or toolset where it names one."""
-        kind = type(self.tool)
-        home = kind.__module__.split(".")[0]
-        return "a dict" if isinstance(self.tool, Mapping) else f"a {home} {kind.__name__}"
+        kind = cast("type[object]", type(self.tool))
+        return "a dict" if isinstance(self.tool, Mapping) else f"a {kind.__module__.split('.')[0]} {kind.__name__}"
 
 
 def entry_of(tool: Any, position: int | None = None) -> Entry:
@@ -63,69 +63,75 @@ def entry_of(tool: Any, position: int | None = None) -> Entry:
         found = _of_mapping(cast("Mapping[str, Any]", tool.tool_spec))
     else:
         found = _of_object(tool)
-    return _checked(tool, position, *found)
+    return _checked(tool, position, found)
 
 
-_Parts = tuple[Any, Any, Any, Any, Any]
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What a tool says about itself, unchecked."""
+
+    name: Any
+    description: Any
+    schema: Any
+    aliases: tuple[str, ...]
+    tags: tuple[str, ...]
 
 
 def _of_mapping(tool: Mapping[str, Any]) -> _Parts:
     inner = tool.get("function")
     if isinstance(inner, Mapping):  # OpenAI: {"type": "function", "function": {...}}
         tool = cast("Mapping[str, Any]", inner)
-    schema = next((tool[key] for key in ("input_schema", "inputSchema", "parameters") if key in tool), None)
-    if isinstance(schema, Mapping) and isinstance(schema.get("json"), Mapping):  # pyright: ignore[reportUnknownMemberType]
-        schema = cast("Mapping[str, Any]", schema)["json"]  # strands wraps it
-    meta = tool.get("metadata") or tool.get("_meta")
-    return tool.get("name"), tool.get("description"), schema, _words(tool.get("aliases")), _tags(meta, tool.get("tags"))
+    schema: Any = next((tool[key] for key in ("input_schema", "inputSchema", "parameters") if key in tool), None)
+    wrapped = cast("Mapping[str, Any]", schema).get("json") if isinstance(schema, Mapping) else None
+    return _Parts(
+        tool.get("name"),
+        tool.get("description"),
+        wrapped if isinstance(wrapped, Mapping) else schema,  # strands: {"json": {...}}
+        _words(tool.get("aliases")) + _words(tool.get("title")),
+        _words(tool.get("tags")) + _tags(tool.get("metadata") or tool.get("_meta")),
+    )
 
 
 def _of_object(tool: Any) -> _Parts:
-    aliases: tuple[str, ...] = _words(getattr(tool, "aliases", ()))
-    title = getattr(tool, "title", None)
-    if isinstance(title, str):  # an MCP tool's name for people
-        aliases = (*aliases, title)
-    schema = next(
-        (
-            value
-            for key in ("input_schema", "parameters_json_schema", "inputSchema")
-            if (value := getattr(tool, key, None)) is not None
-        ),
-        None,
-    )
+    schemas = (getattr(tool, name, None) for name in ("input_schema", "parameters_json_schema", "inputSchema"))
+    schema = next((schema for schema in schemas if schema is not None), None)
     if schema is None:  # pydantic-ai Tool
         schema = getattr(getattr(tool, "function_schema", None), "json_schema", None)
-    meta = getattr(tool, "metadata", None) or getattr(tool, "meta", None)
-    return getattr(tool, "name", None), getattr(tool, "description", None), schema, aliases, _tags(meta, None)
+    return _Parts(
+        getattr(tool, "name", None),
+        getattr(tool, "description", None),
+        schema,
+        _words(getattr(tool, "aliases", ())) + _words(getattr(tool, "title", ())),  # MCP's name for people
+        _tags(getattr(tool, "metadata", None) or getattr(tool, "meta", None)),
+    )
 
 
-def _checked(
-    tool: Any, position: int | None, name: Any, description: Any, schema: Any, aliases: Any, tags: Any
-) -> Entry:
+def _checked(tool: Any, position: int | None, parts: _Parts) -> Entry:
     at = "" if position is None else f" at position {position}"
+    name = parts.name
+    schema: Any = {} if parts.schema is None else parts.schema
     if not isinstance(name, str) or not name.strip():
         raise ToolValidationError(
             f"The tool{at} ({type(tool).__name__}) has no name. Give it one: a dict needs `name`, `description` and "
             "`input_schema`; an object of a framework is passed as it is."
         )
-    if schema is None:
-        schema = {}
-    if not isinstance(schema, Mapping) or schema.get("type", "object") != "object":  # pyright: ignore[reportUnknownMemberType]
-        kind = f"of type {schema['type']!r}" if isinstance(schema, Mapping) else type(schema).__name__
+    if not isinstance(schema, Mapping):
         raise ToolValidationError(
-            f"The input schema of tool {name!r}{at} is {kind}, not an object. "
-            'Use {"type": "object", "properties": {…}}.',
-            name,
+            f"The input schema of tool {name!r}{at} is {type(schema).__name__}, not an object. {_REMEDY}", name
         )
     plain = dict(cast("Mapping[str, Any]", schema))
+    if plain.get("type", "object") != "object":
+        raise ToolValidationError(
+            f"The input schema of tool {name!r}{at} has type {plain['type']!r}, not 'object'. {_REMEDY}", name
+        )
     names, descriptions = _arguments(plain)
     return Entry(
         name=name,
-        description=description if isinstance(description, str) else "",
+        description=parts.description if isinstance(parts.description, str) else "",
         argument_names=names,
         argument_descriptions=descriptions,
-        aliases=aliases,
-        tags=tags,
+        aliases=parts.aliases,
+        tags=parts.tags,
         input_schema=plain,
         tool=tool,
     )
@@ -139,8 +145,8 @@ def _words(value: Any) -> tuple[str, ...]:
     return tuple(item for item in cast("Iterable[Any]", value) if isinstance(item, str))
 
 
-def _tags(meta: Any, own: Any) -> tuple[str, ...]:
-    return _words(own) + (_words(cast("Mapping[str, Any]", meta).get("tags")) if isinstance(meta, Mapping) else ())
+def _tags(meta: Any) -> tuple[str, ...]:
+    return _words(cast("Mapping[str, Any]", meta).get("tags")) if isinstance(meta, Mapping) else ()
 
 
 def _arguments(schema: dict[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:

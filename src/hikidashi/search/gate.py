@@ -4,28 +4,33 @@ from __future__ import annotations
 
 from .bm25 import Index
 from .query import Query
+from .stem import stem
+from .stopwords import GENERIC
 
 __all__ = ["relevant"]
 
-# The best hit must have half of what is asked for, counted by rarity. Or else a tenth of it (a long question says
-# much beside the point), and bring a third of what one average word of it brings when found in full: a chance
-# word among the examples of an argument brings less.
-_HALF = 1 / 2
-_TENTH = 1 / 10
+# The best hit must bring a third of what one average word of the question brings when found in full, which a
+# chance word among the examples of an argument does not; or have half of what is asked for, wherever it stands.
 _THIRD = 1 / 3
+_HALF = 1 / 2
 # A hit this far behind the best has matched only words that come with any question.
 _OF_BEST = 1 / 4
+
+
+_GENERIC = frozenset(map(stem, GENERIC))
 
 
 def relevant(index: Index, hits: list[tuple[int, float]], query: Query) -> list[tuple[int, float]]:
     """The hits that have something to do with the question: none, unless the best has enough of it."""
     if not hits:
         return hits
-    worth = {term: weight * index.rarity(len(index.postings[term])) for term, weight in query.weights.items()}
+    worth = {term: weight * index.rarity_of(term) for term, weight in query.weights.items()}
     total = sum(worth.values()) + len(query.missing) * index.rarity(0)
     best, score = hits[0]
-    covered = sum(value for term, value in worth.items() if index.postings[term].weight_in(best))
-    passing = covered >= _TENTH * total and score >= _THIRD * total / (len(worth) + len(query.missing))
-    if not passing and covered < _HALF * total:
+    matched = [term for term in worth if index.weight(term, best)]
+    if _GENERIC.issuperset(matched) and not _GENERIC.issuperset([*worth, *query.missing]):
+        return []
+    in_passing = score < _THIRD * total / (len(worth) + len(query.missing))
+    if in_passing and sum(worth[term] for term in matched) < _HALF * total:
         return []
     return [hit for hit in hits if hit[1] >= _OF_BEST * score]

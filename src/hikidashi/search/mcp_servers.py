@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import TextIO, cast
@@ -63,10 +63,11 @@ async def tools_of_servers(
 
 
 async def _answer(server: McpServer, seconds: float) -> Answer:
+    # The client's own words for a refusal leave out the status, so it is noted beside a process's complaints.
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as complaints:
         try:
             with anyio.fail_after(seconds):
-                tools = await _listed(server, complaints)
+                tools = await _listed(server, complaints, seconds)
         except TimeoutError:
             failure = f"no answer within {seconds:g} s"
         except Exception as error:
@@ -76,7 +77,7 @@ async def _answer(server: McpServer, seconds: float) -> Answer:
         return Answer(server=server.name, failure=failure + _last_words(complaints))
 
 
-async def _listed(server: McpServer, complaints: TextIO) -> list[Tool]:
+async def _listed(server: McpServer, complaints: TextIO, seconds: float) -> list[Tool]:
     async with AsyncExitStack() as stack:
         match server.transport:
             case "stdio":
@@ -85,12 +86,25 @@ async def _listed(server: McpServer, complaints: TextIO) -> list[Tool]:
                 )
                 transport = stdio_client(parameters, errlog=complaints)
             case "http":
-                http = httpx2.AsyncClient(headers=dict(server.headers), follow_redirects=True)
+                http = httpx2.AsyncClient(
+                    headers=dict(server.headers),
+                    follow_redirects=True,
+                    timeout=seconds,
+                    event_hooks={"response": [_noting(complaints)]},
+                )
                 transport = streamable_http_client(server.url, http_client=await stack.enter_async_context(http))
             case "sse":
-                transport = sse_client(server.url, headers=dict(server.headers))
+                transport = sse_client(server.url, headers=dict(server.headers), timeout=seconds)
         client = await stack.enter_async_context(Client(transport))
         return await from_mcp(client)
+
+
+def _noting(complaints: TextIO) -> Callable[[httpx2.Response], Awaitable[None]]:
+    async def note(response: httpx2.Response) -> None:
+        if response.is_error and response.request.method == "POST":  # a GET may be refused: it only offers a stream
+            complaints.write(f"{response.status_code} {response.reason_phrase}\n")
+
+    return note
 
 
 def _told(error: BaseException) -> str:

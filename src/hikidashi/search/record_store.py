@@ -165,7 +165,7 @@ class Store:
             connection.execute(
                 "DELETE FROM sessions WHERE id NOT IN (SELECT session FROM searches UNION SELECT session FROM calls)"
             )
-        connection.execute("PRAGMA incremental_vacuum").fetchall()
+        connection.executescript("PRAGMA incremental_vacuum")  # `execute` would stop after one page
 
     def searches(self) -> list[RecordedSearch]:
         """All searches, oldest first."""

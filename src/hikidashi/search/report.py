@@ -19,6 +19,7 @@ from .text import fold
 __all__ = ["CalledTool", "EmptySearch", "FoundTool", "Missed", "Proposal", "Report", "report"]
 
 _SAME_WISH = 600.0  # seconds: a later search still tries to satisfy the same wish
+_SAME_MOMENT = 0.05  # seconds: a model that searches for several things at once has several wishes
 _FAVOURITES = 5
 _FAVOURITE_CALLS = 3
 # Words are letters of one script; hiragana alone is mostly inflection, and numbers say nothing about a tool.
@@ -205,7 +206,7 @@ def _found_later(wishes: list[RecordedSearch]) -> Iterator[tuple[RecordedSearch,
 
 
 def _recent(wishes: list[RecordedSearch], later: RecordedSearch) -> list[RecordedSearch]:
-    return [wish for wish in wishes if wish.kind == "words" and later.at - wish.at <= _SAME_WISH]
+    return [wish for wish in wishes if wish.kind == "words" and _SAME_MOMENT < later.at - wish.at <= _SAME_WISH]
 
 
 def _proposal(name: str, tool: Any, cases: Counter[tuple[str, str | None, bool]]) -> Proposal | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from difflib import get_close_matches
 
 from ..errors import ToolSearchError, ToolValidationError
@@ -11,6 +12,26 @@ from .regex import searchable_text
 from .text import name_key
 
 __all__ = ["Rows"]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The tools of a catalogue at one moment."""
+
+    texts: list[tuple[int, str]]
+    """What patterns see of each tool, by number, in catalogue order."""
+    entries: list[Entry | bytes | None]
+
+    def entry(self, number: int) -> Entry:
+        """The tool with this number, which was in use then."""
+        return _decoded(self.entries[number])
+
+
+def _decoded(row: Entry | bytes | None) -> Entry:
+    if isinstance(row, Entry):
+        return row
+    assert row is not None
+    return entry_of(json.loads(row))
 
 
 class Rows:
@@ -59,10 +80,7 @@ class Rows:
 
     def entry(self, number: int) -> Entry:
         """The tool with this number, which must be in use."""
-        entry = self.entries[number]
-        if not isinstance(entry, Entry):
-            assert entry is not None
-            self.entries[number] = entry = entry_of(json.loads(entry))
+        self.entries[number] = entry = _decoded(self.entries[number])
         return entry
 
     def text(self, number: int) -> str:
@@ -72,6 +90,10 @@ class Rows:
             text = searchable_text(self.entry(number)) if text is None else text.decode("utf-8", "surrogatepass")
             self.texts[number] = text
         return text
+
+    def snapshot(self) -> Snapshot:
+        """All tools as they are now, whatever is added or removed later."""
+        return Snapshot([(number, self.text(number)) for number in self.numbers.values()], list(self.entries))
 
     def spelled_like(self, name: str) -> list[int]:
         """The tools whose name is `name` in some spelling, the very same spelling first."""

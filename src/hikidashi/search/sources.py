@@ -22,17 +22,20 @@ from .entry import entry_of
 __all__ = ["catalog_from", "catalog_of", "no_such_file", "parsed", "text_of", "tools_from"]
 
 _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
+_SAVED = b"hikidashi catalogue "  # how a saved catalogue begins, whatever its version
 _SEARCH_TOOL = "tool_search_tool_"
 _SHAPES = "Use a list of tools, one tool per line (JSONL), or the result of MCP's `tools/list`."
 
 
 def catalog_from(source: str | Path) -> ToolCatalog:
-    """The catalogue of the tools that `source` holds, see `tools_from`.
+    """The catalogue of the tools that `source` holds, see `tools_from`; a saved catalogue is opened as it is.
 
     Raises:
         ToolSourceError: they cannot be read, one of them is no tool, or two have one name.
+        ToolSearchError: a saved catalogue is damaged.
     """
-    return catalog_of(tools_from(source), str(source))
+    saved = _saved(Path(source))
+    return catalog_of(tools_from(source), str(source)) if saved is None else saved
 
 
 def catalog_of(tools: Iterable[Any], source: str) -> ToolCatalog:
@@ -61,18 +64,33 @@ def catalog_of(tools: Iterable[Any], source: str) -> ToolCatalog:
 def tools_from(source: str | Path) -> list[Any]:
     """The tools that `source` holds.
 
-    `source` is a JSON or JSONL file of Anthropic, OpenAI or MCP tools, also as MCP's `tools/list` gives them, or
-    `module:attribute` for tools in Python: a list of tools or functions, a catalogue, a toolset or an agent.
+    `source` is a JSON or JSONL file of Anthropic, OpenAI or MCP tools, also as MCP's `tools/list` gives them, a file
+    that `ToolCatalog.save` wrote, or `module:attribute` for tools in Python: a list of tools or functions, a
+    catalogue, a toolset or an agent.
 
     Raises:
         ToolSourceError: they cannot be read.
+        ToolSearchError: a saved catalogue is damaged.
     """
     path = Path(source)
     if path.exists():
+        saved = _saved(path)
+        if saved is not None:
+            return list(saved)
         return _from_json(text_of(path), str(source))
     if _MODULE.fullmatch(str(source)):
         return _from_python(str(source))
     raise no_such_file(str(source), "Name a JSON file, or Python tools as `module:attribute`.")
+
+
+def _saved(path: Path) -> ToolCatalog | None:
+    """The catalogue in a file that `ToolCatalog.save` wrote, None for any other file."""
+    if not path.is_file():
+        return None
+    with path.open("rb") as file:
+        if file.read(len(_SAVED)) != _SAVED:
+            return None
+    return ToolCatalog.load(path, limit_tools=sys.maxsize)
 
 
 def no_such_file(source: str, remedy: str) -> ToolSourceError:

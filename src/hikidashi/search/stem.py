@@ -92,7 +92,7 @@ _FAMILIES: dict[str, tuple[tuple[str, str, int], ...]] = {
         ("sion", "s", 3),
         ("tion", "t", 3),
     ),
-    "r": (("ator", "", 4), ("er", "", 4)),
+    "r": (("ator", "", 4), ("er", "", 5)),
     "e": (("ate", "", 4), ("ise", "iz", 4), ("e", "", 3)),
     "t": (("ment", "", 5), ("at", "", 4)),
     "y": (("ally", "al", 3), ("ly", "", 4), ("y", "i", 3)),
@@ -103,5 +103,7 @@ def _derived(word: str) -> str:
     for ending, instead, remaining in _FAMILIES.get(word[-1], ()):
         if word.endswith(ending) and len(word) - len(ending) >= remaining:
             rest = word[: -len(ending)]
+            if ending == "y" and rest[-1] in "aeou":  # `play`, `survey`
+                return word
             return (_undoubled(rest) if ending == "er" else rest) + instead
     return word

@@ -13,6 +13,8 @@ import tempfile
 import zlib
 from array import array
 from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -39,7 +41,7 @@ def write(path: Path, rows: Rows, index: Index) -> None:
     entries = [rows.entry(number) for number in rows.numbers.values()]
     saved = [_saved(entry) for entry in entries]
     texts = [rows.text(number).encode("utf-8", "surrogatepass") for number in rows.numbers.values()]
-    postings = list(index.postings.values())
+    postings = [known for term in index.terms if (known := index.postings(term))]
     packed: array[int] = array("Q")
     for term in postings:
         packed += term.packed
@@ -49,7 +51,7 @@ def write(path: Path, rows: Rows, index: Index) -> None:
         "row_ends": _ends(saved),
         "texts": b"".join(texts),
         "text_ends": _ends(texts),
-        "terms": "\n".join(index.postings).encode("utf-8", "surrogatepass"),
+        "terms": "\n".join(index.terms).encode("utf-8", "surrogatepass"),
         "term_ends": _ends([term.packed for term in postings]),
         "packed": _bytes(packed),
         "peaks": _bytes(array("Q", (term.peak for term in postings))),
@@ -94,21 +96,33 @@ def _parse(content: bytes) -> tuple[Rows, Index]:
     index.lengths = array("I", _array(part["lengths"]))
     index.count = len(index.lengths)
     index.total = sum(index.lengths)
-    packed, at = _array(part["packed"]), 0
     terms = part["terms"].decode("utf-8", "surrogatepass").split("\n") if part["terms"] else []
-    for term, end, peak in zip(terms, _array(part["term_ends"]), _array(part["peaks"]), strict=True):
-        index.postings[term] = Postings(packed[at:end], peak)
-        at = end
+    stored = _Stored(_array(part["packed"]), _array(part["term_ends"]), _array(part["peaks"]))
+    index.terms = dict(zip(terms, range(-1, -1 - len(terms), -1), strict=True))
+    index.stored = stored.postings
     return rows, index
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """All postings as they stand in a file."""
+
+    packed: array[int]
+    ends: array[int]
+    peaks: array[int]
+
+    def postings(self, place: int) -> Postings:
+        """Those of the term at `place`."""
+        start = self.ends[place - 1] if place else 0
+        return Postings(self.packed[start : self.ends[place]], self.peaks[place])
 
 
 def _saved(entry: Entry) -> bytes:
     """The tool as it came if it is JSON already, else as an Anthropic tool dict."""
-    if isinstance(entry.tool, Mapping):
-        try:
-            return _json(cast("Mapping[str, Any]", entry.tool))
-        except (TypeError, ValueError):
-            pass
+    tool = cast("object", entry.tool)
+    if isinstance(tool, Mapping):
+        with suppress(TypeError, ValueError):
+            return _json(dict(cast("Mapping[str, Any]", tool)))
     plain: dict[str, Any] = {
         "name": entry.name,
         "description": entry.description,

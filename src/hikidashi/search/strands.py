@@ -9,7 +9,7 @@ from typing import Any, cast
 from ..errors import MissingExtra, ToolSearchError, ToolValidationError
 from ..tool import Tool
 from ._answer import SEARCH_TOOLS, Language, Recorder, found_names, wording
-from ._desk import Strategy, asked, catalog_of, entry_named
+from ._desk import Strategy, asked, catalog_of, entry_named, nearest
 from .catalog import ToolCatalog
 
 try:
@@ -138,13 +138,7 @@ class ToolSearchHook(HookProvider):
             self._load([name], registry)
             event.cancel_tool = self._words.undiscovered_but_loaded(name)
         else:
-            event.cancel_tool = self._words.unknown(name, self._near(name))
-
-    def _near(self, name: str) -> list[str]:
-        try:
-            return [match.name for match in self.catalog.search(name, limit=3)]
-        except ToolSearchError:
-            return []
+            event.cancel_tool = self._words.unknown(name, nearest(self.catalog, name))
 
     def _load(self, names: Iterable[str], registry: ToolRegistry) -> None:
         with self._loading:  # searches of one turn may run in threads of their own

@@ -33,6 +33,7 @@ _SCRIPT = re.compile(
 )
 _SEPARATORS = re.compile(r"[-_.]+")
 _ASCII_PIECE = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")  # `URLs`, `HTML`, `Page`, `2`
+_NOT_ALPHANUMERIC = re.compile(r"[\W_]+")
 _MAX_PARTS = 3
 _REMEMBERED = 200_000  # words; identifiers never end, memory does
 
@@ -62,7 +63,7 @@ def fold(text: str) -> str:
 
 def name_key(name: str) -> str:
     """What all spellings of a name share: `getUser`, `get-user` and `Get User` are `getuser`."""
-    return "".join(letter for letter in fold(name) if letter.isalnum())
+    return _NOT_ALPHANUMERIC.sub("", fold(name))
 
 
 class Analyzer(dict[str, tuple[str, ...]]):
@@ -122,7 +123,7 @@ def _word_terms(word: str) -> list[tuple[str, str]]:
             return [] if word in FUNCTION else [(word, stem(word))]
         pieces = [piece.lower() for part in _SEPARATORS.split(word) if part for piece in _parts(part)]
     else:
-        pieces = [fold(part) for part in _SEPARATORS.split(word) if part]
+        pieces = [folded for part in _SEPARATORS.split(word) if (folded := fold(part))]
     terms = [(piece, stem(piece)) for piece in pieces if piece not in FUNCTION]
     # `GitHub`, `e-mail`, `read_only` are words of their own; a longer name is not, and is found by its parts.
     if 1 < len(pieces) <= _MAX_PARTS:

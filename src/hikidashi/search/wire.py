@@ -24,7 +24,7 @@ from .wire_blocks import (
     search_requests,
     tool_searches,
 )
-from .wire_definitions import Verdict, definitions_of, is_server_tool, judged, kept_loaded, worth_it
+from .wire_definitions import Verdict, definitions_of, is_server_tool, judged, kept_loaded, refuse_twin, worth_it
 from .wire_models import BETA_OF, MCP_BETA, Provider, Support, support
 
 __all__ = [
@@ -78,8 +78,8 @@ def tool_search_request(
     """`tools`, and `betas` and `mcp_servers` where there are any, for `client.beta.messages.create(**...)`.
 
     The search tool comes first and is never deferred; the others follow in the order given, deferred but for the
-    ones to keep. Where search does not pay (see `worth_it`) the tools come plain, and the reason is logged; an MCP
-    toolset always counts as large, since only its server knows how many tools it has.
+    ones to keep. Where search does not pay (see `worth_it`), or every tool is kept, the tools come plain and the reason
+    is logged; an MCP toolset always counts as large, since only its server knows how many tools it has.
 
     The same arguments give the same bytes, which the prompt cache needs: take `usage` once for a conversation, not
     once a turn. A `cache_control` on a tool that is deferred, which the API refuses, moves to the last tool that is
@@ -107,18 +107,18 @@ def tool_search_request(
         ToolSearchError: there are more than 10,000 tools.
     """
     definitions = definitions_of(tools)
+    kept = _kept(definitions, always_loaded, usage or {})
     servers = [_mcp(toolset) for toolset in mcp_toolsets]
     toolsets = [toolset for _, toolset in servers]
     request: dict[str, Any] = {}
-    if not (force or toolsets) and not (verdict := judged(definitions)):
-        logger.info("tool search is left out: %s", verdict.reason)
+    if not (force or toolsets) and (reason := _reason_against(definitions, kept)):
+        logger.info("tool search is left out: %s", reason)
         request["tools"] = [_without(definition, "defer_loading") for definition in definitions]
         headers: list[str] = [] if isinstance(betas, str) else list(betas)
     else:
         able = _checked(model, provider, variant, force=force)
-        kept = _kept(definitions, always_loaded, usage or {})
         search = client_search_tool() if variant == "client" else {"type": TYPE_OF[variant], "name": NAME_OF[variant]}
-        _refuse_twin(definitions, search["name"])
+        refuse_twin((definition.get("name") for definition in definitions), search["name"])
         if not able:
             toolsets = [{**toolset, "default_config": {"defer_loading": False}} for toolset in toolsets]
         request["tools"] = _offered([search, *definitions, *toolsets], kept, leave_out=not able)
@@ -162,6 +162,13 @@ def client_search_tool(name: str = CLIENT_TOOL) -> dict[str, Any]:
     }
 
 
+def _reason_against(definitions: list[dict[str, Any]], kept: set[str]) -> str | None:
+    if all(is_server_tool(definition) or definition["name"] in kept for definition in definitions):
+        return "Every tool is kept loaded: there is nothing to search for."
+    verdict = judged(definitions)
+    return None if verdict else verdict.reason
+
+
 def _checked(model: str | None, provider: Provider, variant: Variant, *, force: bool) -> bool:
     """Whether deferred tools may be sent at all; refuses a search on the server where they may not."""
     able = "yes" if model is None else support(model, provider)
@@ -181,11 +188,6 @@ def _kept(definitions: list[dict[str, Any]], always_loaded: Collection[str], usa
     named = [definition for definition in definitions if "name" in definition]
     own_wish = {tool["name"] for tool in named if tool.get("defer_loading") is False}
     return kept_loaded([tool["name"] for tool in named], always_loaded, usage) | own_wish
-
-
-def _refuse_twin(definitions: list[dict[str, Any]], name: str) -> None:
-    if any(definition.get("name") == name for definition in definitions):
-        raise ToolValidationError(f"A tool is called {name!r}, as the search tool is. Rename it.", name)
 
 
 def _offered(definitions: list[dict[str, Any]], kept: set[str], *, leave_out: bool) -> list[dict[str, Any]]:

@@ -166,7 +166,8 @@ def plain_block(value: object) -> dict[str, Any]:
         return cast("dict[str, Any]", value)
     to_dict = getattr(value, "to_dict", None)
     if callable(to_dict):
-        return cast("dict[str, Any]", to_dict())
+        # No warnings: the package would complain of codes that are older or newer than itself.
+        return cast("dict[str, Any]", to_dict(mode="json", warnings=False))
     raise _no_block(value)
 
 

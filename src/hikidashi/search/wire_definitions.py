@@ -22,6 +22,7 @@ __all__ = [
     "is_server_tool",
     "judged",
     "kept_loaded",
+    "refuse_twin",
     "worth_it",
 ]
 
@@ -64,7 +65,7 @@ def judged(definitions: list[dict[str, Any]]) -> Verdict:
     count = sum(not is_server_tool(definition) for definition in definitions)
     tokens = 0
     for definition in definitions:
-        tokens += estimate_tokens(definition)
+        tokens += estimate_tokens({name: value for name, value in definition.items() if name != "defer_loading"})
         if tokens >= FEWEST_TOKENS and count >= FEWEST_TOOLS:
             reason = f"{count} tools cost {FEWEST_TOKENS:,} tokens or more in every request."
             return Verdict(worth_it=True, tools=count, tokens=tokens, reason=reason)
@@ -127,6 +128,16 @@ def kept_loaded(names: list[str], always_loaded: Collection[str], usage: Mapping
             break
         loaded[name] = None
     return set(loaded)
+
+
+def refuse_twin(names: Iterable[str | None], search_tool: str) -> None:
+    """Nothing, if no tool is called what the search tool is called.
+
+    Raises:
+        ToolValidationError: one is.
+    """
+    if search_tool in names:
+        raise ToolValidationError(f"A tool is called {search_tool!r}, as the search tool is. Rename it.", search_tool)
 
 
 def is_server_tool(definition: Mapping[str, Any]) -> bool:

@@ -97,5 +97,5 @@ def bundled(text: str) -> Iterator[Glossary]:
 
 @cache
 def _load(language: str) -> Glossary:
-    file = files(__package__).joinpath(f"{language}.tsv")
+    file = files(__name__).joinpath(f"{language}.tsv")
     return Glossary.read(file.read_text(encoding="utf-8") if file.is_file() else "", file.name)

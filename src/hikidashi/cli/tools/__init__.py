@@ -1,0 +1,129 @@
+"""`hikidashi tools`: look into a catalogue of tools as a model's search does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["tools"]
+
+_EXAMPLES = """\b
+Examples:
+  hikidashi tools search "send mail" --mcp .mcp.json   what a model would find
+  hikidashi tools tokens --mcp .mcp.json               what the tools cost
+  hikidashi tools report --log searches.db --catalog tools.json
+"""
+
+_SEARCH_EXAMPLES = """\b
+Examples:
+  hikidashi tools search "send a message" --catalog tools.json
+  hikidashi tools search メールを送る --mcp .mcp.json
+  hikidashi tools search "get_.*_data" --regex --catalog my_app.tools:TOOLS
+"""
+
+_REPORT_EXAMPLES = """\b
+Examples:
+  hikidashi tools report --log searches.db --catalog tools.json
+  hikidashi tools report --log searches.db --mcp .mcp.json --json
+"""
+
+_TOKENS_EXAMPLES = """\b
+Examples:
+  hikidashi tools tokens --mcp .mcp.json
+  hikidashi tools tokens --catalog my_app:agent --loaded 3
+"""
+
+_Catalog = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="Tools: JSON or JSONL, MCP's tools/list, or Python as module:attribute.",
+        show_default=False,
+    ),
+]
+_Mcp = Annotated[
+    Path | None, typer.Option(metavar="CONFIG", help="MCP servers, such as .mcp.json.", show_default=False)
+]
+_Timeout = Annotated[float, typer.Option(metavar="SECONDS", help="How long each MCP server may take.", min=0.1)]
+_Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+tools = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+
+@tools.callback(epilog=_EXAMPLES, short_help="Search a catalogue, see what it costs, improve it.")
+def _tools() -> None:  # pyright: ignore[reportUnusedFunction]
+    """Search a catalogue of tools, see what it costs, and what to improve."""
+
+
+@tools.command(epilog=_SEARCH_EXAMPLES, short_help="Show which tools a search finds, and why.")
+def search(
+    query: Annotated[str, typer.Argument(help="Words in any language, `select:a,b`, or a pattern with --regex.")],
+    *,
+    catalog: _Catalog = None,
+    mcp: _Mcp = None,
+    regex: Annotated[bool, typer.Option("--regex", help="QUERY is a regular expression.")] = False,
+    limit: Annotated[int, typer.Option(help="How many tools at most.")] = 5,
+    timeout: _Timeout = 30.0,
+    as_json: _Json = False,
+) -> None:
+    """Show which tools a search finds, best first, and which of their words matched.
+
+    An arrow is a translation or a corrected spelling: 送信→send. Exit code 1 means that nothing was found.
+    """
+    from ..output import stdout
+    from .load import load
+    from .search_view import print_matches
+
+    loaded = load(catalog, mcp, seconds=timeout)
+    find = loaded.catalog.search_regex if regex else loaded.catalog.search
+    matches = find(query, limit=limit)
+    print_matches(stdout(), query, matches, loaded, regex=regex, as_json=as_json)
+    if not matches:
+        raise typer.Exit(1)
+
+
+@tools.command(epilog=_REPORT_EXAMPLES, short_help="Show what recorded searches say about the tools.")
+def report(
+    log: Annotated[Path, typer.Option(metavar="FILE", help="The searches that a SearchLog recorded.")],
+    catalog: _Catalog = None,
+    mcp: _Mcp = None,
+    timeout: _Timeout = 30.0,
+    as_json: _Json = False,
+) -> None:
+    """Show what recorded searches say about a catalogue.
+
+    Searches that found nothing, tools that nobody finds or calls, tools that could stay loaded, and words that
+    descriptions lack.
+    """
+    from hikidashi.search.record import SearchLog
+    from hikidashi.search.report import report as report_on
+
+    from ..output import stdout
+    from .load import load
+    from .report_view import print_report
+
+    with SearchLog(log, must_exist=True) as records:
+        print_report(stdout(), report_on(records, load(catalog, mcp, seconds=timeout).catalog), as_json=as_json)
+
+
+@tools.command(epilog=_TOKENS_EXAMPLES, short_help="Show what the tools cost, with and without search.")
+def tokens(
+    catalog: _Catalog = None,
+    mcp: _Mcp = None,
+    loaded: Annotated[int, typer.Option(metavar="K", help="How many tools a search loads.", min=1)] = 5,
+    timeout: _Timeout = 30.0,
+    as_json: _Json = False,
+) -> None:
+    """Show how many tokens the tools cost in every request: all loaded, or one search tool and those it loads.
+
+    The numbers are estimates, good enough to decide by.
+    """
+    from ..output import stdout
+    from .budget import budget_of
+    from .load import load
+    from .tokens_view import print_budget
+
+    source = load(catalog, mcp, seconds=timeout)
+    print_budget(stdout(), budget_of(source.catalog, loaded=loaded), source, as_json=as_json)

@@ -1,0 +1,70 @@
+"""What a catalogue costs in every request, with and without search."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from hikidashi.search import ToolCatalog
+from hikidashi.search.entry import entry_of
+from hikidashi.search.tokens import estimate_tokens
+from hikidashi.search.wire import client_search_tool
+from hikidashi.search.wire_definitions import judged
+
+__all__ = ["Budget", "budget_of"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """Estimated tokens of tool definitions."""
+
+    tools: int
+    all_loaded: int
+    loaded: int
+    """How many tools a search loads."""
+    with_search: int
+    """One search tool and `loaded` tools of average size."""
+    at_most: int
+    """One search tool and the `loaded` largest tools."""
+    worth_it: bool
+    reason: str
+    largest: tuple[tuple[str, int], ...]
+    """The tools with the largest definitions, and their tokens."""
+
+    @property
+    def change(self) -> float:
+        """What search adds to the tokens, as a share of all loaded; below zero where it saves."""
+        return self.with_search / self.all_loaded - 1 if self.all_loaded else 0.0
+
+    def as_json(self) -> dict[str, Any]:
+        """The budget as a JSON object."""
+        largest = [{"name": name, "tokens": tokens} for name, tokens in self.largest]
+        return {**asdict(self), "change": round(self.change, 4), "largest": largest}
+
+
+def budget_of(catalog: ToolCatalog, *, loaded: int = 5) -> Budget:
+    """What the tools of `catalog` cost, and whether searching them pays."""
+    definitions = [_definition(tool) for tool in catalog]
+    costs = sorted(
+        ((estimate_tokens(item), item["name"]) for item in definitions), key=lambda cost: (-cost[0], cost[1])
+    )
+    total = sum(cost for cost, _ in costs)
+    search = estimate_tokens(client_search_tool())
+    loaded = min(loaded, len(costs))
+    verdict = judged(definitions)
+    return Budget(
+        tools=len(costs),
+        all_loaded=total,
+        loaded=loaded,
+        with_search=search + (round(total / len(costs) * loaded) if costs else 0),
+        at_most=search + sum(cost for cost, _ in costs[:loaded]),
+        worth_it=verdict.worth_it,
+        reason=verdict.reason,
+        largest=tuple((name, cost) for cost, name in costs[:5]),
+    )
+
+
+def _definition(tool: Any) -> dict[str, Any]:
+    """What the model reads of a tool, whatever its framework; unlike the API, any name will do."""
+    entry = entry_of(tool)
+    return {"name": entry.name, "description": entry.description, "input_schema": entry.input_schema}

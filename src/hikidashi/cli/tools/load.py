@@ -1,0 +1,73 @@
+"""The catalogue that the options of a command name."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import typer
+from rich.text import Text
+
+from hikidashi.errors import ToolSourceError
+from hikidashi.search import ToolCatalog
+from hikidashi.search.mcp_config import read_mcp_config
+from hikidashi.search.sources import catalog_from, catalog_of
+
+from ..output import stderr
+from .text import clean, counted
+
+__all__ = ["Loaded", "load"]
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A catalogue, where it comes from, and which servers did not answer."""
+
+    catalog: ToolCatalog
+    source: str
+    failed: dict[str, str] = field(default_factory=dict[str, str])
+    """Why each of these servers gave no tools."""
+
+
+def load(catalog: str | None, mcp: Path | None, *, seconds: float) -> Loaded:
+    """The catalogue of a file or of MCP servers, whose progress is told on standard error.
+
+    Raises:
+        ToolSourceError: the tools cannot be read, or no server answered.
+    """
+    if (catalog is None) == (mcp is None):
+        raise typer.BadParameter("give either --catalog FILE or --mcp CONFIG.")
+    if mcp is not None:
+        return _from_servers(mcp, seconds)
+    assert catalog is not None
+    return Loaded(catalog_from(catalog), catalog)
+
+
+def _from_servers(config: Path, seconds: float) -> Loaded:
+    servers = read_mcp_config(config)
+    if not servers:
+        raise ToolSourceError(str(config), "has no server that is switched on", "Add one under `mcpServers`.")
+    from hikidashi.search.mcp_servers import Answer, tools_of_servers
+
+    console = stderr()
+
+    def tell(answer: Answer) -> None:
+        if answer.failure is None:
+            console.print(
+                Text.assemble(("✓ ", "green"), clean(f"{answer.server}: {counted(len(answer.tools), 'tool')}"))
+            )
+        else:
+            console.print(Text.assemble(("✗ ", "bold red"), clean(f"{answer.server}: {answer.failure}")))
+
+    names = ", ".join(server.name for server in servers)
+    console.print(Text(clean(f"Asking {counted(len(servers), 'MCP server')}: {names}"), "dim"))
+    # What goes wrong with a server is told in one line above; the client would log it with a traceback.
+    logging.getLogger("mcp").setLevel(logging.CRITICAL)
+    answers = asyncio.run(tools_of_servers(servers, seconds=seconds, on_answer=tell))
+    failed = {answer.server: answer.failure for answer in answers if answer.failure is not None}
+    if len(failed) == len(servers):
+        raise ToolSourceError(str(config), "no MCP server answered", "See above why; start each command by hand.")
+    tools = [tool for answer in answers for tool in answer.tools]
+    return Loaded(catalog_of(tools, str(config)), str(config), failed)

@@ -1,0 +1,118 @@
+"""What recorded searches say, for a person or for a program."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+from hikidashi.search.report import Missed, Proposal, Report
+
+from ..wrap import wrapped
+from .text import clean, counted, cut, more
+
+__all__ = ["print_report"]
+
+_SHOWN = 10
+
+
+def print_report(console: Console, report: Report, *, as_json: bool) -> None:
+    """Print `report` in sections, each with what to do, or as one JSON object."""
+    if as_json:
+        print(json.dumps(report.as_json(), ensure_ascii=False, indent=2))  # noqa: T201 - this is the output
+        return
+    console.print(
+        Text(f"{report.searches:,} searches and {counted(report.calls, 'call')}, {counted(report.tools, 'tool')}.")
+    )
+    if not report.searches and not report.calls:
+        console.print(Text("Nothing is on record yet: give a SearchLog to what runs your agent."))
+        return
+    _section(
+        console,
+        "Searches that found nothing",
+        [(empty.count, _shown(empty.query)) for empty in report.found_nothing],
+        "Add a tool, or these words to the tool that should answer.",
+    )
+    _section(
+        console,
+        "Tools that no search found",
+        [(None, name) for name in report.never_found],
+        "Say in their descriptions what people ask for, or remove them.",
+    )
+    _section(
+        console,
+        "Tools found and never called",
+        [(tool.found, tool.name) for tool in report.never_called],
+        "Make clear what they are not for: they take the place of others.",
+    )
+    _section(
+        console,
+        "Tools called a lot",
+        [(tool.calls, f"{tool.name}  ({tool.share:.0%} of all calls)") for tool in report.often_called],
+        "Keep them loaded: always_loaded=[...], or usage=SearchLog(...).usage().",
+    )
+    _section(
+        console,
+        "Tools on record that the catalogue does not have",
+        [(None, name) for name in report.gone],
+        "They were renamed or removed, or the catalogue is another one.",
+    )
+    _print_proposals(console, report.proposals)
+
+
+def _section(console: Console, title: str, rows: Sequence[tuple[int | None, str]], remedy: str) -> None:
+    if not rows:
+        return
+    _print_head(console, title, len(rows), remedy)
+    for count, text in rows[:_SHOWN]:
+        start = "       " if count is None else f"{count:>5}× "
+        console.print(Text(start + cut(text, console.width - 7)))
+    if len(rows) > _SHOWN:
+        console.print(more(len(rows), _SHOWN))
+
+
+def _print_head(console: Console, title: str, count: int, remedy: str) -> None:
+    console.print()
+    console.print(Text.assemble((title, "bold"), (f"  {count:,}", "dim")))
+    for line in wrapped(Text(remedy, "cyan"), console.width - 2):
+        console.print(Text("  ") + line)
+
+
+def _print_proposals(console: Console, proposals: Sequence[Proposal]) -> None:
+    if not proposals:
+        return
+    _print_head(
+        console,
+        "Words to add to descriptions",
+        len(proposals),
+        "People searched with them and missed the tool that they found later. Leave out names and values.",
+    )
+    for proposal in proposals[:_SHOWN]:
+        words = Text.assemble((clean(proposal.tool), "bold green"), " + ", (", ".join(proposal.words), "bold"))
+        for number, line in enumerate(wrapped(words, console.width - 4)):
+            console.print(Text("  " if not number else "    ") + line)
+        for line in _because(proposal.because, console.width - 4):
+            console.print(Text(f"    {line}", "dim"))
+    if len(proposals) > _SHOWN:
+        console.print(more(len(proposals), _SHOWN))
+
+
+def _because(cases: Sequence[Missed], width: int) -> Iterable[str]:
+    for case in cases[:3]:
+        times = f"{case.count}× " if case.count > 1 else ""
+        later = _quoted(case.later, width // 3) if case.later else "a pattern or names"
+        end = f" missed it, then {later} {'led to a call' if case.called else 'found it'}"
+        yield times + _quoted(case.query, width - cell_len(times + end)) + end
+    if len(cases) > 3:
+        yield f"and {len(cases) - 3} more"
+
+
+def _shown(query: str | None) -> str:
+    return "(queries are not kept)" if query is None else f"“{clean(query)}”"
+
+
+def _quoted(query: str, width: int) -> str:
+    return f"“{cut(query, max(width - 2, 8))}”"

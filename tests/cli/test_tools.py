@@ -1,0 +1,319 @@
+"""`hikidashi tools`: search, report and tokens, on files and on real MCP servers."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.cells import cell_len
+from typer.testing import CliRunner, Result
+
+from hikidashi.cli.app import app
+from hikidashi.errors import HikidashiError, SearchLogError, ToolSearchError, ToolSourceError
+from hikidashi.search.record import SearchLog
+
+Command = Callable[..., "subprocess.CompletedProcess[str]"]
+Tools = Callable[..., Result]
+
+FRAMEWORKS = ("pydantic_ai", "claude_agent_sdk", "mcp", "strands", "anthropic", "tavily")
+
+MAIL = """
+from hikidashi import from_function, to_mcp
+
+def send_mail(to: str, subject: str) -> str:
+    "Send a mail."
+    return to
+
+to_mcp([from_function(send_mail)]).run()
+"""
+
+
+def tool(name: str, description: str, **properties: str) -> dict[str, Any]:
+    arguments = {name: {"type": "string", "description": text} for name, text in properties.items()}
+    return {"name": name, "description": description, "input_schema": {"type": "object", "properties": arguments}}
+
+
+TOOLS = [
+    tool("send_message", "Send a message to a channel, with attachments and threads. " * 3, channel="Where to send it"),
+    tool("会議室予約", "会議室を予約します。日時と人数を指定してください。空きがなければ、ほかの部屋を提案します。"),
+    tool("a_name_that_is_much_too_long_for_a_column_of_a_table_on_a_small_terminal", "Archives a thread"),
+    tool("get_weather", "Weather at a place"),
+]
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> str:
+    path = tmp_path / "tools.json"
+    path.write_text(json.dumps(TOOLS, ensure_ascii=False), encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture
+def run() -> Tools:
+    """`run("search", "mail", ...)` runs `hikidashi tools search mail ...` in this process, 80 columns wide."""
+
+    def invoke(*arguments: str, columns: int = 80) -> Result:
+        return CliRunner().invoke(app, ["tools", *arguments], env={"COLUMNS": str(columns), "NO_COLOR": "1"})
+
+    return invoke
+
+
+def failure(result: Result, kind: type[HikidashiError]) -> str:
+    assert isinstance(result.exception, kind)
+    assert result.stdout == ""
+    return str(result.exception)
+
+
+def servers(path: Path, **commands: str) -> str:
+    config = {name: {"command": sys.executable, "args": ["-c", code]} for name, code in commands.items()}
+    path.write_text(json.dumps({"mcpServers": config}))
+    return str(path)
+
+
+def test_a_search_shows_rank_name_score_description_and_why(run: Tools, catalog: str) -> None:
+    result = run("search", "send a mesage", "--catalog", catalog)
+    assert result.exit_code == 0
+    head, first, *why = result.stdout.splitlines()
+    assert head.split() == ["#", "Tool", "Score", *"What it does, and why it matched".split()]
+    assert first.startswith(" 1  send_message  ")
+    assert float(first.split()[2]) > 0
+    assert first.endswith("…")
+    assert [line.strip() for line in why[:3]] == [
+        "name: send, mesage→message",
+        "description: send, mesage→message",
+        "argument text: send",
+    ]
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 100, 200])
+@pytest.mark.parametrize("query", ["会議室を予約する", "archive a thread", "send"])
+def test_the_table_fits_the_terminal_in_any_language(run: Tools, catalog: str, query: str, columns: int) -> None:
+    result = run("search", query, "--catalog", catalog, columns=columns)
+    lines = result.stdout.splitlines()
+    assert result.exit_code == 0
+    assert max(map(cell_len, lines)) <= min(columns, 100)
+    start = lines[0].index("What")
+    assert {cell_len(line.partition(" description: ")[0]) + 1 for line in lines if " description: " in line} == {start}
+
+
+def test_a_translation_is_an_arrow(run: Tools, catalog: str) -> None:
+    assert "送信→send" in run("search", "送信する", "--catalog", catalog).stdout
+
+
+def test_what_a_terminal_would_obey_is_not_printed(run: Tools, tmp_path: Path) -> None:
+    path = tmp_path / "tools.json"
+    path.write_text(json.dumps([tool("wipe", "Wipe\x1b[2J\x07 the\r\n\u202escreen\x9b1m")]))
+    result = run("search", "wipe", "--catalog", str(path))
+    assert "Wipe the screen1m\n" in result.stdout
+    assert not set(result.stdout) & {"\x1b", "\x07", "\r", "\u202e", "\x9b"}
+
+
+def test_a_search_as_json(run: Tools, catalog: str) -> None:
+    result = run("search", "weather", "--catalog", catalog, "--json")
+    answer = json.loads(result.stdout)
+    (match,) = answer.pop("matches")
+    assert answer == {"query": "weather", "regex": False, "tools": 4, "failed": {}}
+    assert match.pop("score") > 0
+    assert match == {
+        "rank": 1,
+        "name": "get_weather",
+        "description": "Weather at a place",
+        "why": {"name": ["weather"], "description": ["weather"]},
+    }
+
+
+def test_a_pattern_shows_what_it_matched(run: Tools, catalog: str) -> None:
+    result = run("search", "^(send|get)_", "--regex", "--catalog", catalog, "--json")
+    assert [match["why"] for match in json.loads(result.stdout)["matches"]] == [
+        {"name": ["send_message"]},
+        {"name": ["get_weather"]},
+    ]
+
+
+def test_the_limit_is_kept(run: Tools, catalog: str) -> None:
+    result = run("search", ".", "--regex", "--limit", "2", "--catalog", catalog, "--json")
+    assert len(json.loads(result.stdout)["matches"]) == 2
+
+
+def test_nothing_found_says_what_to_try_and_ends_with_1(run: Tools, catalog: str) -> None:
+    result = run("search", "zebra", "--catalog", catalog)
+    assert result.exit_code == 1
+    assert result.stdout.startswith("Nothing found for 'zebra' among 4 tools.\nTry other or fewer words")
+    assert "words without --regex" in run("search", "^zebra$", "--regex", "--catalog", catalog).stdout
+
+
+def test_nothing_found_shows_names_that_look_like_it(run: Tools, catalog: str) -> None:
+    result = run("search", "get_wether_", "--regex", "--catalog", catalog)
+    assert "Names that look like it: get_weather\n" in result.stdout
+
+
+def test_nothing_found_is_json_too(run: Tools, catalog: str) -> None:
+    result = run("search", "zebra", "--catalog", catalog, "--json")
+    assert (result.exit_code, json.loads(result.stdout)["matches"]) == (1, [])
+
+
+def test_a_broken_pattern_is_told(run: Tools, catalog: str) -> None:
+    assert "'mail('" in failure(run("search", "mail(", "--regex", "--catalog", catalog), ToolSearchError)
+
+
+@pytest.mark.parametrize("command", ["search", "tokens", "report"])
+@pytest.mark.parametrize("given", [(), ("--catalog", "a.json", "--mcp", "b.json")])
+def test_one_source_is_needed_and_no_more(run: Tools, tmp_path: Path, command: str, given: tuple[str, ...]) -> None:
+    SearchLog(tmp_path / "log.db").close()
+    needed = {"search": ["mail"], "tokens": [], "report": ["--log", str(tmp_path / "log.db")]}[command]
+    result = run(command, *needed, *given)
+    assert result.exit_code == 2
+    assert "either --catalog FILE or --mcp CONFIG" in result.stderr
+
+
+def test_the_tools_of_mcp_servers_are_found_and_a_dead_server_is_told(run: Tools, tmp_path: Path) -> None:
+    config = servers(tmp_path / ".mcp.json", mail=MAIL, dead="import sys; print('?'); sys.exit('no database')")
+    result = run("search", "send mail", "--mcp", config, "--json")
+    assert result.exit_code == 0
+    assert result.stderr.startswith("Asking 2 MCP servers: mail, dead\n")
+    assert "✓ mail: 1 tool\n" in result.stderr
+    assert "its last words: no database\n" in result.stderr
+    assert "Traceback" not in result.stderr
+    answer = json.loads(result.stdout)
+    assert [match["name"] for match in answer["matches"]] == ["mail__send_mail"]
+    assert answer["failed"].keys() == {"dead"}
+
+
+def test_servers_that_all_fail_are_an_error(run: Tools, tmp_path: Path) -> None:
+    config = servers(tmp_path / ".mcp.json", dead="")
+    result = run("tokens", "--mcp", config)
+    assert "no MCP server answered" in failure(result, ToolSourceError)
+    assert "✗ dead: " in result.stderr
+
+
+def test_a_list_without_servers_is_an_error(run: Tools, tmp_path: Path) -> None:
+    config = servers(tmp_path / ".mcp.json")
+    assert "has no server that is switched on" in failure(run("tokens", "--mcp", config), ToolSourceError)
+
+
+def test_few_tools_are_cheaper_without_search(run: Tools, catalog: str) -> None:
+    result = run("tokens", "--catalog", catalog)
+    assert result.exit_code == 0
+    assert result.stdout.startswith(f"4 tools in {catalog}"[:79])
+    assert "\n  search tool + 4 loaded " in result.stdout
+    assert "\nSearch does not pay: There are 4 tools, fewer than 10" in result.stdout
+    assert max(map(cell_len, result.stdout.splitlines())) <= 80
+
+
+def test_many_tools_are_cheaper_with_search(run: Tools, tmp_path: Path) -> None:
+    path = tmp_path / "tools.jsonl"
+    many = [
+        tool(f"tool_{number}", "A tool that does a thing with care. " * 5, a="b " * number) for number in range(300)
+    ]
+    path.write_text("\n".join(map(json.dumps, many)))
+    result = run("tokens", "--catalog", str(path))
+    assert "\nSearch pays: " in result.stdout
+    assert "\nLargest definitions\n" in result.stdout
+    answer = json.loads(run("tokens", "--catalog", str(path), "--loaded", "3", "--json").stdout)
+    assert (answer["tools"], answer["loaded"], answer["worth_it"]) == (300, 3, True)
+    assert answer["with_search"] < answer["at_most"] < answer["all_loaded"] / 10
+    assert answer["change"] == pytest.approx(answer["with_search"] / answer["all_loaded"] - 1, abs=1e-4)
+    assert [largest["name"] for largest in answer["largest"]][:2] == ["tool_299", "tool_298"]
+
+
+def test_names_that_the_api_refuses_have_a_cost_as_well(run: Tools, tmp_path: Path) -> None:
+    path = tmp_path / "tools.json"
+    path.write_text(json.dumps([tool("files.read all", "")]))
+    assert "files.read all" in run("tokens", "--catalog", str(path)).stdout
+
+
+def test_a_catalogue_without_tools_costs_nothing(run: Tools, tmp_path: Path) -> None:
+    path = tmp_path / "tools.json"
+    path.write_text("[]")
+    result = run("tokens", "--catalog", str(path))
+    assert (result.exit_code, result.stdout.split(" in ")[0]) == (0, "0 tools")
+
+
+def test_a_report_shows_what_to_improve(run: Tools, tmp_path: Path, catalog: str) -> None:
+    path = tmp_path / "searches.db"
+    with SearchLog(path) as log:
+        for number in range(12):
+            log.searched(f"nothing {number:02}", "words", [])
+        log.searched("weather", "words", ["get_weather", "会議室予約", "old"])
+        for _ in range(3):
+            log.called("get_weather")
+        with log.session("a"):
+            log.searched("notify everybody at once about the outage of the mail server", "words", [])
+    with SearchLog(path) as log, log.session("a"):  # opening takes longer than one moment
+        log.searched("channel", "words", ["send_message"])
+        log.called("send_message")
+    result = run("report", "--log", str(path), "--catalog", catalog)
+    assert result.exit_code == 0
+    assert max(map(cell_len, result.stdout.splitlines())) <= 80
+    for line in (
+        "15 searches and 4 calls, 4 tools.",
+        "Searches that found nothing  13",
+        "    1× “nothing 00”",
+        "  … and 3 more: --json shows all",
+        "Tools that no search found  1",
+        "Tools found and never called  1",
+        "    1× 会議室予約",
+        "    3× get_weather (75% of all calls)",
+        "       old",
+    ):
+        assert f"{line}\n" in result.stdout
+    assert json.loads(run("report", "--log", str(path), "--catalog", catalog, "--json").stdout)["searches"] == 15
+
+
+def test_an_empty_log_says_how_to_fill_it(run: Tools, tmp_path: Path, catalog: str) -> None:
+    SearchLog(tmp_path / "log.db").close()
+    result = run("report", "--log", str(tmp_path / "log.db"), "--catalog", catalog)
+    assert result.stdout.endswith("Nothing is on record yet: give a SearchLog to what runs your agent.\n")
+
+
+def test_a_report_makes_no_log(run: Tools, tmp_path: Path, catalog: str) -> None:
+    missing = tmp_path / "log.db"
+    assert "does not exist" in failure(run("report", "--log", str(missing), "--catalog", catalog), SearchLogError)
+    assert not missing.exists()
+
+
+def test_every_command_has_help_with_examples_that_fits_80_columns(command: Command) -> None:
+    for arguments in (("--help",), *((name, "--help") for name in ("search", "report", "tokens"))):
+        done = command("tools", *arguments, without=FRAMEWORKS)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "Examples:\n    hikidashi tools " in done.stdout
+        assert max(map(cell_len, done.stdout.splitlines())) <= 80
+
+
+def test_a_search_needs_no_framework(command: Command, catalog: str) -> None:
+    done = command("tools", "search", "会議室", "--catalog", catalog, without=FRAMEWORKS)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert " 1  会議室予約 " in done.stdout
+
+
+def test_servers_without_the_extra_say_what_to_install(command: Command, tmp_path: Path) -> None:
+    config = servers(tmp_path / ".mcp.json", mail=MAIL)
+    done = command("tools", "search", "mail", "--mcp", config, without=FRAMEWORKS)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.endswith("Run: pip install 'hikidashi[mcp]'\n")
+
+
+def test_an_error_is_one_line_that_names_the_file(command: Command, tmp_path: Path) -> None:
+    path = tmp_path / "tools.json"
+    path.write_text("[\n{]")
+    done = command("tools", "tokens", "--catalog", str(path))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"error: {path}, line 2: is not JSON")
+    assert done.stderr.count("\n") == 1
+
+
+def test_the_tools_of_an_agent_are_found(run: Tools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = f"agent_of_{tmp_path.name}"
+    (tmp_path / f"{name}.py").write_text(
+        "from pydantic_ai import Agent\n"
+        "def send_mail(to: str) -> str:\n    'Send a mail.'\n    return to\n"
+        "agent = Agent('test', tools=[send_mail])\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    assert " 1  send_mail " in run("search", "mail", "--catalog", f"{name}:agent").stdout

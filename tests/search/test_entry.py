@@ -1,0 +1,144 @@
+"""A tool of any framework becomes one row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from mcp.types import Tool as McpTool
+from pydantic_ai import Tool as PydanticTool
+from pydantic_ai.tools import ToolDefinition
+from strands import tool as strands_tool  # pyright: ignore[reportUnknownVariableType]
+
+from hikidashi import Tool, ToolResult
+from hikidashi.errors import ToolValidationError
+from hikidashi.search import ToolCatalog
+from hikidashi.search.entry import entry_of
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"city": {"type": "string", "description": "Name of the city"}},
+    "required": ["city"],
+}
+
+
+async def call(arguments: dict[str, Any]) -> ToolResult:
+    return ToolResult()
+
+
+def get_weather(city: str) -> str:
+    """Tells the weather.
+
+    Args:
+        city: Name of the city
+    """
+    return city
+
+
+TOOLS = [
+    {"name": "get_weather", "description": "Tells the weather.", "input_schema": SCHEMA},
+    {"name": "get_weather", "description": "Tells the weather.", "inputSchema": SCHEMA},
+    {
+        "type": "function",
+        "function": {"name": "get_weather", "description": "Tells the weather.", "parameters": SCHEMA},
+    },
+    Tool(name="get_weather", description="Tells the weather.", input_schema=SCHEMA, call=call),
+    PydanticTool(get_weather),
+    ToolDefinition(name="get_weather", description="Tells the weather.", parameters_json_schema=SCHEMA),
+    McpTool(name="get_weather", description="Tells the weather.", input_schema=SCHEMA),
+    strands_tool(get_weather),
+]
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: f"{type(tool).__module__}.{type(tool).__name__}")
+def test_every_kind_of_tool_gives_the_same_searched_words(tool: Any) -> None:
+    entry = entry_of(tool)
+    assert (entry.name, entry.argument_names, entry.argument_descriptions) == (
+        "get_weather",
+        ("city",),
+        ("Name of the city",),
+    )
+    assert entry.description.startswith("Tells the weather.")
+    assert entry.tool is tool
+
+
+def test_a_catalogue_takes_tools_of_all_kinds_mixed_and_gives_each_back_as_it_came() -> None:
+    mcp = McpTool(name="read_file", description="Reads a file", input_schema={"type": "object"})
+    anthropic = {"name": "send_mail", "description": "Sends mail", "input_schema": {"type": "object"}}
+    catalog = ToolCatalog([mcp, anthropic, PydanticTool(get_weather)])
+    assert catalog.search("read a file")[0].tool is mcp
+    assert catalog.search("send mail")[0].tool is anthropic
+
+
+def test_aliases_titles_and_tags_are_searched() -> None:
+    neutral = Tool(
+        name="op_17",
+        description="Runs operation 17",
+        input_schema={"type": "object"},
+        call=call,
+        aliases=("thermometer",),
+        metadata={"tags": ["climate"]},
+    )
+    titled = McpTool(name="op_18", title="Barometer", input_schema={"type": "object"}, _meta={"tags": ["pressure"]})
+    catalog = ToolCatalog([neutral, titled, {"name": "op_19", "aliases": ["hygrometer"], "tags": "humidity"}])
+    for query, name in [
+        ("thermometer", "op_17"),
+        ("climate", "op_17"),
+        ("barometer", "op_18"),
+        ("pressure", "op_18"),
+        ("hygrometer", "op_19"),
+        ("humidity", "op_19"),
+    ]:
+        assert [match.name for match in catalog.search(query)] == [name]
+
+
+def test_nested_arguments_and_definitions_are_searched_each_once() -> None:
+    schema = {
+        "type": "object",
+        "$defs": {
+            "Address": {"type": "object", "properties": {"street": {"type": "string", "description": "Street name"}}},
+            "Node": {"type": "object", "properties": {"child": {"$ref": "#/$defs/Node"}}},
+        },
+        "properties": {
+            "home": {"$ref": "#/$defs/Address"},
+            "work": {"anyOf": [{"$ref": "#/$defs/Address"}, {"type": "null"}], "description": "Where they work"},
+            "pets": {"type": "array", "items": {"type": "object", "properties": {"breed": {"type": "string"}}}},
+            "tree": {"$ref": "#/$defs/Node"},
+            "flag": True,
+        },
+    }
+    entry = entry_of({"name": "save_person", "input_schema": schema})
+    assert entry.argument_names == ("home", "street", "work", "pets", "breed", "tree", "child", "flag")
+    assert entry.argument_descriptions == ("Street name", "Where they work")
+
+
+@pytest.mark.parametrize(
+    ("tool", "words"),
+    [
+        ({}, "at position 1 (dict) has no name"),
+        ({"name": "  "}, "has no name"),
+        ({"name": 7}, "has no name"),
+        ("get_weather", "(str) has no name"),
+        ({"name": "a", "input_schema": ["city"]}, "'a' at position 1 is list, not an object"),
+        ({"name": "a", "input_schema": {"type": "string"}}, "has type 'string', not 'object'"),
+    ],
+)
+def test_a_tool_without_a_name_or_with_a_schema_that_is_no_object_is_refused(tool: Any, words: str) -> None:
+    with pytest.raises(ToolValidationError) as caught:
+        ToolCatalog([{"name": "fine"}, tool])
+    assert words in str(caught.value)
+
+
+def test_a_duplicate_name_is_refused_and_both_origins_are_named() -> None:
+    mcp = McpTool(name="search", input_schema={"type": "object"})
+    with pytest.raises(
+        ToolValidationError, match=r"named 'search': a dict, and now a mcp_types Tool|a mcp Tool"
+    ) as caught:
+        ToolCatalog([{"name": "search"}, mcp])
+    assert caught.value.tool_name == "search"
+
+
+def test_a_tool_with_no_description_or_schema_is_found_by_its_name() -> None:
+    assert [match.name for match in ToolCatalog([{"name": "ping_host", "description": None}]).search("ping")] == [
+        "ping_host"
+    ]

@@ -1,0 +1,220 @@
+"""Lists of MCP servers, and the tools of real ones: started here, over HTTP, dead, silent."""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+import textwrap
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+import uvicorn
+
+from hikidashi import from_function, to_mcp
+from hikidashi.errors import ToolSourceError
+from hikidashi.search.mcp_config import McpServer, read_mcp_config
+from hikidashi.search.mcp_servers import Answer, tools_of_servers
+
+MAIL = """
+from hikidashi import from_function, to_mcp
+
+def send_mail(to: str) -> str:
+    "Send a mail."
+    return to
+
+to_mcp([from_function(send_mail)]).run()
+"""
+
+PAGED = """
+import anyio
+from mcp import types
+from mcp.server import Server
+from mcp.server.stdio import stdio_server
+
+async def on_list_tools(context, params):
+    page = int(params.cursor or 0) if params else 0
+    tool = types.Tool(name=f"tool_{page}", input_schema={"type": "object"})
+    return types.ListToolsResult(tools=[tool], next_cursor=str(page + 1) if page < 2 else None)
+
+async def main():
+    server = Server("paged", on_list_tools=on_list_tools)
+    async with stdio_server() as (read, write):
+        await server.run(read, write, server.create_initialization_options())
+
+anyio.run(main)
+"""
+
+
+def config(path: Path, servers: Any, key: str = "mcpServers") -> Path:
+    path.write_text(json.dumps({key: servers}))
+    return path
+
+
+def python(name: str, code: str, *args: str, **env: str) -> McpServer:
+    return McpServer(
+        name=name, transport="stdio", command=sys.executable, args=("-c", textwrap.dedent(code), *args), env=env
+    )
+
+
+def names(answer: Answer) -> list[str]:
+    return [tool.name for tool in answer.tools]
+
+
+@pytest.mark.parametrize("key", ["mcpServers", "servers"])
+def test_servers_of_every_kind_are_read(tmp_path: Path, key: str) -> None:
+    given = {
+        "mail": {"command": "mail-server", "args": ["--port", 1], "env": {"LEVEL": 2}, "cwd": "/srv"},
+        "plain": {"type": "stdio", "command": "plain"},
+        "web": {"url": "https://example.com/mcp", "headers": {"X-Team": "a"}},
+        "old": {"type": "sse", "url": "https://example.com/sse"},
+        "off": {"command": "off", "disabled": True},
+    }
+    assert read_mcp_config(config(tmp_path / ".mcp.json", given, key)) == [
+        McpServer(
+            name="mail",
+            transport="stdio",
+            command="mail-server",
+            args=("--port", "1"),
+            env={"LEVEL": "2"},
+            cwd="/srv",
+        ),
+        McpServer(name="plain", transport="stdio", command="plain"),
+        McpServer(name="web", transport="http", url="https://example.com/mcp", headers={"X-Team": "a"}),
+        McpServer(name="old", transport="sse", url="https://example.com/sse"),
+    ]
+
+
+def test_variables_are_filled_in_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MAIL_TOKEN", "sk-test")
+    monkeypatch.delenv("MAIL_HOST", raising=False)
+    given = {
+        "mail": {
+            "command": "${MAIL_HOST:-localhost}/server",
+            "args": ["${MAIL_TOKEN}"],
+            "env": {"TOKEN": "Bearer ${MAIL_TOKEN}"},
+        }
+    }
+    (server,) = read_mcp_config(config(tmp_path / ".mcp.json", given))
+    assert (server.command, server.args, server.env) == ("localhost/server", ("sk-test",), {"TOKEN": "Bearer sk-test"})
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("[]", "has no `mcpServers`"),
+        ('{"tools": []}', "has no `mcpServers`"),
+        ('{"mcpServers": {"a": {}}}', "server 'a' has neither a command nor an address"),
+        ('{"mcpServers": {"a": null}}', "server 'a' has neither a command nor an address"),
+        ('{"mcpServers": {"a": {"command": 5}}}', "server 'a' has neither a command nor an address"),
+        ('{"mcpServers": {"a": {"command": "${HIKIDASHI_UNSET}"}}}', "needs the environment variable HIKIDASHI_UNSET"),
+        ('{\n"mcpServers":\n}', ", line 3: is not JSON"),
+    ],
+)
+def test_what_is_wrong_in_a_list_of_servers_is_told(tmp_path: Path, content: str, said: str) -> None:
+    file = tmp_path / ".mcp.json"
+    file.write_text(content)
+    with pytest.raises(ToolSourceError) as caught:
+        read_mcp_config(file)
+    assert str(caught.value).startswith(str(file))
+    assert said in str(caught.value)
+
+
+def test_a_list_of_servers_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ToolSourceError, match="there is no such file"):
+        read_mcp_config(tmp_path / ".mcp.json")
+
+
+async def test_servers_that_fail_are_told_by_name_and_the_others_answer(tmp_path: Path) -> None:
+    heard: list[str] = []
+    servers = [
+        python("dead", "import sys; print('hello'); sys.exit('no such database')"),
+        python("mail", MAIL),
+        McpServer(name="missing", transport="stdio", command=str(tmp_path / "nothing")),
+        McpServer(name="refused", transport="http", url=f"http://127.0.0.1:{free_port()}/mcp"),
+        McpServer(name="odd", transport="sse", url="no address"),
+        python("paged", PAGED),
+    ]
+    answers = await tools_of_servers(servers, on_answer=lambda answer: heard.append(answer.server))
+    assert sorted(heard) == sorted(server.name for server in servers)
+    dead, mail, missing, refused, odd, paged = answers
+    assert (names(mail), mail.failure) == (["mail__send_mail"], None)
+    assert (names(paged), paged.failure) == (["paged__tool_0", "paged__tool_1", "paged__tool_2"], None)
+    assert str(dead.failure).endswith("; its last words: no such database")
+    assert "No such file" in str(missing.failure)
+    assert "ConnectError" in str(refused.failure)
+    assert odd.failure
+    assert [answer.tools for answer in (dead, missing, refused, odd)] == [()] * 4
+
+
+async def test_a_server_that_says_nothing_is_given_up_and_ended(tmp_path: Path) -> None:
+    note = tmp_path / "pid"
+    silent = "import os, sys, pathlib; pathlib.Path(sys.argv[1]).write_text(str(os.getpid())); sys.stdin.read()"
+    (answer,) = await tools_of_servers([python("silent", silent, str(note))], seconds=1.0)
+    assert answer.failure == "no answer within 1 s"
+    assert not Path(f"/proc/{note.read_text()}").exists()
+
+
+async def test_a_server_that_answered_is_ended(tmp_path: Path) -> None:
+    note = tmp_path / "pid"
+    told = "import os, sys, pathlib; pathlib.Path(sys.argv[1]).write_text(str(os.getpid()))\n" + MAIL
+    (answer,) = await tools_of_servers([python("mail", told, str(note))])
+    assert names(answer) == ["mail__send_mail"]
+    assert not Path(f"/proc/{note.read_text()}").exists()
+
+
+def free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
+
+
+App = Callable[[Any, Any, Any], Awaitable[None]]
+
+
+def guarded(app: App) -> App:
+    """`app` for those who know the word."""
+
+    async def answer(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http" or dict(scope["headers"]).get(b"authorization") == b"Bearer sk-test":
+            await app(scope, receive, send)
+        else:
+            await send({"type": "http.response.start", "status": 401, "headers": []})
+            await send({"type": "http.response.body", "body": b""})
+
+    return answer
+
+
+@asynccontextmanager
+async def served(app: App) -> AsyncGenerator[str]:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()  # so that who comes early waits
+        http = uvicorn.Server(uvicorn.Config(app, log_level="error", ws="none"))
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(http.serve, [listening])
+            try:
+                yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+            finally:
+                http.should_exit = True
+
+
+@pytest.mark.parametrize(("transport", "path"), [("http", "/mcp"), ("sse", "/sse")])
+async def test_a_server_over_http_gets_the_headers(transport: Any, path: str) -> None:
+    def send_mail(to: str) -> str:
+        return to
+
+    server = to_mcp([from_function(send_mail)])
+    app = server.streamable_http_app() if transport == "http" else server.sse_app()
+    async with served(guarded(app)) as url:
+        known = McpServer(
+            name="known", transport=transport, url=url + path, headers={"Authorization": "Bearer sk-test"}
+        )
+        unknown = McpServer(name="unknown", transport=transport, url=url + path)
+        with_word, without = await tools_of_servers([known, unknown])
+    assert (names(with_word), with_word.failure) == (["known__send_mail"], None)
+    assert "401" in str(without.failure)

@@ -1,0 +1,192 @@
+"""Patterns mean what they mean in Python, and no pattern takes long."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hikidashi.errors import ToolSearchError
+from hikidashi.search import ToolCatalog
+from hikidashi.search.regex import Pattern
+
+TOOLS = [
+    {"name": "weather_forecast", "description": "Forecast for a place"},
+    {"name": "get_weather_data", "description": "Weather data of a station"},
+    {
+        "name": "get_user_data",
+        "description": "What is known\nabout a user",
+        "input_schema": {"type": "object", "properties": {"user_id": {"description": "Slack member or e-mail"}}},
+    },
+    {"name": "weather", "description": "Weather now"},
+]
+
+
+@pytest.fixture(scope="module")
+def catalog() -> ToolCatalog:
+    return ToolCatalog(TOOLS)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "names"),
+    [
+        ("forecast", ["weather_forecast"]),
+        ("get_.*_data", ["get_weather_data", "get_user_data"]),
+        ("(?i)SLACK", ["get_user_data"]),
+        ("SLACK", ["get_user_data"]),
+        ("weather", ["weather", "weather_forecast", "get_weather_data"]),
+        ("^get_", ["get_weather_data", "get_user_data"]),
+        ("_data$", ["get_weather_data", "get_user_data"]),
+        (r"\Auser_id\Z", ["get_user_data"]),
+        ("known about", ["get_user_data"]),
+        ("(?P<kind>user|weather)_data", ["get_weather_data", "get_user_data"]),
+        ("(?s)forecast.for", ["weather_forecast"]),
+        ("(?x) get_ user  # spaces do not count", ["get_user_data"]),
+        ("(?#comment)user", ["get_user_data"]),
+        ("nothing like it", []),
+    ],
+)
+def test_tools_come_in_catalogue_order_with_an_exact_name_first(
+    catalog: ToolCatalog, pattern: str, names: list[str]
+) -> None:
+    assert [match.name for match in catalog.search_regex(pattern)] == names
+
+
+def test_the_texts_that_matched_are_told_per_field(catalog: ToolCatalog) -> None:
+    match = catalog.search_regex("user")[0]
+    assert match.why == {
+        "name": ("get_user_data",),
+        "description": ("What is known\nabout a user",),
+        "argument_names": ("user_id",),
+    }
+
+
+def test_no_more_tools_than_asked_for_come_back(catalog: ToolCatalog) -> None:
+    assert [match.name for match in catalog.search_regex("weather", limit=2)] == ["weather", "weather_forecast"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "position", "words"),
+    [
+        ("mail(", 4, "missing ), unterminated subpattern at position 4"),
+        ("mail)", 4, "unbalanced parenthesis at position 4"),
+        ("[abc", 0, "missing ] of the set"),
+        ("[a-", 0, "missing ] of the set"),
+        ("*", 0, "nothing to repeat at position 0"),
+        ("a**", 2, "multiple repeat"),
+        ("x[z-a]", 1, "bad character range"),
+        (r"[\d-z]", 3, "a range needs a letter on both sides"),
+        (r"x\q", 1, r"unknown escape \q at position 1"),
+        (r"\p{L}", 0, r"use \w"),
+        ("x\\", 1, "lone backslash"),
+        (r"\x4", 0, "needs 2 hexadecimal digits"),
+        ("(?=x)", 0, "look-ahead"),
+        ("a(?!x)", 1, "look-ahead"),
+        ("(?<=x)y", 0, "look-behind"),
+        ("(?<!x)y", 0, "look-behind"),
+        (r"(a)\1", 3, "a back-reference"),
+        ("(?P<n>a)(?P=n)", 8, "a back-reference"),
+        ("(a)(?(1)b|c)", 3, "a conditional group"),
+        ("(?>a)", 0, "an atomic group"),
+        ("a*+", 2, "a possessive quantifier"),
+        ("a(?i)b", 1, "flags go to the start"),
+        ("(?L)a", 0, "flag L"),
+        ("(?x: a )", 0, "whole pattern"),
+        ("(?#open", 0, "unterminated comment"),
+        ("(?P<1>a", 0, "missing )"),
+        ("(a{1000}){1000}", None, "repeats too much"),
+        (r"\w{500}", None, "repeats too much"),
+        (r"((a{30}){30}){30}", None, "repeats too much"),
+    ],
+)
+def test_a_pattern_that_cannot_be_used_is_refused_with_its_place_and_a_remedy(
+    catalog: ToolCatalog, pattern: str, position: int | None, words: str
+) -> None:
+    with pytest.raises(ToolSearchError) as caught:
+        catalog.search_regex(pattern)
+    assert (caught.value.code, caught.value.position) == ("invalid_pattern", position)
+    assert words in str(caught.value)
+
+
+def test_a_pattern_of_200_characters_is_taken_and_one_of_201_refused(catalog: ToolCatalog) -> None:
+    assert catalog.search_regex("x" * 200) == []
+    with pytest.raises(ToolSearchError, match="201 characters, and 200 is the most") as caught:
+        catalog.search_regex("x" * 201)
+    assert (caught.value.code, caught.value.wire_code("2025"), caught.value.wire_code()) == (
+        "pattern_too_long",
+        "pattern_too_long",
+        "invalid_tool_input",
+    )
+
+
+def test_an_empty_pattern_is_refused(catalog: ToolCatalog) -> None:
+    with pytest.raises(ToolSearchError, match="empty"):
+        catalog.search_regex("")
+
+
+def test_a_search_that_takes_too_long_is_ended(monkeypatch: pytest.MonkeyPatch, catalog: ToolCatalog) -> None:
+    monkeypatch.setattr("hikidashi.search.regex._SECONDS_PER_10_000", 0.0)
+    with pytest.raises(ToolSearchError, match="Use a simpler one") as caught:
+        catalog.search_regex("no such words")
+    assert caught.value.code == "execution_time_exceeded"
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        r"^(\w+\s?)*$",
+        ".*calendar.*event.*",
+        ".*.*.*=",
+        r"(\w+\s*)+=",
+        "(x+x+)+y",
+        "(a?){200}a{200}",
+        "[01]*1[01]{100}",
+        "(.*a){50}=",
+        r"(\w{4}){5}=",
+    ],
+)
+def test_patterns_that_hang_other_engines_are_answered(hostile: str) -> None:
+    text = "the calendar has every event of aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa 0101010101 users! " * 20
+    catalog = ToolCatalog({"name": f"tool_{number}", "description": text} for number in range(100))
+    assert isinstance(catalog.search_regex(hostile), list)
+
+
+LETTERS = st.sampled_from(["a", "b", "B", "_", "é", "語", " ", "-", ".", "&", "~", "[", "{", "}", "<", "#", "]", "0"])
+ESCAPED = st.sampled_from(
+    [r"\d", r"\w", r"\s", r"\S", r"\W", r"\D", r"\.", r"\<", r"\-", r"\ ", r"\n", r"\x61", r"\u8a9e", r"\141"]
+)
+MEMBERS = st.lists(
+    st.one_of(st.sampled_from(["a", "b", "[", "&&", "~~", "--b", "a-c", "^", " ", "#", r"\]", r"\d", r"\w", r"\b"])),
+    min_size=1,
+    max_size=4,
+).map("".join)
+SETS = st.tuples(st.sampled_from(["[", "[^", "[]", "[^]"]), MEMBERS).map(lambda pair: f"{pair[0]}{pair[1]}]")
+ATOMS = st.one_of(LETTERS.filter(lambda letter: letter != "]").map(re.escape), LETTERS, ESCAPED, SETS, st.just("."))
+REPEATS = st.sampled_from(["", "*", "+", "?", "*?", "{2}", "{,2}", "{1,3}", "{1,}", "{", "{x}", "{}"])
+
+
+def group(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    opening = st.sampled_from(["(", "(?:", "(?i:", "(?s:"])
+    alternatives = st.lists(inner, min_size=1, max_size=2).map("|".join)
+    return st.tuples(opening, alternatives, REPEATS).map(lambda parts: f"{parts[0]}{parts[1]}){parts[2]}")
+
+
+PIECES = st.tuples(ATOMS, REPEATS).map("".join)
+PATTERNS = st.recursive(
+    PIECES, lambda inner: st.one_of(group(inner), st.lists(inner, min_size=1, max_size=3).map("".join)), max_leaves=6
+)
+TEXTS = st.text(alphabet="abB_é語 -.&~[]{}<#0c\nx", max_size=12)
+
+
+@pytest.mark.filterwarnings("ignore:Possible (nested set|set difference|set intersection|set symmetric):FutureWarning")
+@given(PATTERNS, TEXTS)
+def test_a_pattern_matches_what_it_matches_in_python(pattern: str, text: str) -> None:
+    try:
+        expected = re.compile(pattern, re.IGNORECASE | re.MULTILINE)
+    except re.error:
+        with pytest.raises(ToolSearchError):
+            Pattern(pattern)
+        return
+    assert Pattern(pattern).matches(text) == bool(expected.search(text))

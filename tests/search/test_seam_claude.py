@@ -1,0 +1,194 @@
+"""`to_claude_search` on the real Claude Code CLI: two tools for the model, however many there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, ResultMessage
+from mcp.client import Client
+from mcp.types import CallToolResult, TextContent
+from pydantic_ai import Agent
+
+from hikidashi import ClaudeCodeModel, Tool, ToolResult, ToolValidationError, from_function
+from hikidashi.search import ToolCatalog
+from hikidashi.search.claude import search_tool_names, to_claude_search
+from hikidashi.testing import MessagesServer, call, say
+
+PLACEHOLDER = "DeferredToolPlaceholder"
+"""What Claude Code's own tool search adds to a request, whether it has tools to defer or not."""
+
+Server = Callable[..., MessagesServer]
+Environment = Callable[[MessagesServer], dict[str, str]]
+
+
+def send_mail(to: str) -> str:
+    """Send a mail to somebody."""
+    return f"sent to {to}"
+
+
+async def nothing_to_say(_: dict[str, Any]) -> ToolResult:
+    return ToolResult.of("")
+
+
+def filler(count: int) -> list[Tool]:
+    schema: dict[str, Any] = {"type": "object", "properties": {"id": {"type": "integer", "description": "Which."}}}
+    return [
+        Tool(name=f"archive_record_{n}", description=f"Archive record {n}.", input_schema=schema, call=nothing_to_say)
+        for n in range(count)
+    ]
+
+
+class Heard:
+    """A recorder that keeps what it hears."""
+
+    def __init__(self) -> None:
+        self.searches: list[tuple[str, str, list[str]]] = []
+        self.calls: list[str] = []
+
+    def searched(self, query: str, kind: str, names: Sequence[str]) -> None:
+        self.searches.append((query, kind, list(names)))
+
+    def called(self, name: str) -> None:
+        self.calls.append(name)
+
+
+async def ask(server: MessagesServer, config: Any, env: dict[str, str], cwd: Path, **options: Any) -> ResultMessage:
+    """The CLI's last word on one question."""
+    answer: ResultMessage | None = None
+    settings = ClaudeAgentOptions(
+        mcp_servers={"tools": config},
+        allowed_tools=search_tool_names(),
+        tools=[],
+        setting_sources=[],
+        system_prompt="Be brief.",
+        cwd=cwd,
+        env=env,
+        **options,
+    )
+    async with ClaudeSDKClient(settings) as client:
+        await client.query("Write to Ada.")
+        async for message in client.receive_response():
+            if isinstance(message, ResultMessage):
+                answer = message
+    assert answer is not None
+    assert server.refusals == []
+    return answer
+
+
+@pytest.mark.cli
+async def test_the_model_sees_two_tools_and_the_first_request_does_not_grow(
+    messages_server: Server, claude_code_env: Environment, tmp_path: Path
+) -> None:
+    first_requests: list[list[dict[str, Any]]] = []
+    for count in (1, 3000):
+        server = messages_server(
+            [
+                call("search_tools", {"query": "メールを送る"}),
+                call("call_tool", {"name": "send_mail", "arguments": {"to": "Ada"}}),
+                say("done"),
+            ]
+        )
+        heard = Heard()
+        config = to_claude_search([*filler(count), from_function(send_mail)], record=heard)
+        answer = await ask(server, config, claude_code_env(server), tmp_path)
+
+        assert answer.result == "done"
+        assert all(set(request.tool_names) - {PLACEHOLDER} == set(search_tool_names()) for request in server.requests)
+        assert (
+            '{"name":"send_mail","description":"Send a mail to somebody.",' in server.requests[1].tool_result_texts[0]
+        )
+        assert server.requests[2].tool_result_texts[0].startswith("sent to Ada")
+        assert (heard.searches, heard.calls) == ([("メールを送る", "words", ["send_mail"])], ["send_mail"])
+        assert "archive_record" not in str(server.requests[0].body)
+        first_requests.append(server.requests[0].tools)
+    assert first_requests[0] == first_requests[1]
+
+
+@pytest.mark.cli
+async def test_a_resumed_conversation_goes_on_with_what_it_had_found(
+    messages_server: Server, claude_code_env: Environment, tmp_path: Path
+) -> None:
+    tools = [from_function(send_mail)]
+    server = messages_server([call("search_tools", {"query": "send a mail"}), say("found")])
+    env = claude_code_env(server)
+    heard = Heard()
+    session = (await ask(server, to_claude_search(tools, record=heard), env, tmp_path)).session_id
+
+    use = call("call_tool", {"name": "send_mail", "arguments": {"to": "Ada"}})
+    found = [name for _, _, names in heard.searches for name in names]
+    later = messages_server([use, say("done")])
+    env = {**env, "ANTHROPIC_BASE_URL": later.url}
+    await ask(later, to_claude_search(tools, discovered=found), env, tmp_path, resume=session)
+    assert "send a mail" in str(later.requests[0].messages)
+    assert later.requests[1].tool_result_texts[0].startswith("sent to Ada")
+
+
+@pytest.mark.cli
+async def test_a_claude_code_model_searches_through_it_while_the_mcp_server_runs_the_tools(
+    messages_server: Server, claude_code_env: Environment, tmp_path: Path
+) -> None:
+    server = messages_server(
+        [
+            call("search_tools", {"query": "send a mail"}),
+            call("call_tool", {"name": "send_mail", "arguments": {"to": "Ada"}}),
+            say("done"),
+        ]
+    )
+    model = ClaudeCodeModel(
+        mcp_servers={"tools": to_claude_search([*filler(50), from_function(send_mail)])},
+        allowed_tools=search_tool_names(),
+        env=claude_code_env(server),
+        working_directory=tmp_path,
+        max_retries=0,
+        timeout=60.0,
+    )
+    assert (await Agent(model).run("Write to Ada.")).output == "done"
+    assert server.requests[2].tool_result_texts[0].startswith("sent to Ada")
+
+
+# Without the CLI: the server alone
+
+
+def text_of(result: CallToolResult) -> str:
+    return "\n".join(block.text for block in result.content if isinstance(block, TextContent))
+
+
+def connected(config: Any) -> Client:
+    return Client(config["instance"], mode="legacy")
+
+
+async def test_a_tool_called_without_a_search_is_shown_instead_and_can_be_called_then() -> None:
+    use: dict[str, Any] = {"name": "send_mail", "arguments": {"to": "Ada"}}
+    async with connected(to_claude_search([from_function(send_mail)], language="ja")) as client:
+        refused = await client.call_tool("call_tool", use)
+        assert refused.is_error
+        assert text_of(refused).startswith("'send_mail' は呼び出していません。")
+        assert '"input_schema"' in text_of(refused)
+        assert text_of(await client.call_tool("call_tool", use)) == "sent to Ada"
+
+
+async def test_tools_that_are_always_loaded_stand_beside_the_two() -> None:
+    config = to_claude_search([*filler(9), from_function(send_mail).deferred()], always_loaded=["send_mail"])
+    async with connected(config) as client:
+        tools = (await client.list_tools()).tools
+        assert [tool.name for tool in tools] == ["search_tools", "call_tool", "send_mail"]
+        assert all((tool.meta or {})["anthropic/alwaysLoad"] for tool in tools)
+        assert text_of(await client.call_tool("send_mail", {"to": "Ada"})) == "sent to Ada"
+        use = {"name": "send_mail", "arguments": {"to": "Bo"}}
+        assert text_of(await client.call_tool("call_tool", use)) == "sent to Bo"
+
+
+async def test_a_catalogue_may_grow_while_the_server_runs() -> None:
+    catalog = ToolCatalog(filler(3))
+    async with connected(to_claude_search(catalog)) as client:
+        catalog.add(from_function(send_mail))
+        assert "send_mail" in text_of(await client.call_tool("search_tools", {"query": "send a mail"}))
+
+
+@pytest.mark.parametrize("name", ["search_tools", "call_tool"])
+def test_a_tool_with_the_name_of_one_of_the_two_is_refused(name: str) -> None:
+    with pytest.raises(ToolValidationError, match=name):
+        to_claude_search([from_function(send_mail, name=name)])

@@ -1,0 +1,347 @@
+"""`to_mcp_search` with the official client: in memory, over stdio, over streamable HTTP."""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+import textwrap
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+import uvicorn
+from mcp import types
+from mcp.client import Client
+from mcp.client.stdio import StdioServerParameters
+from mcp.server.mcpserver import MCPServer
+
+from hikidashi import Tool, ToolResult, ToolValidationError, from_function
+from hikidashi.search import ToolCatalog
+from hikidashi.search.mcp import to_mcp_search
+from hikidashi.search.record import SearchLog
+from hikidashi.tool import image
+
+
+def send_mail(to: str, subject: str = "hello") -> str:
+    """Send a mail to somebody."""
+    return f"{subject} sent to {to}"
+
+
+def get_weather(city: str) -> dict[str, str]:
+    """The weather in a city."""
+    return {"city": city, "sky": "rain"}
+
+
+def take_photo() -> ToolResult:
+    """Take a photo with the camera."""
+    return ToolResult(content=(image(b"png", "image/png"),))
+
+
+TOOLS = [from_function(send_mail), from_function(get_weather), from_function(take_photo)]
+MAIL = json.dumps(
+    {
+        "name": "send_mail",
+        "description": "Send a mail to somebody.",
+        "input_schema": {
+            "additionalProperties": False,
+            "properties": {"to": {"type": "string"}, "subject": {"default": "hello", "type": "string"}},
+            "required": ["to"],
+            "type": "object",
+        },
+    },
+    separators=(",", ":"),
+)
+
+
+class Heard:
+    """A recorder that keeps what it hears."""
+
+    def __init__(self) -> None:
+        self.searches: list[tuple[str, str, list[str]]] = []
+        self.calls: list[str] = []
+
+    def searched(self, query: str, kind: str, names: Sequence[str]) -> None:
+        self.searches.append((query, kind, list(names)))
+
+    def called(self, name: str) -> None:
+        self.calls.append(name)
+
+
+async def names(client: Client) -> list[str]:
+    return [tool.name for tool in (await client.list_tools()).tools]
+
+
+def text_of(result: types.CallToolResult) -> str:
+    return "\n".join(block.text for block in result.content if isinstance(block, types.TextContent))
+
+
+async def search(client: Client, query: str) -> types.CallToolResult:
+    return await client.call_tool("search_tools", {"query": query})
+
+
+async def call(client: Client, name: str, arguments: Any) -> types.CallToolResult:
+    return await client.call_tool("call_tool", {"name": name, "arguments": arguments})
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_a_client_that_knows_nothing_of_this_searches_and_calls(mode: str) -> None:
+    heard = Heard()
+    async with Client(to_mcp_search(TOOLS, record=heard), mode=mode) as client:
+        assert await names(client) == ["search_tools", "call_tool"]
+        found = await search(client, "メールを送る")
+        assert text_of(found) == f"Found 1. Call one with call_tool(name, arguments).\n{MAIL}"
+        assert text_of(await call(client, "send_mail", {"to": "Ada"})) == "hello sent to Ada"
+    assert (heard.searches, heard.calls) == ([("メールを送る", "words", ["send_mail"])], ["send_mail"])
+
+
+async def test_results_arrive_whole() -> None:
+    async with Client(to_mcp_search(TOOLS)) as client:
+        await search(client, "select:get_weather,take_photo")
+        weather = await call(client, "get_weather", {"city": "Kyoto"})
+        assert weather.structured_content == {"city": "Kyoto", "sky": "rain"}
+        (photo,) = (await call(client, "take_photo", {})).content
+        assert isinstance(photo, types.ImageContent)
+
+
+async def test_the_tool_itself_checks_the_arguments() -> None:
+    async with Client(to_mcp_search(TOOLS)) as client:
+        await search(client, "send a mail")
+        wrong = await call(client, "send_mail", {"address": "Ada"})
+        assert wrong.is_error
+        assert "to" in text_of(wrong)
+        assert text_of(await call(client, "send_mail", '{"to": "Ada"}')) == "hello sent to Ada"
+        assert text_of(await call(client, "send_mail", [1])).startswith("`arguments` is [1].")
+
+
+async def test_a_tool_called_without_a_search_is_shown_instead_and_can_be_called_then() -> None:
+    heard = Heard()
+    async with Client(to_mcp_search(TOOLS, record=heard)) as client:
+        refused = await call(client, "send_mail", {"to": "Ada"})
+        assert refused.is_error
+        assert text_of(refused).startswith("'send_mail' was not called")
+        assert text_of(refused).endswith(f"search_tools.\n{MAIL}")
+        assert text_of(await call(client, "send_mail", {"to": "Ada"})) == "hello sent to Ada"
+    assert heard.calls == ["send_mail"]
+
+
+@pytest.mark.parametrize(
+    ("language", "query", "answer"),
+    [
+        ("en", "bake a cake", "No tool fits 'bake a cake'. Try once more"),
+        ("ja", "ケーキを焼く", "'ケーキを焼く' に合うツールはありません。"),
+        ("ja", "send a mail", "1件見つかりました。call_tool(name, arguments) で呼び出してください。"),
+    ],
+)
+async def test_what_the_model_reads_is_in_the_language_asked_for(language: Any, query: str, answer: str) -> None:
+    async with Client(to_mcp_search(TOOLS, language=language)) as client:
+        assert text_of(await search(client, query)).startswith(answer)
+
+
+async def test_what_cannot_be_answered_is_explained() -> None:
+    async with Client(to_mcp_search(TOOLS, about="mail and weather")) as client:
+        tool = (await client.list_tools()).tools[0]
+        assert (tool.description or "").endswith("There are tools for: mail and weather.")
+        for broken in ({"query": "/mail(/"}, {"query": 3}, {}):
+            assert (await client.call_tool("search_tools", broken)).is_error
+        unknown = await call(client, "mail_send", {})
+        assert text_of(unknown) == (
+            "There is no tool 'mail_send'. Look for one with search_tools; the nearest are: send_mail."
+        )
+        assert text_of(await call(client, "", {})) == "There is no tool ''. Look for one with search_tools."
+        assert (await client.call_tool("call_tool", {})).is_error
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_what_a_session_found_is_in_its_own_list_and_called_by_its_own_name(mode: str) -> None:
+    server = to_mcp_search(TOOLS, always_loaded=["take_photo"])
+    async with Client(server, mode=mode) as finder, Client(server, mode=mode) as other:
+        await search(finder, "send a mail")
+        assert await names(finder) == ["search_tools", "call_tool", "take_photo", "send_mail"]
+        assert await names(other) == ["search_tools", "call_tool", "take_photo"]
+        assert text_of(await finder.call_tool("send_mail", {"to": "Ada"})) == "hello sent to Ada"
+        assert (await other.call_tool("send_mail", {"to": "Ada"})).is_error
+        assert await names(other) == ["search_tools", "call_tool", "take_photo", "send_mail"]
+        for photo in (await other.call_tool("take_photo", {}), await call(other, "take_photo", {})):
+            assert [block.type for block in photo.content] == ["image"]
+
+
+async def test_a_session_is_told_that_its_list_changed_and_only_then() -> None:
+    told: list[str] = []
+
+    async def hear(message: Any) -> None:
+        told.append(type(message).__name__)
+
+    async with Client(to_mcp_search(TOOLS), mode="legacy", message_handler=hear) as client:
+        capability = client.server_capabilities.tools
+        assert capability is not None
+        assert capability.list_changed
+        await search(client, "bake a cake")
+        assert told == []
+        await search(client, "send a mail")
+        await search(client, "send a mail")
+        await call(client, "get_weather", {"city": "Kyoto"})
+    assert told == ["ToolListChangedNotification"] * 2
+
+
+async def test_a_list_may_stay_as_it_is() -> None:
+    server = to_mcp_search(TOOLS, list_found=False)
+    async with Client(server, mode="legacy") as client:
+        capability = client.server_capabilities.tools
+        assert capability is not None
+        assert not capability.list_changed
+        await search(client, "send a mail")
+        assert await names(client) == ["search_tools", "call_tool"]
+        assert text_of(await client.call_tool("send_mail", {"to": "Ada"})) == "hello sent to Ada"
+
+
+async def test_a_catalogue_may_change_while_the_server_runs_and_more_tools_may_be_added() -> None:
+    catalog = ToolCatalog(TOOLS)
+    server = to_mcp_search(catalog)
+
+    @server.tool()
+    def ping() -> str:  # pyright: ignore[reportUnusedFunction]
+        """Always listed."""
+        return "pong"
+
+    async with Client(server) as client:
+        await search(client, "send a mail")
+        catalog.remove("send_mail")
+        assert await names(client) == ["search_tools", "call_tool", "ping"]
+        assert (await call(client, "send_mail", {"to": "Ada"})).is_error
+        assert text_of(await client.call_tool("ping", {})) == "pong"
+
+
+async def nothing_to_say(_: dict[str, Any]) -> ToolResult:
+    return ToolResult.of("")
+
+
+@pytest.mark.parametrize(
+    ("tools", "options", "message"),
+    [
+        ([from_function(send_mail, name="call_tool")], {}, "'call_tool'"),
+        ([from_function(send_mail, name="search_tools")], {}, "'search_tools'"),
+        ([{"name": "a", "description": "x", "input_schema": {"type": "object"}}], {}, "holds a builtins dict"),
+        (TOOLS, {"always_loaded": ["b"]}, "'b'"),
+    ],
+)
+def test_tools_that_could_not_be_called_are_refused_at_once(tools: Any, options: Any, message: str) -> None:
+    with pytest.raises(ToolValidationError, match=message):
+        to_mcp_search(tools, **options)
+
+
+async def test_titles_that_libraries_make_from_names_are_not_shown() -> None:
+    schema = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Book",
+        "type": "object",
+        "properties": {
+            "title": {"title": "Title", "type": "string", "default": {"title": "kept"}},
+            "pages": {"type": "array", "items": {"title": "Page", "type": "integer"}},
+            "by": {"anyOf": [{"title": "Name", "type": "string"}, {"type": "null"}]},
+        },
+        "additionalProperties": False,
+    }
+    book = Tool(name="book", description="Write a book.", input_schema=schema, call=nothing_to_say)
+    async with Client(to_mcp_search([book])) as client:
+        shown = json.loads(text_of(await search(client, "write a book")).splitlines()[1])
+    assert shown["input_schema"] == {
+        "type": "object",
+        "properties": {
+            "title": {"type": "string", "default": {"title": "kept"}},
+            "pages": {"type": "array", "items": {"type": "integer"}},
+            "by": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+        },
+        "additionalProperties": False,
+    }
+
+
+# Over the wire
+
+PROGRAM = """
+from hikidashi import from_function
+from hikidashi.search.mcp import to_mcp_search
+
+def send_mail(to: str) -> str:
+    '''Send a mail to somebody.'''
+    return f"sent to {to}"
+
+to_mcp_search([from_function(send_mail)]).run()
+"""
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_over_stdio_what_was_found_is_listed(mode: str) -> None:
+    parameters = StdioServerParameters(command=sys.executable, args=["-c", textwrap.dedent(PROGRAM)])
+    async with Client(parameters, mode=mode) as client:
+        await search(client, "send a mail")
+        assert await names(client) == ["search_tools", "call_tool", "send_mail"]
+        assert text_of(await client.call_tool("send_mail", {"to": "Ada"})) == "sent to Ada"
+
+
+@asynccontextmanager
+async def served(server: MCPServer[Any], **options: Any) -> AsyncGenerator[str]:
+    """The address of `server` on a free port."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        app = server.streamable_http_app(**options)
+        http = uvicorn.Server(uvicorn.Config(app, log_level="error", ws="none"))
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(http.serve, [listening])
+            try:
+                yield f"http://127.0.0.1:{listening.getsockname()[1]}/mcp"
+            finally:
+                http.should_exit = True
+
+
+async def test_over_http_each_session_has_what_it_found() -> None:
+    async with (
+        served(to_mcp_search(TOOLS)) as url,
+        Client(url, mode="legacy") as finder,
+        Client(url, mode="legacy") as other,
+    ):
+        await search(finder, "send a mail")
+        assert await names(finder) == ["search_tools", "call_tool", "send_mail"]
+        assert await names(other) == ["search_tools", "call_tool"]
+        assert text_of(await finder.call_tool("send_mail", {"to": "Ada"})) == "hello sent to Ada"
+
+
+async def test_over_http_a_session_that_is_forgotten_is_told_to_search_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hikidashi.search.mcp._MOST_SESSIONS", 1)
+    async with (
+        served(to_mcp_search(TOOLS)) as url,
+        Client(url, mode="legacy") as finder,
+        Client(url, mode="legacy") as other,
+    ):
+        await search(finder, "send a mail")
+        await names(other)
+        assert text_of(await finder.call_tool("send_mail", {"to": "Ada"})).startswith("'send_mail' was not called")
+        assert text_of(await finder.call_tool("send_mail", {"to": "Ada"})) == "hello sent to Ada"
+
+
+@pytest.mark.parametrize(("mode", "options"), [("auto", {}), ("legacy", {"stateless_http": True})])
+async def test_over_http_without_sessions_everything_can_be_called_and_errors_show_the_tool(
+    mode: str, options: dict[str, Any]
+) -> None:
+    async with served(to_mcp_search(TOOLS), **options) as url, Client(url, mode=mode) as client:
+        await search(client, "send a mail")
+        assert await names(client) == ["search_tools", "call_tool"]
+        assert text_of(await call(client, "send_mail", {"to": "Ada"})) == "hello sent to Ada"
+        assert text_of(await call(client, "get_weather", {"city": "Kyoto"})) != ""
+        assert text_of(await call(client, "send_mail", {"address": "Ada"})).endswith(MAIL)
+
+
+async def test_a_search_log_hears_what_was_searched_and_called(tmp_path: Path) -> None:
+    with SearchLog(tmp_path / "searches.db") as log:
+        async with Client(to_mcp_search(TOOLS, record=log)) as client:
+            await search(client, "send a mail")
+            await call(client, "send_mail", {"to": "Ada"})
+            await search(client, "/^get_/")
+        assert [(found.query, found.kind, list(found.names)) for found in log.searches()] == [
+            ("send a mail", "words", ["send_mail"]),
+            ("/^get_/", "regex", ["get_weather"]),
+        ]
+        assert log.usage() == {"send_mail": 1}

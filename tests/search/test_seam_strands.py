@@ -1,0 +1,249 @@
+"""strands: what a search finds is loaded into the running agent, and stays."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import pytest
+import strands
+from strands.models.anthropic import AnthropicModel
+from strands.tools.registry import ToolRegistry
+
+from hikidashi import Tool, ToolResult, ToolValidationError, from_function, to_strands
+from hikidashi.search import ToolCatalog
+from hikidashi.search.strands import searchable
+from hikidashi.testing import MessagesServer, call, say, turn
+
+Server = Callable[..., MessagesServer]
+strands_tool: Callable[..., Any] = cast("Any", strands).tool
+
+
+def send_mail(to: str) -> str:
+    """Send a mail to somebody."""
+    return f"sent to {to}"
+
+
+def get_weather(city: str) -> str:
+    """The weather in a city."""
+    return f"rain in {city}"
+
+
+@strands_tool
+def list_events(day: str) -> str:
+    """The events in the calendar on a day."""
+    return f"nothing on {day}"
+
+
+TOOLS: list[Any] = [from_function(send_mail), from_function(get_weather), list_events]
+
+
+class Heard:
+    """A recorder that keeps what it hears."""
+
+    def __init__(self) -> None:
+        self.searches: list[tuple[str, str, list[str]]] = []
+        self.calls: list[str] = []
+
+    def searched(self, query: str, kind: str, names: Sequence[str]) -> None:
+        self.searches.append((query, kind, list(names)))
+
+    def called(self, name: str) -> None:
+        self.calls.append(name)
+
+
+async def run(server: MessagesServer, hook: Any, prompt: str = "?", **options: Any) -> strands.Agent:
+    """An agent with the hook, after one run on `server`."""
+    model = AnthropicModel(
+        client_args={"base_url": server.url, "api_key": "sk-test"}, model_id="claude-sonnet-4-6", max_tokens=1000
+    )
+    async with model.client:
+        agent = strands.Agent(model=model, hooks=[hook], callback_handler=None, **options)
+        await agent.invoke_async(prompt)
+    return agent
+
+
+def offered(server: MessagesServer) -> list[list[str]]:
+    return [sorted(request.tool_names) for request in server.requests]
+
+
+async def test_tools_found_are_offered_in_the_next_model_call_and_stay(messages_server: Server) -> None:
+    server = messages_server(
+        [
+            call("search_tools", {"query": "メールを送る"}),
+            call("send_mail", {"to": "Ada"}),
+            call("search_tools", {"query": "calendar events"}),
+            call("list_events", {"day": "Monday"}),
+            say("done"),
+        ]
+    )
+    heard = Heard()
+    agent = await run(server, searchable(TOOLS, record=heard), "Write to Ada.")
+
+    assert agent.messages[-1]["content"] == [{"text": "done"}]
+
+    assert offered(server) == [
+        ["search_tools"],
+        ["search_tools", "send_mail"],
+        ["search_tools", "send_mail"],
+        ["list_events", "search_tools", "send_mail"],
+        ["list_events", "search_tools", "send_mail"],
+    ]
+    assert [request.tool_result_texts for request in server.requests[1:]] == [
+        [
+            "Found 1. They are in your list of tools from now on: call them by name.\n"
+            '{"name":"send_mail","description":"Send a mail to somebody."}'
+        ],
+        ["sent to Ada"],
+        [
+            "Found 1. They are in your list of tools from now on: call them by name.\n"
+            '{"name":"list_events","description":"The events in the calendar on a day."}'
+        ],
+        ["nothing on Monday"],
+    ]
+    assert heard.searches == [
+        ("メールを送る", "words", ["send_mail"]),
+        ("calendar events", "words", ["list_events"]),
+    ]
+    assert heard.calls == ["send_mail", "list_events"]
+
+
+async def test_a_history_with_a_search_loads_what_it_found(messages_server: Server) -> None:
+    server = messages_server([call("search_tools", {"query": "send a mail"}), say("found")])
+    first = await run(server, searchable(TOOLS), "Look for it.")
+
+    later = messages_server([call("send_mail", {"to": "Ada"}), say("done")])
+    await run(later, searchable(TOOLS), "Now write.", messages=list(first.messages))
+
+    assert offered(later) == [["search_tools", "send_mail"]] * 2
+    assert later.requests[1].tool_result_texts == ["sent to Ada"]
+
+
+async def test_a_history_that_was_cut_short_loads_what_is_left_of_it(messages_server: Server) -> None:
+    use = {"toolUseId": "t1", "name": "search_tools", "input": {"query": "send a mail"}}
+    other: dict[str, Any] = {"toolUseId": "t2", "name": "read_page", "input": {}}
+    lines = '{"name":"send_mail","description":""}\n{"name":"get_weather","descr'
+    result = {"toolUseId": "t1", "status": "success", "content": [{"text": lines}]}
+    page = {"toolUseId": "t2", "status": "success", "content": [{"text": '{"name":"list_events","description":""}'}]}
+    history: list[Any] = [
+        {"role": "user", "content": [{"text": "?"}]},
+        {"role": "assistant", "content": [{"toolUse": use}, {"toolUse": other}]},
+        {"role": "user", "content": [{"toolResult": result}, {"toolResult": page}]},
+        {"role": "assistant", "content": [{"text": "found"}]},
+    ]
+    server = messages_server([say("done")])
+    await run(server, searchable(TOOLS), messages=history)
+    assert offered(server) == [["search_tools", "send_mail"]]
+
+
+async def test_a_history_without_the_search_leaves_the_tool_to_be_searched_again(messages_server: Server) -> None:
+    summary: list[Any] = [
+        {"role": "user", "content": [{"text": "They looked for a mail tool."}]},
+        {"role": "assistant", "content": [{"text": "I found send_mail."}]},
+    ]
+    server = messages_server([call("send_mail", {"to": "Ada"}), say("done")])
+    await run(server, searchable(TOOLS), "Now write.", messages=summary)
+    assert offered(server)[0] == ["search_tools"]
+    assert "look for others with search_tools" in server.requests[1].tool_result_texts[0]
+
+
+async def test_a_tool_called_without_a_search_is_not_run_but_loaded(messages_server: Server) -> None:
+    server = messages_server([call("send_mail", {"address": "?"}), call("send_mail", {"to": "Ada"}), say("done")])
+    heard = Heard()
+    await run(server, searchable(TOOLS, record=heard), "Write.")
+
+    refused, answered = server.requests[1], server.requests[2]
+    assert refused.tool_results[0]["is_error"]
+    assert "was not called" in refused.tool_result_texts[0]
+    assert "search_tools" in refused.tool_result_texts[0]
+    assert offered(server)[1] == ["search_tools", "send_mail"]
+    assert answered.tool_result_texts == ["sent to Ada"]
+    assert heard.calls == ["send_mail"]
+
+
+async def test_a_tool_that_does_not_exist_is_answered_with_those_that_come_near(messages_server: Server) -> None:
+    server = messages_server([turn(call("mail_send"), call("zzz")), say("done")])
+    await run(server, searchable(TOOLS, language="ja"), "Write.")
+    near, nothing = server.requests[1].tool_result_texts
+    assert near == "'mail_send' というツールはありません。search_tools で探してください。近いもの: send_mail。"
+    assert nothing == "'zzz' というツールはありません。search_tools で探してください。"
+
+
+async def test_a_query_that_cannot_be_answered_is_explained(messages_server: Server) -> None:
+    server = messages_server(
+        [
+            turn(
+                call("search_tools", {"query": "/mail(/"}),
+                call("search_tools", {}),
+                call("search_tools", {"query": "bake a cake"}),
+            ),
+            say("sorry"),
+        ]
+    )
+    await run(server, searchable(TOOLS), "?")
+    broken, empty, nothing = server.requests[1].tool_results
+    assert broken["is_error"]
+    assert "mail(" in server.requests[1].tool_result_texts[0]
+    assert empty["is_error"]
+    assert not nothing["is_error"]
+    assert server.requests[1].tool_result_texts[2].startswith("No tool fits 'bake a cake'.")
+
+
+async def test_searches_of_one_turn_that_find_the_same_tool_load_it_once(messages_server: Server) -> None:
+    names = ["send mail", "send a mail", "mail to somebody", "select:send_mail"] * 3
+    server = messages_server([turn(*(call("search_tools", {"query": name}) for name in names)), say("done")])
+    await run(server, searchable(TOOLS), "?")
+    assert [result["is_error"] for result in server.requests[1].tool_results] == [False] * 12
+    assert offered(server)[1] == ["search_tools", "send_mail"]
+
+
+async def test_one_hook_serves_many_agents_and_each_has_what_it_found(messages_server: Server) -> None:
+    hook = searchable(TOOLS, always_loaded=["get_weather"])
+    queries = ["send a mail", "calendar events"] * 4
+    servers = [messages_server([call("search_tools", {"query": query}), say("done")]) for query in queries]
+    await asyncio.gather(*(run(server, hook, "?") for server in servers))
+    found = [[name for name in offered(server)[1] if name not in ("get_weather", "search_tools")] for server in servers]
+    assert found == [["send_mail"], ["list_events"]] * 4
+    assert {tuple(offered(server)[0]) for server in servers} == {("get_weather", "search_tools")}
+
+
+def test_a_tool_the_agent_already_has_is_left_alone() -> None:
+    hook = searchable(TOOLS)
+    registry = ToolRegistry()
+    own = to_strands([from_function(send_mail)])[0]
+    registry.register_tool(own)
+    hook.search("send a mail", registry)
+    assert registry.registry["send_mail"] is own
+
+
+async def nothing_to_say(_: dict[str, Any]) -> ToolResult:
+    return ToolResult.of("")
+
+
+def named(name: str) -> Tool:
+    return Tool(name=name, description="", input_schema={"type": "object"}, call=nothing_to_say)
+
+
+@pytest.mark.parametrize(
+    ("tools", "options", "message"),
+    [
+        ([named("a-b"), named("a_b")], {}, "'a-b' and 'a_b'"),
+        ([named("search-tools")], {}, "search_tools"),
+        ([named("search_tools")], {}, "search_tools"),
+        ([{"name": "a", "description": "x", "input_schema": {"type": "object"}}], {}, "cannot run a dict"),
+        ([named("a")], {"always_loaded": ["b"]}, "'b'"),
+    ],
+)
+def test_tools_that_strands_could_not_load_are_refused_at_once(tools: Any, options: Any, message: str) -> None:
+    with pytest.raises(ToolValidationError, match=message):
+        searchable(tools, **options)
+
+
+def test_a_catalogue_is_used_as_it_is() -> None:
+    catalog = ToolCatalog(TOOLS)
+    hook = searchable(catalog)
+    catalog.add(from_function(nothing_to_say, name="play_music", description="Play music"))
+    registry = ToolRegistry()
+    hook.search("play music", registry)
+    assert list(registry.registry) == ["play_music"]
