@@ -13,6 +13,7 @@ from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults, Functi
 from tests.support import ClaudeCode
 
 from hikidashi import ToolNotFoundError, ToolsetNotRegisteredError
+from hikidashi.search.pydantic_ai import tool_search
 from hikidashi.testing import RecordedRequest, call, say, turn
 
 pytestmark = pytest.mark.cli
@@ -228,3 +229,15 @@ async def test_ten_thousand_registered_tools_start_as_well_as_one(claude_code: C
     result = await Agent(model, toolsets=[many.filtered(lambda _, tool: tool.name == "t7")]).run("Go.")
     assert result.output == "seven"
     assert server.requests[0].tool_names == ["mcp__pydantic_tools__t7"]
+
+
+async def test_pydantic_ai_may_search_among_the_registered_tools(claude_code: ClaudeCode) -> None:
+    model, server = claude_code([call("search_tools", {"queries": ["brew tea"]}), call("brew", {}), say("Here.")])
+    shop = FunctionToolset[object]()
+    shop.add_function(lambda: "sencha", name="brew", description="Brew tea.", defer_loading=True)
+    shop.add_function(lambda: "cake", name="bake", description="Bake a cake.", defer_loading=True)
+    model.set_agent_toolsets(shop)
+    result = await Agent(model, toolsets=[shop], capabilities=[tool_search()]).run("Tea, please.")
+    assert result.output == "Here."
+    assert server.requests[-1].tool_result_texts == ["sencha"]
+    assert not any(name.endswith("__bake") for request in server.requests for name in request.tool_names)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +81,8 @@ def test_a_search_shows_rank_name_score_description_and_why(run: Tools, catalog:
     result = run("search", "send a mesage", "--catalog", catalog)
     assert result.exit_code == 0
     head, first, *why = result.stdout.splitlines()
-    assert head.split() == ["#", "Tool", "Score", *"What it does, and why it matched".split()]
+    assert head.startswith(" #  Tool ")
+    assert head.endswith("  Score  What it does, and why it matched")
     assert first.startswith(" 1  send_message  ")
     assert float(first.split()[2]) > 0
     assert first.endswith("…")
@@ -242,11 +245,13 @@ def test_a_report_shows_what_to_improve(run: Tools, tmp_path: Path, catalog: str
         log.searched("weather", "words", ["get_weather", "会議室予約", "old"])
         for _ in range(3):
             log.called("get_weather")
-        with log.session("a"):
+        with log.session():
             log.searched("notify everybody at once about the outage of the mail server", "words", [])
-    with SearchLog(path) as log, log.session("a"):  # opening takes longer than one moment
-        log.searched("channel", "words", ["send_message"])
-        log.called("send_message")
+            log.searched("channel", "words", ["send_message"])
+            log.called("send_message")
+        log.flush()
+        with closing(sqlite3.connect(path, isolation_level=None)) as connection:  # the model took its time
+            connection.execute("UPDATE searches SET at = at - 10 WHERE query LIKE 'notify%'")
     result = run("report", "--log", str(path), "--catalog", catalog)
     assert result.exit_code == 0
     assert max(map(cell_len, result.stdout.splitlines())) <= 80
@@ -260,9 +265,41 @@ def test_a_report_shows_what_to_improve(run: Tools, tmp_path: Path, catalog: str
         "    1× 会議室予約",
         "    3× get_weather (75% of all calls)",
         "       old",
+        "  send_message + everybody, mail, notify, outage, server",
+        "    “notify everybody at once about th…” missed it, then “channel” led to a call",
     ):
         assert f"{line}\n" in result.stdout
     assert json.loads(run("report", "--log", str(path), "--catalog", catalog, "--json").stdout)["searches"] == 15
+
+
+def test_a_long_report_is_cut_with_a_word_about_the_rest(run: Tools, tmp_path: Path) -> None:
+    names = [f"tool_{number:02}" for number in range(12)]
+    path, tools = tmp_path / "searches.db", tmp_path / "tools.json"
+    tools.write_text(json.dumps([tool(name, "") for name in names]))
+    with SearchLog(path) as log:
+        for name in names:
+            for word in ("apples", "pears", "plums", "figs", "figs"):
+                with log.session():
+                    log.searched(word, "words", [])
+                    log.searched(name, "select", [name])
+        log.flush()
+        with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            connection.execute("UPDATE searches SET at = at - 10 WHERE kind = 'words'")
+    said = run("report", "--log", str(path), "--catalog", str(tools)).stdout
+    assert "Words to add to descriptions  12\n" in said
+    assert "  tool_00 + figs, apples, pears, plums\n    2× “figs” missed it, then a pattern or names found it\n" in said
+    assert said.count("    and 1 more\n") == 10
+    assert said.endswith("  … and 2 more: --json shows all\n")
+
+
+def test_a_report_without_queries_has_none(run: Tools, tmp_path: Path, catalog: str) -> None:
+    with SearchLog(tmp_path / "log.db", keep_queries=False) as log:
+        log.searched("secret", "words", [])
+        log.searched("weather", "words", ["get_weather"])
+        log.called("get_weather")
+    said = run("report", "--log", str(tmp_path / "log.db"), "--catalog", catalog).stdout
+    assert "    1× (queries are not kept)\n" in said
+    assert "Words to add" not in said
 
 
 def test_an_empty_log_says_how_to_fill_it(run: Tools, tmp_path: Path, catalog: str) -> None:

@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -204,6 +205,17 @@ def test_a_log_that_nobody_closed_is_complete_when_python_ends(path: Path) -> No
     assert queries(path) == ["last words"]
 
 
+def test_a_record_reaches_the_disk_by_itself(path: Path) -> None:
+    log = SearchLog(path)
+    log.searched("on its way", "words", [])
+    deadline = time.monotonic() + 30
+    with opened(path) as connection:
+        while connection.execute("SELECT query FROM searches").fetchall() != [("on its way",)]:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+    log.close()
+
+
 def test_a_log_that_is_forgotten_is_closed(path: Path) -> None:
     log = SearchLog(path)
     log.searched("last words", "words", [])
@@ -358,6 +370,37 @@ def test_records_wait_while_the_file_is_locked(
             other.execute("ROLLBACK")
         assert [search.query for search in log.searches()] == ["patient"]
     assert len([record for record in caplog.records if "is locked" in record.message]) == 1
+
+
+def test_a_new_file_that_another_program_holds_is_told(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record_store, "_WAIT_FOR_OTHERS", 0.05)
+    with opened(path) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(SearchLogError, match="is locked"):
+            SearchLog(path)
+
+
+def test_a_full_disk_is_told_and_what_was_written_stays(path: Path) -> None:
+    script = """
+import resource, signal
+log.searched("early", "words", [])
+log.flush()
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, resource.RLIM_INFINITY))
+for n in range(2_000):
+    log.searched("x" * 1_000, "words", [])
+try:
+    log.flush()
+except Exception as error:
+    print(type(error).__name__, error)
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+log.close()
+"""
+    said, _ = in_a_new_process(script, path).communicate(timeout=60)
+    assert said.startswith("SearchLogError The search log ")
+    assert "cannot be written" in said
+    assert said.endswith("Make room on the disk.\n")
+    assert queries(path) == ["early", *["x" * 1_000] * 2_000]
 
 
 def test_a_log_that_nobody_closes_and_nobody_can_write_says_what_is_lost(

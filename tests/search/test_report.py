@@ -87,11 +87,12 @@ def test_at_most_five_tools_that_are_called_a_lot_could_stay_loaded(log: SearchL
 
 
 def test_names_that_the_catalogue_does_not_have_are_told(log: SearchLog) -> None:
+    log.searched("nothing", "words", [])
     log.searched("old", "words", ["old_search", "send_message"])
     for _ in range(5):
         log.called("old_call")
     found = report(log, CATALOG)
-    assert (found.gone, found.often_called) == (("old_call", "old_search"), ())
+    assert (found.gone, found.often_called, found.proposals) == (("old_call", "old_search"), (), ())
 
 
 def test_words_of_a_search_that_missed_the_tool_called_later_are_proposed(log: SearchLog) -> None:

@@ -77,6 +77,7 @@ def test_a_file_may_hold_more_tools_than_a_request_takes(tmp_path: Path) -> None
         ("", None, "is empty"),
         ("  \n ", None, "is empty"),
         ('"mail"', None, "holds text, not tools"),
+        ("[null]", None, "number 1 is null, true or false, not a tool"),
         ("[[]]", None, "number 1 is a list, not a tool"),
         ("[1]", None, "number 1 is a number, not a tool"),
         ('{"tools": null}', None, "holds null, true or false, not tools"),
@@ -148,6 +149,10 @@ catalogue = ToolCatalog([from_function(send_mail), PydanticTool(list_mail)])
 listed = {"tools": [{"name": "get_mail"}]}
 generated = (tool for tool in several)
 word = "send_mail"
+servers = {"mcpServers": {}}
+
+def odd(*to: "Nowhere") -> str:
+    return ""
 
 class Moody(FunctionToolset):
     async def get_tools(self, ctx):
@@ -191,6 +196,8 @@ def test_tools_are_read_from_python(module: str, attribute: str, names: list[str
         ("nothing", "has no 'nothing'"),
         ("Box.outside", "has no 'Box.outside'"),
         ("word", "has no name"),
+        ("servers", "Pass it with --mcp."),
+        ("odd", "its tools cannot be listed (TypeHintError"),
         ("moody", "its tools cannot be listed (RuntimeError: not today)"),
     ],
 )

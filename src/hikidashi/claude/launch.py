@@ -23,6 +23,7 @@ from claude_agent_sdk import (
 )
 from claude_agent_sdk.types import SystemPromptFile
 from pydantic_ai.models import ModelRequestParameters
+from pydantic_ai.tools import ToolDefinition
 
 from .history import Block, Conversation, WireMessage, transcript
 from .parking import ParkedTools
@@ -65,6 +66,8 @@ class Question:
     talk: Conversation
     wire_name: Callable[[str], str]
     parked: ParkedTools
+    offered: Sequence[ToolDefinition]
+    """The tools that an MCP server of this process runs."""
     servers: Mapping[str, McpSdkServerConfig]
     settings: CheckedSettings
     parameters: ModelRequestParameters
@@ -75,6 +78,7 @@ class Question:
         return (
             self.talk.system,
             self.parked.listing,
+            [(tool.name, tool.description, tool.parameters_json_schema) for tool in self.offered],
             self.servers.keys(),
             self.settings,
             self.parameters.output_object,

@@ -284,7 +284,12 @@ class ClaudeCodeModel(Model[Any]):
         self, messages: list[ModelMessage], parameters: ModelRequestParameters, settings: CheckedSettings
     ) -> Question:
         own_tools = self.tool_execution == "mcp"
-        run_here = [tool for tool in parameters.declared_function_tools if own_tools and tool.kind == "function"]
+        run_here = [
+            tool
+            for tool in parameters.declared_function_tools
+            # What pydantic-ai adds itself, such as its search for tools, and what needs approval is its to run.
+            if own_tools and tool.kind == "function" and tool.tool_kind is None
+        ]
         parked = ParkedTools(
             [tool for tool in parameters.declared_tool_defs.values() if tool not in run_here],
             server_name=_PARKED_SERVER if own_tools else self._server_name,
@@ -297,6 +302,7 @@ class ClaudeCodeModel(Model[Any]):
             talk=conversation(messages, parameters, wire_name),
             wire_name=wire_name,
             parked=parked,
+            offered=run_here,
             servers=servers,
             settings=settings,
             parameters=parameters,

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, Message, ResultMessage
@@ -73,11 +74,11 @@ class Session:
         self.spent_usd = 0.0
         self._model_name = options.model or "default"
         self._stderr: deque[str] = deque(maxlen=50)
-        options.stderr = self._stderr.append
-        self._client = ClaudeSDKClient(options)
+        self._client = ClaudeSDKClient(replace(options, stderr=self._overheard(options.stderr)))
         self._resources = resources
         self._messages: asyncio.Queue[Message | BaseException | None] = asyncio.Queue()
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._ready.add_done_callback(lambda ready: ready.cancelled() or ready.exception())  # heard, if by nobody else
         self._in_turn = False
         self._over = False
         self._ending = False
@@ -105,7 +106,10 @@ class Session:
         """Send the user's turn; `None` lets the CLI go on with the turn it resumed."""
         self._in_turn = True
         if blocks is not None:
-            await self._client.query(_user_turn(list(blocks)))
+            try:
+                await self._client.query(_user_turn(list(blocks)))
+            except Exception as error:  # the CLI is gone: whoever reads the answer hears of it
+                self._messages.put_nowait(error)
 
     async def go_on(self, talk: Conversation) -> None:
         """Send the last turn of `talk`: answers to the calls that wait, or what the user says next."""
@@ -170,6 +174,14 @@ class Session:
         finally:
             self._ending = True
             await self._end()
+
+    def _overheard(self, listener: Callable[[str], None] | None) -> Callable[[str], None]:
+        def hear(line: str) -> None:
+            self._stderr.append(line)
+            if listener is not None:
+                listener(line)
+
+        return hear
 
     async def _end(self) -> None:
         if not self._ready.done():

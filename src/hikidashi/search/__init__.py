@@ -5,5 +5,6 @@ from __future__ import annotations
 from ..errors import ToolSearchError
 from .catalog import ToolCatalog
 from .match import ToolMatch
+from .semantic import Embedder
 
-__all__ = ["ToolCatalog", "ToolMatch", "ToolSearchError"]
+__all__ = ["Embedder", "ToolCatalog", "ToolMatch", "ToolSearchError"]

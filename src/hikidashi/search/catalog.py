@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from threading import RLock
-from typing import Any
+from typing import Any, Literal
 
 from ..errors import ToolSearchError
 from . import store
 from .bm25 import FIELD_WEIGHTS, Index
 from .entry import Entry, entry_of
+from .fuse import fused
 from .fuzzy import Speller
 from .gate import relevant
 from .glossary import Glossary
 from .match import ToolMatch
-from .query import read_query
+from .query import Query, read_query
 from .regex import MAX_PATTERN, Pattern
 from .rows import Rows, Snapshot
+from .semantic import Embedder, Meanings, embedder_of, known_to
 from .text import Analyzer
 
 __all__ = ["MAX_LIMIT", "MAX_QUERY", "MAX_TOOLS", "ToolCatalog"]
@@ -26,6 +28,10 @@ MAX_TOOLS = 10_000
 MAX_QUERY = 500
 MAX_LIMIT = 50
 _SELECT = "select:"
+_CANDIDATES = 100  # of each ranking: more change nothing among the first ten
+_MEANING = 0.4  # the share of meaning in a hybrid score; from .4 to .6 results hardly differ, and words explain more
+Ranker = Literal["lexical", "hybrid"]
+Embed = Callable[[list[str]], Any] | Embedder
 
 
 class ToolCatalog:
@@ -36,6 +42,9 @@ class ToolCatalog:
 
     Args:
         tools: Anthropic, OpenAI or MCP dicts, tools of hikidashi, pydantic-ai, strands or MCP, mixed as they come.
+        ranker: "lexical" ranks by words alone; "hybrid" also by meaning, which needs the extra `semantic`.
+        embed: For "hybrid", a function from texts to vectors in place of the model that comes with the extra, or an
+            `Embedder`, which also says under which name to keep vectors on disk.
         limit_tools: How many tools the catalogue takes; the API's own limit unless raised.
         limit_query: How many characters a query may have; the API's own limit unless raised.
         glossary: Words of your own and the English words tools use for them, or a file of them (tab-separated),
@@ -44,16 +53,23 @@ class ToolCatalog:
     Raises:
         ToolValidationError: a tool has no name, a schema that is no object, or the name of another tool.
         ToolSearchError: there are more tools than `limit_tools`.
+        MissingExtra: the ranker is "hybrid", and the extra is not installed.
     """
 
     def __init__(
         self,
         tools: Iterable[Any] = (),
         *,
+        ranker: Ranker = "lexical",
+        embed: Embed | None = None,
         limit_tools: int = MAX_TOOLS,
         limit_query: int = MAX_QUERY,
         glossary: Mapping[str, str | Iterable[str]] | str | Path | None = None,
     ) -> None:
+        if embed is not None and ranker != "hybrid":
+            raise ToolSearchError("invalid_tool_input", '`embed` is for `ranker="hybrid"`: pass both, or neither.')
+        self.ranker: Ranker = ranker
+        self._meanings = Meanings(embedder_of(embed)) if ranker == "hybrid" else None
         self.limit_tools = limit_tools
         self.limit_query = limit_query
         self._glossary = None if glossary is None else Glossary.of(glossary)
@@ -121,9 +137,13 @@ class ToolCatalog:
         self._check(limit)
         if query.lstrip().startswith(_SELECT):
             return self._select(query.lstrip().removeprefix(_SELECT))
+        meaning = self._meaning_of(query)
         with self._lock:
             asked = read_query(query, self._analyzer, self._index.terms, self._nearest, self._glossary)
-            hits = relevant(self._index, self._index.top(asked.weights, limit), asked)
+            if meaning is None:
+                hits = relevant(self._index, self._index.top(asked.weights, limit), asked)
+            else:
+                hits = self._hybrid(asked, meaning)
             named = self._rows.spelled_like(query)
             if named:
                 best = max((score for _, score in hits), default=0.0)
@@ -177,16 +197,18 @@ class ToolCatalog:
         cls,
         path: str | Path,
         *,
+        ranker: Ranker = "lexical",
+        embed: Embed | None = None,
         limit_tools: int = MAX_TOOLS,
         limit_query: int = MAX_QUERY,
         glossary: Mapping[str, str | Iterable[str]] | str | Path | None = None,
     ) -> ToolCatalog:
-        """The catalogue that `save` wrote; its tools are dicts.
+        """The catalogue that `save` wrote; its tools are dicts. The rest is as for a new catalogue.
 
         Raises:
             ToolSearchError: the file is missing, damaged, or no catalogue, or has more tools than `limit_tools`.
         """
-        catalog = cls(limit_tools=limit_tools, limit_query=limit_query, glossary=glossary)
+        catalog = cls(ranker=ranker, embed=embed, limit_tools=limit_tools, limit_query=limit_query, glossary=glossary)
         catalog._rows, catalog._index = store.read(Path(path))
         if len(catalog) > limit_tools:
             raise catalog._full(f"{str(path)!r} has {len(catalog)}")
@@ -197,6 +219,23 @@ class ToolCatalog:
             raise self._full(f"{entry.name!r} would be one more")
         self._rows.add(entry)
         self._index.add(self._terms(entry))
+
+    def _meaning_of(self, query: str) -> Any:
+        """The vector of a question; None where it is ranked by words alone."""
+        if self._meanings is None or not known_to(self._meanings.embedder, query):
+            return None
+        return self._meanings.vector(query)
+
+    def _hybrid(self, asked: Query, meaning: Any) -> list[tuple[int, float]]:
+        """The hits by words and by meaning, best first; none where neither has anything relevant."""
+        assert self._meanings is not None
+        self._meanings.update(self._index.version, self._rows.numbers.values(), self._rows.entry)
+        by_words = self._index.top(asked.weights, _CANDIDATES)
+        by_meaning = self._meanings.similar(meaning, _CANDIDATES)
+        if max(by_meaning.values()) < self._meanings.embedder.floor and not relevant(self._index, by_words, asked):
+            return []
+        scores = fused(dict(by_words), by_meaning, _MEANING)
+        return sorted(scores.items(), key=lambda item: (-item[1], item[0]))
 
     def _full(self, why: str) -> ToolSearchError:
         return ToolSearchError(
@@ -218,6 +257,8 @@ class ToolCatalog:
         self._index.version = version
         for entry in entries:
             self._insert(entry)
+        if self._meanings is not None:
+            self._meanings.renumbered()
 
     def _select(self, listed: str) -> list[ToolMatch]:
         names = list(dict.fromkeys(name.strip() for name in listed.split(",") if name.strip()))

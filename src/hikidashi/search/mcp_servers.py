@@ -93,7 +93,7 @@ async def _listed(server: McpServer, complaints: TextIO, seconds: float) -> list
                     event_hooks={"response": [_noting(complaints)]},
                 )
                 transport = streamable_http_client(server.url, http_client=await stack.enter_async_context(http))
-            case "sse":
+            case _:
                 transport = sse_client(server.url, headers=dict(server.headers), timeout=seconds)
         client = await stack.enter_async_context(Client(transport))
         return await from_mcp(client)

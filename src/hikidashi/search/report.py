@@ -199,9 +199,11 @@ def _missed(searches: Iterable[RecordedSearch]) -> Iterator[tuple[RecordedSearch
 
 def _found_later(wishes: list[RecordedSearch]) -> Iterator[tuple[RecordedSearch, RecordedSearch, str, bool]]:
     """Searches that found nothing, and the first hit of the next one that did, where no call tells more."""
-    for place, wish in enumerate(wishes):
-        later = next((search for search in wishes[place + 1 :] if search.names), None)
-        if not wish.names and later is not None and _recent([wish], later):
+    later: RecordedSearch | None = None
+    for wish in reversed(wishes):
+        if wish.names:
+            later = wish
+        elif later is not None and _recent([wish], later):
             yield wish, later, later.names[0], False
 
 
@@ -221,7 +223,9 @@ def _proposal(name: str, tool: Any, cases: Counter[tuple[str, str | None, bool]]
     if not weights:
         return None
     words = sorted(weights, key=lambda word: (-weights[word], word))
-    return Proposal(name, tuple(words), tuple(sorted(because, key=lambda missed: (-missed.count, missed.query))))
+    return Proposal(
+        name, tuple(words), tuple(sorted(because, key=lambda missed: (-missed.count, missed.query, missed.later or "")))
+    )
 
 
 def _words(query: str) -> Iterator[str]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any, cast
 
-from ..errors import HikidashiError, ToolSourceError, ToolValidationError
+from ..errors import MissingExtra, ToolSourceError, ToolValidationError
 from .catalog import MAX_TOOLS, ToolCatalog
 from .entry import entry_of
 
@@ -194,7 +194,7 @@ def _from_python(source: str) -> list[Any]:
         raise ToolSourceError(source, f"module {module_name!r} has no {attribute!r}", "Check the name.") from error
     try:
         return list(_tools_in(value, source))
-    except HikidashiError:
+    except (MissingExtra, ToolSourceError):
         raise
     except Exception as error:  # a toolset may run code of any kind to list its tools
         raise ToolSourceError(source, f"its tools cannot be listed ({_told(error)})") from error

@@ -1,0 +1,179 @@
+"""Tools by meaning: embeddings of their descriptions, kept on disk, compared with that of a question.
+
+Needs numpy; the model that comes with the extra `semantic` also needs wordllama, whose wheel has the weights
+inside. Nothing is downloaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from functools import cache
+from hashlib import blake2b
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from ..errors import MissingExtra, ToolSearchError
+from .entry import Entry
+from .vector_cache import VectorCache
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Matrix = NDArray[np.float32]
+
+__all__ = ["Embedder", "Meanings", "default_embedder", "embedder_of", "known_to"]
+
+_MOST_LETTERS = 1_000  # of a description: what a tool does is said at its start
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Embedder:
+    """A function from texts to vectors, and what a search must know about it."""
+
+    embed: Callable[[list[str]], Any]
+    """Texts to vectors of one length: lists of numbers or an array."""
+    id: str = ""
+    """Name and version of the model. Vectors are kept on disk under it; without one, in memory only."""
+    multilingual: bool = False
+    """Whether it knows other scripts than Latin; if not, questions in those are searched by words alone."""
+    floor: float = 0.3
+    """The similarity from which a tool is about the question even when they share no word."""
+    cache: Path | None = None
+    """The file that keeps vectors; None for one in the user's cache folder."""
+
+
+@cache
+def default_embedder() -> Embedder:
+    """The model of the extra `semantic`: wordllama, static vectors of 256 numbers, English.
+
+    Raises:
+        MissingExtra: wordllama is not installed.
+    """
+    try:
+        wordllama: Any = import_module("wordllama")
+    except ImportError as error:
+        raise MissingExtra("wordllama", "semantic") from error
+    # Its own default looks for the weights beside the package and then downloads; they are inside the package.
+    model = wordllama.WordLlama.load(cache_dir=Path(wordllama.__file__).parent, disable_download=True)
+    return Embedder(embed=model.embed, id=f"wordllama-{version('wordllama')}-256")
+
+
+class Meanings:
+    """The vectors of a catalogue's tools, one row of a matrix for each number."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.embedder = embedder
+        self._numpy = _numpy()
+        self._disk = VectorCache(embedder.id, embedder.cache) if embedder.id else None
+        self._version = -1
+        self._keys: dict[int, bytes] = {}
+        self._matrix: Matrix | None = None
+        self._kept: dict[bytes, Matrix] = {}
+
+    def vector(self, text: str) -> Matrix:
+        """The vector of a question, of length 1."""
+        return self._embedded([text])[0]
+
+    def update(self, version: int, numbers: Collection[int], entry: Callable[[int], Entry]) -> None:
+        """Have a vector for each of these tools and for no others; only texts never seen before are embedded."""
+        if version == self._version:
+            return
+        gone = self._keys.keys() - set(numbers)
+        for number in gone:
+            del self._keys[number]
+        new = {number: text_of(entry(number)) for number in numbers if number not in self._keys}
+        if new:
+            keys = {
+                number: blake2b(text.encode("utf-8", "replace"), digest_size=16).digest()
+                for number, text in new.items()
+            }
+            vectors = self._vectors({key: new[number] for number, key in keys.items()})
+            matrix = self._grown(max(new) + 1, len(next(iter(vectors.values()))))
+            for number, key in keys.items():
+                matrix[number] = vectors[key]
+            self._keys |= keys
+        self._version = version
+
+    def renumbered(self) -> None:
+        """Forget the numbers of the tools, as they are given out anew, but not the vectors."""
+        if self._matrix is not None:
+            self._kept = {key: self._matrix[number].copy() for number, key in self._keys.items()}
+        self._keys, self._matrix, self._version = {}, None, -1
+
+    def similar(self, vector: Matrix, limit: int) -> dict[int, float]:
+        """The tools nearest to a vector, with their cosine similarity."""
+        if self._matrix is None:
+            return {}
+        similarities = self._matrix @ vector
+        # Rows out of use may be among the nearest: look at as many more as there are.
+        few = min(limit + len(similarities) - len(self._keys), len(similarities))
+        places = self._numpy.argpartition(-similarities, few - 1)[:few]
+        best = sorted((place for place in places.tolist() if place in self._keys), key=lambda at: -similarities[at])
+        return {place: float(similarities[place]) for place in best[:limit]}
+
+    def _grown(self, rows: int, columns: int) -> Matrix:
+        """The matrix with room for `rows`; at least doubled when it has to grow, so that tools may come one by one."""
+        numpy, known = self._numpy, self._matrix
+        if known is None or len(known) < rows:
+            grown = numpy.zeros((max(rows, 2 * len(known) if known is not None else 0), columns), numpy.float32)
+            if known is not None:
+                grown[: len(known)] = known
+            self._matrix = grown
+        return cast("Matrix", self._matrix)
+
+    def _vectors(self, texts: dict[bytes, str]) -> dict[bytes, Matrix]:
+        """The vectors of texts by their keys: those kept, else those on disk, else new ones."""
+        numpy = self._numpy
+        found = {key: self._kept[key] for key in texts if key in self._kept}
+        self._kept = {}
+        if self._disk:
+            stored = self._disk.read(key for key in texts if key not in found)
+            found |= {key: numpy.frombuffer(vector, numpy.float32) for key, vector in stored.items()}
+        unknown = {key: text for key, text in texts.items() if key not in found}
+        if unknown:
+            new = dict(zip(unknown, self._embedded(list(unknown.values())), strict=True))
+            if self._disk:
+                self._disk.write({key: vector.tobytes() for key, vector in new.items()})
+            found |= new
+        return found
+
+    def _embedded(self, texts: list[str]) -> Matrix:
+        numpy = self._numpy
+        vectors = cast("Matrix", numpy.asarray(self.embedder.embed(texts), dtype=numpy.float32))
+        if vectors.ndim != 2 or len(vectors) != len(texts):
+            raise ToolSearchError(
+                "unavailable",
+                f"The embedding function gave an array of shape {vectors.shape} for {len(texts)} texts. "
+                "Return one vector per text, all of one length.",
+            )
+        lengths = numpy.linalg.norm(vectors, axis=1, keepdims=True)
+        return vectors / numpy.where(lengths > 0, lengths, 1)
+
+
+def text_of(entry: Entry) -> str:
+    """What stands for a tool's meaning: its name in words, other names, and the start of its description."""
+    name = " ".join(entry.name.replace("_", " ").replace("-", " ").split())
+    return ". ".join(part for part in (name, *entry.aliases, entry.description[:_MOST_LETTERS]) if part)
+
+
+def _numpy() -> Any:
+    try:
+        return import_module("numpy")
+    except ImportError as error:
+        raise MissingExtra("numpy", "semantic") from error
+
+
+def known_to(embedder: Embedder, text: str) -> bool:
+    """Whether the model can read `text`: every letter is Latin, or it knows other scripts."""
+    return embedder.multilingual or all(letter < "\u0250" for letter in text if letter.isalpha())
+
+
+def embedder_of(embed: Callable[[list[str]], Any] | Embedder | None) -> Embedder:
+    """What was given as an `Embedder`; the default where nothing was."""
+    if embed is None:
+        return default_embedder()
+    return embed if isinstance(embed, Embedder) else Embedder(embed=embed)
