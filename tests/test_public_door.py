@@ -29,11 +29,16 @@ PUBLIC = [
     "HikidashiError",
     "InvalidSettingError",
     "MissingExtra",
+    "SearchLogError",
     "Tool",
     "ToolAnnotations",
+    "ToolCatalog",
     "ToolConnectionError",
     "ToolNotFoundError",
     "ToolResult",
+    "ToolSearchError",
+    "ToolSourceError",
+    "ToolTurnLimitError",
     "ToolValidationError",
     "ToolsetNotRegisteredError",
     "TypeHintResolutionError",
@@ -149,8 +154,8 @@ ROOMS_BELOW = {
     "convert": {"tool", "errors"},
     "claude": {"convert", "tool", "errors"},
     "search": {"convert", "tool", "errors"},
-    "testing": set[str](),
-    "cli": {"claude", "convert", "testing", "tool", "errors"},
+    "testing": {"search", "errors"},  # the server performs the API's tool search
+    "cli": {"claude", "convert", "search", "testing", "tool", "errors"},
     "__main__": {"cli"},
 }
 
@@ -196,9 +201,9 @@ def may_import(path: Path, framework: str) -> bool:
     if inside.parts[:2] == ("cli", "tour"):
         return framework in {"mcp", "pydantic_ai"}
     stem = path.stem.lstrip("_")
-    if inside.parts[0] == "convert" and stem == "claude":
+    if inside.parts[0] in {"convert", "search"} and stem == "claude":
         return framework in {"claude_agent_sdk", "mcp"}
-    return inside.parts[0] == "convert" and stem.startswith(framework)
+    return inside.parts[0] in {"convert", "search"} and stem.startswith(framework)
 
 
 def test_a_framework_is_imported_only_where_its_name_stands() -> None:

@@ -60,6 +60,8 @@ def helpful(request: RecordedRequest) -> Reply:
 
 
 def example(schema: dict[str, Any]) -> object:
+    if schema["type"] == "array":
+        return [example(schema["items"])]
     return {"string": "Kyoto", "integer": 3, "number": 1.5, "boolean": True}[schema["type"]]
 
 

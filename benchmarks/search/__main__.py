@@ -80,10 +80,10 @@ def _figures(part: str, folders: Sequence[Path], progress: Callable[[str], None]
         chosen = [dataset.thinned(60) if quick else dataset for dataset in datasets]
         return accuracy.measure(chosen, list(engines().values()), progress)
     if part == "speed":
-        sizes, rounds, seconds = (speed.QUICK_SIZES, 1, 0.2) if quick else (speed.SIZES, 3, 2.0)
+        sizes, rounds, seconds = (speed.QUICK_SIZES, 1, 0.2) if quick else (speed.SIZES, 4, 1.0)
         return speed.measure(list(all_engines().values()), sizes, rounds, seconds, progress)
     if part == "regex":
-        return patterns.measure(1_000 if quick else patterns.SIZE, 1 if quick else 3, progress)
+        return patterns.measure(1_000 if quick else patterns.SIZE, 1 if quick else 5, progress)
     return tokens.measure(tokens.SIZES)
 
 

@@ -11,6 +11,7 @@ from typing import Protocol, runtime_checkable
 from .data import Definition
 
 OURS = "hikidashi"
+HYBRID = "hikidashi hybrid"
 
 
 class Searcher(Protocol):
@@ -67,6 +68,7 @@ def engines() -> dict[str, Engine]:
 
     every = [
         Engine(OURS, "hikidashi.search", "hikidashi", ours.Lexical, "ToolCatalog.search"),
+        Engine(HYBRID, "wordllama", "'hikidashi[semantic]'", ours.Hybrid, 'ToolCatalog(ranker="hybrid")'),
         Engine(
             "bm25s",
             "bm25s",

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from hikidashi.search import ToolCatalog
+from hikidashi.search.semantic import default_embedder
 
 from .data import Definition
 
@@ -17,7 +20,10 @@ class Lexical:
     """A `ToolCatalog` as a user gets it, its limits raised."""
 
     def __init__(self, tools: Sequence[Definition]) -> None:
-        self._catalog = ToolCatalog(tools, limit_tools=_NO_LIMIT, limit_query=_NO_LIMIT)
+        self._catalog = ToolCatalog(tools, **self._options())
+
+    def _options(self) -> dict[str, Any]:
+        return {"limit_tools": _NO_LIMIT, "limit_query": _NO_LIMIT}
 
     def search(self, query: str, limit: int) -> list[str]:
         """The names of the best tools, best first."""
@@ -33,6 +39,18 @@ class Lexical:
 
     def load(self, path: Path) -> Lexical:
         """What was saved at `path`, ready to search."""
-        loaded = object.__new__(Lexical)
-        loaded._catalog = ToolCatalog.load(path, limit_tools=_NO_LIMIT, limit_query=_NO_LIMIT)
+        loaded = object.__new__(type(self))
+        loaded._catalog = ToolCatalog.load(path, **self._options())
         return loaded
+
+
+class Hybrid(Lexical):
+    """The same by words and by meaning, with the model that comes with the extra `semantic`."""
+
+    def __init__(self, tools: Sequence[Definition]) -> None:
+        super().__init__(tools)
+        self.search("anything", 1)  # tools are embedded when the first question comes
+
+    def _options(self) -> dict[str, Any]:
+        # Without an id no vectors are kept on disk, where a second run would find them.
+        return super()._options() | {"ranker": "hybrid", "embed": replace(default_embedder(), id="")}

@@ -18,9 +18,9 @@ from ..machine import Machine
 from ..report import amount
 from .accuracy import Accuracy
 from .data import SHIPPED
-from .engines import OURS
+from .engines import HYBRID, OURS
 from .run import Run
-from .speed import AIMS, Speed
+from .speed import AIMED_AT, AIMS, Speed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _INK, _FAINT, _LINE = "#22223b", "#6c757d", "#e9ecef"
 _COLOURS = {
     OURS: "#2a9d8f",
-    f"{OURS} hybrid": "#176b62",
+    HYBRID: "#14544d",
     "bm25s": "#e9b44c",
     "rank-bm25": "#e07a5f",
     "FastMCP": "#7189bf",
@@ -134,17 +134,11 @@ def _growth(axes: Axes, rows: Sequence[Speed], what: str) -> None:
             xs, ys, color=_COLOURS[engine], linewidth=2.6 if ours else 1.4, marker="o", markersize=4 if ours else 3
         )
         ends.append((ys[-1], engine))
-    if what in AIMS and 10_000 in sizes:
-        axes.plot([10_000], [AIMS[what]], marker="v", markersize=6, color=_INK, linestyle="none")
-        axes.annotate(
-            f"aim {amount(AIMS[what], 's')}",
-            (10_000, AIMS[what]),
-            (-6, 5),
-            textcoords="offset points",
-            ha="right",
-            fontsize=7.5,
-            color=_INK,
-        )
+    if what in AIMS[OURS] and AIMED_AT in sizes:
+        aim = AIMS[OURS][what]
+        axes.plot([AIMED_AT], [aim], marker="v", markersize=6, color=_INK, linestyle="none")
+        words, above = f"aim {amount(aim, 's')}", (-6, 5)
+        axes.annotate(words, (AIMED_AT, aim), above, textcoords="offset points", ha="right", fontsize=7.5, color=_INK)
     _label_ends(axes, sizes[-1], ends)
     axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
     axes.xaxis.set_minor_locator(NullLocator())

@@ -83,7 +83,7 @@ _HEADINGS = {
 
 def speeds(rows: Sequence[Speed], missing: dict[str, str]) -> Table:
     """A row per engine and size; aims in green or red."""
-    grid = _grid("speed", "made-up catalogues; add and load include a first search; – is what an engine does not do")
+    grid = _grid("speed", "best of the rounds; add and load include a first search; – is what an engine does not do")
     _columns(grid, ("tools", "engine", *_HEADINGS.values(), "asked"))
     for size in _unique(row.size for row in rows):
         for row in (row for row in rows if row.size == size):
@@ -105,9 +105,7 @@ def _figure(row: Speed, what: str) -> Text:
 def searches(rows: Sequence[Searched], missing: dict[str, str]) -> Table:
     """A row per pattern, a column per engine, and the worst of each."""
     engines = _unique(row.engine for row in rows)
-    grid = _grid(
-        "regex", f"slowest of the rounds over the whole catalogue, five hits at most; killed after {DEADLINE:g} s"
-    )
+    grid = _grid("regex", f"median of the rounds, (hits), five at most; killed after {DEADLINE:g} s")
     _columns(grid, ("", "pattern", *engines), left=2)
     for kind in _unique(row.kind for row in rows):
         for pattern in _unique(row.pattern for row in rows if row.kind == kind):

@@ -48,6 +48,7 @@ __all__ = [
     "ToolNotFoundError",
     "ToolSearchError",
     "ToolSourceError",
+    "ToolTurnLimitError",
     "ToolValidationError",
     "ToolsetNotRegisteredError",
     "TypeHintResolutionError",

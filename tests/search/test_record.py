@@ -18,9 +18,12 @@ from threading import Thread
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mcp.client import Client
 
+from hikidashi import from_function
 from hikidashi.errors import SearchLogError
 from hikidashi.search import record_store
+from hikidashi.search.mcp import to_mcp_search
 from hikidashi.search.record import Recorder, SearchLog
 
 
@@ -54,6 +57,20 @@ def test_a_log_is_a_recorder(path: Path) -> None:
         (search,) = log.searches()
     assert (search.query, search.kind, search.names) == ("send mail", "words", ("send_mail", "list_mail"))
     assert (search.called, search.seconds) == (("send_mail",), None)
+
+
+async def test_a_server_that_searches_records_what_its_clients_do(path: Path) -> None:
+    def send_mail(to: str) -> str:
+        """Send a mail."""
+        return to
+
+    with SearchLog(path) as log:
+        async with Client(to_mcp_search([from_function(send_mail)], record=log)) as client:
+            await client.call_tool("search_tools", {"query": "mail"})
+            await client.call_tool("call_tool", {"name": "send_mail", "arguments": {"to": "Ada"}})
+            await client.call_tool("search_tools", {"query": "/^zebra/"})
+        found = [(search.kind, search.query, search.names, search.called) for search in log.searches()]
+    assert found == [("words", "mail", ("send_mail",), ("send_mail",)), ("regex", "/^zebra/", (), ())]
 
 
 NAMES = st.sampled_from(["a", "b", "c", "送信"]) | st.text()

@@ -197,7 +197,7 @@ def test_tools_are_read_from_python(module: str, attribute: str, names: list[str
         ("Box.outside", "has no 'Box.outside'"),
         ("word", "has no name"),
         ("servers", "Pass it with --mcp."),
-        ("odd", "its tools cannot be listed (TypeHintError"),
+        ("odd", "its tools cannot be listed (ToolValidationError: The type hints of 'odd'"),
         ("moody", "its tools cannot be listed (RuntimeError: not today)"),
     ],
 )

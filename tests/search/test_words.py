@@ -72,7 +72,7 @@ VOCABULARY = ["calendar", "message", "weather", "channel", "send", "received", "
     ],
 )
 def test_the_nearest_words_are_those_with_one_error_or_two_in_a_long_word(word: str, expected: list[str]) -> None:
-    assert Speller(VOCABULARY).nearest(word) == expected
+    assert Speller(VOCABULARY).nearest(word, VOCABULARY) == expected
 
 
 @given(st.sampled_from(["calendar", "repository", "subscription"]), st.data())
@@ -89,4 +89,12 @@ def test_any_one_error_after_the_first_letter_is_forgiven(word: str, data: st.Da
             ]
         )
     )
-    assert Speller(["calendar", "repository", "subscription"]).nearest(wrong) == [word]
+    known = ["calendar", "repository", "subscription"]
+    assert Speller(known).nearest(wrong, known) == [word]
+
+
+def test_a_word_that_is_known_no_more_is_no_guess() -> None:
+    speller = Speller(["calendar"])
+    assert speller.nearest("calender", {"mail"}) == []
+    speller.add(["calends", "calander"])
+    assert speller.nearest("calender", {"calendar", "calander"}) == ["calander", "calendar"]

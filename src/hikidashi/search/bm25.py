@@ -96,6 +96,8 @@ class Index:
         """The postings of each term. Most terms are in one tool: a number stands for that one posting, packed. A
         number below zero counts from -1 the places in a file that `stored` reads."""
         self.stored: Callable[[int], Postings] | None = None
+        self.new_terms: list[str] | None = None
+        """The terms that came since somebody put a list here."""
         self.lengths: array[int] = array("I")
         """The weighted length of each tool; 0 for numbers no longer in use."""
         self.count = 0
@@ -155,6 +157,8 @@ class Index:
             known = terms.get(term)
             if known is None:
                 terms[term] = place | weight
+                if self.new_terms is not None:
+                    self.new_terms.append(term)
                 continue
             if isinstance(known, int):
                 terms[term] = known = self._unpacked(known)

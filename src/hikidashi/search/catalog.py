@@ -77,7 +77,7 @@ class ToolCatalog:
         self._analyzer = Analyzer()
         self._rows = Rows()
         self._index = Index()
-        self._speller: tuple[int, Speller] | None = None
+        self._speller = Speller()
         self._snapshot: tuple[int, Snapshot] | None = None
         for position, tool in enumerate(tools):
             self._insert(entry_of(tool, position))
@@ -231,7 +231,7 @@ class ToolCatalog:
         assert self._meanings is not None
         self._meanings.update(self._index.version, self._rows.numbers.values(), self._rows.entry)
         by_words = self._index.top(asked.weights, _CANDIDATES)
-        by_meaning = self._meanings.similar(meaning, _CANDIDATES)
+        by_meaning = self._meanings.similar(meaning, _CANDIDATES, [number for number, _ in by_words])
         if max(by_meaning.values()) < self._meanings.embedder.floor and not relevant(self._index, by_words, asked):
             return []
         scores = fused(dict(by_words), by_meaning, _MEANING)
@@ -272,9 +272,14 @@ class ToolCatalog:
 
     def _nearest(self, word: str) -> list[str]:
         """The vocabulary's words that `word` may be a misspelling of."""
-        if self._speller is None or self._speller[0] != self._index.version:
-            self._speller = self._index.version, Speller(self._index.terms)
-        return self._speller[1].nearest(word)
+        index = self._index
+        if index.new_terms is None:
+            index.new_terms = list(index.terms)
+            self._speller = Speller()
+        if index.new_terms:
+            self._speller.add(index.new_terms)
+            index.new_terms = []
+        return self._speller.nearest(word, index.terms)
 
     def _seen_by_patterns(self) -> Snapshot:
         """The catalogue as it is now; a search by pattern holds no lock while it reads."""

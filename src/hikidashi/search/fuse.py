@@ -8,19 +8,15 @@ __all__ = ["fused"]
 
 
 def fused(words: Mapping[int, float], meaning: Mapping[int, float], share: float) -> dict[int, float]:
-    """Scores from 0 to 1: those of `words` and, by `share`, those of `meaning`, each stretched to that range.
+    """Scores from 0 to 1 for the tools of `meaning`: by `share` theirs, the rest by `words`, each stretched to that.
 
-    A tool that only one ranking has counts in the other as its worst. Stretched scores keep how far apart tools
-    are, which ranks alone lose: measured, this beats reciprocal rank fusion.
+    A tool without a score for words has 0 of it. Stretched scores keep how far apart tools are, which ranks alone
+    lose: measured, this beats reciprocal rank fusion.
     """
-    by_words, by_meaning = _stretched(words, 0.0), _stretched(meaning, min(meaning.values(), default=0.0))
+    highest = max(words.values(), default=0.0) or 1.0
+    low, high = min(meaning.values(), default=0.0), max(meaning.values(), default=0.0)
+    span = (high - low) or 1.0
     return {
-        number: (1 - share) * by_words.get(number, 0.0) + share * by_meaning.get(number, 0.0)
-        for number in words.keys() | meaning.keys()
+        number: (1 - share) * words.get(number, 0.0) / highest + share * (similarity - low) / span
+        for number, similarity in meaning.items()
     }
-
-
-def _stretched(scores: Mapping[int, float], low: float) -> dict[int, float]:
-    high = max(scores.values(), default=0.0)
-    span = high - low
-    return {number: (score - low) / span if span > 0 else 1.0 for number, score in scores.items()}

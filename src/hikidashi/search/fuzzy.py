@@ -6,25 +6,30 @@ hundred words to look at, and a set of letters per word, kept as bits, rules out
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 __all__ = ["Speller"]
 
 _MIN_LETTERS = 5  # shorter words have too many neighbours: `send`, `sand`, `lend`
 _TWO_ERRORS_FROM = 8
+_NONE: dict[str, int] = {}
 
 
 class Speller:
     """The known words nearest to a misspelled one."""
 
-    def __init__(self, words: Iterable[str]) -> None:
-        self._buckets: dict[tuple[str, int], list[tuple[str, int]]] = {}
+    def __init__(self, words: Iterable[str] = ()) -> None:
+        self._buckets: dict[tuple[str, int], dict[str, int]] = {}
+        self.add(words)
+
+    def add(self, words: Iterable[str]) -> None:
+        """Know more words."""
         for word in words:
             if len(word) >= _MIN_LETTERS - 1 and word.isalpha():
-                self._buckets.setdefault((word[0], len(word)), []).append((word, _letters(word)))
+                self._buckets.setdefault((word[0], len(word)), {})[word] = _letters(word)
 
-    def nearest(self, word: str) -> list[str]:
-        """The known words at the smallest distance from `word`, if that is one error, or two in a long word."""
+    def nearest(self, word: str, known: Container[str]) -> list[str]:
+        """Those of `known` at the smallest distance from `word`, if that is one error, or two in a long word."""
         if len(word) < _MIN_LETTERS or not word.isalpha():
             return []
         allowed = 2 if len(word) >= _TWO_ERRORS_FROM else 1
@@ -32,11 +37,11 @@ class Speller:
         found: dict[int, list[str]] = {}
         for length in range(len(word) - allowed, len(word) + allowed + 1):
             changes = 2 * allowed - abs(length - len(word))  # a replaced letter changes two bits, a missing one one
-            for known, its_letters in self._buckets.get((word[0], length), ()):
-                if (letters ^ its_letters).bit_count() <= changes:
-                    errors = _distance(word, known, allowed)
+            for other, its_letters in self._buckets.get((word[0], length), _NONE).items():
+                if (letters ^ its_letters).bit_count() <= changes and other in known:
+                    errors = _distance(word, other, allowed)
                     if errors <= allowed:
-                        found.setdefault(errors, []).append(known)
+                        found.setdefault(errors, []).append(other)
         return sorted(found[min(found)]) if found else []
 
 

@@ -48,6 +48,8 @@ CREATE TABLE calls (
     search INTEGER REFERENCES searches ON DELETE SET NULL
 );
 CREATE INDEX calls_by_search ON calls (search);
+CREATE INDEX calls_by_age ON calls (at);
+CREATE INDEX searches_by_age ON searches (at);
 """
 
 
@@ -156,12 +158,15 @@ class Store:
     def prune(self, connection: sqlite3.Connection) -> None:
         """Forget what is older than the log's age, and what is more than it should hold."""
         oldest = time.time() - self._max_age
+        forgotten = 0
         with _transaction(connection):
             for table in ("calls", "searches"):
-                connection.execute(
+                forgotten += connection.execute(
                     f"DELETE FROM {table} WHERE at < ? OR id <= (SELECT max(id) FROM {table}) - ?",
                     (oldest, self._max_records),
-                )
+                ).rowcount
+            if not forgotten:
+                return
             connection.execute(
                 "DELETE FROM sessions WHERE id NOT IN (SELECT session FROM searches UNION SELECT session FROM calls)"
             )

@@ -6,7 +6,7 @@ inside. Nothing is downloaded.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
@@ -72,6 +72,7 @@ class Meanings:
         self._version = -1
         self._keys: dict[int, bytes] = {}
         self._matrix: Matrix | None = None
+        self._used = 0
         self._kept: dict[bytes, Matrix] = {}
 
     def vector(self, text: str) -> Matrix:
@@ -96,24 +97,26 @@ class Meanings:
             for number, key in keys.items():
                 matrix[number] = vectors[key]
             self._keys |= keys
+            self._used = max(self._used, max(new) + 1)
         self._version = version
 
     def renumbered(self) -> None:
         """Forget the numbers of the tools, as they are given out anew, but not the vectors."""
         if self._matrix is not None:
             self._kept = {key: self._matrix[number].copy() for number, key in self._keys.items()}
-        self._keys, self._matrix, self._version = {}, None, -1
+        self._keys, self._matrix, self._used, self._version = {}, None, 0, -1
 
-    def similar(self, vector: Matrix, limit: int) -> dict[int, float]:
-        """The tools nearest to a vector, with their cosine similarity."""
+    def similar(self, vector: Matrix, limit: int, others: Iterable[int]) -> dict[int, float]:
+        """The `limit` tools nearest to a vector, nearest first, and then `others`, with their cosine similarity."""
         if self._matrix is None:
             return {}
-        similarities = self._matrix @ vector
+        # Not `@`: BLAS wakes threads for it, which on a busy machine takes 8 ms instead of the .5 ms of one thread.
+        similarities: Matrix = self._numpy.einsum("ij,j->i", self._matrix[: self._used], vector)
         # Rows out of use may be among the nearest: look at as many more as there are.
         few = min(limit + len(similarities) - len(self._keys), len(similarities))
         places = self._numpy.argpartition(-similarities, few - 1)[:few]
         best = sorted((place for place in places.tolist() if place in self._keys), key=lambda at: -similarities[at])
-        return {place: float(similarities[place]) for place in best[:limit]}
+        return {place: float(similarities[place]) for place in (*best[:limit], *others)}
 
     def _grown(self, rows: int, columns: int) -> Matrix:
         """The matrix with room for `rows`; at least doubled when it has to grow, so that tools may come one by one."""

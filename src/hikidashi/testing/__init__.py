@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .messages import MessagesServer
     from .recorded import RecordedRequest
     from .script import Answer, Reply, Script, Step, Usage, call, say, think, turn
+    from .tool_search import search_regex, search_words
 
 # Loaded when first used: pytest imports this package at every start, for the plugin beside it.
 _HOME_OF = {
@@ -36,6 +37,8 @@ _HOME_OF = {
     "call": "script",
     "fault": "fault",
     "say": "script",
+    "search_regex": "tool_search",
+    "search_words": "tool_search",
     "think": "script",
     "turn": "script",
 }
@@ -52,6 +55,8 @@ __all__ = [
     "call",
     "fault",
     "say",
+    "search_regex",
+    "search_words",
     "think",
     "turn",
 ]
