@@ -37,7 +37,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console.width = max(console.width, 130)
     if options.list:
         for part, meaning in PARTS.items():
-            console.print(f"  {part}  {meaning}", highlight=False)
+            console.print(f"[bold]{part}[/]  {meaning}", highlight=False)
+        for engine in all_engines().values():
+            console.print(f"  {engine.name}: {engine.missing or engine.how}", highlight=False, markup=False)
         return 0
     try:
         folders = [folder for given in (data.SHIPPED, *options.data) for folder in data.found_in(given)]
@@ -106,7 +108,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--quick", action="store_true", help="few questions and small catalogues: does it all run?")
     parser.add_argument("--json", type=Path, metavar="PATH", help="write here, and draw beside it")
     parser.add_argument("--no-plot", action="store_true", help="do not draw")
-    parser.add_argument("--list", action="store_true", help="say what there is, and stop")
+    parser.add_argument("--list", action="store_true", help="say what is measured, with which engines, and stop")
     return parser
 
 

@@ -38,6 +38,7 @@ class Bm25s:
     def __init__(self, tools: Sequence[Definition]) -> None:
         import bm25s
 
+        logging.getLogger("bm25s").setLevel(logging.ERROR)  # it would tell of every index it builds
         self._names = [tool["name"] for tool in tools]
         self._stemmer = _stemmer()
         self._index = bm25s.BM25()

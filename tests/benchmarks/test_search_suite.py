@@ -222,4 +222,6 @@ def test_the_command_refuses_a_folder_without_data_and_lists_its_parts(
     assert main(["--data", str(tmp_path)]) == 2
     assert "No data set in" in capsys.readouterr().out
     assert main(["--list"]) == 0
-    assert re.findall(r"^ +(\w+)", capsys.readouterr().out, re.MULTILINE) == ["accuracy", "speed", "regex", "tokens"]
+    listed = capsys.readouterr().out
+    assert re.findall(r"^(\w+)", listed, re.MULTILINE) == ["accuracy", "speed", "regex", "tokens"]
+    assert re.findall(r"^ +([^:]+):", listed, re.MULTILINE) == list(all_engines())

@@ -202,10 +202,17 @@ def test_a_list_without_servers_is_an_error(run: Tools, tmp_path: Path) -> None:
 def test_few_tools_are_cheaper_without_search(run: Tools, catalog: str) -> None:
     result = run("tokens", "--catalog", catalog)
     assert result.exit_code == 0
-    assert result.stdout.startswith(f"4 tools in {catalog}"[:79])
+    assert result.stdout.startswith("4 tools in ")
+    assert catalog in result.stdout.replace("\n", "")
     assert "\n  search tool + 4 loaded " in result.stdout
-    assert "\nSearch does not pay: There are 4 tools, fewer than 10" in result.stdout
+    assert "\nSearch does not pay: with fewer than 10 tools the model" in result.stdout
     assert max(map(cell_len, result.stdout.splitlines())) <= 80
+
+
+def test_small_tools_are_not_worth_a_search(run: Tools, tmp_path: Path) -> None:
+    path = tmp_path / "tools.json"
+    path.write_text(json.dumps([tool(f"tool_{number}", "Small") for number in range(20)]))
+    assert "\nSearch does not pay: below 10,000 tokens" in run("tokens", "--catalog", str(path)).stdout
 
 
 def test_many_tools_are_cheaper_with_search(run: Tools, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from .bm25 import FIELD_WEIGHTS, Index
 from .entry import Entry, entry_of
 from .fuse import fused
 from .fuzzy import Speller
-from .gate import relevant
+from .gate import near_best, relevant
 from .glossary import Glossary
 from .match import ToolMatch
 from .query import Query, read_query
@@ -235,7 +235,7 @@ class ToolCatalog:
         if max(by_meaning.values()) < self._meanings.embedder.floor and not relevant(self._index, by_words, asked):
             return []
         scores = fused(dict(by_words), by_meaning, _MEANING)
-        return sorted(scores.items(), key=lambda item: (-item[1], item[0]))
+        return near_best(sorted(scores.items(), key=lambda item: (-item[1], item[0])))
 
     def _full(self, why: str) -> ToolSearchError:
         return ToolSearchError(

@@ -7,7 +7,7 @@ from .query import Query
 from .stem import stem
 from .stopwords import GENERIC
 
-__all__ = ["relevant"]
+__all__ = ["near_best", "relevant"]
 
 # The best hit must bring a third of what one average word of the question brings when found in full, which a
 # chance word among the examples of an argument does not; or have half of what is asked for, wherever it stands.
@@ -33,4 +33,9 @@ def relevant(index: Index, hits: list[tuple[int, float]], query: Query) -> list[
     in_passing = score < _THIRD * total / (len(worth) + len(query.missing))
     if in_passing and sum(worth[term] for term in matched) < _HALF * total:
         return []
-    return [hit for hit in hits if hit[1] >= _OF_BEST * score]
+    return near_best(hits)
+
+
+def near_best(hits: list[tuple[int, float]]) -> list[tuple[int, float]]:
+    """The hits that are not too far behind the best; `hits` has the best first."""
+    return [hit for hit in hits if hit[1] >= _OF_BEST * hits[0][1]]

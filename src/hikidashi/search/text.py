@@ -25,7 +25,8 @@ _UNSPACED = "\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff"
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0dff"
 _SPACED = rf"(?:[^\W_{_HAN}{_HIRAGANA}{_KATAKANA}{_HANGUL}{_UNSPACED}]|[{_MARKS}])"
 
-_SPACES = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) in "-_.")}
+# What each ASCII letter becomes: all but those of words and names a space.
+_SPACES = "".join(letter if letter.isalnum() or letter in "-_." else " " for letter in map(chr, range(128)))
 _ANY_RUN = re.compile(rf"[\w{_MARKS}{_UNSPACED}]+(?:[-.]+[\w{_MARKS}{_UNSPACED}]+)*")
 _SCRIPT = re.compile(
     rf"(?P<han>[{_HAN}]+)|(?P<hira>[{_HIRAGANA}]+)|(?P<kata>[{_KATAKANA}]+)|(?P<hangul>[{_HANGUL}]+)"

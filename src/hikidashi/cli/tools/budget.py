@@ -9,7 +9,7 @@ from hikidashi.search import ToolCatalog
 from hikidashi.search.entry import entry_of
 from hikidashi.search.tokens import estimate_tokens
 from hikidashi.search.wire import client_search_tool
-from hikidashi.search.wire_definitions import judged
+from hikidashi.search.wire_definitions import FEWEST_TOKENS, FEWEST_TOOLS, judged
 
 __all__ = ["Budget", "budget_of"]
 
@@ -51,17 +51,24 @@ def budget_of(catalog: ToolCatalog, *, loaded: int = 5) -> Budget:
     total = sum(cost for cost, _ in costs)
     search = estimate_tokens(client_search_tool())
     loaded = min(loaded, len(costs))
-    verdict = judged(definitions)
     return Budget(
         tools=len(costs),
         all_loaded=total,
         loaded=loaded,
         with_search=search + (round(total / len(costs) * loaded) if costs else 0),
         at_most=search + sum(cost for cost, _ in costs[:loaded]),
-        worth_it=verdict.worth_it,
-        reason=verdict.reason,
+        worth_it=judged(definitions).worth_it,
+        reason=_reason(len(costs), total),
         largest=tuple((name, cost) for cost, name in costs[:5]),
     )
+
+
+def _reason(tools: int, tokens: int) -> str:
+    if tools < FEWEST_TOOLS:
+        return f"with fewer than {FEWEST_TOOLS} tools the model chooses well among all of them."
+    if tokens < FEWEST_TOKENS:
+        return f"below {FEWEST_TOKENS:,} tokens, one more turn for each search costs more than it saves."
+    return f"from {FEWEST_TOOLS} tools and {FEWEST_TOKENS:,} tokens on, it saves more than a search costs."
 
 
 def _definition(tool: Any) -> dict[str, Any]:

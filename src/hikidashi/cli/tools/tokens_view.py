@@ -10,7 +10,7 @@ from rich.text import Text
 from ..wrap import wrapped
 from .budget import Budget
 from .load import Loaded
-from .text import counted, cut
+from .text import clean, counted, cut
 
 __all__ = ["print_budget"]
 
@@ -20,9 +20,9 @@ def print_budget(console: Console, budget: Budget, loaded: Loaded, *, as_json: b
     if as_json:
         print(json.dumps({**budget.as_json(), "failed": loaded.failed}, ensure_ascii=False, indent=2))  # noqa: T201 - this is the output
         return
-    console.print(
-        Text(cut(f"{counted(budget.tools, 'tool')} in {loaded.source}, estimated tokens per request:", console.width))
-    )
+    title = f"{counted(budget.tools, 'tool')} in {loaded.source}, estimated tokens per request:"
+    for line in wrapped(Text(clean(title)), console.width):
+        console.print(line)
     console.print()
     rows = [
         ("all tools loaded", budget.all_loaded, ""),

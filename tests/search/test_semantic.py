@@ -1,0 +1,197 @@
+"""Tools found by meaning as well as by words."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hikidashi.errors import MissingExtra, ToolSearchError
+from hikidashi.search import Embedder, ToolCatalog
+from hikidashi.search.fuse import fused
+from hikidashi.search.semantic import default_embedder
+from hikidashi.search.vector_cache import VectorCache, cache_folder
+
+CONCEPTS = {
+    "mail": 0, "email": 0, "letter": 0, "correspondence": 0,
+    "weather": 1, "forecast": 1, "rain": 1, "umbrella": 1,
+    "money": 2, "invoice": 2, "bill": 2, "owe": 2,
+}  # fmt: skip
+TOOLS = [
+    {"name": "send_mail", "description": "Send an email"},
+    {"name": "get_weather", "description": "Weather forecast"},
+    {"name": "make_invoice", "description": "Write a bill"},
+]
+
+
+class Model:
+    """Three concepts and the words for them; remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def __call__(self, texts: list[str]) -> list[list[float]]:
+        self.asked += texts
+        vectors: list[list[float]] = []
+        for text in texts:
+            vector = [0.0, 0.0, 0.0, 0.2]
+            for word in text.lower().replace(".", " ").replace("_", " ").split():
+                if word in CONCEPTS:
+                    vector[CONCEPTS[word]] += 1
+            vectors.append(vector)
+        return vectors
+
+
+@pytest.fixture
+def model() -> Model:
+    return Model()
+
+
+def names(catalog: ToolCatalog, query: str) -> list[str]:
+    return [match.name for match in catalog.search(query)]
+
+
+def test_a_tool_is_found_that_shares_no_word_with_the_question(model: Model) -> None:
+    assert ToolCatalog(TOOLS).search("will I need an umbrella") == []
+    assert names(ToolCatalog(TOOLS, ranker="hybrid", embed=model), "will I need an umbrella") == ["get_weather"]
+
+
+def test_words_and_meaning_count_together(model: Model) -> None:
+    catalog = ToolCatalog(TOOLS, ranker="hybrid", embed=model)
+    matches = catalog.search("send correspondence")
+    assert matches[0].name == "send_mail"
+    assert matches[0].score == pytest.approx(1.0)
+    assert matches[0].why == {"name": ("send",), "description": ("send",)}
+
+
+def test_neither_words_nor_meaning_gives_nothing(model: Model) -> None:
+    assert ToolCatalog(TOOLS, ranker="hybrid", embed=Embedder(embed=model, floor=0.9)).search("zebra") == []
+
+
+def test_a_question_in_a_script_the_model_does_not_know_is_ranked_by_words_alone(model: Model) -> None:
+    japanese = {"name": "天気予報", "description": "明日の天気"}
+    catalog = ToolCatalog([*TOOLS, japanese], ranker="hybrid", embed=model)
+    assert names(catalog, "明日の天気")[0] == "天気予報"
+    assert model.asked == []
+    many = ToolCatalog([*TOOLS, japanese], ranker="hybrid", embed=Embedder(embed=model, multilingual=True))
+    assert names(many, "明日の天気")[0] == "天気予報"
+    assert "明日の天気" in model.asked
+
+
+def test_an_exact_name_comes_first_whatever_its_meaning(model: Model) -> None:
+    assert names(ToolCatalog(TOOLS, ranker="hybrid", embed=model), "make invoice")[0] == "make_invoice"
+
+
+def test_only_new_tools_are_embedded(model: Model) -> None:
+    catalog = ToolCatalog(TOOLS, ranker="hybrid", embed=model)
+    catalog.search("umbrella")
+    assert model.asked == ["umbrella", *(f"{tool['name'].replace('_', ' ')}. {tool['description']}" for tool in TOOLS)]
+    model.asked.clear()
+    catalog.add({"name": "rain_radar", "description": "rain"})
+    catalog.remove("get_weather")
+    assert names(catalog, "umbrella")[0] == "rain_radar"
+    assert "get_weather" not in names(catalog, "umbrella")
+    assert model.asked == ["umbrella", "rain radar. rain", "umbrella"]
+
+
+def test_vectors_outlive_the_numbers_of_their_tools(model: Model) -> None:
+    catalog = ToolCatalog(TOOLS, ranker="hybrid", embed=model)
+    catalog.search("umbrella")
+    model.asked.clear()
+    for number in range(80):
+        catalog.add({"name": f"passing_{number}"})
+        catalog.remove(f"passing_{number}")
+    assert names(catalog, "umbrella")[0] == "get_weather"
+    assert model.asked == ["umbrella"]
+
+
+def test_vectors_are_kept_on_disk_under_the_name_of_the_model(model: Model, tmp_path: Path) -> None:
+    def search(name: str) -> list[str]:
+        model.asked.clear()
+        embedder = Embedder(embed=model, id=name, cache=tmp_path / "deep" / "vectors.sqlite")
+        assert names(ToolCatalog(TOOLS, ranker="hybrid", embed=embedder), "umbrella")[0] == "get_weather"
+        return model.asked[1:]
+
+    assert len(search("toy-1")) == 3
+    assert search("toy-1") == []
+    assert len(search("toy-2")) == 3
+
+
+def test_a_saved_catalogue_is_searched_by_meaning_too(model: Model, tmp_path: Path) -> None:
+    ToolCatalog(TOOLS).save(tmp_path / "tools")
+    loaded = ToolCatalog.load(tmp_path / "tools", ranker="hybrid", embed=model)
+    assert names(loaded, "umbrella")[0] == "get_weather"
+
+
+def test_a_cache_that_cannot_be_used_is_no_obstacle(
+    model: Model, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "vectors.sqlite"
+    file.write_bytes(b"this is no database" * 100)
+    catalog = ToolCatalog(TOOLS, ranker="hybrid", embed=Embedder(embed=model, id="toy", cache=file))
+    with caplog.at_level(logging.WARNING, "hikidashi"):
+        assert names(catalog, "umbrella")[0] == "get_weather"
+    assert [record.getMessage().split(str(file))[0] for record in caplog.records] == [
+        "The embeddings in ",
+        "The embeddings cannot be kept in ",
+    ]
+
+
+def test_the_file_of_a_model_lies_in_the_users_cache_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert VectorCache("some/model 1").path == tmp_path / "hikidashi" / "embeddings" / "some_model_1.sqlite"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert cache_folder() == Path.home() / ".cache" / "hikidashi"
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert cache_folder() == Path.home() / "Library" / "Caches" / "hikidashi"
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path))
+    assert cache_folder() == tmp_path / "hikidashi"
+
+
+def test_more_vectors_than_one_statement_holds_are_read(tmp_path: Path) -> None:
+    cache = VectorCache("toy", tmp_path / "vectors.sqlite")
+    vectors = {number.to_bytes(4, "big"): bytes([number % 256]) for number in range(1_200)}
+    cache.write(vectors)
+    assert cache.read(vectors) == vectors
+    with closing(sqlite3.connect(cache.path)) as database:
+        assert database.execute("SELECT count(*) FROM vectors").fetchone() == (1_200,)
+
+
+@pytest.mark.parametrize("vectors", [[[1.0]], [1.0, 2.0], np.zeros((4, 2, 2))])
+def test_a_function_that_gives_no_vector_per_text_is_an_error(vectors: Any) -> None:
+    with pytest.raises(ToolSearchError, match="one vector per text"):
+        ToolCatalog(TOOLS, ranker="hybrid", embed=lambda texts: vectors if len(texts) > 1 else [[1.0]]).search("mail")
+
+
+def test_arrays_are_taken_as_lists_are() -> None:
+    embed = Model()
+    catalog = ToolCatalog(TOOLS, ranker="hybrid", embed=lambda texts: np.array(embed(texts), dtype=np.float64))
+    assert names(catalog, "umbrella")[0] == "get_weather"
+
+
+def test_an_embedding_function_without_the_hybrid_ranker_is_refused(model: Model) -> None:
+    with pytest.raises(ToolSearchError, match="`embed` is for"):
+        ToolCatalog(TOOLS, embed=model)
+
+
+@pytest.mark.parametrize(("package", "embed"), [("wordllama", None), ("numpy", Model())])
+def test_what_is_not_installed_is_named_with_its_extra(
+    monkeypatch: pytest.MonkeyPatch, package: str, embed: Model | None
+) -> None:
+    default_embedder.cache_clear()
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingExtra, match=rf"`{package}` is not installed.*hikidashi\[semantic\]"):
+        ToolCatalog(TOOLS, ranker="hybrid", embed=embed)
+
+
+def test_fused_scores_are_stretched_and_weighted() -> None:
+    assert fused({1: 4.0, 2: 2.0}, {1: 0.1, 2: 0.5, 3: 0.9}, 0.4) == pytest.approx({1: 0.6, 2: 0.5, 3: 0.4})
+    assert fused({}, {7: 0.5}, 0.4) == {7: 0.0}
