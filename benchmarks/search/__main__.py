@@ -27,7 +27,7 @@ PARTS = {
     "tokens": "what a catalogue costs a model, loaded or deferred",
 }
 
-PACKAGES = ("bm25s", "fastmcp", "google-re2", "hikidashi", "pydantic-ai-slim", "rank-bm25", "tantivy")
+PACKAGES = ("bm25s", "fastmcp", "google-re2", "hikidashi", "pydantic-ai-slim", "rank-bm25", "tantivy", "wordllama")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -9,7 +9,15 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel
-from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults, FunctionToolset, RunContext, ToolDefinition
+from pydantic_ai import (
+    Agent,
+    DeferredToolRequests,
+    DeferredToolResults,
+    FunctionToolset,
+    RunContext,
+    Tool,
+    ToolDefinition,
+)
 from tests.support import ClaudeCode
 
 from hikidashi import ToolNotFoundError, ToolsetNotRegisteredError
@@ -223,8 +231,9 @@ async def test_calls_of_claude_code_stream_as_they_happen(claude_code: ClaudeCod
 async def test_ten_thousand_registered_tools_start_as_well_as_one(claude_code: ClaudeCode) -> None:
     model, server = claude_code([call("t7", {}), say("seven")])
     many = FunctionToolset[object]()
+    no_arguments: dict[str, Any] = {"type": "object", "properties": {}}
     for number in range(10_000):
-        many.add_function(lambda: "x", name=f"t{number}", description=f"Tool {number}.")
+        many.add_tool(Tool.from_schema(lambda: "x", f"t{number}", f"Tool {number}.", no_arguments))
     model.set_agent_toolsets(many)
     result = await Agent(model, toolsets=[many.filtered(lambda _, tool: tool.name == "t7")]).run("Go.")
     assert result.output == "seven"

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import hikidashi.search
 from hikidashi.errors import ToolSearchError
 from hikidashi.search import ToolCatalog, ToolMatch
 
@@ -89,6 +90,7 @@ def test_a_hit_tells_the_words_that_matched_per_field(catalog: ToolCatalog) -> N
 def test_a_hit_tells_how_a_word_was_translated_or_respelled(catalog: ToolCatalog) -> None:
     assert "送信→send" in catalog.search("メールを送信")[0].why["description"]
     assert catalog.search("mesage")[0].why["name"] == ("mesage→message",)
+    assert catalog.search("message mesage")[0].why["name"] == ("message",)
 
 
 def test_words_of_ones_own_glossary_are_understood() -> None:
@@ -117,6 +119,15 @@ def test_a_hit_far_behind_the_best_is_left_out() -> None:
     filler = [{"name": f"op_{number}", "description": "list the items"} for number in range(50)]
     catalog = ToolCatalog([{"name": "tax_invoice_list", "description": "Tax invoices"}, *filler])
     assert names(catalog.search("list tax invoices")) == ["tax_invoice_list"]
+
+
+def test_a_tool_with_endless_text_is_found_and_disturbs_no_other() -> None:
+    endless = {"name": "mail_" * 30_000, "description": "mail calendar " * 30_000}
+    catalog = ToolCatalog([endless, {"name": "send_mail"}, {"name": "read_mail"}])
+    assert {match.name for match in catalog.search("mail")} == {endless["name"], "send_mail", "read_mail"}
+    assert names(catalog.search("calendar")) == [endless["name"]]
+    catalog.remove(endless["name"])
+    assert names(catalog.search("mail")) == ["send_mail", "read_mail"]
 
 
 def test_a_query_of_nothing_but_politeness_is_searched_as_it_is() -> None:
@@ -265,10 +276,16 @@ def test_searches_in_other_threads_see_the_catalogue_before_or_after_a_change() 
     assert strange == []
 
 
+def test_a_name_the_package_does_not_have_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = hikidashi.search.nonsense
+
+
 def test_importing_the_search_imports_no_framework() -> None:
     code = (
         "import sys, hikidashi.search; "
-        "print(sorted({'numpy', 'mcp', 'pydantic_ai', 'strands', 'anthropic', 'claude_agent_sdk'} & set(sys.modules)))"
+        "heavy = {'numpy', 'sqlite3', 'mcp', 'pydantic_ai', 'strands', 'anthropic', 'claude_agent_sdk'}; "
+        "print(sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

@@ -131,11 +131,14 @@ def test_a_tool_without_a_name_or_with_a_schema_that_is_no_object_is_refused(too
 
 def test_a_duplicate_name_is_refused_and_both_origins_are_named() -> None:
     mcp = McpTool(name="search", input_schema={"type": "object"})
-    with pytest.raises(
-        ToolValidationError, match=r"named 'search': a dict, and now a mcp_types Tool|a mcp Tool"
-    ) as caught:
-        ToolCatalog([{"name": "search"}, mcp])
+    with pytest.raises(ToolValidationError) as caught:
+        ToolCatalog([{"name": "other"}, {"name": "search", "description": "Searches the web"}, mcp])
     assert caught.value.tool_name == "search"
+    home = McpTool.__module__.split(".")[0]
+    assert str(caught.value) == (
+        f"Two tools are named 'search': number 1 is a dict ('Searches the web'), number 2 is a {home} Tool with no "
+        "description. Rename one, for example with a prefix of its server."
+    )
 
 
 def test_a_tool_with_no_description_or_schema_is_found_by_its_name() -> None:

@@ -45,6 +45,9 @@ def catalog() -> ToolCatalog:
         ("(?s)forecast.for", ["weather_forecast"]),
         ("(?x) get_ user  # spaces do not count", ["get_user_data"]),
         ("(?#comment)user", ["get_user_data"]),
+        (r"[\b]|Slack[\s\b]member", ["get_user_data"]),
+        (r"\bmember\B|\bmember\b", ["get_user_data"]),
+        (r"user\tdata|known\x20about|\101bsent", ["get_user_data"]),
         ("nothing like it", []),
     ],
 )
@@ -124,6 +127,15 @@ def test_a_pattern_of_200_characters_is_taken_and_one_of_201_refused(catalog: To
 def test_an_empty_pattern_is_refused(catalog: ToolCatalog) -> None:
     with pytest.raises(ToolSearchError, match="empty"):
         catalog.search_regex("")
+
+
+def test_what_the_engine_itself_refuses_is_told_in_its_words(
+    monkeypatch: pytest.MonkeyPatch, catalog: ToolCatalog
+) -> None:
+    monkeypatch.setattr("hikidashi.search.syntax._MAX_COST", 10**9)
+    with pytest.raises(ToolSearchError, match=r"the engine refuses it .*size limit") as caught:
+        catalog.search_regex("((a{200}){200}){200}")
+    assert caught.value.code == "invalid_pattern"
 
 
 def test_a_search_that_takes_too_long_is_ended(monkeypatch: pytest.MonkeyPatch, catalog: ToolCatalog) -> None:

@@ -102,13 +102,30 @@ def test_only_new_tools_are_embedded(model: Model) -> None:
 
 def test_vectors_outlive_the_numbers_of_their_tools(model: Model) -> None:
     catalog = ToolCatalog(TOOLS, ranker="hybrid", embed=model)
+    pass_through(catalog, 80)
     catalog.search("umbrella")
     model.asked.clear()
-    for number in range(80):
-        catalog.add({"name": f"passing_{number}"})
-        catalog.remove(f"passing_{number}")
+    pass_through(catalog, 80)
     assert names(catalog, "umbrella")[0] == "get_weather"
     assert model.asked == ["umbrella"]
+    catalog.remove("get_weather")
+    assert "get_weather" not in names(catalog, "umbrella mail")
+
+
+def pass_through(catalog: ToolCatalog, times: int) -> None:
+    for number in range(times):
+        catalog.add({"name": f"passing_{number}"})
+        catalog.remove(f"passing_{number}")
+
+
+def test_tools_that_come_one_by_one_are_found(model: Model) -> None:
+    catalog = ToolCatalog(TOOLS[:1], ranker="hybrid", embed=model)
+    for tool in [*TOOLS[1:], {"name": "four"}]:
+        catalog.search("umbrella")
+        catalog.add(tool)
+    assert [names(catalog, query)[0] for query in ("correspondence", "umbrella", "owe")] == [
+        tool["name"] for tool in TOOLS
+    ]
 
 
 def test_vectors_are_kept_on_disk_under_the_name_of_the_model(model: Model, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,13 @@ def test_a_loaded_catalogue_changes_as_a_built_one_does(path: Path) -> None:
         each.remove("read_file")
     assert answers(loaded) == answers(catalog)
     loaded.save(path)
+    assert answers(ToolCatalog.load(path)) == answers(catalog)
+
+
+def test_a_file_is_the_same_whatever_the_byte_order_of_the_machine(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    catalog = ToolCatalog(TOOLS)
+    monkeypatch.setattr("sys.byteorder", "big" if sys.byteorder == "little" else "little")
+    catalog.save(path)
     assert answers(ToolCatalog.load(path)) == answers(catalog)
 
 

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..errors import ToolSearchError
 from .catalog import ToolCatalog
 from .match import ToolMatch
-from .semantic import Embedder
+
+if TYPE_CHECKING:
+    from .semantic import Embedder
 
 __all__ = ["Embedder", "ToolCatalog", "ToolMatch", "ToolSearchError"]
+
+
+def __getattr__(name: str) -> object:
+    if name == "Embedder":  # only a search by meaning pays for this import
+        from .semantic import Embedder
+
+        return Embedder
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

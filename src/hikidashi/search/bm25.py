@@ -14,7 +14,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from math import log
 
-__all__ = ["FIELD_WEIGHTS", "Index", "Postings"]
+__all__ = ["FIELD_WEIGHTS", "MAX_TERMS", "Index", "Postings"]
 
 FIELD_WEIGHTS: Mapping[str, int] = {
     # In twentieths. A name is chosen with care and short: 2.5 times a description. Arguments tell what a tool
@@ -27,32 +27,31 @@ FIELD_WEIGHTS: Mapping[str, int] = {
     "argument_descriptions": 7,
 }
 _UNIT = 20
-_SHIFT = 20
+_SHIFT = 24
 _WEIGHT = (1 << _SHIFT) - 1
+MAX_TERMS = 10_000  # of one field: what comes after says no more about a tool, and its weight must fit `_SHIFT` bits
 _K1 = 1.2  # the textbook's saturation: a second mention helps, a tenth hardly
 _B = 0.6  # below the textbook's .75: a tool with many arguments is longer for a reason
+
+_NO_SCORES: dict[int, float] = {}
 
 
 class Postings:
     """The tools that have a term, with rising numbers, and how much it counts in each: both packed in one integer."""
 
-    __slots__ = ("_scores", "_version", "packed", "peak")
+    __slots__ = ("_scores", "_version", "packed")
 
-    def __init__(self, packed: Iterable[int], peak: int) -> None:
+    def __init__(self, packed: Iterable[int]) -> None:
         self.packed: array[int] = array("Q", packed)
-        self.peak = peak
-        """The largest weight: no tool gains more from this term than this allows."""
         self._version = -1
-        self._scores: dict[int, float] = {}
+        self._scores = _NO_SCORES
 
     def __len__(self) -> int:
         return len(self.packed)
 
     def discard(self, doc: int) -> None:
         """Take out a tool."""
-        weight = self.packed.pop(bisect_left(self.packed, doc << _SHIFT)) & _WEIGHT
-        if weight == self.peak:
-            self.peak = max((packed & _WEIGHT for packed in self.packed), default=0)
+        self.packed.pop(bisect_left(self.packed, doc << _SHIFT))
 
     def weight_in(self, doc: int) -> int:
         """How much the term counts in a tool; 0 where it is not."""
@@ -124,7 +123,7 @@ class Index:
 
     def _unpacked(self, known: int) -> Postings:
         if known >= 0:
-            return Postings((known,), known & _WEIGHT)
+            return Postings((known,))
         assert self.stored is not None
         return self.stored(-1 - known)
 
@@ -143,28 +142,30 @@ class Index:
         return postings.weight_in(doc) if postings else 0
 
     def add(self, fields: Iterable[tuple[int, Sequence[str]]]) -> int:
-        """The number of a new tool, given the terms of its fields with their weights."""
+        """The number of a new tool, given the terms of its fields with their weights; at most `MAX_TERMS` in each."""
         doc = len(self.lengths)
-        weights: dict[str, int] = {}
+        place = doc << _SHIFT
+        terms = self.terms
         length = 0
-        for weight, terms in fields:
-            length += weight * len(terms)
-            for term in terms:
-                weights[term] = weights.get(term, 0) + weight
-        terms, place = self.terms, doc << _SHIFT
-        for term, total in weights.items():
-            weight = total if total < _WEIGHT else _WEIGHT  # noqa: FURB136 - `min` would take a tenth of all building time
-            known = terms.get(term)
-            if known is None:
-                terms[term] = place | weight
-                if self.new_terms is not None:
-                    self.new_terms.append(term)
-                continue
-            if isinstance(known, int):
-                terms[term] = known = self._unpacked(known)
-            known.packed.append(place | weight)
-            if weight > known.peak:  # noqa: PLR1730 - as above
-                known.peak = weight
+        for weight, found in fields:
+            length += weight * len(found)
+            for term in found:
+                known = terms.get(term)
+                if known is None:
+                    terms[term] = place | weight
+                    if self.new_terms is not None:
+                        self.new_terms.append(term)
+                    continue
+                if isinstance(known, int):
+                    if known >= place:  # the same tool has it again
+                        terms[term] = known + weight
+                        continue
+                    terms[term] = known = self._unpacked(known)
+                packed = known.packed
+                if packed[-1] >= place:
+                    packed[-1] += weight
+                else:
+                    packed.append(place | weight)
         self.lengths.append(length)
         self.total += length
         self.count += 1
@@ -175,10 +176,10 @@ class Index:
         """Forget a tool, given the terms it was added with."""
         for term in set(terms):
             postings = self.postings(term)
-            if postings:
-                postings.discard(doc)
-                if not postings.packed:
-                    del self.terms[term]
+            assert postings is not None
+            postings.discard(doc)
+            if not postings.packed:
+                del self.terms[term]
         self.total -= self.lengths[doc]
         self.lengths[doc] = 0
         self.count -= 1
@@ -199,7 +200,7 @@ class Index:
             if limit <= len(found) < 2 * len(postings.packed) and _reached(rest[at], found, limit):
                 found = self._rescored(found, lists[at:], rest[at + 1 :], limit)
                 break
-            found = _merged(found, postings.scores(self), gain)
+            _add(found, postings.scores(self), gain)
         if len(found) > limit:
             floor = heapq.nlargest(limit, found.values())[-1]
             found = {doc: score for doc, score in found.items() if score >= floor}
@@ -207,12 +208,10 @@ class Index:
 
     def _lists(self, query: Mapping[str, float]) -> Iterator[tuple[float, str, float, Postings]]:
         """For each known term: the most it can add, itself, the query's weight for it, and its postings."""
-        base = self.base
         for term, gain in query.items():
             postings = self.postings(term)
             if postings is not None:
-                bound = gain * self.rarity(len(postings.packed)) * postings.peak / (postings.peak + base)
-                yield bound, term, gain, postings
+                yield gain * self.rarity(len(postings.packed)), term, gain, postings
 
     def _rescored(
         self, found: dict[int, float], lists: list[tuple[float, str, float, Postings]], rest: list[float], limit: int
@@ -228,14 +227,13 @@ class Index:
         return found
 
 
-def _merged(found: dict[int, float], scores: dict[int, float], gain: float) -> dict[int, float]:
-    """The sum of both; written so that almost all of it runs in C, as most tools are in only one of them."""
+def _add(found: dict[int, float], scores: dict[int, float], gain: float) -> None:
+    """Add `scores` to `found`; written so that almost all of it runs in C, as most tools are in only one of them."""
     if gain != 1.0:
         scores = {doc: gain * score for doc, score in scores.items()}
-    merged = found | scores
-    for doc in found.keys() & scores.keys():
-        merged[doc] = found[doc] + scores[doc]
-    return merged
+    both = {doc: found[doc] + scores[doc] for doc in found.keys() & scores.keys()}
+    found |= scores
+    found |= both
 
 
 def _reached(bound: float, found: dict[int, float], limit: int) -> bool:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from threading import RLock
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import ToolSearchError
 from . import store
-from .bm25 import FIELD_WEIGHTS, Index
+from .bm25 import FIELD_WEIGHTS, MAX_TERMS, Index
 from .entry import Entry, entry_of
 from .fuse import fused
 from .fuzzy import Speller
@@ -19,8 +19,12 @@ from .match import ToolMatch
 from .query import Query, read_query
 from .regex import MAX_PATTERN, Pattern
 from .rows import Rows, Snapshot
-from .semantic import Embedder, Meanings, embedder_of, known_to
 from .text import Analyzer
+
+if TYPE_CHECKING:
+    from .semantic import Embedder, Meanings
+
+    Embed = Callable[[list[str]], Any] | Embedder
 
 __all__ = ["MAX_LIMIT", "MAX_QUERY", "MAX_TOOLS", "ToolCatalog"]
 
@@ -31,7 +35,6 @@ _SELECT = "select:"
 _CANDIDATES = 100  # of each ranking: more change nothing among the first ten
 _MEANING = 0.4  # the share of meaning in a hybrid score; from .4 to .6 results hardly differ, and words explain more
 Ranker = Literal["lexical", "hybrid"]
-Embed = Callable[[list[str]], Any] | Embedder
 
 
 class ToolCatalog:
@@ -69,7 +72,7 @@ class ToolCatalog:
         if embed is not None and ranker != "hybrid":
             raise ToolSearchError("invalid_tool_input", '`embed` is for `ranker="hybrid"`: pass both, or neither.')
         self.ranker: Ranker = ranker
-        self._meanings = Meanings(embedder_of(embed)) if ranker == "hybrid" else None
+        self._meanings = _meanings(embed) if ranker == "hybrid" else None
         self.limit_tools = limit_tools
         self.limit_query = limit_query
         self._glossary = None if glossary is None else Glossary.of(glossary)
@@ -222,7 +225,7 @@ class ToolCatalog:
 
     def _meaning_of(self, query: str) -> Any:
         """The vector of a question; None where it is ranked by words alone."""
-        if self._meanings is None or not known_to(self._meanings.embedder, query):
+        if self._meanings is None or not self._meanings.embedder.reads(query):
             return None
         return self._meanings.vector(query)
 
@@ -248,7 +251,7 @@ class ToolCatalog:
         terms = self._analyzer.terms
         for name, texts in entry.texts():
             if texts:
-                yield FIELD_WEIGHTS[name], terms("\n".join(texts))
+                yield FIELD_WEIGHTS[name], terms("\n".join(texts))[:MAX_TERMS]
 
     def _renumber(self) -> None:
         entries = [self._rows.entry(number) for number in self._rows.numbers.values()]
@@ -306,6 +309,12 @@ class ToolCatalog:
             )
         if not self._rows.numbers:
             raise ToolSearchError("unavailable", "The catalogue has no tools. Add some before searching.")
+
+
+def _meanings(embed: Embed | None) -> Meanings:
+    from .semantic import Meanings, embedder_of  # only a hybrid catalogue pays for this import
+
+    return Meanings(embedder_of(embed))
 
 
 def _by_name(entry: Entry) -> dict[str, tuple[str, ...]]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from textwrap import shorten
 from typing import Any, cast
 
 from ..errors import ToolValidationError
@@ -46,9 +47,11 @@ class Entry:
 
     @property
     def origin(self) -> str:
-        """Where the tool comes from, for messages: its class, and its server or toolset where it names one."""
+        """Where the tool comes from, for messages: its class, and what it says about itself."""
         kind = cast("type[object]", type(self.tool))
-        return "a dict" if isinstance(self.tool, Mapping) else f"a {kind.__module__.split('.')[0]} {kind.__name__}"
+        home = "" if isinstance(self.tool, Mapping) else kind.__module__.split(".")[0] + " "
+        said = shorten(self.description, 40, placeholder="…")
+        return f"a {home}{kind.__name__}" + (f" ({said!r})" if said else " with no description")
 
 
 def entry_of(tool: Any, position: int | None = None) -> Entry:
@@ -66,7 +69,7 @@ def entry_of(tool: Any, position: int | None = None) -> Entry:
     return _checked(tool, position, found)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Parts:
     """What a tool says about itself, unchecked."""
 
@@ -119,7 +122,7 @@ def _checked(tool: Any, position: int | None, parts: _Parts) -> Entry:
         raise ToolValidationError(
             f"The input schema of tool {name!r}{at} is {type(schema).__name__}, not an object. {_REMEDY}", name
         )
-    plain = dict(cast("Mapping[str, Any]", schema))
+    plain = cast("dict[str, Any]", schema if isinstance(schema, dict) else dict(cast("Mapping[str, Any]", schema)))
     if plain.get("type", "object") != "object":
         raise ToolValidationError(
             f"The input schema of tool {name!r}{at} has type {plain['type']!r}, not 'object'. {_REMEDY}", name

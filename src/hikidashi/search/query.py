@@ -24,7 +24,7 @@ class Query:
     weights: dict[str, float] = field(default_factory=dict[str, float])
     """The terms that some tool has, and how much each counts."""
     missing: list[str] = field(default_factory=list[str])
-    """The words that no tool has in any form; names and numbers, which are values rather than wishes, are left out."""
+    """The words that no tool has in any form. Names and numbers are left out: they are values rather than wishes."""
     sources: dict[str, str] = field(default_factory=dict[str, str])
     """The piece of the question that each term comes from."""
     translations: dict[str, str] = field(default_factory=dict[str, str])
@@ -63,13 +63,18 @@ def read_query(
     sources = analyzer.sources(text)
     asked = [term for term in sources if not is_request(term)] or list(sources)
     query = Query()
+    first = next(iter(sources.values()), "")  # a capital letter there does not make it a name
     for term in asked:
         source = sources[term]
         if term in known:
             query.weights[term] = 1.0
             query.sources[term] = source
-        else:
-            _respell(query, term, source, nearest)
+            continue
+        is_value = source[0].isupper() or source[0].isdigit()
+        word = spelling(term, source)
+        respelled = (source is first or not is_value) and _respell(query, term, word, nearest)
+        if not respelled and not is_value:
+            query.missing.append(word)
     for word, english in _translations(text, own):
         for meaning in english:
             for term, piece in analyzer.sources(meaning).items():
@@ -82,17 +87,15 @@ def read_query(
     return query
 
 
-def _respell(query: Query, term: str, source: str, nearest: Callable[[str], Iterable[str]]) -> None:
-    word = spelling(term, source)
-    is_value = source[0].isupper() or source[0].isdigit()
+def _respell(query: Query, term: str, word: str, nearest: Callable[[str], Iterable[str]]) -> bool:
+    """Look up the words that `word` may be a misspelling of; False where there are none."""
     guesses = list(nearest(word)) or (list(nearest(term)) if term != word else [])
-    if not guesses and not is_value:
-        query.missing.append(word)
     for guess in guesses:
         if guess not in query.weights:
             query.weights[guess] = _RESPELLED / len(guesses) ** 0.5
             query.sources[guess] = word
             query.respelled.add(guess)
+    return bool(guesses)
 
 
 def _translations(text: str, own: Glossary | None) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -9,8 +9,6 @@ import re
 from collections.abc import Sequence
 from time import perf_counter, thread_time
 
-from pydantic_core import SchemaError, SchemaValidator, core_schema
-
 from ..errors import ToolSearchError
 from .entry import Entry
 from .syntax import invalid, translate
@@ -33,6 +31,8 @@ class Pattern:
     """A compiled pattern."""
 
     def __init__(self, pattern: str) -> None:
+        from pydantic_core import SchemaError, SchemaValidator, core_schema  # 20 ms that a search by words need not pay
+
         self.source = pattern
         translated = translate(pattern)
         try:

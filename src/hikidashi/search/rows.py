@@ -53,7 +53,8 @@ class Rows:
         known = self.numbers.get(entry.name)
         if known is not None:
             raise ToolValidationError(
-                f"Two tools are named {entry.name!r}: {self.entry(known).origin}, and now {entry.origin}. "
+                f"Two tools are named {entry.name!r}: number {known} is {self.entry(known).origin}, "
+                f"number {len(self.entries)} is {entry.origin}. "
                 "Rename one, for example with a prefix of its server.",
                 entry.name,
             )

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Matrix = NDArray[np.float32]
 
-__all__ = ["Embedder", "Meanings", "default_embedder", "embedder_of", "known_to"]
+__all__ = ["Embedder", "Meanings", "default_embedder", "embedder_of"]
 
 _MOST_LETTERS = 1_000  # of a description: what a tool does is said at its start
 
@@ -44,6 +44,10 @@ class Embedder:
     """The similarity from which a tool is about the question even when they share no word."""
     cache: Path | None = None
     """The file that keeps vectors; None for one in the user's cache folder."""
+
+    def reads(self, text: str) -> bool:
+        """Whether the model can read `text`: every letter is Latin, or it knows other scripts."""
+        return self.multilingual or all(letter < "\u0250" for letter in text if letter.isalpha())
 
 
 @cache
@@ -107,9 +111,11 @@ class Meanings:
         self._keys, self._matrix, self._used, self._version = {}, None, 0, -1
 
     def similar(self, vector: Matrix, limit: int, others: Iterable[int]) -> dict[int, float]:
-        """The `limit` tools nearest to a vector, nearest first, and then `others`, with their cosine similarity."""
-        if self._matrix is None:
-            return {}
+        """The `limit` tools nearest to a vector, nearest first, and then `others`, with their cosine similarity.
+
+        `update` must have been called with at least one tool.
+        """
+        assert self._matrix is not None
         # Not `@`: BLAS wakes threads for it, which on a busy machine takes 8 ms instead of the .5 ms of one thread.
         similarities: Matrix = self._numpy.einsum("ij,j->i", self._matrix[: self._used], vector)
         # Rows out of use may be among the nearest: look at as many more as there are.
@@ -168,11 +174,6 @@ def _numpy() -> Any:
         return import_module("numpy")
     except ImportError as error:
         raise MissingExtra("numpy", "semantic") from error
-
-
-def known_to(embedder: Embedder, text: str) -> bool:
-    """Whether the model can read `text`: every letter is Latin, or it knows other scripts."""
-    return embedder.multilingual or all(letter < "\u0250" for letter in text if letter.isalpha())
 
 
 def embedder_of(embed: Callable[[list[str]], Any] | Embedder | None) -> Embedder:

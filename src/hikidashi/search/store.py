@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import tempfile
 import zlib
 from array import array
 from collections.abc import Mapping
@@ -27,7 +26,7 @@ __all__ = ["read", "write"]
 
 _MAGIC = b"hikidashi catalogue 1\n"
 _HEAD = len(_MAGIC) + 8
-_SECTIONS = ("names", "rows", "row_ends", "texts", "text_ends", "terms", "term_ends", "packed", "peaks", "lengths")
+_SECTIONS = ("names", "rows", "row_ends", "texts", "text_ends", "terms", "term_ends", "packed", "lengths")
 
 
 def write(path: Path, rows: Rows, index: Index) -> None:
@@ -54,7 +53,6 @@ def write(path: Path, rows: Rows, index: Index) -> None:
         "terms": "\n".join(index.terms).encode("utf-8", "surrogatepass"),
         "term_ends": _ends([term.packed for term in postings]),
         "packed": _bytes(packed),
-        "peaks": _bytes(array("Q", (term.peak for term in postings))),
         "lengths": _bytes(array("Q", index.lengths)),
     }
     sizes = _bytes(array("Q", (len(body[name]) for name in _SECTIONS)))
@@ -97,7 +95,7 @@ def _parse(content: bytes) -> tuple[Rows, Index]:
     index.count = len(index.lengths)
     index.total = sum(index.lengths)
     terms = part["terms"].decode("utf-8", "surrogatepass").split("\n") if part["terms"] else []
-    stored = _Stored(_array(part["packed"]), _array(part["term_ends"]), _array(part["peaks"]))
+    stored = _Stored(_array(part["packed"]), _array(part["term_ends"]))
     index.terms = dict(zip(terms, range(-1, -1 - len(terms), -1), strict=True))
     index.stored = stored.postings
     return rows, index
@@ -109,12 +107,11 @@ class _Stored:
 
     packed: array[int]
     ends: array[int]
-    peaks: array[int]
 
     def postings(self, place: int) -> Postings:
         """Those of the term at `place`."""
         start = self.ends[place - 1] if place else 0
-        return Postings(self.packed[start : self.ends[place]], self.peaks[place])
+        return Postings(self.packed[start : self.ends[place]])
 
 
 def _saved(entry: Entry) -> bytes:
@@ -176,13 +173,13 @@ def _array(content: bytes) -> array[int]:
 
 def _replace(path: Path, content: bytes) -> None:
     """Write beside the target and move over it: a reader sees the old file or the new one."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    beside = path.with_name(f".{path.name}.{os.urandom(6).hex()}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with beside.open("xb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        Path(name).replace(path)
+        beside.replace(path)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        beside.unlink(missing_ok=True)
         raise

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 
 from ...errors import ToolSearchError
@@ -97,5 +96,5 @@ def bundled(text: str) -> Iterator[Glossary]:
 
 @cache
 def _load(language: str) -> Glossary:
-    file = files(__name__).joinpath(f"{language}.tsv")
-    return Glossary.read(file.read_text(encoding="utf-8") if file.is_file() else "", file.name)
+    file = Path(__file__).with_name(f"{language}.tsv")
+    return Glossary.read(file.read_text(encoding="utf-8"), file.name)
