@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+PEERS := $(VENV)/.peers
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
@@ -38,15 +39,23 @@ fix: setup ## repair what ruff can
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-bench: setup ## measure beside the peers: JSON, table and plot in benchmarks/results
+$(PEERS): $(STAMP) requirements/bench.txt
+	@$(BIN)/python -m pip install --quiet --no-deps -r requirements/bench.txt
+	@touch $@
+
+bench: setup $(PEERS) ## measure beside the peers: JSON, tables and plots in benchmarks/results (DATA=DIR: your own data too)
 	@$(BIN)/python -m benchmarks
+	@$(BIN)/python -m benchmarks.search $(if $(DATA),--data $(DATA))
 
 soak: setup ## slow matters: long runs, many processes
 	@$(BIN)/python -m pytest -m soak
 
-pins: ## renew requirements/dev.txt (needs uv)
-	@uv pip compile --quiet --universal --python-version 3.11 --all-extras --group dev --no-header --no-annotate \
-	  --no-emit-index-url --no-emit-find-links -o requirements/dev.txt pyproject.toml
+COMPILE := uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate \
+  --no-emit-index-url --no-emit-find-links pyproject.toml
+
+pins: ## renew requirements/*.txt (needs uv)
+	@$(COMPILE) --all-extras --group dev -o requirements/dev.txt
+	@$(COMPILE) --group bench -c requirements/dev.txt | grep -vxFf requirements/dev.txt > requirements/bench.txt
 
 clean: ## remove .venv and caches
 	@rm -rf $(VENV) .ruff_cache .hypothesis .coverage .coverage.*

@@ -1,0 +1,44 @@
+"""The model that comes with the extra `semantic`: inside its package, loaded offline."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from hikidashi import ToolCatalog
+from hikidashi.search.semantic import Embedder, default_embedder
+
+TOOLS = [
+    {"name": "open_ticket", "description": "Report a defect in the software.", "input_schema": {"type": "object"}},
+    {"name": "book_flight", "description": "Reserve a seat on an airplane.", "input_schema": {"type": "object"}},
+    {"name": "play_song", "description": "Play music on a speaker.", "input_schema": {"type": "object"}},
+]
+
+
+@pytest.fixture
+def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("the model must not be fetched")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+
+
+@pytest.mark.usefixtures("no_network")
+def test_the_default_model_finds_by_meaning_what_shares_no_word(tmp_path: Path) -> None:
+    model = default_embedder()
+    kept = Embedder(embed=model.embed, id=model.id, cache=tmp_path / "vectors")
+    question = "travel by plane to Osaka"
+    assert ToolCatalog(TOOLS).search(question) == []
+    assert [match.name for match in ToolCatalog(TOOLS, ranker="hybrid", embed=kept).search(question)][:1] == [
+        "book_flight"
+    ]
+
+
+@pytest.mark.usefixtures("no_network")
+def test_a_question_in_a_script_it_does_not_know_is_searched_by_words(tmp_path: Path) -> None:
+    model = default_embedder()
+    kept = Embedder(embed=model.embed, id=model.id, cache=tmp_path / "vectors")
+    words, meaning = ToolCatalog(TOOLS), ToolCatalog(TOOLS, ranker="hybrid", embed=kept)
+    assert [m.name for m in meaning.search("音楽を再生して")] == [m.name for m in words.search("音楽を再生して")]
