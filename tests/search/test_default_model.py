@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -42,3 +44,14 @@ def test_a_question_in_a_script_it_does_not_know_is_searched_by_words(tmp_path: 
     kept = Embedder(embed=model.embed, id=model.id, cache=tmp_path / "vectors")
     words, meaning = ToolCatalog(TOOLS), ToolCatalog(TOOLS, ranker="hybrid", embed=kept)
     assert [m.name for m in meaning.search("音楽を再生して")] == [m.name for m in words.search("音楽を再生して")]
+
+
+def test_loading_it_leaves_the_logging_of_the_program_alone() -> None:
+    script = """
+import logging
+from hikidashi.search.semantic import default_embedder
+default_embedder()
+print(logging.getLogger().handlers, logging.getLogger().level == logging.WARNING)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[] True"

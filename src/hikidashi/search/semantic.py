@@ -6,6 +6,7 @@ inside. Nothing is downloaded.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -57,10 +58,15 @@ def default_embedder() -> Embedder:
     Raises:
         MissingExtra: wordllama is not installed.
     """
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
     try:
         wordllama: Any = import_module("wordllama")
     except ImportError as error:
         raise MissingExtra("wordllama", "semantic") from error
+    finally:  # importing it sets up logging for the whole program, which is not for a library to do
+        root.handlers[:] = handlers
+        root.setLevel(level)
     # Its own default looks for the weights beside the package and then downloads; they are inside the package.
     model = wordllama.WordLlama.load(cache_dir=Path(wordllama.__file__).parent, disable_download=True)
     return Embedder(embed=model.embed, id=f"wordllama-{version('wordllama')}-256")
