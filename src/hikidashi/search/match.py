@@ -31,4 +31,16 @@ class ToolMatch:
     @property
     def why(self) -> dict[str, tuple[str, ...]]:
         """The words that matched, per field: `{"name": ("send",), "description": ("メール→mail",)}`."""
-        return self.reasons(self.entry)
+        return {field: _whole_words(words) for field, words in self.reasons(self.entry).items()}
+
+
+def _whole_words(words: tuple[str, ...]) -> tuple[str, ...]:
+    """`words` with 請求 and 求書 as 請求書: languages without spaces are searched by pairs of letters."""
+    whole: list[str] = []
+    for word in words:
+        pair = len(word) == 2 and not word.isascii()
+        if pair and whole and not whole[-1].isascii() and "→" not in whole[-1] and whole[-1][-1] == word[0]:
+            whole[-1] += word[1]
+        else:
+            whole.append(word)
+    return tuple(whole)
