@@ -118,8 +118,12 @@ class Store:
     def connect(self) -> sqlite3.Connection:
         """A connection to the file; each thread needs its own."""
         connection = sqlite3.connect(self.path, timeout=_WAIT_FOR_OTHERS, isolation_level=None)
-        connection.execute("PRAGMA foreign_keys = ON")
-        connection.execute("PRAGMA synchronous = FULL")
+        try:
+            connection.execute("PRAGMA foreign_keys = ON")
+            connection.execute("PRAGMA synchronous = FULL")
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     @contextmanager
