@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from math import log
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -73,6 +74,20 @@ def test_frequent_words_only_add_to_tools_that_rare_words_proposed() -> None:
     same_ranking(index.top(query, 5), plain_bm25f(tools, query, 5))
     rare_only = {number for number, _ in index.top(query, 5)}
     assert rare_only <= set(range(0, 2_000, 150))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_among_many_tools_the_best_are_those_of_a_plain_bm25f(seed: int) -> None:
+    chance = Random(seed)
+    often = [1 / (place + 1) for place in range(len(WORDS))]
+    tools: list[Fields] = [
+        [(50, chance.choices(WORDS, often, k=2)), (20, chance.choices(WORDS, often, k=chance.randint(1, 9)))]
+        for _ in range(300)
+    ]
+    query = {word: chance.choice([1.0, 0.7]) for word in chance.sample(WORDS, chance.randint(5, 10))}
+    index = index_of(tools)
+    for limit in (1, 5, 50):
+        same_ranking(index.top(query, limit), plain_bm25f(tools, query, limit))
 
 
 @given(tools_strategy, st.data(), queries)

@@ -9,10 +9,11 @@ which tools came and went: a changed index scores exactly as a fresh one.
 from __future__ import annotations
 
 import heapq
+import re
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from math import log
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from math import ceil, log
 
 __all__ = ["FIELD_WEIGHTS", "MAX_TERMS", "Index", "Postings"]
 
@@ -33,18 +34,31 @@ MAX_TERMS = 10_000  # of one field: what comes after says no more about a tool, 
 _K1 = 1.2  # the textbook's saturation: a second mention helps, a tenth hardly
 _B = 0.6  # below the textbook's .75: a tool with many arguments is longer for a reason
 
+_FEW = 16  # tools of a rare term: all are scored, as any of them may be the best
+_DIRECT = 900  # tools over all terms of a question: so few are scored sooner than chosen from
+_STEPS = 8  # in which the most an average term adds is counted: more tell tools better apart, and cost more
+_ROUNDING = 1 - 1e-9  # sums in another order differ in the last digits: a bound must not be above the sum it bounds
+
 _NO_SCORES: dict[int, float] = {}
+_NOT_ZERO = re.compile(rb"[^\0]", re.DOTALL)
+_BITS_OF: list[list[int]] = [[bit for bit in range(8) if octet >> bit & 1] for octet in range(256)]
 
 
 class Postings:
     """The tools that have a term, with rising numbers, and how much it counts in each: both packed in one integer."""
 
-    __slots__ = ("_scores", "_version", "packed")
+    __slots__ = ("_counted", "_version", "best", "docs", "packed", "scores")
 
     def __init__(self, packed: Iterable[int]) -> None:
         self.packed: array[int] = array("Q", packed)
+        self._counted = 0
         self._version = -1
-        self._scores = _NO_SCORES
+        self.scores = _NO_SCORES
+        """What the term adds to each tool that has it."""
+        self.best = 0.0
+        """The most of these."""
+        self.docs = 0
+        """One bit for each of these tools; 0 for a few tools, which are counted otherwise."""
 
     def __len__(self) -> int:
         return len(self.packed)
@@ -52,6 +66,7 @@ class Postings:
     def discard(self, doc: int) -> None:
         """Take out a tool."""
         self.packed.pop(bisect_left(self.packed, doc << _SHIFT))
+        self._counted = 0
 
     def weight_in(self, doc: int) -> int:
         """How much the term counts in a tool; 0 where it is not."""
@@ -59,32 +74,25 @@ class Postings:
         at = bisect_left(packed, doc << _SHIFT)
         return packed[at] & _WEIGHT if at < len(packed) and packed[at] >> _SHIFT == doc else 0
 
-    def scores(self, index: Index) -> dict[int, float]:
-        """What the term adds to each tool that has it, computed once per state of the index."""
-        if self._version != index.version:
-            base, slope, lengths = index.base, index.slope, index.lengths
-            rarity = index.rarity(len(self.packed))
-            self._scores = {
-                (doc := packed >> _SHIFT): rarity
-                * (weight := packed & _WEIGHT)
-                / (weight + base + slope * lengths[doc])
-                for packed in self.packed
-            }
-            self._version = index.version
-        return self._scores
-
-    def scores_of(self, docs: Collection[int], index: Index) -> Mapping[int, float]:
-        """What the term adds to at least those of `docs` that have it."""
-        # One tool of a few costs about four times one of all.
-        if self._version == index.version or len(docs) * 4 > len(self.packed):
-            return self.scores(index)
-        base, slope, lengths = index.base, index.slope, index.lengths
+    def score(self, index: Index) -> None:
+        """Compute `scores`, `best` and `docs`, once per state of the index."""
+        if self._version == index.version:
+            return
+        base, slope, lengths, numbers = index.base, index.slope, index.lengths, index.numbers
         rarity = index.rarity(len(self.packed))
-        return {
-            doc: rarity * weight / (weight + base + slope * lengths[doc])
-            for doc in docs
-            if (weight := self.weight_in(doc))
+        self.scores = {
+            (doc := numbers[packed >> _SHIFT]): rarity
+            * (weight := packed & _WEIGHT)
+            / (weight + base + slope * lengths[doc])
+            for packed in self.packed
         }
+        self.best = max(self.scores.values())
+        if len(self.packed) <= _FEW:
+            self.docs = 0
+        elif self._counted != len(self.packed):  # tools came; another tool elsewhere leaves these as they are
+            self.docs = _bits(self.scores, self.packed[-1] >> _SHIFT)
+            self._counted = len(self.packed)
+        self._version = index.version
 
 
 class Index:
@@ -99,6 +107,8 @@ class Index:
         """The terms that came since somebody put a list here."""
         self.lengths: array[int] = array("I")
         """The weighted length of each tool; 0 for numbers no longer in use."""
+        self.numbers: list[int] = []
+        """The numbers given out so far: what is computed for a term refers to these, which spares it its own."""
         self.count = 0
         self.total = 0
         self.version = 0
@@ -167,6 +177,7 @@ class Index:
                 else:
                     packed.append(place | weight)
         self.lengths.append(length)
+        self.numbers.append(doc)
         self.total += length
         self.count += 1
         self.version += 1
@@ -188,54 +199,129 @@ class Index:
     def top(self, query: Mapping[str, float], limit: int) -> list[tuple[int, float]]:
         """The `limit` best tools for weighted terms, best first; equal ones in the order they were added.
 
-        Rare terms propose tools; as soon as the other terms together could not lift a new tool into the
-        best, they only add to the tools already proposed.
+        Only tools that may be among the best are scored: those that have a rare term, those for which the terms they
+        have could add most, and then those for which these could add what the best so far really have.
         """
-        lists = sorted(self._lists(query), key=lambda item: (-item[0], item[1]))
-        rest = [0.0] * (len(lists) + 1)
-        for at in range(len(lists) - 1, -1, -1):
-            rest[at] = rest[at + 1] + lists[at][0]
-        found: dict[int, float] = {}
-        for at, (_, _, gain, postings) in enumerate(lists):
-            if limit <= len(found) < 2 * len(postings.packed) and _reached(rest[at], found, limit):
-                found = self._rescored(found, lists[at:], rest[at + 1 :], limit)
-                break
-            _add(found, postings.scores(self), gain)
-        if len(found) > limit:
+        lists = sorted(self._lists(query))
+        frequent = [(gain * postings.best, postings.docs) for _, _, gain, postings in lists if postings.docs]
+        if sum([len(postings.packed) for *_, postings in lists]) <= _DIRECT or not frequent:
+            found = _all_scored(lists)
+        else:
+            bounds = Bounds(frequent)
+            highest = bounds.highest(2 * limit)
+            rare = [postings.scores for *_, postings in lists if not postings.docs]
+            found = _scored(_docs(highest).union(*rare), lists)
+            floor = heapq.nlargest(limit, found.values())[-1] * _ROUNDING if len(found) >= limit else 0.0
+            others = bounds.at_least(floor) & ~highest
+            if others:
+                found |= _scored(_docs(others) - found.keys(), lists)
+        if len(found) > 4 * limit:
             floor = heapq.nlargest(limit, found.values())[-1]
             found = {doc: score for doc, score in found.items() if score >= floor}
         return sorted(found.items(), key=lambda item: (-item[1], item[0]))[:limit]
 
     def _lists(self, query: Mapping[str, float]) -> Iterator[tuple[float, str, float, Postings]]:
-        """For each known term: the most it can add, itself, the query's weight for it, and its postings."""
+        """For each known term: how little it can add, itself, the query's weight for it, and its postings."""
         for term, gain in query.items():
             postings = self.postings(term)
             if postings is not None:
-                yield gain * self.rarity(len(postings.packed)), term, gain, postings
-
-    def _rescored(
-        self, found: dict[int, float], lists: list[tuple[float, str, float, Postings]], rest: list[float], limit: int
-    ) -> dict[int, float]:
-        """`found` with more terms added, without the tools that these can no longer lift among the best."""
-        for (_, _, gain, postings), still in zip(lists, rest, strict=True):
-            scores = postings.scores_of(found, self)
-            for doc in found.keys() & scores.keys():
-                found[doc] += gain * scores[doc]
-            if len(found) > 2 * limit:
-                floor = heapq.nlargest(limit, found.values())[-1] - still
-                found = {doc: score for doc, score in found.items() if score >= floor}
-        return found
+                postings.score(self)
+                yield -gain * self.rarity(len(postings.packed)), term, gain, postings
 
 
-def _add(found: dict[int, float], scores: dict[int, float], gain: float) -> None:
-    """Add `scores` to `found`; written so that almost all of it runs in C, as most tools are in only one of them."""
-    if gain != 1.0:
-        scores = {doc: gain * score for doc, score in scores.items()}
-    both = {doc: found[doc] + scores[doc] for doc in found.keys() & scores.keys()}
-    found |= scores
-    found |= both
+class Bounds:
+    """The most that terms could add to each tool: whole numbers, kept as one long integer per binary digit.
+
+    An operation on such an integer is one on all tools, which is why thousands of tools cost no more than one.
+    """
+
+    def __init__(self, lists: list[tuple[float, int]]) -> None:
+        """`lists` has the most that a term adds, and the bits of the tools that have it."""
+        self._unit = sum(most for most, _ in lists) / (_STEPS * len(lists))
+        self._digits: list[int] = []
+        self._all = 0
+        for most, docs in lists:
+            self._all |= docs
+            self._add(ceil(most / self._unit), docs)
+
+    def _add(self, units: int, docs: int) -> None:
+        """Add a number to that of each of `docs`."""
+        digits = self._digits
+        carry = at = 0
+        while units or carry:
+            if at == len(digits):
+                digits.append(0)
+            digit = digits[at]
+            if units & 1:
+                digits[at] = digit ^ docs ^ carry
+                carry |= digit & docs
+            else:
+                digits[at] = digit ^ carry
+                carry &= digit
+            units >>= 1
+            at += 1
+
+    def highest(self, count: int) -> int:
+        """The bits of the `count` tools with the highest bounds, and those as high as the last of them."""
+        above, level = 0, self._all
+        for digit in reversed(self._digits):
+            high = level & digit
+            if (above | high).bit_count() >= count:
+                level = high
+            else:
+                above |= high
+                level ^= high
+        return above | level
+
+    def at_least(self, floor: float) -> int:
+        """The bits of the tools whose bound is `floor` or more."""
+        units = ceil(floor / self._unit)
+        if units >> len(self._digits):
+            return 0
+        above, level = 0, self._all
+        for at in range(len(self._digits) - 1, -1, -1):
+            high = level & self._digits[at]
+            if units >> at & 1:
+                level = high
+            else:
+                above |= high
+                level ^= high
+        return above | level
 
 
-def _reached(bound: float, found: dict[int, float], limit: int) -> bool:
-    """Whether the best `limit` tools already have more than `bound`."""
-    return bound < max(found.values()) and bound < heapq.nlargest(limit, found.values())[-1]
+def _all_scored(lists: list[tuple[float, str, float, Postings]]) -> dict[int, float]:
+    """What the terms of `lists` together add to each tool that has one; nearly all of it runs in C."""
+    found: dict[int, float] = {}
+    for _, _, gain, postings in lists:
+        scores = postings.scores
+        if gain != 1.0:
+            scores = {doc: gain * score for doc, score in scores.items()}
+        both = {doc: found[doc] + scores[doc] for doc in found.keys() & scores.keys()}
+        found |= scores
+        found |= both
+    return found
+
+
+def _scored(docs: set[int], lists: list[tuple[float, str, float, Postings]]) -> dict[int, float]:
+    """What the terms of `lists` together add to each of `docs`."""
+    found = dict.fromkeys(docs, 0.0)
+    for _, _, gain, postings in lists:
+        scores = postings.scores
+        for doc in docs & scores.keys():
+            found[doc] += gain * scores[doc]
+    return found
+
+
+def _bits(docs: Iterable[int], last: int) -> int:
+    """One bit for each of `docs`, of which `last` is the highest."""
+    octets = bytearray((last >> 3) + 1)
+    for doc in docs:
+        octets[doc >> 3] |= 1 << (doc & 7)
+    return int.from_bytes(octets, "little")
+
+
+def _docs(bits: int) -> set[int]:
+    """The tools of which `bits` has the bits."""
+    octets = bits.to_bytes((bits.bit_length() + 7) >> 3, "little")
+    places = [match.start() for match in _NOT_ZERO.finditer(octets)]
+    return {(place << 3) + bit for place in places for bit in _BITS_OF[octets[place]]}

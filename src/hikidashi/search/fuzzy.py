@@ -37,11 +37,11 @@ class Speller:
         found: dict[int, list[str]] = {}
         for length in range(len(word) - allowed, len(word) + allowed + 1):
             changes = 2 * allowed - abs(length - len(word))  # a replaced letter changes two bits, a missing one one
-            for other, its_letters in self._buckets.get((word[0], length), _NONE).items():
-                if (letters ^ its_letters).bit_count() <= changes and other in known:
-                    errors = _distance(word, other, allowed)
-                    if errors <= allowed:
-                        found.setdefault(errors, []).append(other)
+            bucket = self._buckets.get((word[0], length), _NONE)
+            alike = [other for other, its_letters in bucket.items() if (letters ^ its_letters).bit_count() <= changes]
+            for other in alike:
+                if other in known and (errors := _distance(word, other, allowed)) <= allowed:
+                    found.setdefault(errors, []).append(other)
         return sorted(found[min(found)]) if found else []
 
 

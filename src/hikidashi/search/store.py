@@ -93,6 +93,7 @@ def _parse(content: bytes) -> tuple[Rows, Index]:
     rows.texts = _pieces(part["texts"], _array(part["text_ends"]))
     index.lengths = array("I", _array(part["lengths"]))
     index.count = len(index.lengths)
+    index.numbers = list(range(index.count))
     index.total = sum(index.lengths)
     terms = part["terms"].decode("utf-8", "surrogatepass").split("\n") if part["terms"] else []
     stored = _Stored(_array(part["packed"]), _array(part["term_ends"]))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from itertools import chain
 from operator import add
 
 from .stem import stem
@@ -27,6 +28,8 @@ _SPACED = rf"(?:[^\W_{_HAN}{_HIRAGANA}{_KATAKANA}{_HANGUL}{_UNSPACED}]|[{_MARKS}
 
 # What each ASCII letter becomes: all but those of words and names a space.
 _SPACES = "".join(letter if letter.isalnum() or letter in "-_." else " " for letter in map(chr, range(128)))
+# The same for what all spellings of a name share.
+_LETTERS = "".join(letter.lower() if letter.isalnum() else " " for letter in map(chr, range(128)))
 _ANY_RUN = re.compile(rf"[\w{_MARKS}{_UNSPACED}]+(?:[-.]+[\w{_MARKS}{_UNSPACED}]+)*")
 _SCRIPT = re.compile(
     rf"(?P<han>[{_HAN}]+)|(?P<hira>[{_HIRAGANA}]+)|(?P<kata>[{_KATAKANA}]+)|(?P<hangul>[{_HANGUL}]+)"
@@ -64,6 +67,8 @@ def fold(text: str) -> str:
 
 def name_key(name: str) -> str:
     """What all spellings of a name share: `getUser`, `get-user` and `Get User` are `getuser`."""
+    if name.isascii():
+        return "".join(name.translate(_LETTERS).split())
     return _NOT_ALPHANUMERIC.sub("", fold(name))
 
 
@@ -72,10 +77,7 @@ class Analyzer(dict[str, tuple[str, ...]]):
 
     def terms(self, text: str) -> list[str]:
         """The terms of `text` in order, function words left out."""
-        terms: list[str] = []
-        for run in _runs(text):
-            terms += self[run]
-        return terms
+        return list(chain.from_iterable(map(self.__getitem__, _runs(text))))
 
     def sources(self, text: str) -> dict[str, str]:
         """The terms of `text` in order, each once, and the piece of text each comes from."""
@@ -89,7 +91,7 @@ class Analyzer(dict[str, tuple[str, ...]]):
         if len(self) >= _REMEMBERED:
             self.clear()
         if run.isascii():
-            self[run] = found = tuple([term for _, term in _word_terms(run)])
+            self[run] = found = _ascii_terms(run)
             return found
         terms: list[str] = []  # and not remembered: without spaces, a run is a clause and hardly comes twice
         for part in _SCRIPT.finditer(run):
@@ -114,6 +116,23 @@ def _runs(text: str) -> list[str]:
     if text.isascii():
         return text.translate(_SPACES).split()  # several times faster than a pattern
     return _ANY_RUN.findall(unicodedata.normalize("NFKC", text))
+
+
+def _ascii_terms(word: str) -> tuple[str, ...]:
+    """The terms of one unbroken piece of ASCII; most words have no parts, and most names only plain ones."""
+    if word.isalpha():
+        if word.islower() or word.istitle():
+            word = word.lower()
+            return () if word in FUNCTION else (stem(word),)
+    elif word.islower():
+        pieces = word.translate(_LETTERS).split()
+        whole = "".join(pieces)
+        if whole.isalpha():
+            terms = [stem(piece) for piece in pieces if piece not in FUNCTION]
+            if 1 < len(pieces) <= _MAX_PARTS:
+                terms.append(whole)
+            return tuple(terms)
+    return tuple([term for _, term in _word_terms(word)])
 
 
 def _word_terms(word: str) -> list[tuple[str, str]]:
