@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -30,6 +31,20 @@ def cli_processes(parent: int | None = None) -> set[int]:
         if owner == (parent or os.getpid()) and b"--input-format" in command:
             found.add(int(entry.name))
     return found
+
+
+class Heard:
+    """A recorder that keeps what it hears."""
+
+    def __init__(self) -> None:
+        self.searches: list[tuple[str, str, list[str]]] = []
+        self.calls: list[str] = []
+
+    def searched(self, query: str, kind: str, names: Sequence[str]) -> None:
+        self.searches.append((query, kind, list(names)))
+
+    def called(self, name: str) -> None:
+        self.calls.append(name)
 
 
 PIXEL = bytes.fromhex(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, ResultMessage
 from mcp.client import Client
 from mcp.types import CallToolResult, TextContent
 from pydantic_ai import Agent
+from tests.support import Heard
 
 from hikidashi import ClaudeCodeModel, Tool, ToolResult, ToolValidationError, from_function
 from hikidashi.search import ToolCatalog
@@ -39,20 +40,6 @@ def filler(count: int) -> list[Tool]:
         Tool(name=f"archive_record_{n}", description=f"Archive record {n}.", input_schema=schema, call=nothing_to_say)
         for n in range(count)
     ]
-
-
-class Heard:
-    """A recorder that keeps what it hears."""
-
-    def __init__(self) -> None:
-        self.searches: list[tuple[str, str, list[str]]] = []
-        self.calls: list[str] = []
-
-    def searched(self, query: str, kind: str, names: Sequence[str]) -> None:
-        self.searches.append((query, kind, list(names)))
-
-    def called(self, name: str) -> None:
-        self.calls.append(name)
 
 
 async def ask(server: MessagesServer, config: Any, env: dict[str, str], cwd: Path, **options: Any) -> ResultMessage:

@@ -6,7 +6,7 @@ import json
 import socket
 import sys
 import textwrap
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from mcp import types
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.server.mcpserver import MCPServer
+from tests.support import Heard
 
 from hikidashi import Tool, ToolResult, ToolValidationError, from_function
 from hikidashi.search import ToolCatalog
@@ -55,20 +56,6 @@ MAIL = json.dumps(
     },
     separators=(",", ":"),
 )
-
-
-class Heard:
-    """A recorder that keeps what it hears."""
-
-    def __init__(self) -> None:
-        self.searches: list[tuple[str, str, list[str]]] = []
-        self.calls: list[str] = []
-
-    def searched(self, query: str, kind: str, names: Sequence[str]) -> None:
-        self.searches.append((query, kind, list(names)))
-
-    def called(self, name: str) -> None:
-        self.calls.append(name)
 
 
 async def names(client: Client) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai.usage import RunUsage
+from tests.support import Heard
 
 from hikidashi import ClaudeCodeModel, ToolResult, from_function, to_pydantic_ai
 from hikidashi.search import ToolCatalog
@@ -53,20 +54,6 @@ def list_events(day: str) -> str:
 
 TOOLS = FunctionToolset[Any]([send_mail, get_weather, list_events])
 FOUND_AND_CALLED = [call("search_tools", {"queries": ["メールを送る"]}), call("send_mail", {"to": "Ada"}), say("done")]
-
-
-class Heard:
-    """A recorder that keeps what it hears."""
-
-    def __init__(self) -> None:
-        self.searches: list[tuple[str, str, list[str]]] = []
-        self.calls: list[str] = []
-
-    def searched(self, query: str, kind: str, names: Sequence[str]) -> None:
-        self.searches.append((query, kind, list(names)))
-
-    def called(self, name: str) -> None:
-        self.calls.append(name)
 
 
 @asynccontextmanager

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, cast
 
 import pytest
 import strands
 from strands.models.anthropic import AnthropicModel
 from strands.tools.registry import ToolRegistry
+from tests.support import Heard
 
 from hikidashi import Tool, ToolResult, ToolValidationError, from_function, to_strands
 from hikidashi.search import ToolCatalog
@@ -37,20 +38,6 @@ def list_events(day: str) -> str:
 
 
 TOOLS: list[Any] = [from_function(send_mail), from_function(get_weather), list_events]
-
-
-class Heard:
-    """A recorder that keeps what it hears."""
-
-    def __init__(self) -> None:
-        self.searches: list[tuple[str, str, list[str]]] = []
-        self.calls: list[str] = []
-
-    def searched(self, query: str, kind: str, names: Sequence[str]) -> None:
-        self.searches.append((query, kind, list(names)))
-
-    def called(self, name: str) -> None:
-        self.calls.append(name)
 
 
 async def run(server: MessagesServer, hook: Any, prompt: str = "?", **options: Any) -> strands.Agent:
