@@ -13,7 +13,7 @@ import pytest
 import hikidashi
 
 SOURCE = Path(hikidashi.__file__).parent
-FRAMEWORKS = ("anthropic", "claude_agent_sdk", "mcp", "pydantic_ai", "strands", "tavily")
+FRAMEWORKS = ("anthropic", "claude_agent_sdk", "mcp", "pydantic_ai", "slack_bolt", "strands", "tavily")
 
 PUBLIC = [
     "ClaudeCodeAPIError",
@@ -153,9 +153,26 @@ ROOMS_BELOW = {
     "tool": {"errors"},
     "convert": {"tool", "errors"},
     "claude": {"convert", "tool", "errors"},
-    "search": {"convert", "tool", "errors"},
-    "testing": {"search", "errors"},  # the server performs the API's tool search
-    "cli": {"claude", "convert", "search", "testing", "tool", "errors"},
+    "tokens": set[str](),
+    "loopback": set[str](),
+    "search": {"convert", "tool", "tokens", "errors"},
+    "web": {"convert", "claude", "config", "loopback", "tool", "tokens", "errors"},
+    "config": {"errors"},
+    "agents": {"web", "config", "claude", "convert", "search", "tool", "errors"},
+    "testing": {"search", "web", "loopback", "errors"},  # the servers perform the APIs' searches
+    "cli": {
+        "agents",
+        "claude",
+        "config",
+        "convert",
+        "loopback",
+        "search",
+        "testing",
+        "tokens",
+        "tool",
+        "web",
+        "errors",
+    },
     "__main__": {"cli"},
 }
 
@@ -203,7 +220,7 @@ def may_import(path: Path, framework: str) -> bool:
     stem = path.stem.lstrip("_")
     if inside.parts[0] in {"convert", "search"} and stem == "claude":
         return framework in {"claude_agent_sdk", "mcp"}
-    return inside.parts[0] in {"convert", "search"} and stem.startswith(framework)
+    return inside.parts[0] in {"agents", "convert", "search", "web"} and stem.startswith(framework)
 
 
 def test_a_framework_is_imported_only_where_its_name_stands() -> None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from statistics import mean
 
 from hikidashi.search import ToolCatalog
-from hikidashi.search.tokens import definition_tokens, estimate_tokens
 from hikidashi.search.wire import tool_search_request
+from hikidashi.tokens import definition_tokens, estimate_tokens
 
 from .catalogue import catalogue, questions
 

@@ -9,6 +9,10 @@
     ├── ToolTurnLimitError (RuntimeError)        a model still called tools after the turns it was given
     ├── ToolSourceError (ValueError)             tools that cannot be read from a file, module or list of servers
     ├── SearchLogError                           a record of searches that cannot be read or written
+    ├── TavilyAPIError                           a web search, extraction or context that failed; `error_type` says how
+    ├── FetchRefused (ValueError)                an address that must not be fetched, such as a private one
+    ├── WebIndexError                            the local index of documents cannot be read or written
+    ├── ConfigError (ValueError)                 a config file that cannot be used: file, line, key, what is allowed
     └── ClaudeCodeError                          Claude Code, or a tool on its way there
         ├── UnsupportedDepsTypeError             dependencies that JSON cannot carry
         ├── DepsJSONError (ValueError)           JSON that does not describe the dependencies asked for
@@ -30,6 +34,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from difflib import get_close_matches
+from enum import StrEnum
 from typing import Any, Literal
 
 __all__ = [
@@ -39,11 +44,15 @@ __all__ = [
     "ClaudeCodeNotFoundError",
     "ClaudeCodeProcessError",
     "ClaudeCodeTimeoutError",
+    "ConfigError",
     "DepsJSONError",
+    "ErrorType",
+    "FetchRefused",
     "HikidashiError",
     "InvalidSettingError",
     "MissingExtra",
     "SearchLogError",
+    "TavilyAPIError",
     "ToolConnectionError",
     "ToolNotFoundError",
     "ToolSearchError",
@@ -54,6 +63,7 @@ __all__ = [
     "TypeHintResolutionError",
     "Unsupported",
     "UnsupportedDepsTypeError",
+    "WebIndexError",
 ]
 
 ToolSearchCode = Literal[
@@ -169,6 +179,99 @@ class SearchLogError(HikidashiError):
 
     def __str__(self) -> str:
         return f"The search log {self.path!r} {self.reason}." + (f" {self.remedy}" if self.remedy else "")
+
+
+class ErrorType(StrEnum):
+    """What kind of failure a `TavilyAPIError` is; the value is the name, as tools print it."""
+
+    AUTH_ERROR = "AUTH_ERROR"
+    RATE_LIMIT_ERROR = "RATE_LIMIT_ERROR"
+    VALIDATION_ERROR = "VALIDATION_ERROR"
+    TIMEOUT_ERROR = "TIMEOUT_ERROR"
+    SERVER_ERROR = "SERVER_ERROR"
+    SERVICE_UNAVAILABLE = "SERVICE_UNAVAILABLE"
+    NETWORK_ERROR = "NETWORK_ERROR"
+    API_ERROR = "API_ERROR"
+
+
+_WORTH_ANOTHER_TRY = frozenset(
+    {
+        ErrorType.RATE_LIMIT_ERROR,
+        ErrorType.TIMEOUT_ERROR,
+        ErrorType.SERVER_ERROR,
+        ErrorType.SERVICE_UNAVAILABLE,
+        ErrorType.NETWORK_ERROR,
+    }
+)
+
+
+class TavilyAPIError(HikidashiError):
+    """A web search, extraction or context that failed, with Tavily or any other provider."""
+
+    def __init__(
+        self,
+        message: str,
+        error_type: ErrorType,
+        status_code: int | None = None,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message, error_type, status_code, retry_after)
+        self.message = message
+        self.error_type = ErrorType(error_type)
+        self.status_code = status_code
+        """The HTTP status; None where no answer came."""
+        self.retry_after = retry_after
+        """Seconds the server asked to wait; None where it did not say."""
+
+    @property
+    def is_retryable(self) -> bool:
+        """Whether the same request may succeed later: not with a bad key or bad input."""
+        return self.error_type in _WORTH_ANOTHER_TRY
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class FetchRefused(HikidashiError, ValueError):  # noqa: N818 - reads as what it says
+    """`url` must not be fetched: its scheme, host, port or address is not allowed."""
+
+    def __init__(self, url: str, reason: str) -> None:
+        super().__init__(url, reason)
+        self.url = url
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.url!r} is not fetched: {self.reason}."
+
+
+class WebIndexError(HikidashiError):
+    """The local index of documents at `path` cannot be read or written; the file stays as it is."""
+
+    def __init__(self, path: str, reason: str, remedy: str = "") -> None:
+        super().__init__(path, reason, remedy)
+        self.path = path
+        self.reason = reason
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"The web index {self.path!r} {self.reason}." + (f" {self.remedy}" if self.remedy else "")
+
+
+class ConfigError(HikidashiError, ValueError):
+    """The config file `path` cannot be used; `key` and `line` say where, `reason` what is allowed there."""
+
+    def __init__(self, path: str, reason: str, key: str = "", line: int | None = None) -> None:
+        super().__init__(path, reason, key, line)
+        self.path = path
+        self.reason = reason
+        self.key = key
+        self.line = line
+        """The line of the file where the fault is, counted from 1; None where there is no such line."""
+
+    def __str__(self) -> str:
+        place = f", line {self.line}" if self.line is not None else ""
+        key = f" `{self.key}`:" if self.key else ""
+        return f"{self.path}{place}:{key} {self.reason}"
 
 
 class ToolTurnLimitError(HikidashiError, RuntimeError):

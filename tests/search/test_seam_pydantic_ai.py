@@ -28,10 +28,10 @@ from pydantic_ai.usage import RunUsage
 from tests.support import Heard
 
 from hikidashi import ClaudeCodeModel, ToolResult, from_function, to_pydantic_ai
+from hikidashi.loopback import Exchange, LoopbackServer
 from hikidashi.search import ToolCatalog
 from hikidashi.search.pydantic_ai import deferred, tool_search
 from hikidashi.testing import MessagesServer, call, say
-from hikidashi.testing.loopback import Exchange, LoopbackServer
 
 Server = Callable[..., MessagesServer]
 Messages = list[ModelMessage]

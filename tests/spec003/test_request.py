@@ -10,9 +10,9 @@ from anthropic import BadRequestError
 
 from hikidashi import Unsupported
 from hikidashi.errors import ToolSearchError
-from hikidashi.search.tokens import definition_tokens
 from hikidashi.search.wire import Provider, tool_search_request, worth_it
 from hikidashi.testing import MessagesServer
+from hikidashi.tokens import definition_tokens
 
 Start = Callable[..., tuple[MessagesServer, Any]]
 

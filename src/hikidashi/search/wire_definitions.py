@@ -9,10 +9,10 @@ from typing import Any, cast
 
 from ..convert.anthropic import to_anthropic
 from ..errors import ToolSearchError, ToolValidationError
+from ..tokens import estimate_tokens
 from ..tool import Tool
 from .catalog import MAX_TOOLS
 from .entry import entry_of
-from .tokens import estimate_tokens
 
 __all__ = [
     "FEWEST_TOKENS",

@@ -11,9 +11,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
+from ..loopback import Exchange, LoopbackServer
 from . import sse
 from .fault import Cut, ErrorStatus, Hang, Malformed, Slow
-from .loopback import Exchange, LoopbackServer
 from .recorded import RecordedRequest
 from .script import Answer, Reply, Script, Step, say
 from .tool_search import Dialect, with_searches_done

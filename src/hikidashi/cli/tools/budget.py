@@ -7,9 +7,9 @@ from typing import Any
 
 from hikidashi.search import ToolCatalog
 from hikidashi.search.entry import entry_of
-from hikidashi.search.tokens import estimate_tokens
 from hikidashi.search.wire import client_search_tool
 from hikidashi.search.wire_definitions import FEWEST_TOKENS, FEWEST_TOOLS, judged
+from hikidashi.tokens import estimate_tokens
 
 __all__ = ["Budget", "budget_of"]
 

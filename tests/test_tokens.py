@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hikidashi.search.tokens import definition_tokens, estimate_tokens
+from hikidashi.tokens import definition_tokens, estimate_tokens
 
 MAIL_EN: dict[str, Any] = {
     "name": "send_mail",

@@ -1,0 +1,1 @@
+"""Ready agents: pydantic-ai, Claude Code and strands, each with the web tools."""

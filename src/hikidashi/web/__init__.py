@@ -1,0 +1,1 @@
+"""Web tools: search, extract, context; through Tavily, SearXNG, or an index of one's own documents."""
