@@ -61,8 +61,14 @@ def _acts() -> list[Act]:
 
     from .agent_run import claude_code_runs_the_tools, pydantic_ai_runs_the_tools
     from .drawer import any_mcp_client_calls_them
+    from .find_tool import one_of_a_thousand_is_found
 
-    return [pydantic_ai_runs_the_tools, claude_code_runs_the_tools, any_mcp_client_calls_them]
+    return [
+        pydantic_ai_runs_the_tools,
+        claude_code_runs_the_tools,
+        any_mcp_client_calls_them,
+        one_of_a_thousand_is_found,
+    ]
 
 
 def _audience(words: Words, *, pause: bool, as_json: bool) -> Audience:

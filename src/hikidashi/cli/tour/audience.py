@@ -12,6 +12,7 @@ from rich.panel import Panel
 from rich.rule import Rule
 from rich.text import Text
 
+from ..tools.text import cut
 from ..wrap import wrapped
 from . import events
 from .words import Words
@@ -23,6 +24,7 @@ _PAUSES: Mapping[type[events.Event], float] = {
     events.ActStarted: 1.0,
     events.Asked: 1.0,
     events.Used: 2.0,
+    events.Found: 1.5,
 }
 """Seconds to read before the next step; none of them falls within a run, so its time is its own."""
 
@@ -46,7 +48,17 @@ class Reader:
         self._console = console
         self._words = words
         self._pause = pause and console.is_terminal
-        labels = words.tools, words.you, words.model, words.call, words.result, words.retry, words.answer, words.used
+        labels = (
+            words.tools,
+            words.you,
+            words.model,
+            words.call,
+            words.result,
+            words.retry,
+            words.answer,
+            words.used,
+            words.found,
+        )
         self._margin = 2 + max(Text(label).cell_len for label in labels)
         self._last: events.Event | None = None
 
@@ -105,10 +117,23 @@ class Reader:
                 return self._beside(words.diary, "cyan", *(Text(entry) for entry in event.entries))
             case events.Used():
                 return self._beside(words.used, "dim", Text(_usage(words, event), "dim"))
+            case events.Found():
+                return self._found(event)
             case events.TourEnded():
                 return [self._rule(Text(words.next_steps, "bold")), *self._indented(*_two_columns(event.next_commands))]
             case _:
                 raise AssertionError(f"no drawing for {event!r}")
+
+    def _found(self, event: events.Found) -> list[RenderableType]:
+        names = [cut(hit.name, 36) for hit in event.hits]
+        room = self._console.width - self._margin - 4 - max((Text(name).cell_len for name in names), default=0)
+        texts = [cut(hit.text, max(10, room)) for hit in event.hits]
+        hits = _two_columns(list(zip(names, texts, strict=True)), "bold magenta", "")
+        among = self._words.among[event.things].format(among=event.among, milliseconds=event.seconds * 1000)
+        return [
+            *self._beside(self._words.you, "bold", Text(event.query)),
+            *self._beside(self._words.found, "green", *(hits or [Text(self._words.nothing)]), Text(among, "dim")),
+        ]
 
     def _opening(self, event: events.TourStarted) -> RenderableType:
         return Panel(

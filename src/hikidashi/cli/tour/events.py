@@ -14,6 +14,8 @@ __all__ = [
     "Called",
     "DiaryRead",
     "Event",
+    "Found",
+    "Hit",
     "Offered",
     "OfferedTool",
     "Outcome",
@@ -128,6 +130,26 @@ class Used(Event):
     input_tokens: int
     output_tokens: int
     cost_usd: float
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hit:
+    """One thing that a search found."""
+
+    name: str
+    text: str
+    score: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found(Event):
+    """A search among so many `things` found these, best first."""
+
+    query: str
+    among: int
+    things: Literal["tools", "passages"]
+    hits: tuple[Hit, ...]
     seconds: float
 
 

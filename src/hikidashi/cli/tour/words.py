@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..output import Language
@@ -38,6 +39,9 @@ class Words:
     diary: str
     used: str
     usage: str
+    found: str
+    among: Mapping[str, str]
+    nothing: str
 
     # The acts
     agent_title: str
@@ -46,6 +50,12 @@ class Words:
     mcp_about: str
     drawer_title: str
     drawer_about: str
+    search_title: str
+    search_about: str
+    tool_questions: tuple[str, ...]
+    web_title: str
+    web_about: str
+    web_questions: tuple[str, ...]
 
     # The agent and its tools
     instructions: str
@@ -95,12 +105,28 @@ _EN = Words(
     diary="diary",
     used="used",
     usage="{requests} requests · {input:,} tokens in, {output:,} out · ${cost:.4f} · {seconds:.1f} s",
+    found="found",
+    among={
+        "tools": "among {among:,} tools, in {milliseconds:.1f} ms",
+        "passages": "among {among:,} passages, in {milliseconds:.1f} ms",
+    },
+    nothing="nothing",
     agent_title="pydantic-ai runs the tools",
     agent_about="Validation, retries and live deps as ever; one CLI process for the whole run.",
     mcp_title="Claude Code runs the tools",
     mcp_about="The same agent. An in-process MCP server runs each tool when it is called.",
     drawer_title="The same tools, for any MCP client",
     drawer_about="Nothing is written twice: the official MCP client lists them, and calls one.",
+    search_title="One tool among a thousand",
+    search_about="The model sees one search tool. Words in any language find the tools, described in English.",
+    tool_questions=(
+        "download all invoices from Garnet",
+        "Harborの会議室の予約を取り消したい",
+        "what colour are my socks",
+    ),
+    web_title="The web, without a key",
+    web_about="Documents of your own in an index on this machine; with TAVILY_API_KEY the same tools ask Tavily.",
+    web_questions=("run pydantic-ai tools in Claude Code", "ツールを検索するには"),
     instructions="You plan short trips. Be brief.",
     weather="The forecast for a city on a day.",
     trains="Trains between two cities that leave after a time.",
@@ -152,12 +178,24 @@ _JA = Words(
     diary="手帳",
     used="使用量",
     usage="リクエスト {requests} 回 · 入力 {input:,} / 出力 {output:,} トークン · ${cost:.4f} · {seconds:.1f} 秒",
+    found="発見",
+    among={
+        "tools": "ツール {among:,} 件から {milliseconds:.1f} ミリ秒",
+        "passages": "文章 {among:,} 件から {milliseconds:.1f} ミリ秒",
+    },
+    nothing="見つかりませんでした",
     agent_title="pydantic-ai がツールを実行する",
     agent_about="検証も再試行も deps もいつもの pydantic-ai のまま。CLI は 1 プロセスだけです。",
     mcp_title="Claude Code がツールを実行する",
     mcp_about="エージェントは同じ。呼ばれたツールはプロセス内の MCP サーバーが実行します。",
     drawer_title="同じツールを、どの MCP クライアントにも",
     drawer_about="書き直しはありません。公式の MCP クライアントが一覧を取り、ひとつ呼びます。",
+    search_title="千のツールから、ひとつを",
+    search_about="モデルに見えるのは検索ツールだけ。英語で書かれたツールが、どの言語の言葉でも見つかります。",
+    tool_questions=("Harborの会議室の予約を取り消したい", "download all invoices from Garnet", "靴下は何色ですか"),
+    web_title="キーなしで、ウェブのツール",
+    web_about="手元の文書をこのマシンで索引にします。TAVILY_API_KEY があれば、同じツールが Tavily に尋ねます。",
+    web_questions=("ツールを検索するには", "run pydantic-ai tools in Claude Code"),
     instructions="小さな旅の計画を手伝います。手短に答えてください。",
     weather="都市と曜日から天気予報を返す。",
     trains="二つの都市を結ぶ、指定時刻より後の列車。",
