@@ -11,7 +11,7 @@ from rich.text import Text
 
 from ..wrap import wrapped
 
-__all__ = ["clean", "counted", "cut", "more", "print_row"]
+__all__ = ["clean", "clean_lines", "counted", "cut", "more", "print_row"]
 
 # Descriptions come from strangers: control characters could move the cursor, and others reverse the line.
 _UNFIT = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
@@ -20,6 +20,11 @@ _UNFIT = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x1f\x7f-\x9f\u2028\u2029\
 def clean(text: str) -> str:
     """`text` in one line, without characters that a terminal would obey."""
     return " ".join(_UNFIT.sub(lambda found: " " if found[0].isspace() else "", text).split())
+
+
+def clean_lines(text: str) -> str:
+    """`text` with its lines and indents, without characters that a terminal would obey."""
+    return "\n".join(_UNFIT.sub("", line.replace("\t", "    ")) for line in re.split(r"\r\n|\n|\r", text))
 
 
 def cut(text: str, width: int) -> str:

@@ -1,0 +1,63 @@
+"""A stream of Markdown, cut into blocks that can be shown as soon as they are complete."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["MarkdownBlocks"]
+
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
+
+
+class MarkdownBlocks:
+    """Takes pieces of text as they come, and gives whole blocks: paragraphs, lists, headings, fenced code.
+
+    A block ends at a blank line outside a fence, or where its fence closes.
+    """
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._unfinished = ""
+        self._fence = ""
+
+    @property
+    def rest(self) -> str:
+        """What has come of the block that is not complete."""
+        return "\n".join([*self._lines, self._unfinished])
+
+    def feed(self, text: str) -> list[str]:
+        """The blocks that `text` completes."""
+        *lines, self._unfinished = (self._unfinished + text).split("\n")
+        blocks: list[str] = []
+        for line in lines:
+            blocks += self._take(line)
+        return blocks
+
+    def finish(self) -> list[str]:
+        """What is left, complete or not; the next `feed` starts anew."""
+        rest = self.rest
+        self._lines, self._unfinished, self._fence = [], "", ""
+        return [rest] if rest.strip() else []
+
+    def _take(self, line: str) -> list[str]:
+        mark = _FENCE.fullmatch(line.rstrip())
+        if self._fence:
+            self._lines.append(line)
+            if mark and mark[1].startswith(self._fence) and not mark[2].strip():
+                self._fence = ""
+                return self._complete()
+            return []
+        if mark:
+            before = self._complete()
+            self._fence = mark[1]
+            self._lines.append(line)
+            return before
+        if not line.strip():
+            return self._complete()
+        self._lines.append(line)
+        return []
+
+    def _complete(self) -> list[str]:
+        block = "\n".join(self._lines)
+        self._lines = []
+        return [block] if block.strip() else []

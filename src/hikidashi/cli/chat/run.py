@@ -1,0 +1,118 @@
+"""A chat from its first word to its exit code."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+from rich.text import Text
+
+from hikidashi.agents.conversation import Message, Responder
+from hikidashi.agents.responder import make_responder
+from hikidashi.config import Config, find_config
+
+from ..output import Language, stdout
+from .keep import Transcript, state_folder, typed_lines_kept
+from .log import logged
+from .screen import JsonScreen, PlainScreen, Screen, TerminalScreen
+from .talk import Talk, answer_to
+from .words import WORDS
+
+__all__ = ["run_chat"]
+
+_STOPPED = 130
+
+
+def run_chat(
+    *,
+    config_path: Path | None,
+    once: str | None,
+    language: Language | None,
+    resume: bool,
+    keep: bool,
+    as_json: bool,
+    verbose: bool,
+) -> int:
+    """The exit code of a chat that has ended: 0, 1 if the only question got no answer, 130 if it was stopped."""
+    config = find_config(config_path)
+    spoken: Language = language or config.agent.language
+    folder = state_folder()
+    with ExitStack() as stack:
+        stack.enter_context(logged(folder / "chat.log", verbose=verbose))
+        responder = make_responder(config)
+        runner = stack.enter_context(asyncio.Runner())
+        stack.callback(lambda: runner.run(responder.aclose()))
+        screens = _screens(spoken, as_json=as_json)
+        if once is not None:
+            return _answer_once(runner, responder, once, screens())
+        transcript = Transcript(folder / "chat.jsonl")
+        if keep:
+            stack.enter_context(typed_lines_kept(folder / "chat_input"))
+        _talk(runner, responder, config, spoken, screens=screens, transcript=transcript, resume=resume, keep=keep)
+        return 0
+
+
+def _answer_once(runner: asyncio.Runner, responder: Responder, question: str, screen: Screen) -> int:
+    try:
+        whole = runner.run(answer_to(responder, [Message(role="user", text=question)], screen))
+    except KeyboardInterrupt:
+        return _STOPPED
+    return 0 if whole else 1
+
+
+def _talk(
+    runner: asyncio.Runner,
+    responder: Responder,
+    config: Config,
+    language: Language,
+    *,
+    screens: Callable[[], Screen],
+    transcript: Transcript,
+    resume: bool,
+    keep: bool,
+) -> None:
+    console, words = stdout(), WORDS[language]
+    earlier = transcript.read() if resume else []
+    typed = sys.stdin.isatty()
+    if typed:
+        console.print(Text(words.welcome, "dim"))
+    if earlier:
+        console.print(Text(words.resumed.format(count=len(earlier)), "dim"))
+    talk = Talk(
+        responder,
+        console=console,
+        words=words,
+        screen=screens,
+        search=_web_search(config, language),
+        transcript=transcript if keep else None,
+        conversation=earlier,
+        prompt=_prompt(coloured=console.color_system is not None) if typed else "",
+    )
+    talk.run(runner)
+
+
+def _screens(language: Language, *, as_json: bool) -> Callable[[], Screen]:
+    if as_json:
+        return JsonScreen
+    if not sys.stdout.isatty():
+        return PlainScreen
+    console = stdout()
+    return lambda: TerminalScreen(console, WORDS[language])
+
+
+def _web_search(config: Config, language: Language) -> Callable[[str], Awaitable[str]]:
+    async def search(query: str) -> str:
+        from hikidashi.web.choose import provider_of
+        from hikidashi.web.format import format_search
+
+        return format_search(await provider_of(config.tools.web_search).search(query), language=language)
+
+    return search
+
+
+def _prompt(*, coloured: bool) -> str:
+    # readline counts what stands between \001 and \002 as having no width.
+    return "\001\033[1;36m\002>\001\033[0m\002 " if coloured else "> "

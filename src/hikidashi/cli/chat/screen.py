@@ -1,0 +1,166 @@
+"""How an answer looks while it comes: on a terminal, in a pipe, or as JSON for a program."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import sys
+import time
+from abc import ABC, abstractmethod
+from types import TracebackType
+from typing import Any, Self
+
+from rich.console import Console
+from rich.live import Live
+from rich.markdown import Markdown
+from rich.spinner import Spinner
+from rich.text import Text
+
+from hikidashi.agents.conversation import AnswerEvent, AnswerFailed, TextDelta, ToolCalled, ToolReturned
+
+from ..tools.text import clean_lines, cut
+from .blocks import MarkdownBlocks
+from .words import Words
+
+__all__ = ["JsonScreen", "PlainScreen", "Screen", "TerminalScreen"]
+
+_KINDS = {TextDelta: "text", ToolCalled: "tool_called", ToolReturned: "tool_returned", AnswerFailed: "failed"}
+
+
+class Screen(ABC):
+    """Shows one answer; a context that lasts as long as the answer is awaited."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @abstractmethod
+    def show(self, event: AnswerEvent) -> None:
+        """Shows one event of the answer."""
+
+    def close(self) -> None:  # noqa: B027 - most screens have nothing left to do
+        """Nothing more comes: shows what was held back."""
+
+
+class TerminalScreen(Screen):
+    """Finished blocks as formatted Markdown, the unfinished one below them as it grows, and each tool call."""
+
+    def __init__(self, console: Console, words: Words) -> None:
+        self._console = console
+        self._words = words
+        self._blocks = MarkdownBlocks()
+        self._began: dict[str, float] = {}
+        self._live = Live(console=console, transient=True, refresh_per_second=12)
+        self._wait(words.thinking)
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        return self
+
+    def show(self, event: AnswerEvent) -> None:
+        """Draws one event below what is there."""
+        match event:
+            case TextDelta(text):
+                for block in self._blocks.feed(text):
+                    self._print_block(block)
+                self._live.update(self._growing())
+            case ToolCalled():
+                self._flush()
+                self._began[event.call_id] = time.monotonic()
+                line = Text.assemble(("● ", "cyan"), (cut(event.name, 40), "bold"), "  ")
+                line.append(cut(_arguments(event.arguments), max(10, self._console.width - line.cell_len)), "dim")
+                self._console.print(line, no_wrap=True)
+                self._wait(self._words.using.format(tool=event.name))
+            case ToolReturned():
+                took = time.monotonic() - self._began.pop(event.call_id, time.monotonic())
+                mark, style = ("✓", "green") if event.ok else ("✗", "red")
+                line = Text.assemble((f"  {mark} ", style), (f"{took:.1f} s  ", "dim"))
+                line.append(cut(event.text, max(10, self._console.width - line.cell_len)), "dim")
+                self._console.print(line, no_wrap=True)
+                self._wait(self._words.thinking)
+            case AnswerFailed(message):
+                self._flush()
+                self._console.print(Text(clean_lines(message), "red"))
+
+    def close(self) -> None:
+        """The last block, complete or not, and an empty line."""
+        self._live.update(Text())
+        self._flush()
+        self._live.stop()
+        self._console.print()
+
+    def _wait(self, what: str) -> None:
+        self._live.update(Spinner("dots", Text(what, "dim"), style="cyan"))
+
+    def _flush(self) -> None:
+        for block in self._blocks.finish():
+            self._print_block(block)
+
+    def _print_block(self, block: str) -> None:
+        self._console.print(Markdown(clean_lines(block)))
+        self._console.print()
+
+    def _growing(self) -> Text:
+        lines = clean_lines(self._blocks.rest).splitlines()
+        # What is taller than the terminal cannot be drawn over, so only its end is shown.
+        return Text("\n".join(lines[-max(1, self._console.height // 2) :]))
+
+
+class PlainScreen(Screen):
+    """The text of the answer alone on stdout, as it comes; tool calls and failures on stderr."""
+
+    def __init__(self) -> None:
+        self._last = "\n"
+
+    def show(self, event: AnswerEvent) -> None:
+        """Writes one event."""
+        match event:
+            case TextDelta(text):
+                sys.stdout.write(text)
+                sys.stdout.flush()
+                self._last = text[-1:] or self._last
+            case ToolCalled():
+                _tell(f"{event.name}: {cut(_arguments(event.arguments), 200)}")
+            case ToolReturned():
+                if not event.ok:
+                    _tell(f"{event.name} failed: {cut(event.text, 200)}")
+            case AnswerFailed(message):
+                self.close()
+                _tell(message)
+
+    def close(self) -> None:
+        """Ends the last line."""
+        if self._last != "\n":
+            sys.stdout.write("\n")
+            sys.stdout.flush()
+            self._last = "\n"
+
+
+class JsonScreen(Screen):
+    """Each event as one line of JSON."""
+
+    def show(self, event: AnswerEvent) -> None:
+        """Writes one event as a JSON object, its kind under `event`."""
+        line = {"event": _KINDS[type(event)], **dataclasses.asdict(event)}
+        sys.stdout.write(json.dumps(line, ensure_ascii=False, default=str) + "\n")
+        sys.stdout.flush()
+
+
+def _tell(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+
+
+def _arguments(arguments: dict[str, Any]) -> str:
+    if len(arguments) == 1:
+        (value,) = arguments.values()
+        return value if isinstance(value, str) else _compact(value)
+    return re.sub(r'"(\w+)":', r"\1:", _compact(arguments)[1:-1])
+
+
+def _compact(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)

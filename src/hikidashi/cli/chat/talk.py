@@ -1,0 +1,144 @@
+"""The conversation in the terminal: read a line, answer it or obey it, until the user leaves."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import aclosing
+
+from rich.console import Console
+from rich.markdown import Markdown
+from rich.text import Text
+
+from hikidashi.agents.conversation import AnswerFailed, Message, Responder, TextDelta
+from hikidashi.errors import HikidashiError
+
+from ..output import print_error
+from ..tools.text import clean_lines
+from .keep import Transcript
+from .screen import Screen
+from .words import Words
+
+__all__ = ["Talk", "answer_to"]
+
+
+async def answer_to(
+    responder: Responder, conversation: Sequence[Message], screen: Screen, heard: list[str] | None = None
+) -> bool:
+    """Whether the answer came whole; `screen` shows it, and `heard` gets its text piece by piece."""
+    whole = True
+    with screen:
+        async with aclosing(responder.stream(conversation)) as events:
+            async for event in events:
+                if isinstance(event, TextDelta) and heard is not None:
+                    heard.append(event.text)
+                whole = whole and not isinstance(event, AnswerFailed)
+                screen.show(event)
+    return whole
+
+
+class Talk:
+    """A chat between whoever types and a responder."""
+
+    def __init__(
+        self,
+        responder: Responder,
+        *,
+        console: Console,
+        words: Words,
+        screen: Callable[[], Screen],
+        search: Callable[[str], Awaitable[str]],
+        transcript: Transcript | None,
+        conversation: Sequence[Message] = (),
+        prompt: str = "> ",
+    ) -> None:
+        self._responder = responder
+        self._console = console
+        self._words = words
+        self._screen = screen
+        self._search = search
+        self._transcript = transcript
+        self._said = list(conversation)
+        self._prompt = prompt
+
+    def run(self, runner: asyncio.Runner) -> None:
+        """Talks until the user leaves; Ctrl-C stops what is being done, never the chat."""
+        while True:
+            try:
+                line = self._read()
+            except EOFError:
+                self._console.print()
+                break
+            except KeyboardInterrupt:
+                self._console.print()
+                self._note(self._words.leave)
+                continue
+            if not line:
+                continue
+            if line in {"/quit", "/exit"}:
+                break
+            try:
+                self._do(line, runner)
+            except KeyboardInterrupt:
+                self._note(self._words.stopped)
+        self._note(self._words.bye)
+
+    def _read(self) -> str:
+        line = input(self._prompt)
+        while line.endswith("\\"):
+            line = line[:-1] + "\n" + input("  ")
+        return line.strip()
+
+    def _do(self, line: str, runner: asyncio.Runner) -> None:
+        command, _, rest = line.partition(" ")
+        match command:
+            case "/help":
+                self._console.print(Text(self._words.help))
+            case "/tools":
+                names = self._responder.tool_names
+                self._console.print(Text("\n".join(names) if names else self._words.no_tools))
+            case "/clear":
+                self._said.clear()
+                self._keep()
+                self._note(self._words.forgotten)
+            case "/search":
+                if rest.strip():
+                    self._show_search(rest.strip(), runner)
+                else:
+                    self._note(self._words.what_to_search)
+            case _ if command.startswith("/") and "/" not in command[1:]:
+                self._note(self._words.unknown_command.format(command=command))
+            case _:
+                self._answer(line, runner)
+
+    def _show_search(self, query: str, runner: asyncio.Runner) -> None:
+        async def found() -> str:
+            return await self._search(query)
+
+        try:
+            self._console.print(Markdown(clean_lines(runner.run(found()))))
+        except HikidashiError as error:
+            print_error(error)
+
+    def _answer(self, question: str, runner: asyncio.Runner) -> None:
+        asked = [*self._said, Message(role="user", text=question)]
+        heard: list[str] = []
+        try:
+            runner.run(answer_to(self._responder, asked, self._screen(), heard))
+        finally:
+            # A question that got no word of an answer is forgotten, so that it can be asked again.
+            if answer := "".join(heard).strip():
+                self._said = [*asked, Message(role="assistant", text=answer)]
+                self._keep()
+
+    def _keep(self) -> None:
+        if self._transcript is None:
+            return
+        try:
+            self._transcript.write(self._said)
+        except OSError as error:
+            self._note(self._words.not_kept.format(reason=error))
+            self._transcript = None
+
+    def _note(self, sentence: str) -> None:
+        self._console.print(Text(sentence, "dim"))
