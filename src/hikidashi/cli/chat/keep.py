@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -53,7 +53,7 @@ class Transcript:
 
 
 @contextmanager
-def typed_lines_kept(path: Path) -> Iterator[None]:
+def typed_lines_kept(path: Path) -> Generator[None]:
     """Arrow keys bring back what was typed here and in earlier chats, where Python has readline."""
     try:
         import readline

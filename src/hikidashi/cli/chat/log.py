@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
@@ -15,7 +15,7 @@ _MOST_BYTES = 1_000_000
 
 
 @contextmanager
-def logged(path: Path, *, verbose: bool) -> Iterator[None]:
+def logged(path: Path, *, verbose: bool) -> Generator[None]:
     """While it lasts, what hikidashi and strands log goes to `path`, or to stderr if `verbose`."""
     handler = _handler(path, verbose=verbose)
     handler.setFormatter(logging.Formatter(_LINE))

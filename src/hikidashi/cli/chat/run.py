@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
@@ -12,9 +13,9 @@ from rich.text import Text
 
 from hikidashi.agents.conversation import Message, Responder
 from hikidashi.agents.responder import make_responder
-from hikidashi.config import Config, find_config
+from hikidashi.config import AgentConfig, Config, ToolsConfig, WebSearchConfig, find_config, load_config
 
-from ..output import Language, stdout
+from ..output import Language, language_of_environment, stdout
 from .keep import Transcript, state_folder, typed_lines_kept
 from .log import logged
 from .screen import JsonScreen, PlainScreen, Screen, TerminalScreen
@@ -37,7 +38,7 @@ def run_chat(
     verbose: bool,
 ) -> int:
     """The exit code of a chat that has ended: 0, 1 if the only question got no answer, 130 if it was stopped."""
-    config = find_config(config_path)
+    config = _config(config_path)
     spoken: Language = language or config.agent.language
     folder = state_folder()
     with ExitStack() as stack:
@@ -53,6 +54,19 @@ def run_chat(
             stack.enter_context(typed_lines_kept(folder / "chat_input"))
         _talk(runner, responder, config, spoken, screens=screens, transcript=transcript, resume=resume, keep=keep)
         return 0
+
+
+def _config(named: Path | None) -> Config:
+    """The config file's, or what serves best with the keys that are set."""
+    path = named or find_config()
+    if path is not None:
+        return load_config(path)
+    tavily = os.environ.get("TAVILY_API_KEY")
+    search = WebSearchConfig(enabled=True, api_key=tavily, provider="tavily" if tavily else "local")
+    engine = "strands" if os.environ.get("ANTHROPIC_API_KEY") else "claude-code"
+    return Config(
+        tools=ToolsConfig(web_search=search), agent=AgentConfig(engine=engine, language=language_of_environment())
+    )
 
 
 def _answer_once(runner: asyncio.Runner, responder: Responder, question: str, screen: Screen) -> int:
@@ -86,7 +100,7 @@ def _talk(
         console=console,
         words=words,
         screen=screens,
-        search=_web_search(config, language),
+        search=_web_search(config.tools.web_search, language),
         transcript=transcript if keep else None,
         conversation=earlier,
         prompt=_prompt(coloured=console.color_system is not None) if typed else "",
@@ -103,12 +117,20 @@ def _screens(language: Language, *, as_json: bool) -> Callable[[], Screen]:
     return lambda: TerminalScreen(console, WORDS[language])
 
 
-def _web_search(config: Config, language: Language) -> Callable[[str], Awaitable[str]]:
+def _web_search(config: WebSearchConfig | None, language: Language) -> Callable[[str], Awaitable[str]]:
     async def search(query: str) -> str:
-        from hikidashi.web.choose import provider_of
+        from hikidashi.web.choose import choose_provider
         from hikidashi.web.format import format_search
 
-        return format_search(await provider_of(config.tools.web_search).search(query), language=language)
+        asked = config or WebSearchConfig()
+        provider = choose_provider(
+            asked.provider, api_key=asked.api_key, base_url=asked.base_url, index=asked.index, language=language
+        )
+        try:
+            found = await provider.search(query, search_depth=asked.search_depth, max_results=asked.max_results)
+        finally:
+            await provider.aclose()
+        return format_search(found, language=language)
 
     return search
 

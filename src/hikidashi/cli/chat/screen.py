@@ -14,10 +14,10 @@ from typing import Any, Self
 from rich.console import Console
 from rich.live import Live
 from rich.markdown import Markdown
-from rich.spinner import Spinner
 from rich.text import Text
 
 from hikidashi.agents.conversation import AnswerEvent, AnswerFailed, TextDelta, ToolCalled, ToolReturned
+from hikidashi.web.fence import unfenced
 
 from ..tools.text import clean_lines, cut
 from .blocks import MarkdownBlocks
@@ -55,49 +55,57 @@ class TerminalScreen(Screen):
         self._words = words
         self._blocks = MarkdownBlocks()
         self._began: dict[str, float] = {}
-        self._live = Live(console=console, transient=True, refresh_per_second=12)
-        self._wait(words.thinking)
+        self._spinner = console.status("", spinner="dots", spinner_style="cyan")
+        # Drawn by this thread alone: what rich draws from a thread of its own is at times not wiped away.
+        self._tail = Live(console=console, transient=True, auto_refresh=False)
 
     def __enter__(self) -> Self:
-        self._live.start()
+        self._wait(self._words.thinking)
         return self
 
     def show(self, event: AnswerEvent) -> None:
         """Draws one event below what is there."""
+        self._spinner.stop()
         match event:
             case TextDelta(text):
-                for block in self._blocks.feed(text):
-                    self._print_block(block)
-                self._live.update(self._growing())
+                self._grow(text)
             case ToolCalled():
                 self._flush()
                 self._began[event.call_id] = time.monotonic()
                 line = Text.assemble(("● ", "cyan"), (cut(event.name, 40), "bold"), "  ")
-                line.append(cut(_arguments(event.arguments), max(10, self._console.width - line.cell_len)), "dim")
-                self._console.print(line, no_wrap=True)
-                self._wait(self._words.using.format(tool=event.name))
+                self._print_line(line, _arguments(event.arguments))
+                self._wait(self._words.using.format(tool=cut(event.name, 40)))
             case ToolReturned():
                 took = time.monotonic() - self._began.pop(event.call_id, time.monotonic())
                 mark, style = ("✓", "green") if event.ok else ("✗", "red")
-                line = Text.assemble((f"  {mark} ", style), (f"{took:.1f} s  ", "dim"))
-                line.append(cut(event.text, max(10, self._console.width - line.cell_len)), "dim")
-                self._console.print(line, no_wrap=True)
+                self._print_line(Text.assemble((f"  {mark} ", style), (f"{took:.1f} s  ", "dim")), unfenced(event.text))
                 self._wait(self._words.thinking)
             case AnswerFailed(message):
                 self._flush()
                 self._console.print(Text(clean_lines(message), "red"))
 
     def close(self) -> None:
-        """The last block, complete or not, and an empty line."""
-        self._live.update(Text())
+        """The last block, complete or not."""
+        self._spinner.stop()
         self._flush()
-        self._live.stop()
-        self._console.print()
 
     def _wait(self, what: str) -> None:
-        self._live.update(Spinner("dots", Text(what, "dim"), style="cyan"))
+        self._spinner.update(Text(what, "dim"))
+        self._spinner.start()
+
+    def _grow(self, text: str) -> None:
+        blocks = self._blocks.feed(text)
+        lines = clean_lines(self._blocks.rest).splitlines()
+        # What is taller than the terminal cannot be drawn over, so only its end is shown.
+        self._tail.update(Text("\n".join(lines[-max(1, self._console.height // 2) :])))
+        self._tail.start()
+        for block in blocks:
+            self._print_block(block)
+        self._tail.refresh()
 
     def _flush(self) -> None:
+        self._tail.update(Text())
+        self._tail.stop()
         for block in self._blocks.finish():
             self._print_block(block)
 
@@ -105,10 +113,9 @@ class TerminalScreen(Screen):
         self._console.print(Markdown(clean_lines(block)))
         self._console.print()
 
-    def _growing(self) -> Text:
-        lines = clean_lines(self._blocks.rest).splitlines()
-        # What is taller than the terminal cannot be drawn over, so only its end is shown.
-        return Text("\n".join(lines[-max(1, self._console.height // 2) :]))
+    def _print_line(self, line: Text, rest: str) -> None:
+        line.append(cut(rest, max(10, self._console.width - line.cell_len)), "dim")
+        self._console.print(line, no_wrap=True)
 
 
 class PlainScreen(Screen):

@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 
 from rich.console import Console
-from rich.markdown import Markdown
 from rich.text import Text
 
 from hikidashi.agents.conversation import AnswerFailed, Message, Responder, TextDelta
@@ -52,6 +51,7 @@ class Talk:
         conversation: Sequence[Message] = (),
         prompt: str = "> ",
     ) -> None:
+        """Without a `prompt`, lines come from a pipe, and nothing but answers is printed."""
         self._responder = responder
         self._console = console
         self._words = words
@@ -67,7 +67,6 @@ class Talk:
             try:
                 line = self._read()
             except EOFError:
-                self._console.print()
                 break
             except KeyboardInterrupt:
                 self._console.print()
@@ -81,7 +80,8 @@ class Talk:
                 self._do(line, runner)
             except KeyboardInterrupt:
                 self._note(self._words.stopped)
-        self._note(self._words.bye)
+        if self._prompt:
+            self._note(self._words.bye)
 
     def _read(self) -> str:
         line = input(self._prompt)
@@ -116,7 +116,7 @@ class Talk:
             return await self._search(query)
 
         try:
-            self._console.print(Markdown(clean_lines(runner.run(found()))))
+            self._console.print(Text(clean_lines(runner.run(found()))))
         except HikidashiError as error:
             print_error(error)
 
