@@ -23,7 +23,7 @@ $(STAMP): requirements/dev.txt pyproject.toml
 	@touch $@
 
 run: setup ## the tour: your tools on the real Claude Code CLI, on this machine
-	@$(BIN)/hikidashi tour
+	@$(BIN)/hikidashi tour --docs README.md --docs README.ja.md --docs docs
 
 test: setup ## the tests
 	@$(BIN)/python -m pytest -n 2 --dist worksteal

@@ -46,11 +46,11 @@ def of_kind(told: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.cli
-def test_a_program_hears_every_step_of_the_three_acts() -> None:
+def test_a_program_hears_every_step_of_the_five_acts() -> None:
     heard = told("--lang", "en")
 
     assert heard[0] == {"event": "tour_started", "version": heard[0]["version"], "language": "en", "model": "scripted"}
-    assert [act["number"] for act in of_kind(heard, "act_started")] == [1, 2, 3]
+    assert [act["number"] for act in of_kind(heard, "act_started")] == [1, 2, 3, 4, 5]
     offered = [[tool["name"] for tool in event["tools"]] for event in of_kind(heard, "offered")]
     wire = [f"mcp__pydantic_tools__{name}" for name in ("book_table", "trains", "weather")]
     assert offered == [wire, wire, ["weather", "trains", "book_table"]]
@@ -65,6 +65,15 @@ def test_a_program_hears_every_step_of_the_three_acts() -> None:
     ]
     assert [used["api_requests"] for used in of_kind(heard, "used")] == [4, 3]
     assert all(used["input_tokens"] > 0 and used["cost_usd"] > 0 for used in of_kind(heard, "used"))
+    found = [
+        (event["query"], event["things"], [hit["name"] for hit in event["hits"]]) for event in of_kind(heard, "found")
+    ]
+    assert [(query, things, names[:1]) for query, things, names in found] == [
+        ("download all invoices from Garnet", "tools", ["garnet_export_invoice"]),
+        ("Harborの会議室の予約を取り消したい", "tools", ["harbor_cancel_meeting_room_booking"]),
+        ("what colour are my socks", "tools", []),
+        ("run pydantic-ai tools in Claude Code", "passages", ["hikidashi › pydantic-ai tools in Claude Code"]),
+    ]
     assert heard[-1]["event"] == "tour_ended"
     assert len(heard[-1]["next_commands"]) == 3
 
@@ -221,3 +230,12 @@ def test_the_next_commands_are_what_one_would_type_here(
     monkeypatch.chdir(bin_folder)
     monkeypatch.setattr(sys, "executable", str(tmp_path / "elsewhere" / "python"))
     assert tour._command("hikidashi") == "hikidashi"
+
+
+@pytest.mark.cli
+def test_the_last_act_searches_the_documents_it_is_given(tmp_path: Path) -> None:
+    (tmp_path / "notes.md").write_text("# 道具\n\nツールを検索するには、引き出しを開けます。\n", encoding="utf-8")
+    heard = told("--lang", "ja", "--docs", str(tmp_path))
+    found = {event["query"]: event["hits"] for event in of_kind(heard, "found") if event["things"] == "passages"}
+    assert [hit["text"] for hit in found["ツールを検索するには"]] == ["ツールを検索するには、引き出しを開けます。"]
+    assert found["run pydantic-ai tools in Claude Code"] == []

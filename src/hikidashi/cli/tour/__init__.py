@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,12 +20,19 @@ from .events import TourEnded, TourStarted
 from .words import WORDS, Words
 
 if TYPE_CHECKING:
-    from .stage import Act, Audience
+    from .stage import Act, Audience, Stage
 
 __all__ = ["run_tour"]
 
 
-def run_tour(*, language: Language, pause: bool, as_json: bool, cli_path: Path | None = None) -> None:
+def run_tour(
+    *,
+    language: Language,
+    pause: bool,
+    as_json: bool,
+    cli_path: Path | None = None,
+    documents: Sequence[Path] = (),
+) -> None:
     """Give the tour; Ctrl-C closes what it started and ends the process with 130.
 
     Raises:
@@ -36,23 +44,26 @@ def run_tour(*, language: Language, pause: bool, as_json: bool, cli_path: Path |
     words = WORDS[language]
     try:
         acts = _acts()
-        asyncio.run(_tour(acts, _audience(words, pause=pause, as_json=as_json), language, cli_path))
+        stage = _stage(words, _audience(words, pause=pause, as_json=as_json), cli_path, documents)
+        asyncio.run(_tour(acts, stage, language))
     except KeyboardInterrupt:
         stderr().print(words.stopped)
         sys.exit(130)
 
 
-async def _tour(acts: list[Act], audience: Audience, language: Language, cli_path: Path | None) -> None:
-    from .stage import Stage
-    from .trip import Diary
-
-    words = WORDS[language]
+async def _tour(acts: list[Act], stage: Stage, language: Language) -> None:
     started = time.perf_counter()
-    stage = Stage(words=words, audience=audience, diary=Diary(), cli_path=cli_path)
     await stage.tell(TourStarted(version=__version__, language=language))
     for number, act in enumerate(acts, start=1):
         await act(stage, number)
-    await stage.tell(TourEnded(seconds=time.perf_counter() - started, next_commands=_next_commands(words)))
+    await stage.tell(TourEnded(seconds=time.perf_counter() - started, next_commands=_next_commands(stage.words)))
+
+
+def _stage(words: Words, audience: Audience, cli_path: Path | None, documents: Sequence[Path]) -> Stage:
+    from .stage import Stage
+    from .trip import Diary
+
+    return Stage(words=words, audience=audience, diary=Diary(), cli_path=cli_path, documents=tuple(documents))
 
 
 def _acts() -> list[Act]:
@@ -62,12 +73,14 @@ def _acts() -> list[Act]:
     from .agent_run import claude_code_runs_the_tools, pydantic_ai_runs_the_tools
     from .drawer import any_mcp_client_calls_them
     from .find_tool import one_of_a_thousand_is_found
+    from .web import documents_are_searched_like_the_web
 
     return [
         pydantic_ai_runs_the_tools,
         claude_code_runs_the_tools,
         any_mcp_client_calls_them,
         one_of_a_thousand_is_found,
+        documents_are_searched_like_the_web,
     ]
 
 

@@ -41,6 +41,8 @@ class Stage:
     audience: Audience
     diary: Diary
     cli_path: Path | None = None
+    documents: tuple[Path, ...] = ()
+    """What the act about the web indexes; nothing is hikidashi's own README."""
 
     async def tell(self, event: Event) -> None:
         """Let the audience know that `event` happened."""
