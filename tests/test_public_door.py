@@ -220,7 +220,8 @@ def may_import(path: Path, framework: str) -> bool:
     stem = path.stem.lstrip("_")
     if inside.parts[0] in {"convert", "search"} and stem == "claude":
         return framework in {"claude_agent_sdk", "mcp"}
-    return inside.parts[0] in {"agents", "convert", "search", "web"} and stem.startswith(framework)
+    name = "slack" if framework == "slack_bolt" else framework
+    return inside.parts[0] in {"agents", "convert", "search", "web"} and stem.startswith(name)
 
 
 def test_a_framework_is_imported_only_where_its_name_stands() -> None:

@@ -235,10 +235,12 @@ class TavilyAPIError(HikidashiError):
 class FetchRefused(HikidashiError, ValueError):  # noqa: N818 - reads as what it says
     """`url` must not be fetched: its scheme, host, port or address is not allowed."""
 
-    def __init__(self, url: str, reason: str) -> None:
-        super().__init__(url, reason)
+    def __init__(self, url: str, reason: str, code: str = "") -> None:
+        super().__init__(url, reason, code)
         self.url = url
         self.reason = reason
+        self.code = code
+        """The reason as one word, such as `private` or `scheme`; empty where there is none."""
 
     def __str__(self) -> str:
         return f"{self.url!r} is not fetched: {self.reason}."

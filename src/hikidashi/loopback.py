@@ -1,4 +1,4 @@
-"""A threaded HTTP server on 127.0.0.1 that a test owns: the part every fake service shares.
+"""A small threaded HTTP server, on 127.0.0.1 unless told otherwise: the part that every service here shares.
 
 This file knows HTTP and threads; what is asked and answered belongs to the subclasses.
 """
@@ -12,14 +12,26 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import suppress
+from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
+from ipaddress import ip_address
 from types import TracebackType
 from typing import Any, Self, cast
 from urllib.parse import urlsplit
 
-__all__ = ["Exchange", "LoopbackServer"]
+__all__ = ["Exchange", "LoopbackServer", "is_loopback"]
 
 _FAREWELL_SECONDS = 2.0
+
+
+def is_loopback(host: str) -> bool:
+    """Whether `host`, a name or an address, is this machine and nobody else can reach it."""
+    if host.lower().rstrip(".") == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 class Exchange:
@@ -80,13 +92,29 @@ class Exchange:
 
 
 class LoopbackServer(ABC):
-    """An HTTP server on a free port of 127.0.0.1, one daemon thread per connection.
+    """An HTTP server, one daemon thread per connection.
 
     Subclasses say in `handle` how a request is answered. Use it as a context manager, plain or `async`,
     or call `start()` and `close()`.
+
+    Args:
+        host: The address to listen on.
+        port: The port; 0 takes a free one.
+        longest_body: Bytes; a request with a longer body is answered with 413.
+        idle_seconds: How long a connection may be silent before it is closed; `None` is for ever.
     """
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        longest_body: int | None = None,
+        idle_seconds: float | None = None,
+    ) -> None:
+        self._address = (host, port)
+        self.longest_body = longest_body
+        self.idle_seconds = idle_seconds
         self._listener: _Listener | None = None
         self._failures: list[Exception] = []
 
@@ -99,8 +127,8 @@ class LoopbackServer(ABC):
         """The address of the running server, such as `http://127.0.0.1:49152`."""
         if self._listener is None:
             raise RuntimeError(f"{type(self).__name__} is not running. Use it in a `with` block, or call `start()`.")
-        host, port = cast("tuple[str, int]", self._listener.server_address)
-        return f"http://{host}:{port}"
+        host, port = cast("tuple[str, int]", self._listener.server_address[:2])
+        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
     @property
     def failures(self) -> list[Exception]:
@@ -110,7 +138,7 @@ class LoopbackServer(ABC):
     def start(self) -> Self:
         """The same server, listening."""
         if self._listener is None:
-            self._listener = _Listener(self)
+            self._listener = _Listener(self, self._address)
             self._listener.start()
         return self
 
@@ -150,8 +178,9 @@ class _Listener(socketserver.TCPServer):
     request_queue_size = 1024
     allow_reuse_address = True
 
-    def __init__(self, owner: LoopbackServer) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+    def __init__(self, owner: LoopbackServer, address: tuple[str, int]) -> None:
+        self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+        super().__init__(address, _Handler)
         self.owner = owner
         self.closing = threading.Event()
         self._lock = threading.Lock()
@@ -191,16 +220,31 @@ class _Listener(socketserver.TCPServer):
             thread.join(max(0.0, deadline - time.monotonic()))
 
 
+class _Unacceptable(Exception):  # noqa: N818 - reads as what it says
+    """A request that cannot be read."""
+
+    def __init__(self, status: HTTPStatus) -> None:
+        super().__init__(status)
+        self.status = status
+
+
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     server: _Listener  # pyright: ignore[reportIncompatibleVariableOverride]
 
+    def setup(self) -> None:
+        super().setup()
+        self.connection.settimeout(self.server.owner.idle_seconds)
+
     def serve(self) -> None:
         try:
             self.server.owner.handle(Exchange(self, self._read_body(), self.server.closing))
-        except ConnectionError:
-            self.close_connection = True  # the client left, or the server is closing
+        except _Unacceptable as error:
+            self.close_connection = True  # what is left of the body would be taken for the next request
+            self.send_error(error.status)
+        except (ConnectionError, TimeoutError):
+            self.close_connection = True  # the client left or fell silent, or the server is closing
         except Exception as error:
             self.server.owner.fail(error)
             self.close_connection = True
@@ -210,13 +254,26 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _read_body(self) -> bytes:
         if "chunked" not in self.headers.get("transfer-encoding", ""):
-            return self._read(int(self.headers.get("content-length", 0)))
+            return self._read(self._size(self.headers.get("content-length", "0")))
         body = bytearray()
-        while size := int(self._read_line(), 16):
+        while size := self._size(self._read_line().partition(b";")[0].decode("ascii", "replace"), 16):
             body += self._read(size)
+            self._size(str(len(body)))
             self._read_line()
         self._read_line()
         return bytes(body)
+
+    def _size(self, written: str, base: int = 10) -> int:
+        try:
+            size = int(written, base)
+        except ValueError:
+            size = -1
+        if size < 0:
+            raise _Unacceptable(HTTPStatus.BAD_REQUEST)
+        longest = self.server.owner.longest_body
+        if longest is not None and size > longest:
+            raise _Unacceptable(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+        return size
 
     def _read(self, size: int) -> bytes:
         data = self.rfile.read(size)

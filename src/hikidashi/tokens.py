@@ -1,8 +1,10 @@
-"""How many tokens a tool definition costs, near enough to decide by, with nothing downloaded.
+"""How many tokens a text costs, near enough to decide by, with nothing downloaded.
 
-A token is taken to be a word, up to three digits, a run of punctuation, or one Japanese, Chinese or Korean
-character; every second word of nine letters or more is two. Against the tokenizer that Anthropic published for
-Claude 2, catalogues of English, Chinese and Japanese definitions came out within 5 %. Newer models have
+A token is taken to be a word or a part of a camelCase name, up to two digits, up to three signs, a line break with
+the space behind it, or one Japanese, Chinese or Korean character or punctuation mark; words of 13 letters and more
+are two. Beside the tokenizer that Anthropic published for Claude 2, pieces of 1,500 characters came out like this
+on average: English prose -3 %, Japanese prose +3 %, Chinese 0 %, code -1 %, JSON 0 %, Markdown -5 %, Japanese
+Markdown -8 %; nine in ten of them within 7 % for prose and code, within 12 % for Markdown. Newer models have
 tokenizers of their own and may count more.
 """
 
@@ -15,15 +17,21 @@ from typing import Any
 
 __all__ = ["definition_tokens", "estimate_tokens"]
 
-_CJK = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3"
-_PIECE = re.compile(rf"[A-Za-z]+|[0-9]{{1,3}}|_|[{_CJK}]|[^\w\s]+|[^\W\x00-\x7f{_CJK}]{{1,2}}")
-_LONG_WORD = re.compile(r"[A-Za-z]{9,}")
+_CJK = "\u3001-\u301c\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uff00-\uffef"
+_PIECE = re.compile(
+    r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]{1,2}|_"  # parts of words and names
+    rf"|[{_CJK}]"
+    r"|[!-/:-@\[-^`{-~]{1,3}"  # signs of ASCII
+    r"|\n\s*|(?<=\S)[ \t]{2,}"  # line breaks and the gaps of tables
+    rf"|[\u2500-\u257f]{{1,4}}|[^\W\x00-\x7f{_CJK}]{{1,2}}|[^\w\s\x00-\x7f{_CJK}]"  # lines, other scripts, other signs
+)
+_LONG_WORD = re.compile(r"[A-Za-z]{13,}")
 
 
 def estimate_tokens(value: object) -> int:
     """About how many tokens `value` is for a model: text as it is, anything else as JSON."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return len(_PIECE.findall(text)) + len(_LONG_WORD.findall(text)) // 2
+    return len(_PIECE.findall(text)) + len(_LONG_WORD.findall(text))
 
 
 def definition_tokens(definitions: Iterable[dict[str, Any]]) -> int:

@@ -117,6 +117,31 @@ def test_a_term_counts_more_in_a_name_and_where_it_is_rare() -> None:
     assert index.rarity_of("nowhere") > index.rarity_of("mail")
 
 
-def test_the_weight_of_a_term_is_the_sum_over_fields() -> None:
+def test_an_index_knows_which_terms_are_in_which_tools() -> None:
     index = index_of([[(50, ["mail"]), (20, ["mail", "user", "mail"])], [(50, ["user"])]])
-    assert [index.weight(term, doc) for term in ("mail", "user", "nowhere") for doc in (0, 1)] == [90, 0, 20, 50, 0, 0]
+    assert [index.has(doc, term) for term in ("mail", "user", "nowhere") for doc in (0, 1)] == [
+        True,
+        False,
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
+@given(tools_strategy, queries)
+def test_many_tools_at_once_are_ranked_as_one_by_one(tools: list[Fields], query: dict[str, float]) -> None:
+    at_once, one_by_one = Index(), index_of(tools)
+    at_once.extend(tools)
+    assert at_once.top(query, 5) == one_by_one.top(query, 5)
+
+
+@given(tools_strategy, queries)
+def test_an_index_filled_at_once_grows_and_shrinks_as_any(tools: list[Fields], query: dict[str, float]) -> None:
+    at_once = Index()
+    at_once.extend(tools)
+    at_once.remove(0, [term for _, terms in tools[0] for term in terms])
+    at_once.add(tools[0])
+    moved = [(number - 1 if number else len(tools) - 1, score) for number, score in index_of(tools).top(query, 80)]
+    found = [(number - 1, score) for number, score in at_once.top(query, 80)]
+    assert sorted(found) == sorted(moved)

@@ -141,6 +141,20 @@ def test_select_loads_by_name_in_the_order_asked_and_leaves_out_names_no_tool_ha
     assert matches[0].why == {"name": ("gmail_send",)}
 
 
+def test_a_name_with_a_comma_can_be_selected_and_got() -> None:
+    tool = {"name": "rows, all"}
+    catalog = ToolCatalog([tool, {"name": "rows"}])
+    assert names(catalog.search("select:rows, all")) == ["rows, all"]
+    assert names(catalog.search("select:rows,all")) == ["rows"]
+    assert catalog.get("rows, all") is tool
+
+
+def test_get_gives_the_tool_as_it_came_and_none_for_a_name_no_tool_has(catalog: ToolCatalog) -> None:
+    assert catalog.get("gmail_send") is TOOLS[1]
+    assert catalog.get("gmailSend") is None
+    assert catalog.get("") is None
+
+
 @pytest.mark.parametrize("query", ["select:gmail_sent", "select:", "select: ,"])
 def test_select_that_names_no_tool_is_an_error(catalog: ToolCatalog, query: str) -> None:
     with pytest.raises(ToolSearchError) as caught:

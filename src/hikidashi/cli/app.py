@@ -13,7 +13,11 @@ import typer
 from hikidashi import __version__
 from hikidashi.errors import HikidashiError
 
+from .config import config
+from .slack import EXAMPLES as SLACK_EXAMPLES
+from .slack import slack
 from .tools import tools
+from .web import web
 
 __all__ = ["app", "run"]
 
@@ -28,7 +32,7 @@ Examples:
 
 _TOUR_EXAMPLES = """\b
 Examples:
-  hikidashi tour                         three acts, about ten seconds
+  hikidashi tour                         five acts, about ten seconds
   hikidashi tour --lang ja               in Japanese
   hikidashi tour --no-pause > tour.txt   all at once
   hikidashi tour --json | jq .event      each step as one JSON object
@@ -40,6 +44,13 @@ Examples:
   hikidashi doctor --json | jq .ok    for programs
 """
 
+_CHAT_EXAMPLES = """\b
+Examples:
+  hikidashi chat                                  talk, with config.yaml of this folder
+  hikidashi chat --config my.yaml --continue      go on with the last conversation
+  hikidashi chat --once "What is new in Python?"  one question, for scripts
+"""
+
 app = typer.Typer(
     name="hikidashi",
     no_args_is_help=True,
@@ -48,6 +59,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(tools, name="tools")
+app.add_typer(web, name="web")
+app.add_typer(config, name="config")
 
 
 class Language(StrEnum):
@@ -98,6 +111,10 @@ def tour(
         Path | None,
         typer.Option(help="Another Claude Code CLI than the SDK's own.", show_default=False),
     ] = None,
+    docs: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="PATH", help="Documents to search in the last act.", show_default="hikidashi's README"),
+    ] = None,
 ) -> None:
     """See a pydantic-ai agent with three tools run on the real Claude Code CLI.
 
@@ -108,7 +125,11 @@ def tour(
     from .tour import run_tour
 
     run_tour(
-        language=lang.value if lang else language_of_environment(), pause=pause, as_json=as_json, cli_path=cli_path
+        language=lang.value if lang else language_of_environment(),
+        pause=pause,
+        as_json=as_json,
+        cli_path=cli_path,
+        documents=docs or (),
     )
 
 
@@ -128,6 +149,46 @@ def doctor(
     print_report(report, stdout(), as_json=as_json)
     if not report.ok:
         raise typer.Exit(1)
+
+
+@app.command(epilog=_CHAT_EXAMPLES, short_help="Talk to a model that has the web tools.")
+def chat(
+    *,
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Model and tools.", show_default="config.yaml, if it is there")
+    ] = None,
+    once: Annotated[
+        str | None, typer.Option(metavar="QUESTION", help="Answer this and end.", show_default=False)
+    ] = None,
+    resume: Annotated[bool, typer.Option("--continue", help="Go on with the last conversation.")] = False,
+    keep: Annotated[
+        bool, typer.Option("--keep/--no-keep", help="Keep the conversation and what was typed in your state folder.")
+    ] = True,
+    lang: Annotated[Language | None, typer.Option(help="Language of the chat.", show_default="from the config")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print each event as a line of JSON.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print the log, instead of keeping it.")] = False,
+) -> None:
+    """Talk to a model in the terminal, and see each tool that it calls.
+
+    Ctrl-C stops an answer, Ctrl-D leaves; /help lists the commands. In a pipe only the answer is printed.
+    Exit code 1 means that the question of --once got no answer, 130 that it was stopped.
+    """
+    from .chat.run import run_chat
+
+    code = run_chat(
+        config_path=config,
+        once=once,
+        language=lang.value if lang else None,
+        resume=resume,
+        keep=keep,
+        as_json=as_json,
+        verbose=verbose,
+    )
+    if code:
+        raise typer.Exit(code)
+
+
+app.command(epilog=SLACK_EXAMPLES, short_help="Answer in Slack, with the web tools.")(slack)
 
 
 def _never_fail_to_print() -> None:

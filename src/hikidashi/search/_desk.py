@@ -16,7 +16,7 @@ from ..errors import ToolSearchError, ToolValidationError
 from ..tool import Tool, ToolAnnotations, ToolResult, text
 from ._answer import CALL_TOOL, SEARCH_TOOLS, Language, Recorder, wording
 from .catalog import ToolCatalog
-from .entry import Entry
+from .entry import Entry, entry_of
 
 __all__ = ["Desk", "Strategy", "asked", "catalog_of", "entry_named", "nearest"]
 
@@ -47,13 +47,8 @@ def asked(catalog: ToolCatalog, query: str, *, strategy: Strategy, limit: int) -
 
 def entry_named(catalog: ToolCatalog, name: str) -> Entry | None:
     """The tool of exactly this name."""
-    if name not in catalog:
-        return None
-    try:
-        matches = catalog.search(_SELECT + name)
-    except ToolSearchError:  # it was removed meanwhile
-        return None
-    return next((match.entry for match in matches if match.name == name), None)
+    tool = catalog.get(name)
+    return None if tool is None else entry_of(tool)
 
 
 def nearest(catalog: ToolCatalog, name: str) -> list[str]:
@@ -106,8 +101,8 @@ class Desk:
 
     def tool(self, name: str) -> Tool | None:
         """The catalogue's tool of this name."""
-        entry = entry_named(self.catalog, name)
-        return None if entry is None else _callable(entry.tool)
+        tool = self.catalog.get(name)
+        return None if tool is None else _callable(tool)
 
     def tools(self, names: Iterable[str]) -> list[Tool]:
         """The catalogue's tools of these names.

@@ -12,6 +12,7 @@ import heapq
 import re
 from array import array
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import ceil, log
 
@@ -26,6 +27,7 @@ FIELD_WEIGHTS: Mapping[str, int] = {
     "tags": 20,
     "argument_names": 14,
     "argument_descriptions": 7,
+    "argument_values": 14,
 }
 _UNIT = 20
 _SHIFT = 24
@@ -35,7 +37,7 @@ _K1 = 1.2  # the textbook's saturation: a second mention helps, a tenth hardly
 _B = 0.6  # below the textbook's .75: a tool with many arguments is longer for a reason
 
 _FEW = 16  # tools of a rare term: all are scored, as any of them may be the best
-_DIRECT = 900  # tools over all terms of a question: so few are scored sooner than chosen from
+_DIRECT = 600  # tools over all terms of a question: so few are scored sooner than chosen from
 _STEPS = 8  # in which the most an average term adds is counted: more tell tools better apart, and cost more
 _ROUNDING = 1 - 1e-9  # sums in another order differ in the last digits: a bound must not be above the sum it bounds
 
@@ -47,12 +49,14 @@ _BITS_OF: list[list[int]] = [[bit for bit in range(8) if octet >> bit & 1] for o
 class Postings:
     """The tools that have a term, with rising numbers, and how much it counts in each: both packed in one integer."""
 
-    __slots__ = ("_counted", "_version", "best", "docs", "packed", "scores")
+    __slots__ = ("_counted", "_version", "best", "docs", "packed", "rarity", "scores")
 
     def __init__(self, packed: Iterable[int]) -> None:
         self.packed: array[int] = array("Q", packed)
         self._counted = 0
         self._version = -1
+        self.rarity = 0.0
+        """How much the term says."""
         self.scores = _NO_SCORES
         """What the term adds to each tool that has it."""
         self.best = 0.0
@@ -68,18 +72,12 @@ class Postings:
         self.packed.pop(bisect_left(self.packed, doc << _SHIFT))
         self._counted = 0
 
-    def weight_in(self, doc: int) -> int:
-        """How much the term counts in a tool; 0 where it is not."""
-        packed = self.packed
-        at = bisect_left(packed, doc << _SHIFT)
-        return packed[at] & _WEIGHT if at < len(packed) and packed[at] >> _SHIFT == doc else 0
-
     def score(self, index: Index) -> None:
-        """Compute `scores`, `best` and `docs`, once per state of the index."""
+        """Compute `rarity`, `scores`, `best` and `docs`, once per state of the index."""
         if self._version == index.version:
             return
         base, slope, lengths, numbers = index.base, index.slope, index.lengths, index.numbers
-        rarity = index.rarity(len(self.packed))
+        self.rarity = rarity = index.rarity(len(self.packed))
         self.scores = {
             (doc := numbers[packed >> _SHIFT]): rarity
             * (weight := packed & _WEIGHT)
@@ -99,9 +97,10 @@ class Index:
     """Which terms are in which tools, and the best tools for a query."""
 
     def __init__(self) -> None:
-        self.terms: dict[str, Postings | int] = {}
+        self.terms: dict[str, Postings | int | list[int]] = {}
         """The postings of each term. Most terms are in one tool: a number stands for that one posting, packed. A
-        number below zero counts from -1 the places in a file that `stored` reads."""
+        number below zero counts from -1 the places in a file that `stored` reads. A list has all occurrences, in
+        order, each packed like a posting."""
         self.stored: Callable[[int], Postings] | None = None
         self.new_terms: list[str] | None = None
         """The terms that came since somebody put a list here."""
@@ -127,11 +126,14 @@ class Index:
     def postings(self, term: str) -> Postings | None:
         """The tools that have a term; None where no tool has it."""
         found = self.terms.get(term)
-        if isinstance(found, int):
-            self.terms[term] = found = self._unpacked(found)
-        return found
+        if found is None or isinstance(found, Postings):
+            return found
+        self.terms[term] = postings = self._unpacked(found)
+        return postings
 
-    def _unpacked(self, known: int) -> Postings:
+    def _unpacked(self, known: int | list[int]) -> Postings:
+        if isinstance(known, list):
+            return Postings(_summed(known))
         if known >= 0:
             return Postings((known,))
         assert self.stored is not None
@@ -143,13 +145,19 @@ class Index:
 
     def rarity_of(self, term: str) -> float:
         """How much a term says."""
-        postings = self.postings(term)
-        return self.rarity(len(postings.packed) if postings else 0)
+        postings = self._scored(term)
+        return self.rarity(0) if postings is None else postings.rarity
 
-    def weight(self, term: str, doc: int) -> int:
-        """How much a term counts in a tool; 0 where it is not."""
+    def has(self, doc: int, term: str) -> bool:
+        """Whether a term is in a tool."""
+        postings = self._scored(term)
+        return postings is not None and doc in postings.scores
+
+    def _scored(self, term: str) -> Postings | None:
         postings = self.postings(term)
-        return postings.weight_in(doc) if postings else 0
+        if postings is not None:
+            postings.score(self)
+        return postings
 
     def add(self, fields: Iterable[tuple[int, Sequence[str]]]) -> int:
         """The number of a new tool, given the terms of its fields with their weights; at most `MAX_TERMS` in each."""
@@ -170,6 +178,7 @@ class Index:
                     if known >= place:  # the same tool has it again
                         terms[term] = known + weight
                         continue
+                if not isinstance(known, Postings):
                     terms[term] = known = self._unpacked(known)
                 packed = known.packed
                 if packed[-1] >= place:
@@ -182,6 +191,26 @@ class Index:
         self.count += 1
         self.version += 1
         return doc
+
+    def extend(self, tools: Iterable[Iterable[tuple[int, Sequence[str]]]]) -> None:
+        """Add many tools to an empty index, as `add` would one by one, but several times faster.
+
+        What a term counts in a tool is summed up when the term is first asked for.
+        """
+        assert not self.terms
+        occurrences: defaultdict[str, list[int]] = defaultdict(list)
+        for doc, fields in enumerate(tools):
+            length = 0
+            for weight, found in fields:
+                length += weight * len(found)
+                place = doc << _SHIFT | weight
+                for term in found:
+                    occurrences[term].append(place)
+            self.lengths.append(length)
+        self.terms = {term: places if len(places) > 1 else places[0] for term, places in occurrences.items()}
+        self.count = self.version = len(self.lengths)
+        self.numbers = list(range(self.count))
+        self.total = sum(self.lengths)
 
     def remove(self, doc: int, terms: Iterable[str]) -> None:
         """Forget a tool, given the terms it was added with."""
@@ -223,10 +252,9 @@ class Index:
     def _lists(self, query: Mapping[str, float]) -> Iterator[tuple[float, str, float, Postings]]:
         """For each known term: how little it can add, itself, the query's weight for it, and its postings."""
         for term, gain in query.items():
-            postings = self.postings(term)
+            postings = self._scored(term)
             if postings is not None:
-                postings.score(self)
-                yield -gain * self.rarity(len(postings.packed)), term, gain, postings
+                yield -gain * postings.rarity, term, gain, postings
 
 
 class Bounds:
@@ -310,6 +338,18 @@ def _scored(docs: set[int], lists: list[tuple[float, str, float, Postings]]) -> 
         for doc in docs & scores.keys():
             found[doc] += gain * scores[doc]
     return found
+
+
+def _summed(occurrences: list[int]) -> Iterator[int]:
+    """One packed posting for each tool, given one for each occurrence, with those of a tool next to each other."""
+    before = occurrences[0]
+    for occurrence in occurrences[1:]:
+        if before >> _SHIFT == occurrence >> _SHIFT:
+            before += occurrence & _WEIGHT
+        else:
+            yield before
+            before = occurrence
+    yield before
 
 
 def _bits(docs: Iterable[int], last: int) -> int:

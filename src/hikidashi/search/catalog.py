@@ -32,8 +32,11 @@ MAX_TOOLS = 10_000
 MAX_QUERY = 500
 MAX_LIMIT = 50
 _SELECT = "select:"
-_CANDIDATES = 100  # of each ranking: more change nothing among the first ten
-_MEANING = 0.4  # the share of meaning in a hybrid score; from .4 to .6 results hardly differ, and words explain more
+_REMEMBERED = 10_000  # misspelled words; people repeat theirs
+_CANDIDATES = 50  # of each ranking: more change nothing among the first ten
+# The share of meaning in a hybrid score: a quarter where tools have all words of a question, since these tell tools
+# apart better, and three quarters where they have none.
+_MEANING = 0.25, 0.75
 Ranker = Literal["lexical", "hybrid"]
 
 
@@ -81,9 +84,9 @@ class ToolCatalog:
         self._rows = Rows()
         self._index = Index()
         self._speller = Speller()
+        self._guesses: tuple[int, dict[str, list[str]]] | None = None
         self._snapshot: tuple[int, Snapshot] | None = None
-        for position, tool in enumerate(tools):
-            self._insert(entry_of(tool, position))
+        self._fill(entry_of(tool, position) for position, tool in enumerate(tools))
 
     def __len__(self) -> int:
         return len(self._rows.numbers)
@@ -102,6 +105,12 @@ class ToolCatalog:
         with self._lock:
             return list(self._rows.numbers)
 
+    def get(self, name: str) -> Any | None:
+        """The tool of exactly this name, as the catalogue was given it; None where no tool has it."""
+        with self._lock:
+            number = self._rows.numbers.get(name)
+            return None if number is None else self._rows.entry(number).tool
+
     def add(self, tool: Any) -> None:
         """Put one more tool into the catalogue; the others stay as they are.
 
@@ -111,7 +120,7 @@ class ToolCatalog:
         """
         entry = entry_of(tool)
         with self._lock:
-            self._insert(entry)
+            self._index.add(self._terms(self._row(entry)))
 
     def remove(self, name: str) -> None:
         """Take a tool out of the catalogue.
@@ -142,9 +151,9 @@ class ToolCatalog:
             return self._select(query.lstrip().removeprefix(_SELECT))
         meaning = self._meaning_of(query)
         with self._lock:
-            asked = read_query(query, self._analyzer, self._index.terms, self._nearest, self._glossary)
+            asked = read_query(query, self._analyzer, self._index.terms, self._nearest, self._index.rarity_of, self._glossary)
             if meaning is None:
-                hits = relevant(self._index, self._index.top(asked.weights, limit), asked)
+                hits = relevant(self._index, self._index.top(asked.weights, limit), asked, limit)
             else:
                 hits = self._hybrid(asked, meaning)
             named = self._rows.spelled_like(query)
@@ -217,11 +226,15 @@ class ToolCatalog:
             raise catalog._full(f"{str(path)!r} has {len(catalog)}")
         return catalog
 
-    def _insert(self, entry: Entry) -> None:
+    def _fill(self, entries: Iterable[Entry]) -> None:
+        """Put tools into an empty catalogue."""
+        self._index.extend(self._terms(entry) for entry in map(self._row, entries))
+
+    def _row(self, entry: Entry) -> Entry:
         if len(self) >= self.limit_tools:
             raise self._full(f"{entry.name!r} would be one more")
         self._rows.add(entry)
-        self._index.add(self._terms(entry))
+        return entry
 
     def _meaning_of(self, query: str) -> Any:
         """The vector of a question; None where it is ranked by words alone."""
@@ -235,9 +248,10 @@ class ToolCatalog:
         self._meanings.update(self._index.version, self._rows.numbers.values(), self._rows.entry)
         by_words = self._index.top(asked.weights, _CANDIDATES)
         by_meaning = self._meanings.similar(meaning, _CANDIDATES, [number for number, _ in by_words])
-        if max(by_meaning.values()) < self._meanings.embedder.floor and not relevant(self._index, by_words, asked):
+        if max(by_meaning.values()) < self._meanings.embedder.floor and not relevant(self._index, by_words, asked, _CANDIDATES):
             return []
-        scores = fused(dict(by_words), by_meaning, _MEANING)
+        least, most = _MEANING
+        scores = fused(dict(by_words), by_meaning, least + (most - least) * asked.unknown)
         return near_best(sorted(scores.items(), key=lambda item: (-item[1], item[0])))
 
     def _full(self, why: str) -> ToolSearchError:
@@ -251,22 +265,23 @@ class ToolCatalog:
         terms = self._analyzer.terms
         for name, texts in entry.texts():
             if texts:
-                yield FIELD_WEIGHTS[name], terms("\n".join(texts))[:MAX_TERMS]
+                yield FIELD_WEIGHTS[name], terms(texts[0] if len(texts) == 1 else "\n".join(texts))[:MAX_TERMS]
 
     def _renumber(self) -> None:
         entries = [self._rows.entry(number) for number in self._rows.numbers.values()]
-        version = self._index.version + 1
+        version = self._index.version + 1  # what was computed before must not pass for new
         self._rows, self._index = Rows(), Index()
+        self._fill(entries)
         self._index.version = version
-        for entry in entries:
-            self._insert(entry)
         if self._meanings is not None:
             self._meanings.renumbered()
 
     def _select(self, listed: str) -> list[ToolMatch]:
-        names = list(dict.fromkeys(name.strip() for name in listed.split(",") if name.strip()))
         with self._lock:
             numbers = self._rows.numbers
+            whole = listed.strip()  # a name may have a comma in it
+            parts = [whole] if whole in numbers else listed.split(",")
+            names = list(dict.fromkeys(name.strip() for name in parts if name.strip()))
             known = [name for name in names if name in numbers]
             if not known:
                 raise self._rows.no_such_tool(names or [""])
@@ -282,7 +297,12 @@ class ToolCatalog:
         if index.new_terms:
             self._speller.add(index.new_terms)
             index.new_terms = []
-        return self._speller.nearest(word, index.terms)
+        if self._guesses is None or self._guesses[0] != index.version or len(self._guesses[1]) >= _REMEMBERED:
+            self._guesses = index.version, {}
+        guesses = self._guesses[1]
+        if word not in guesses:
+            guesses[word] = self._speller.nearest(word, index.terms)
+        return guesses[word]
 
     def _seen_by_patterns(self) -> Snapshot:
         """The catalogue as it is now; a search by pattern holds no lock while it reads."""

@@ -14,10 +14,12 @@ from ..errors import ToolValidationError
 
 __all__ = ["Entry", "entry_of"]
 
+_MAX_VALUES = 40  # a longer list is data, such as all currencies, rather than what a tool does
 _MAX_DEPTH = 6  # deeper arguments are rare, say little about the tool, and a schema may refer to itself
 
 _REMEDY = 'Use {"type": "object", "properties": {…}}.'
-_NESTING = frozenset({"properties", "items", "anyOf", "oneOf", "allOf", "$ref"})
+_REFERRING = frozenset({"items", "anyOf", "oneOf", "allOf", "$ref", "enum"})
+_NESTING = _REFERRING | {"properties"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,6 +30,8 @@ class Entry:
     description: str
     argument_names: tuple[str, ...] = ()
     argument_descriptions: tuple[str, ...] = ()
+    argument_values: tuple[str, ...] = ()
+    """What an argument may be, where it is one of a few words: `squash`, `PDF`."""
     aliases: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     input_schema: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -43,6 +47,7 @@ class Entry:
             ("tags", self.tags),
             ("argument_names", self.argument_names),
             ("argument_descriptions", self.argument_descriptions),
+            ("argument_values", self.argument_values),
         )
 
     @property
@@ -60,7 +65,7 @@ def entry_of(tool: Any, position: int | None = None) -> Entry:
     Raises:
         ToolValidationError: it has no name, or its schema is no object.
     """
-    if isinstance(tool, Mapping):
+    if _is_mapping(tool):
         found = _of_mapping(cast("Mapping[str, Any]", tool))
     elif hasattr(tool, "tool_spec"):  # strands AgentTool
         found = _of_mapping(cast("Mapping[str, Any]", tool.tool_spec))
@@ -82,14 +87,16 @@ class _Parts:
 
 def _of_mapping(tool: Mapping[str, Any]) -> _Parts:
     inner = tool.get("function")
-    if isinstance(inner, Mapping):  # OpenAI: {"type": "function", "function": {...}}
+    if _is_mapping(inner):  # OpenAI: {"type": "function", "function": {...}}
         tool = cast("Mapping[str, Any]", inner)
-    schema: Any = next((tool[key] for key in ("input_schema", "inputSchema", "parameters") if key in tool), None)
-    wrapped = cast("Mapping[str, Any]", schema).get("json") if isinstance(schema, Mapping) else None
+    schema: Any = tool.get("input_schema")
+    if schema is None:
+        schema = tool.get("inputSchema", tool.get("parameters"))
+    wrapped = cast("Mapping[str, Any]", schema).get("json") if _is_mapping(schema) else None
     return _Parts(
         tool.get("name"),
         tool.get("description"),
-        wrapped if isinstance(wrapped, Mapping) else schema,  # strands: {"json": {...}}
+        wrapped if _is_mapping(wrapped) else schema,  # strands: {"json": {...}}
         _words(tool.get("aliases")) + _words(tool.get("title")),
         _words(tool.get("tags")) + _tags(tool.get("metadata") or tool.get("_meta")),
     )
@@ -118,7 +125,7 @@ def _checked(tool: Any, position: int | None, parts: _Parts) -> Entry:
             f"The tool{at} ({type(tool).__name__}) has no name. Give it one: a dict needs `name`, `description` and "
             "`input_schema`; an object of a framework is passed as it is."
         )
-    if not isinstance(schema, Mapping):
+    if not _is_mapping(schema):
         raise ToolValidationError(
             f"The input schema of tool {name!r}{at} is {type(schema).__name__}, not an object. {_REMEDY}", name
         )
@@ -127,12 +134,14 @@ def _checked(tool: Any, position: int | None, parts: _Parts) -> Entry:
         raise ToolValidationError(
             f"The input schema of tool {name!r}{at} has type {plain['type']!r}, not 'object'. {_REMEDY}", name
         )
-    names, descriptions = _arguments(plain)
+    found = _Arguments()
+    _walk(plain, plain.get("$defs") or plain.get("definitions"), found, 0)
     return Entry(
         name=name,
         description=parts.description if isinstance(parts.description, str) else "",
-        argument_names=names,
-        argument_descriptions=descriptions,
+        argument_names=tuple(found.names),
+        argument_descriptions=tuple(found.descriptions),
+        argument_values=tuple(found.values),
         aliases=parts.aliases,
         tags=parts.tags,
         input_schema=plain,
@@ -140,7 +149,14 @@ def _checked(tool: Any, position: int | None, parts: _Parts) -> Entry:
     )
 
 
+def _is_mapping(value: Any) -> bool:
+    """Nearly all are dicts, and asking for that alone is many times faster."""
+    return type(value) is dict or (value is not None and isinstance(value, Mapping))
+
+
 def _words(value: Any) -> tuple[str, ...]:
+    if value is None:
+        return ()
     if isinstance(value, str):
         return (value,)
     if not isinstance(value, Iterable):
@@ -149,32 +165,36 @@ def _words(value: Any) -> tuple[str, ...]:
 
 
 def _tags(meta: Any) -> tuple[str, ...]:
-    return _words(cast("Mapping[str, Any]", meta).get("tags")) if isinstance(meta, Mapping) else ()
+    return _words(cast("Mapping[str, Any]", meta).get("tags")) if _is_mapping(meta) else ()
 
 
-def _arguments(schema: dict[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The names and the descriptions of all arguments, nested ones too, each once and in order."""
-    names: dict[str, None] = {}
-    descriptions: dict[str, None] = {}
-    _walk(schema, schema.get("$defs") or schema.get("definitions"), names, descriptions, 0)
-    return tuple(names), tuple(descriptions)
+@dataclass(slots=True)
+class _Arguments:
+    """What a schema says about all arguments, nested ones too: each text once, in order."""
+
+    names: dict[str, None] = field(default_factory=dict[str, None])
+    descriptions: dict[str, None] = field(default_factory=dict[str, None])
+    values: dict[str, None] = field(default_factory=dict[str, None])
 
 
-def _walk(
-    schema: dict[str, Any], definitions: Any, names: dict[str, None], descriptions: dict[str, None], depth: int
-) -> None:
+def _walk(schema: dict[str, Any], definitions: Any, found: _Arguments, depth: int) -> None:
     if depth > _MAX_DEPTH:
         return
     properties = schema.get("properties")
     if isinstance(properties, dict):
         for name, argument in cast("dict[Any, Any]", properties).items():
-            names[str(name)] = None
+            found.names[str(name)] = None
             if isinstance(argument, dict):
                 said = cast("dict[str, Any]", argument).get("description")
                 if said and isinstance(said, str):
-                    descriptions[said] = None
-                if argument.keys() & _NESTING:
-                    _walk(cast("dict[str, Any]", argument), definitions, names, descriptions, depth + 1)
+                    found.descriptions[said] = None
+                if not _NESTING.isdisjoint(cast("dict[str, Any]", argument)):
+                    _walk(cast("dict[str, Any]", argument), definitions, found, depth + 1)
+    if _REFERRING.isdisjoint(schema):
+        return
+    values = schema.get("enum")
+    if isinstance(values, list) and len(cast("list[Any]", values)) <= _MAX_VALUES:
+        found.values.update((value, None) for value in cast("list[Any]", values) if isinstance(value, str))
     inner: list[Any] = [schema.get("items")]
     for key in ("anyOf", "oneOf", "allOf"):
         options = schema.get(key)
@@ -185,4 +205,4 @@ def _walk(
         inner.append(cast("dict[str, Any]", definitions).get(reference.rpartition("/")[2]))
     for part in inner:
         if isinstance(part, dict):
-            _walk(cast("dict[str, Any]", part), definitions, names, descriptions, depth + 1)
+            _walk(cast("dict[str, Any]", part), definitions, found, depth + 1)

@@ -9,10 +9,13 @@ from .stopwords import GENERIC
 
 __all__ = ["near_best", "relevant"]
 
-# The best hit must bring a third of what one average word of the question brings when found in full, which a
-# chance word among the examples of an argument does not; or have half of what is asked for, wherever it stands.
-_THIRD = 1 / 3
+# A large catalogue has some tool for any word: there, one word that question and tool share must be a quarter of
+# what is asked for, or half of it where its spelling was guessed; and a tool that has less than half of it must
+# bring a quarter of what an average word brings when found in full, which a chance word in an example does not.
+# A small catalogue lacks most words, so that it says little how many of them are missing.
+_QUARTER = 1 / 4
 _HALF = 1 / 2
+_LARGE = 2_000
 # A hit this far behind the best has matched only words that come with any question.
 _OF_BEST = 1 / 4
 
@@ -20,20 +23,39 @@ _OF_BEST = 1 / 4
 _GENERIC = frozenset(map(stem, GENERIC))
 
 
-def relevant(index: Index, hits: list[tuple[int, float]], query: Query) -> list[tuple[int, float]]:
+def relevant(index: Index, hits: list[tuple[int, float]], query: Query, limit: int) -> list[tuple[int, float]]:
     """The hits that have something to do with the question: none, unless the best has enough of it."""
     if not hits:
         return hits
-    worth = {term: weight * index.rarity_of(term) for term, weight in query.weights.items()}
+    matched = [term for term in query.weights if index.has(hits[0][0], term)]
+    if _GENERIC.issuperset(matched) and not _GENERIC.issuperset([*query.weights, *query.missing]):
+        telling = {term: weight for term, weight in query.weights.items() if term not in _GENERIC}
+        hits = index.top(telling, limit)
+        if not hits:
+            return hits
+        matched = [term for term in telling if index.has(hits[0][0], term)]
+    return near_best(hits) if _is_enough(index, matched, hits[0][1], query) else []
+
+
+def _is_enough(index: Index, matched: list[str], score: float, query: Query) -> bool:
+    """Whether a tool with these terms and this score is about the question.
+
+    What is optional and missing there does not count against it.
+    """
+    worth = {
+        term: weight * index.rarity_of(term)
+        for term, weight in query.weights.items()
+        if term not in query.optional or term in matched
+    }
     total = sum(worth.values()) + len(query.missing) * index.rarity(0)
-    best, score = hits[0]
-    matched = [term for term in worth if index.weight(term, best)]
-    if _GENERIC.issuperset(matched) and not _GENERIC.issuperset([*worth, *query.missing]):
-        return []
-    in_passing = score < _THIRD * total / (len(worth) + len(query.missing))
-    if in_passing and sum(worth[term] for term in matched) < _HALF * total:
-        return []
-    return near_best(hits)
+    share = sum([worth[term] for term in matched]) / total
+    strictness = min(1.0, index.count / _LARGE)
+    if query.respelled.issuperset(matched) and share < _HALF * strictness:
+        return False
+    if len(matched) == 1 and share < _QUARTER * strictness:
+        return False
+    average = total / (len(worth) + len(query.missing))
+    return share >= _HALF or score >= _QUARTER * strictness * average
 
 
 def near_best(hits: list[tuple[int, float]]) -> list[tuple[int, float]]:

@@ -7,14 +7,19 @@ from dataclasses import dataclass, field
 
 from .entry import Entry
 from .glossary import Glossary, bundled
+from .stem import stem
 from .text import Analyzer, fold, is_request, spelling
+from .variants import RELATED
 
 __all__ = ["Query", "read_query"]
 
 # A translation may be the wrong one of several, and a guess at spelling may be wrong: either counts, but a word
-# that stands there as it was asked for counts more.
+# that stands there as it was asked for counts more. A word that means nearly the same is a hint.
 _TRANSLATED = 0.7
 _RESPELLED = 0.7
+_RELATED = 0.3
+
+_RELATIVES = {stem(word): tuple(map(stem, others)) for word, others in RELATED.items()}
 
 
 @dataclass(slots=True)
@@ -30,6 +35,17 @@ class Query:
     translations: dict[str, str] = field(default_factory=dict[str, str])
     """For terms that come from a glossary: the English word looked up."""
     respelled: set[str] = field(default_factory=set[str])
+    """The terms that are guesses at what a misspelled word should be."""
+    relatives: dict[str, str] = field(default_factory=dict[str, str])
+    """For terms that mean nearly what a word of the question does: the term of that word."""
+    optional: set[str] = field(default_factory=set[str])
+    """The terms that a tool may well lack: relatives, and names and numbers, which are what to do it with."""
+
+    @property
+    def unknown(self) -> float:
+        """How much of the question is in words that no tool has, from 0 to 1."""
+        known = len(self.weights.keys() - self.optional - self.respelled)
+        return len(self.missing) / ((len(self.missing) + known) or 1)
 
     def words_in(self, entry: Entry) -> dict[str, tuple[str, ...]]:
         """Which words of the question are in which field of a tool; `送信→send` for one that was translated."""
@@ -49,6 +65,8 @@ class Query:
             return f"{self.sources[term]}→{self.translations[term]}"
         if term in self.respelled:
             return f"{self.sources[term]}→{spelling(term, there)}"
+        if term in self.relatives:
+            return f"{spelling(self.relatives[term], self.sources[term])}→{spelling(term, there)}"
         return spelling(term, self.sources[term])
 
 
@@ -57,20 +75,29 @@ def read_query(
     analyzer: Analyzer,
     known: Container[str],
     nearest: Callable[[str], Iterable[str]],
+    rarity: Callable[[str], float],
     own: Glossary | None = None,
 ) -> Query:
     """The terms of `text`, each once; phrases of politeness are dropped unless there is nothing else."""
     sources = analyzer.sources(text)
     asked = [term for term in sources if not is_request(term)] or list(sources)
     query = Query()
+    wishes: dict[str, list[str]] = {}
     first = next(iter(sources.values()), "")  # a capital letter there does not make it a name
     for term in asked:
         source = sources[term]
+        is_value = source[0].isupper() or source[0].isdigit()
         if term in known:
             query.weights[term] = 1.0
             query.sources[term] = source
+            if is_value and source is not first:
+                query.optional.add(term)
+                continue
+        relatives = _RELATIVES.get(term)
+        if relatives is not None:
+            wishes[term] = [other for other in relatives if other in known]
+        if term in known or wishes.get(term):
             continue
-        is_value = source[0].isupper() or source[0].isdigit()
         word = spelling(term, source)
         respelled = (source is first or not is_value) and _respell(query, term, word, nearest)
         if not respelled and not is_value:
@@ -84,7 +111,19 @@ def read_query(
                     query.translations[term] = spelling(term, piece)
     if query.translations:  # what was understood in English need not be there in its own letters
         query.missing = [word for word in query.missing if word.isascii()]
+    for term, others in wishes.items():
+        _relate(query, term, sources[term], others, rarity)
     return query
+
+
+def _relate(query: Query, term: str, source: str, others: list[str], rarity: Callable[[str], float]) -> None:
+    """Look up `others`, which mean nearly what `term` does; none may count more than that would."""
+    for other in others:
+        if other not in query.weights:
+            query.weights[other] = _RELATED * min(1.0, rarity(term) / rarity(other))
+            query.sources[other] = source
+            query.relatives[other] = term
+            query.optional.add(other)
 
 
 def _respell(query: Query, term: str, word: str, nearest: Callable[[str], Iterable[str]]) -> bool:

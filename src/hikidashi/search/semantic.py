@@ -127,8 +127,10 @@ class Meanings:
         # Rows out of use may be among the nearest: look at as many more as there are.
         few = min(limit + len(similarities) - len(self._keys), len(similarities))
         places = self._numpy.argpartition(-similarities, few - 1)[:few]
-        best = sorted((place for place in places.tolist() if place in self._keys), key=lambda at: -similarities[at])
-        return {place: float(similarities[place]) for place in (*best[:limit], *others)}
+        nearest = places[self._numpy.argsort(-similarities[places], kind="stable")]
+        best = [place for place in nearest.tolist() if place in self._keys][:limit]
+        best += set(others).difference(best)
+        return dict(zip(best, similarities[best].tolist(), strict=True))
 
     def _grown(self, rows: int, columns: int) -> Matrix:
         """The matrix with room for `rows`; at least doubled when it has to grow, so that tools may come one by one."""

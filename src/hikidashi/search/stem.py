@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from .variants import SAME
+
 __all__ = ["stem"]
 
 _HAS_VOWEL = re.compile("[aeiouy]")
@@ -49,15 +51,21 @@ _IRREGULAR = {
 def stem(word: str) -> str:
     """The part that the forms of `word` share; `word` is lower case, and returned as it is when not English."""
     known = _IRREGULAR.get(word)
-    if known is not None:
-        return known
+    return _regular(word) if known is None else known
+
+
+def _regular(word: str) -> str:
     if len(word) < 4 or not word.isascii() or not word.isalpha():
         return word
-    return _derived(_inflected(_singular(word)))
+    if word[-1] == "s":
+        word = _singular(word)
+    if word.endswith(("ing", "ed")):
+        word = _inflected(word)
+    return _derived(word)
 
 
 def _singular(word: str) -> str:
-    if not word.endswith("s") or word.endswith(("ss", "us", "is")):
+    if word.endswith(("ss", "us", "is")):
         return word
     if word.endswith("ies"):
         return word[:-3] + "y" if len(word) > 4 else word[:-1]
@@ -67,12 +75,9 @@ def _singular(word: str) -> str:
 
 
 def _inflected(word: str) -> str:
-    if word.endswith("ing"):
-        rest = word[:-3]
-    elif word.endswith("ed") and not word.endswith("eed"):
-        rest = word[:-2]
-    else:
+    if word.endswith("eed"):
         return word
+    rest = word[:-3] if word[-1] == "g" else word[:-2]
     return _undoubled(rest) if len(rest) >= 3 and _HAS_VOWEL.search(rest) else word
 
 
@@ -107,3 +112,6 @@ def _derived(word: str) -> str:
                 return word
             return (_undoubled(rest) if ending == "er" else rest) + instead
     return word
+
+
+_IRREGULAR |= {form: _IRREGULAR.get(base) or _regular(base) for form, base in SAME.items()}

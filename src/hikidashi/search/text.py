@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from itertools import chain
 from operator import add
 
 from .stem import stem
@@ -28,13 +27,18 @@ _SPACED = rf"(?:[^\W_{_HAN}{_HIRAGANA}{_KATAKANA}{_HANGUL}{_UNSPACED}]|[{_MARKS}
 
 # What each ASCII letter becomes: all but those of words and names a space.
 _SPACES = "".join(letter if letter.isalnum() or letter in "-_." else " " for letter in map(chr, range(128)))
+# The same with names in pieces.
+_SEPARATED = "".join(letter if letter.isalnum() else " " for letter in map(chr, range(128)))
 # The same for what all spellings of a name share.
 _LETTERS = "".join(letter.lower() if letter.isalnum() else " " for letter in map(chr, range(128)))
-_ANY_RUN = re.compile(rf"[\w{_MARKS}{_UNSPACED}]+(?:[-.]+[\w{_MARKS}{_UNSPACED}]+)*")
+_ANY = rf"[\w{_HAN}{_HIRAGANA}{_KATAKANA}{_HANGUL}{_UNSPACED}{_MARKS}]+"
+_ANY_RUN = re.compile(rf"{_ANY}(?:[-.]+{_ANY})*")
 _SCRIPT = re.compile(
     rf"(?P<han>[{_HAN}]+)|(?P<hira>[{_HIRAGANA}]+)|(?P<kata>[{_KATAKANA}]+)|(?P<hangul>[{_HANGUL}]+)"
     rf"|(?P<unspaced>[{_UNSPACED}]+)|(?P<word>{_SPACED}+(?:[-_.]+{_SPACED}+)*)"
 )
+_HAN_RUN = re.compile(f"[{_HAN}]+")
+_HAN_ALONE = re.compile(rf"[\W{_HAN}]*")  # and punctuation: nearly all of a Chinese text
 _SEPARATORS = re.compile(r"[-_.]+")
 _ASCII_PIECE = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")  # `URLs`, `HTML`, `Page`, `2`
 _NOT_ALPHANUMERIC = re.compile(r"[\W_]+")
@@ -72,32 +76,32 @@ def name_key(name: str) -> str:
     return _NOT_ALPHANUMERIC.sub("", fold(name))
 
 
-class Analyzer(dict[str, tuple[str, ...]]):
-    """Texts become index terms; words are remembered, since tools and questions repeat each other's."""
+class Analyzer(dict[str, str]):
+    """Texts become index terms; words are remembered, since tools and questions repeat each other's.
+
+    The terms of a word are kept as one string with spaces: strings cost the garbage collector nothing.
+    """
 
     def terms(self, text: str) -> list[str]:
         """The terms of `text` in order, function words left out."""
-        return list(chain.from_iterable(map(self.__getitem__, _runs(text))))
+        return " ".join(map(self.__getitem__, text.split())).split()
 
     def sources(self, text: str) -> dict[str, str]:
         """The terms of `text` in order, each once, and the piece of text each comes from."""
         found: dict[str, str] = {}
         for run in _runs(text):
-            for term in self[run]:
+            for term in self[run].split():
                 found.setdefault(term, run)
         return found
 
-    def __missing__(self, run: str) -> tuple[str, ...]:
+    def __missing__(self, chunk: str) -> str:
+        """The terms of what stands between two spaces."""
+        if not chunk.isascii():  # and not remembered: without spaces, it is a clause and hardly comes twice
+            return " ".join(_terms_of_any(chunk))
         if len(self) >= _REMEMBERED:
             self.clear()
-        if run.isascii():
-            self[run] = found = _ascii_terms(run)
-            return found
-        terms: list[str] = []  # and not remembered: without spaces, a run is a clause and hardly comes twice
-        for part in _SCRIPT.finditer(run):
-            kind, letters = part.lastgroup, part.group()
-            terms += [term for _, term in _word_terms(letters)] if kind == "word" else _grams(letters, kind)
-        return tuple(terms)
+        self[chunk] = found = " ".join(_ascii_terms(chunk))
+        return found
 
 
 def spelling(term: str, source: str) -> str:
@@ -118,21 +122,41 @@ def _runs(text: str) -> list[str]:
     return _ANY_RUN.findall(unicodedata.normalize("NFKC", text))
 
 
-def _ascii_terms(word: str) -> tuple[str, ...]:
-    """The terms of one unbroken piece of ASCII; most words have no parts, and most names only plain ones."""
-    if word.isalpha():
-        if word.islower() or word.istitle():
-            word = word.lower()
-            return () if word in FUNCTION else (stem(word),)
-    elif word.islower():
-        pieces = word.translate(_LETTERS).split()
-        whole = "".join(pieces)
-        if whole.isalpha():
-            terms = [stem(piece) for piece in pieces if piece not in FUNCTION]
-            if 1 < len(pieces) <= _MAX_PARTS:
-                terms.append(whole)
-            return tuple(terms)
-    return tuple([term for _, term in _word_terms(word)])
+def _terms_of_any(chunk: str) -> list[str]:
+    """The terms of a text without spaces, whatever scripts it mixes."""
+    chunk = unicodedata.normalize("NFKC", chunk)
+    terms: list[str] = []
+    if _HAN_ALONE.fullmatch(chunk):
+        for letters in _HAN_RUN.findall(chunk):
+            terms += _grams(letters, "han")
+        return terms
+    for part in _SCRIPT.finditer(chunk):
+        kind, letters = part.lastgroup, part.group()
+        terms += [term for _, term in _word_terms(letters)] if kind == "word" else _grams(letters, kind)
+    return terms
+
+
+def _ascii_terms(chunk: str) -> list[str]:
+    """The terms of ASCII text without spaces; most words have no parts, and most names only plain ones."""
+    if chunk.isalpha() and (chunk.islower() or chunk.istitle()):
+        word = chunk.lower()
+        return [] if word in FUNCTION else [stem(word)]
+    terms: list[str] = []
+    for word in chunk.translate(_SPACES).split():
+        if word.islower():
+            pieces = word.translate(_LETTERS).split()
+            plain = "".join(pieces).isalpha()
+        else:
+            pieces = _ASCII_PIECE.findall(word)
+            plain = len(min(pieces, key=len, default="")) > 2 and "".join(pieces).isalpha()
+            pieces = [piece.lower() for piece in pieces]
+        if not plain:  # digits or short pieces: which belong together?
+            terms += [term for _, term in _word_terms(word)]
+            continue
+        terms += [stem(piece) for piece in pieces if piece not in FUNCTION]
+        if 1 < len(pieces) <= _MAX_PARTS:
+            terms.append("".join(pieces))
+    return terms
 
 
 def _word_terms(word: str) -> list[tuple[str, str]]:
@@ -141,7 +165,7 @@ def _word_terms(word: str) -> list[tuple[str, str]]:
         if word.isalpha() and (word.islower() or word.istitle()):  # nearly all words: no parts
             word = word.lower()
             return [] if word in FUNCTION else [(word, stem(word))]
-        pieces = [piece.lower() for part in _SEPARATORS.split(word) if part for piece in _parts(part)]
+        pieces = [piece.lower() for part in word.translate(_SEPARATED).split() for piece in _parts(part)]
     else:
         pieces = [folded for part in _SEPARATORS.split(word) if (folded := fold(part))]
     terms = [(piece, stem(piece)) for piece in pieces if piece not in FUNCTION]
@@ -164,10 +188,9 @@ def _grams(letters: str, kind: str | None) -> list[str]:
     """Overlapping pairs of letters, or threes where letters are mostly parts of syllables; a lone letter as it is."""
     if kind == "unspaced":
         return list(map("".join, zip(letters, letters[1:], letters[2:], strict=False))) or [letters]
-    pairs = list(map(add, letters, letters[1:]))
     if kind == "hira":
-        return [pair for pair in pairs if pair not in FUNCTION_BIGRAMS]
-    return pairs or [letters]
+        return [pair for pair in map(add, letters, letters[1:]) if pair not in FUNCTION_BIGRAMS]
+    return list(map(add, letters, letters[1:])) or [letters]
 
 
 _REQUEST_STEMS = frozenset(stem(word) for word in REQUEST)

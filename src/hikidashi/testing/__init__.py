@@ -1,4 +1,4 @@
-"""Real counterparts on loopback for your own tests: a Messages API that follows a script.
+"""Real counterparts on loopback for your own tests: a Messages API that follows a script, Tavily and Slack.
 
     with MessagesServer([say("Hello!")]) as server, Anthropic(base_url=server.url, api_key="sk-test") as client:
         question = {"role": "user", "content": "Anybody there?"}
@@ -9,6 +9,11 @@
 A model that uses a tool is `[call("add", {"a": 1, "b": 2}), say("3")]`, and a bad day is `[fault.overloaded(), ...]`.
 Anything that takes a base URL talks to it: the anthropic client, pydantic-ai, strands, and the Claude Code CLI
 (`env=server.env(tmp_path)`). With pytest, the fixtures `messages_server` and `claude_code_env` are there at once.
+
+`TavilyServer([TavilyPage(title, url, content), ...])` is Tavily for any client that takes a base URL, with
+`tavily_fault` for its bad days and `tavily_server` as its fixture.
+
+`SlackServer()` is a Slack workspace, Web API and Socket Mode: people `say` something, and a test reads the `thread`.
 """
 
 from __future__ import annotations
@@ -17,11 +22,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from . import fault
+    from . import fault, tavily_fault
     from .fault import Fault
     from .messages import MessagesServer
     from .recorded import RecordedRequest
     from .script import Answer, Reply, Script, Step, Usage, call, say, think, turn
+    from .slack import SlackCall, SlackServer
+    from .slack_state import SlackMessage
+    from .tavily import TavilyPage, TavilyRequest, TavilyServer
+    from .tavily_fault import TavilyFault
     from .tool_search import search_regex, search_words
 
 # Loaded when first used: pytest imports this package at every start, for the plugin beside it.
@@ -32,13 +41,21 @@ _HOME_OF = {
     "RecordedRequest": "recorded",
     "Reply": "script",
     "Script": "script",
+    "SlackCall": "slack",
+    "SlackMessage": "slack_state",
+    "SlackServer": "slack",
     "Step": "script",
+    "TavilyFault": "tavily_fault",
+    "TavilyPage": "tavily",
+    "TavilyRequest": "tavily",
+    "TavilyServer": "tavily",
     "Usage": "script",
     "call": "script",
     "fault": "fault",
     "say": "script",
     "search_regex": "tool_search",
     "search_words": "tool_search",
+    "tavily_fault": "tavily_fault",
     "think": "script",
     "turn": "script",
 }
@@ -50,13 +67,21 @@ __all__ = [
     "RecordedRequest",
     "Reply",
     "Script",
+    "SlackCall",
+    "SlackMessage",
+    "SlackServer",
     "Step",
+    "TavilyFault",
+    "TavilyPage",
+    "TavilyRequest",
+    "TavilyServer",
     "Usage",
     "call",
     "fault",
     "say",
     "search_regex",
     "search_words",
+    "tavily_fault",
     "think",
     "turn",
 ]

@@ -1,4 +1,4 @@
-"""Fixtures for a user's own tests: `messages_server` and `claude_code_env`.
+"""Fixtures for a user's own tests: `messages_server`, `claude_code_env` and `tavily_server`.
 
 pytest imports this file at every start, so it imports nothing else of hikidashi until a fixture is used.
 """
@@ -15,6 +15,7 @@ import pytest
 if TYPE_CHECKING:
     from .messages import MessagesServer
     from .script import Script
+    from .tavily import TavilyServer
 
 
 @pytest.fixture
@@ -30,3 +31,12 @@ def messages_server() -> Iterator[Callable[[Script], MessagesServer]]:
 def claude_code_env(tmp_path: Path) -> Callable[[MessagesServer], dict[str, str]]:
     """A function that gives the environment in which the Claude Code CLI talks to the given server only."""
     return lambda server: server.env(tmp_path / "claude-home")
+
+
+@pytest.fixture
+def tavily_server() -> Iterator[Callable[..., TavilyServer]]:
+    """A function that starts a `TavilyServer` with the given pages and options; the end of the test closes it."""
+    from .tavily import TavilyServer
+
+    with ExitStack() as running:
+        yield lambda *pages, **options: running.enter_context(TavilyServer(*pages, **options))

@@ -1,0 +1,40 @@
+"""A conversation of people as the turns a model takes: user and assistant in alternation, the user first and last."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from .conversation import Message
+
+__all__ = ["Turn", "turns_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What one side said before the other said anything."""
+
+    role: Literal["user", "assistant"]
+    text: str
+
+
+def turns_of(conversation: Sequence[Message]) -> list[Turn]:
+    """The turns of `conversation`: messages in a row are one turn, names stand before what was said.
+
+    Raises:
+        ValueError: nobody asked anything: there is no message, or the last one is the assistant's or empty.
+    """
+    if not conversation or conversation[-1].role != "user" or not conversation[-1].text.strip():
+        raise ValueError("There is nothing to answer: the conversation must end with a message of the user.")
+    turns: list[Turn] = []
+    for message in conversation:
+        if not message.text.strip():
+            continue
+        said = f"{message.author}: {message.text}" if message.author and message.role == "user" else message.text
+        if turns and turns[-1].role == message.role:
+            turns[-1] = Turn(message.role, f"{turns[-1].text}\n\n{said}")
+        else:
+            turns.append(Turn(message.role, said))
+    # The APIs want the user to speak first; a bot's own post may have opened the thread.
+    return [Turn("user", "…"), *turns] if turns[0].role == "assistant" else turns

@@ -1,0 +1,224 @@
+"""Ready agents that search the web: on any pydantic-ai model, or on Claude Code."""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Self
+
+from ..errors import ConfigError, MissingExtra, Unsupported
+from ..web.fence import Untrusted
+from ..web.format import Language
+from ..web.pydantic_ai import TavilySearchDeps, TavilyToolsRepositoryMixin
+from ._models import DEFAULT_MODELS
+from .prompts import SEARCH_PROMPT
+
+try:
+    from pydantic_ai import Agent, AgentRunResult
+    from pydantic_ai.agent import AgentRun
+    from pydantic_ai.models import Model, infer_model
+    from pydantic_ai.providers import Provider, infer_provider_class
+    from pydantic_ai.result import StreamedRunResult
+    from pydantic_ai.settings import ModelSettings
+except ImportError as error:
+    raise MissingExtra("pydantic-ai-slim", "pydantic-ai") from error
+
+if TYPE_CHECKING:
+    from ..claude.model import ClaudeCodeModel
+    from ..config import AgentConfig, Config
+
+__all__ = ["ClaudeCodeTavilySearchAgent", "TavilySearchAgent"]
+
+
+class TavilySearchAgent(TavilyToolsRepositoryMixin):
+    """An agent with the three web tools, on any pydantic-ai model.
+
+    ```python
+    async with TavilySearchAgent("anthropic:claude-sonnet-5") as agent:
+        print((await agent.run("今年のノーベル物理学賞は誰が受賞しましたか？")).output)
+    ```
+
+    Text from the web reaches the model fenced, as data. `agent.agent` is the pydantic-ai `Agent` itself: add tools of
+    your own with `@agent.agent.tool`.
+    """
+
+    def __init__(
+        self,
+        model: Model | str,
+        *,
+        deps: TavilySearchDeps | None = None,
+        language: Language | None = None,
+        untrusted: Untrusted = "fence",
+        system_prompt: str | None = None,
+        model_settings: ModelSettings | None = None,
+    ) -> None:
+        """Build the agent; nothing is sent before the first run.
+
+        Args:
+            model: a pydantic-ai model, or its name, such as `"openai:gpt-5"`.
+            deps: who searches; without it, Tavily where `TAVILY_API_KEY` is set, else the local index.
+            language: of prompt, tools and answers; by default that of `deps`, which is Japanese if nobody says.
+            untrusted: whether text from the web is fenced; counts more than what `deps` says.
+            system_prompt: what the model is told first, instead of `SEARCH_PROMPT`.
+            model_settings: for every request, such as `max_tokens`.
+        """
+        self.closes_client = deps is None
+        """Whether `aclose()` closes the client too: where the agent made it for itself."""
+        deps = TavilySearchDeps(language=language or "ja") if deps is None else deps
+        self.deps = replace(deps, language=language or deps.language, untrusted=untrusted)
+        """What the tools get in every run."""
+        self.tavily_language = self.deps.language
+        self.agent: Agent[TavilySearchDeps, str] = Agent(
+            model,
+            deps_type=TavilySearchDeps,
+            instructions=SEARCH_PROMPT[self.deps.language] if system_prompt is None else system_prompt,
+            model_settings=model_settings,
+        )
+        self.register_tavily_tools(self.agent)
+
+    @classmethod
+    def from_config(cls, path: str | PathLike[str]) -> Self:
+        """The agent that a YAML or TOML config file describes: `agent` its model, `tools.web_search` who searches.
+
+        Raises:
+            ConfigError: the file cannot be used, or the web search is off in it.
+        """
+        config = _config_for_search(path)
+        agent = cls(
+            cls._model_of(config.agent),
+            deps=_deps_of(config),
+            language=config.agent.language,
+            untrusted="fence" if config.agent.untrusted == "fence" else None,
+            system_prompt=config.agent.system_prompt,
+            model_settings={"max_tokens": config.agent.max_tokens},
+        )
+        agent.closes_client = True
+        return agent
+
+    @staticmethod
+    def _model_of(agent: AgentConfig) -> Any:
+        def provider(name: str) -> Provider[Any]:
+            given = {"api_key": agent.api_key, "base_url": agent.base_url, "region_name": agent.region}
+            kind: Any = infer_provider_class(name)
+            return kind(**{key: value for key, value in given.items() if value})
+
+        return infer_model(f"{agent.provider}:{agent.model or DEFAULT_MODELS[agent.provider]}", provider)
+
+    async def run(self, question: str, **options: Any) -> AgentRunResult[str]:
+        """The answer, in `.output`; `options` are those of `Agent.run`, such as `message_history`."""
+        return await self.agent.run(question, deps=self.deps, **options)
+
+    def run_sync(self, question: str, **options: Any) -> AgentRunResult[str]:
+        """The answer, for callers without an event loop."""
+        return self.agent.run_sync(question, deps=self.deps, **options)
+
+    def run_stream(
+        self, question: str, **options: Any
+    ) -> AbstractAsyncContextManager[StreamedRunResult[TavilySearchDeps, str]]:
+        """The answer as it is written: `async with agent.run_stream(...) as answer: answer.stream_text()`."""
+        return self.agent.run_stream(question, deps=self.deps, **options)
+
+    def iter(self, question: str, **options: Any) -> AbstractAsyncContextManager[AgentRun[TavilySearchDeps, str]]:
+        """The run step by step, with every call of a tool."""
+        return self.agent.iter(question, deps=self.deps, **options)
+
+    async def aclose(self) -> None:
+        """Gives back the client that the agent made for itself; one from the caller stays open."""
+        if self.closes_client:
+            await self.deps.client.aclose()
+
+    async def __aenter__(self) -> Self:
+        await self.agent.__aenter__()  # so that the model's connections are closed at the end too
+        return self
+
+    async def __aexit__(self, *raised: Any) -> None:
+        try:
+            await self.agent.__aexit__(*raised)
+        finally:
+            await self.aclose()
+
+
+class ClaudeCodeTavilySearchAgent(TavilySearchAgent):
+    """The same agent on Claude Code, which needs no API key where a subscription is logged in.
+
+    Claude Code sees the tools as `mcp__pydantic_tools__tavily_search`, `…tavily_extract` and `…tavily_context`.
+    """
+
+    def __init__(
+        self,
+        model: ClaudeCodeModel | str = "sonnet",
+        *,
+        deps: TavilySearchDeps | None = None,
+        language: Language | None = None,
+        untrusted: Untrusted = "fence",
+        system_prompt: str | None = None,
+        model_settings: ModelSettings | None = None,
+    ) -> None:
+        """Build the agent; the CLI starts with the first run.
+
+        Args:
+            model: a `ClaudeCodeModel(tool_execution="agent")`, or the name of a Claude model.
+            deps: as for `TavilySearchAgent`, and so are the others.
+            language: of prompt, tools and answers.
+            untrusted: whether text from the web is fenced.
+            system_prompt: what the model is told first.
+            model_settings: for every request; see `ClaudeCodeModelSettings`.
+
+        Raises:
+            Unsupported: `model` has an MCP server run its tools, which would need the client as JSON.
+        """
+        from ..claude.model import ClaudeCodeModel
+
+        if isinstance(model, str):
+            model = ClaudeCodeModel(model, tool_execution="agent")
+        if model.tool_execution != "agent":
+            raise Unsupported(
+                "a search client among the dependencies",
+                f"`ClaudeCodeModel(tool_execution={model.tool_execution!r})`",
+                'Use `ClaudeCodeModel(tool_execution="agent")`.',
+            )
+        super().__init__(
+            model,
+            deps=deps,
+            language=language,
+            untrusted=untrusted,
+            system_prompt=system_prompt,
+            model_settings=model_settings,
+        )
+
+    @staticmethod
+    def _model_of(agent: AgentConfig) -> Any:
+        from ..claude.model import ClaudeCodeModel
+
+        given = {"ANTHROPIC_API_KEY": agent.api_key, "ANTHROPIC_BASE_URL": agent.base_url}
+        env = {name: value for name, value in given.items() if value}
+        return ClaudeCodeModel(agent.model or "sonnet", tool_execution="agent", env=env)
+
+
+def _config_for_search(path: str | PathLike[str]) -> Config:
+    from ..config import load_config
+
+    config = load_config(path)
+    if config.tools.web_search is None or not config.tools.web_search.enabled:
+        raise ConfigError(
+            str(config.path or path),
+            "is off. An agent that searches needs it: set it to true.",
+            "tools.web_search.enabled",
+        )
+    return config
+
+
+def _deps_of(config: Config) -> TavilySearchDeps:
+    from ..web.choose import choose_provider
+
+    web = config.tools.web_search
+    assert web is not None, "_config_for_search refuses such a config"
+    client = choose_provider(
+        web.provider,
+        api_key=web.api_key,
+        base_url=web.base_url,
+        index=web.index,
+        language=config.agent.language,
+    )
+    return TavilySearchDeps(client=client)

@@ -1,0 +1,123 @@
+"""Answers conversations with a pydantic-ai Agent, on any of its models: Claude Code among them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from ..errors import MissingExtra
+from ..web.format import Language
+from ._running import RunningResponder, Teller
+from ._turns import Turn
+from .prompts import default_prompt
+
+try:
+    from pydantic_ai import Agent, UsageLimits
+    from pydantic_ai.messages import (
+        FunctionToolCallEvent,
+        FunctionToolResultEvent,
+        ModelMessage,
+        ModelRequest,
+        ModelResponse,
+        PartDeltaEvent,
+        PartStartEvent,
+        TextPart,
+        TextPartDelta,
+        UserPromptPart,
+    )
+    from pydantic_ai.models import Model
+    from pydantic_ai.settings import ModelSettings
+    from pydantic_ai.toolsets import FunctionToolset
+except ImportError as error:
+    raise MissingExtra("pydantic-ai-slim", "pydantic-ai") from error
+
+__all__ = ["PydanticAIResponder"]
+
+
+class PydanticAIResponder(RunningResponder):
+    """Answers conversations with a pydantic-ai Agent.
+
+    ```python
+    model = ClaudeCodeModel("sonnet", tool_execution="agent")
+    responder = PydanticAIResponder(model, toolsets=[web_toolset()])
+    print(await responder.respond([Message(role="user", text="今日のニュースは？")]))
+    ```
+    """
+
+    def __init__(
+        self,
+        model: Model | str,
+        *,
+        toolsets: Sequence[FunctionToolset[Any]] = (),
+        system_prompt: str | None = None,
+        language: Language = "ja",
+        model_settings: ModelSettings | None = None,
+        max_turns: int = 20,
+        secrets: Sequence[str | None] = (),
+        on_close: Callable[[], Awaitable[object]] | None = None,
+    ) -> None:
+        """Build the agent; nothing starts before the first answer.
+
+        Args:
+            model: a pydantic-ai model, or its name.
+            toolsets: what the model may call.
+            system_prompt: what the model is told first.
+            language: of the sentence for a failure.
+            model_settings: for every request.
+            max_turns: how often the model may be called for one answer.
+            secrets: what must not appear in the log.
+            on_close: what `aclose()` gives back, such as a search provider.
+        """
+        super().__init__(language=language, secrets=secrets)
+        self._names = [name for toolset in toolsets for name in toolset.tools]
+        self._limits = UsageLimits(request_limit=max_turns)
+        self._on_close = on_close
+        self._agent: Agent[None, str] = Agent(
+            model,
+            toolsets=toolsets,
+            instructions=system_prompt or default_prompt(language, self._names),
+            model_settings=model_settings,
+        )
+
+    @property
+    def tool_names(self) -> list[str]:
+        """The names of the tools the model may call."""
+        return list(self._names)
+
+    async def answer(self, turns: list[Turn], tell: Teller) -> None:
+        """Runs the agent on `turns`."""
+        *history, last = turns
+        names: dict[str, str] = {}
+        async with self._agent.run_stream_events(
+            last.text, message_history=[_message(turn) for turn in history], usage_limits=self._limits
+        ) as events:
+            async for event in events:
+                match event:
+                    case PartStartEvent(part=TextPart(content=text)):
+                        tell.text(text)
+                    case PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
+                        tell.text(text)
+                    case FunctionToolCallEvent(part=part):
+                        names[part.tool_call_id] = part.tool_name
+                        tell.called(part.tool_call_id, part.tool_name, part.args_as_dict())
+                    case FunctionToolResultEvent(part=part):
+                        name = names.get(part.tool_call_id, part.tool_name or "")
+                        ok = getattr(part, "outcome", "success") == "success" and part.part_kind == "tool-return"
+                        tell.returned(part.tool_call_id, name, _text(part), ok=ok)
+                    case _:
+                        pass
+
+    async def aclose(self) -> None:
+        """Gives back what the responder was made with; may be called twice."""
+        if self._on_close is not None:
+            await self._on_close()
+
+
+def _message(turn: Turn) -> ModelMessage:
+    if turn.role == "user":
+        return ModelRequest(parts=[UserPromptPart(content=turn.text)])
+    return ModelResponse(parts=[TextPart(content=turn.text)])
+
+
+def _text(part: Any) -> str:
+    return part.model_response_str() if part.part_kind == "tool-return" else part.model_response()

@@ -1,0 +1,75 @@
+"""The responder that a config describes: strands or Claude Code, with the web tools where they are on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..config import Config, WebSearchConfig
+from ..config.register import web_search_to_offer
+from .conversation import Responder
+
+if TYPE_CHECKING:
+    from ..web.fence import Untrusted
+    from ..web.format import Language
+    from ..web.provider import SearchProvider
+
+__all__ = ["make_responder"]
+
+
+def make_responder(config: Config) -> Responder:
+    """What answers conversations as `config` says; nothing is sent and no process starts before the first one.
+
+    Web tools that are on but lack their key are left out, with a warning in the log.
+
+    Raises:
+        ConfigError: a key or a package is missing.
+        MissingExtra: an extra of hikidashi is missing.
+    """
+    return _claude_code(config) if config.agent.engine == "claude-code" else _strands(config)
+
+
+def _strands(config: Config) -> Responder:
+    from ..web.strands import web_tools_factory
+    from .strands import StrandsResponder
+
+    agent = config.agent
+    web = web_tools_factory(config.tools.web_search, language=agent.language, untrusted=_untrusted(config))
+    return StrandsResponder(agent, factories=[web] if web else [], source=config.path or "config")
+
+
+def _claude_code(config: Config) -> Responder:
+    from ..claude.model import ClaudeCodeModel
+    from ..web.pydantic_ai import web_toolset
+    from .pydantic_ai_responder import PydanticAIResponder
+
+    agent = config.agent
+    given = {"ANTHROPIC_API_KEY": agent.api_key, "ANTHROPIC_BASE_URL": agent.base_url}
+    env = {name: value for name, value in given.items() if value}
+    search = web_search_to_offer(config.tools.web_search)
+    provider = None if search is None else _provider(search, agent.language)
+    web = [web_toolset(provider, language=agent.language, untrusted=_untrusted(config))] if provider else []
+    return PydanticAIResponder(
+        ClaudeCodeModel(agent.model or "sonnet", tool_execution="agent", env=env),
+        toolsets=web,
+        system_prompt=agent.system_prompt,
+        language=agent.language,
+        model_settings={"max_tokens": agent.max_tokens},
+        secrets=(agent.api_key,),
+        on_close=provider.aclose if provider else None,
+    )
+
+
+def _provider(search: WebSearchConfig, language: Language) -> SearchProvider:
+    from ..web.choose import choose_provider
+
+    return choose_provider(
+        search.provider or "tavily",
+        api_key=search.api_key,
+        base_url=search.base_url,
+        index=search.index,
+        language=language,
+    )
+
+
+def _untrusted(config: Config) -> Untrusted:
+    return "fence" if config.agent.untrusted == "fence" else None

@@ -1,0 +1,62 @@
+"""Which of Slack's events is a question to the bot; everything else is heard in silence."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Question", "Seen", "question_in"]
+
+# Further subtypes are edits, joins, topics and the like.
+_SUBTYPES_OF_PEOPLE = frozenset({None, "file_share", "me_message", "thread_broadcast"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """A message that the bot answers."""
+
+    channel: str
+    ts: str
+    thread_ts: str
+    """The first message of the thread that the answer belongs to; its own `ts` where it begins one."""
+    user: str
+    text: str
+
+    @property
+    def begins_thread(self) -> bool:
+        """Whether nothing was said in this thread before."""
+        return self.ts == self.thread_ts
+
+
+def question_in(event: Mapping[str, Any], bot_user_id: str) -> Question | None:
+    """The question in an event: a mention of the bot, or a direct message, by a person and not an edit."""
+    if event.get("subtype") not in _SUBTYPES_OF_PEOPLE or "edited" in event or event.get("hidden"):
+        return None
+    user, channel, ts = event.get("user"), event.get("channel"), event.get("ts")
+    if event.get("bot_id") or not user or user == bot_user_id or not channel or not ts:
+        return None
+    text = str(event.get("text") or "")
+    called = event.get("type") == "app_mention" or event.get("channel_type") == "im" or f"<@{bot_user_id}" in text
+    if not called:
+        return None
+    return Question(channel=channel, ts=ts, thread_ts=event.get("thread_ts") or ts, user=user, text=text)
+
+
+class Seen:
+    """Remembers the last `limit` things it was shown."""
+
+    def __init__(self, limit: int = 10_000) -> None:
+        self._limit = limit
+        self._keys: OrderedDict[Hashable, None] = OrderedDict()
+
+    def is_new(self, *keys: Hashable) -> bool:
+        """Whether none of `keys` was shown before; from now on all of them were."""
+        new = not any(key in self._keys for key in keys)
+        for key in keys:
+            self._keys[key] = None
+            self._keys.move_to_end(key)
+        while len(self._keys) > self._limit:
+            self._keys.popitem(last=False)
+        return new

@@ -1,0 +1,50 @@
+"""What the Slack app must be allowed and told: scopes, events, and the manifest that sets them up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["APP_SCOPE", "BOT_EVENTS", "BOT_SCOPES", "app_manifest"]
+
+BOT_SCOPES = {
+    "app_mentions:read": "hear when somebody mentions the bot",
+    "channels:history": "read the thread of a question in a public channel",
+    "chat:write": "answer",
+    "groups:history": "read the thread of a question in a private channel",
+    "im:history": "hear and read direct messages",
+    "mpim:history": "read the thread of a question in a group message",
+    "reactions:write": "show that an answer is on the way",
+    "users:read": "tell the model who said what",
+}
+"""Each scope of the bot token, and what it is for."""
+
+BOT_EVENTS = ("app_mention", "message.im")
+"""The events the app subscribes to."""
+
+APP_SCOPE = "connections:write"
+"""The scope of the app token, which Slack's pages create and no manifest can."""
+
+
+def app_manifest(name: str = "hikidashi") -> dict[str, Any]:
+    """A manifest for "Create New App, From a manifest" on Slack's pages: an app that needs no public address."""
+    return {
+        "display_information": {
+            "name": name,
+            "description": "Answers mentions and direct messages in their threads, with web search.",
+        },
+        "features": {
+            "app_home": {
+                "home_tab_enabled": False,
+                "messages_tab_enabled": True,
+                "messages_tab_read_only_enabled": False,
+            },
+            "bot_user": {"display_name": name, "always_online": True},
+        },
+        "oauth_config": {"scopes": {"bot": list(BOT_SCOPES)}},
+        "settings": {
+            "event_subscriptions": {"bot_events": list(BOT_EVENTS)},
+            "org_deploy_enabled": False,
+            "socket_mode_enabled": True,
+            "token_rotation_enabled": False,
+        },
+    }

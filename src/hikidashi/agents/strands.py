@@ -1,0 +1,203 @@
+"""Answers conversations with a strands Agent: a new one for each answer, with the tools and state of the factories."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from contextlib import aclosing
+from inspect import isawaitable
+from typing import Any, Protocol, cast
+
+from ..config import AgentConfig
+from ..errors import MissingExtra, ToolValidationError
+from ..web.format import Language
+from ..web.per_loop import PerLoop
+from ._failures import NoAnswerError, cause_of
+from ._running import RunningResponder, Teller
+from ._turns import Turn
+from .prompts import default_prompt
+
+try:
+    from strands import Agent, ModelRetryStrategy
+    from strands.hooks import AfterToolCallEvent, BeforeToolCallEvent, HookProvider, HookRegistry
+    from strands.models import Model
+except ImportError as error:
+    raise MissingExtra("strands-agents", "strands") from error
+
+from .strands_models import strands_model
+
+__all__ = ["StrandsResponder", "ToolsFactory"]
+
+logger = logging.getLogger("hikidashi.agents")
+
+
+class ToolsFactory(Protocol):
+    """Tools, and what they expect in the invocation state; `WebSearchToolsFactory` is one.
+
+    Where it has an `aclose()` too, that is called with the responder's.
+    """
+
+    @property
+    def tools(self) -> Sequence[Any]:
+        """Tools for `strands.Agent(tools=...)`."""
+        ...
+
+    def get_invocation_state(self) -> dict[str, Any]:
+        """What the tools find in `tool_context.invocation_state`."""
+        ...
+
+
+class StrandsResponder(RunningResponder):
+    """Answers conversations with a strands Agent.
+
+    ```python
+    responder = StrandsResponder(config.agent, factories=[WebSearchToolsFactory(config.tools.web_search)])
+    print(await responder.respond([Message(role="user", text="今日のニュースは？")]))
+    ```
+
+    Any number of conversations may be answered at once. Each has an Agent of its own; the model's client is shared
+    by all that run in one event loop.
+    """
+
+    def __init__(
+        self,
+        config: AgentConfig | None = None,
+        *,
+        model: Model | None = None,
+        factories: Sequence[ToolsFactory] = (),
+        tools: Sequence[Any] = (),
+        hooks: Sequence[HookProvider] = (),
+        system_prompt: str | None = None,
+        language: Language | None = None,
+        max_turns: int = 20,
+        max_attempts: int = 3,
+        source: str = "config",
+    ) -> None:
+        """Build the model; nothing is sent before the first answer.
+
+        Args:
+            config: which model answers, and in which language failures are told.
+            model: a strands model of your own, instead of the one that `config` names; it stays yours to close.
+            factories: tools with the state they need, such as the web tools.
+            tools: further tools of any kind that strands takes.
+            hooks: strands hooks; `hikidashi.search.strands.searchable(...)` is tool search.
+            system_prompt: what the model is told first; counts more than what `config` says.
+            language: of the sentence for a failure; counts more than what `config` says.
+            max_turns: how often the model may be called for one answer.
+            max_attempts: how often a call of a busy model is tried.
+            source: the file that errors about `config` name.
+
+        Raises:
+            ToolValidationError: two tools, or two states, have the same name.
+            ConfigError: the config's model lacks a key or a package.
+            MissingExtra: the config's model lacks a package that is an extra of hikidashi.
+        """
+        config = config or AgentConfig()
+        super().__init__(language=language or config.language, secrets=(config.api_key,))
+        self._factories = tuple(factories)
+        self._tools = [*(tool for factory in factories for tool in factory.tools), *tools]
+        self._hooks = tuple(hooks)
+        self._max_turns = max_turns
+        self._max_attempts = max_attempts
+        self._merged_state()
+        first = model or strands_model(config, source=source)
+        spare = [] if model else [first]
+        self._own_model = model
+        self._models = PerLoop(lambda: spare.pop() if spare else strands_model(config, source=source), _close)
+        self._names = Agent(model=first, tools=self._tools, hooks=[*hooks], callback_handler=None).tool_names
+        self._system_prompt = system_prompt or config.system_prompt or default_prompt(self.language, self._names)
+
+    @property
+    def tool_names(self) -> list[str]:
+        """The names of the tools the model may call from the start."""
+        return list(self._names)
+
+    async def answer(self, turns: list[Turn], tell: Teller) -> None:
+        """Runs an Agent of its own on `turns`."""
+        *history, last = [{"role": turn.role, "content": [{"text": turn.text}]} for turn in turns]
+        agent = Agent(
+            model=self._own_model or await self._models.get(),
+            messages=cast("Any", history),
+            tools=self._tools,
+            system_prompt=self._system_prompt,
+            callback_handler=None,
+            hooks=[*self._hooks, _Listener(tell, self._secrets)],
+            retry_strategy=ModelRetryStrategy(max_attempts=self._max_attempts, initial_delay=1, max_delay=8),
+        )
+        events = agent.stream_async(
+            cast("Any", last["content"]),
+            invocation_state=self._merged_state(),
+            limits={"turns": self._max_turns},
+        )
+        ended = ""
+        try:
+            async with aclosing(cast("Any", events)):
+                async for event in events:
+                    if "data" in event:
+                        tell.text(event["data"])
+                    elif "result" in event:
+                        ended = event["result"].stop_reason
+        finally:
+            agent.cancel()  # for tools that are still at work in threads, where nothing else reaches them
+        if ended.startswith("limit_"):
+            raise NoAnswerError("turns", f"the model was called {self._max_turns} times, and still called tools")
+
+    async def aclose(self) -> None:
+        """Gives the connections of the model and of the factories' tools back; may be called twice."""
+        await self._models.aclose()
+        for factory in self._factories:
+            closing: Any = getattr(factory, "aclose", lambda: None)()
+            if isawaitable(closing):
+                await closing
+
+    def _merged_state(self) -> dict[str, Any]:
+        """A new state for one run: strands writes into it."""
+        merged: dict[str, Any] = {}
+        for factory in self._factories:
+            for key, value in factory.get_invocation_state().items():
+                if key in merged and merged[key] is not value:
+                    raise ToolValidationError(f"Two factories put {key!r} into the invocation state. Use one of them.")
+                merged[key] = value
+        return merged
+
+
+class _Listener(HookProvider):
+    """Tells of each tool as it is called and comes back, also of those that run at the same time."""
+
+    def __init__(self, tell: Teller, secrets: Sequence[str | None]) -> None:
+        self._tell = tell
+        self._secrets = secrets
+
+    def register_hooks(self, registry: HookRegistry, **kwargs: Any) -> None:
+        registry.add_callback(BeforeToolCallEvent, self._before)
+        registry.add_callback(AfterToolCallEvent, self._after)
+
+    def _before(self, event: BeforeToolCallEvent[Any]) -> None:
+        use = event.tool_use
+        self._tell.called(use["toolUseId"], use["name"], _arguments(use["input"]))
+
+    def _after(self, event: AfterToolCallEvent[Any]) -> None:
+        use = event.tool_use
+        if event.exception is not None:
+            logger.warning("Tool %r failed: %s", use["name"], cause_of(event.exception, self._secrets))
+        said = "\n".join(_said(cast("Mapping[str, Any]", block)) for block in event.result["content"])
+        self._tell.returned(use["toolUseId"], use["name"], said, ok=event.result["status"] == "success")
+
+
+def _arguments(given: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", given) if isinstance(given, dict) else {"input": given}
+
+
+def _said(block: Mapping[str, Any]) -> str:
+    """A block of a tool's result as text; of a picture or document, only what it is."""
+    if "text" in block:
+        return str(block["text"])
+    return str(block["json"]) if "json" in block else f"[{next(iter(block), 'nothing')}]"
+
+
+async def _close(model: Model) -> None:
+    """Closes the client of a model that keeps one."""
+    close: Any = getattr(getattr(model, "client", None), "close", None)
+    closing = close() if callable(close) else None
+    if isawaitable(closing):
+        await closing

@@ -1,0 +1,48 @@
+"""`hikidashi config`: what the config file switches on, what it does not, and why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["config"]
+
+_EXAMPLES = """\b
+Examples:
+  hikidashi config check                 config.yaml, or HIKIDASHI_CONFIG
+  hikidashi config check bot.toml        another file
+  hikidashi config check --json | jq     for programs
+"""
+
+config = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+
+@config.callback(epilog=_EXAMPLES, short_help="Check the config file.")
+def _config() -> None:  # pyright: ignore[reportUnusedFunction]
+    """Check the config file: what is on, what is off, and why."""
+
+
+@config.command(epilog=_EXAMPLES, short_help="Show what is on and off, or every problem of the file.")
+def check(
+    path: Annotated[
+        Path | None, typer.Argument(metavar="[PATH]", help="The config file, YAML or TOML.", show_default="config.yaml")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+) -> None:
+    """Show what the config file switches on, what it does not, and why.
+
+    Keys and tokens are only said to be set. Exit code 1 means that the file cannot be used; each
+    problem is named with its line and what is allowed there.
+    """
+    from hikidashi.config import check_config, find_config
+
+    from ..output import stdout
+    from .report import report_on
+    from .view import print_report
+
+    checked = check_config(path or find_config() or Path("config.yaml"))
+    print_report(report_on(checked), stdout(), as_json=as_json)
+    if checked.config is None:
+        raise typer.Exit(1)

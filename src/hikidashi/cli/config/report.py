@@ -1,0 +1,88 @@
+"""What a config switches on, as data; keys and tokens are only said to be set."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from hikidashi.config import AgentConfig, Config, SlackConfig, WebSearchConfig
+from hikidashi.config.load import CheckedConfig
+from hikidashi.config.models import Section, rules_of
+
+__all__ = ["Part", "Report", "report_on"]
+
+Status = Literal["on", "off", "incomplete"]
+"""`incomplete` is something that was switched on and still cannot work."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """One section of the config."""
+
+    name: str
+    status: Status
+    why: str
+    settings: dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """The sections of a config, or the problems of its file."""
+
+    path: str
+    parts: tuple[Part, ...] = ()
+    problems: tuple[dict[str, Any], ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether the file can be used."""
+        return not self.problems
+
+    def as_json(self) -> dict[str, Any]:
+        """The report as a JSON object."""
+        return {"ok": self.ok, **asdict(self)}
+
+
+def report_on(checked: CheckedConfig) -> Report:
+    """What there is to say about a config file."""
+    if checked.config is None:
+        problems = tuple({"line": each.line, "key": each.key, "reason": each.reason} for each in checked.problems)
+        return Report(path=checked.problems[0].path, problems=problems)
+    return Report(path=checked.config.path or "", parts=_parts(checked.config))
+
+
+def _parts(config: Config) -> tuple[Part, ...]:
+    return (_web_search(config.tools.web_search), _agent(config.agent), _slack(config.slack))
+
+
+def _web_search(search: WebSearchConfig | None) -> Part:
+    name = "tools.web_search"
+    if search is None:
+        return Part(name=name, status="off", why="the section is not there", settings={})
+    if search.needs_key:
+        why = "`api_key` is not set, so the tools are not offered; get a key, or use `provider: local`"
+        return Part(name=name, status="incomplete", why=why, settings=_settings(search))
+    if not search.enabled:
+        return Part(name=name, status="off", why="`enabled` is not true", settings=_settings(search))
+    return Part(name=name, status="on", why=f"searches with {search.provider or 'tavily'}", settings=_settings(search))
+
+
+def _agent(agent: AgentConfig) -> Part:
+    by = "Claude Code" if agent.engine == "claude-code" else f"{agent.provider}, through strands"
+    return Part(name="agent", status="on", why=f"answers with {by}", settings=_settings(agent))
+
+
+def _slack(slack: SlackConfig | None) -> Part:
+    if slack is None:
+        return Part(name="slack", status="off", why="the section is not there", settings={})
+    missing = [f"`{name}`" for name in ("bot_token", "app_token") if not getattr(slack, name)]
+    if missing:
+        verb = "is" if len(missing) == 1 else "are"
+        why = f"{' and '.join(missing)} {verb} not set, so the bot cannot log in"
+        return Part(name="slack", status="incomplete", why=why, settings=_settings(slack))
+    return Part(name="slack", status="on", why="both tokens are set", settings=_settings(slack))
+
+
+def _settings(section: Section) -> dict[str, Any]:
+    values = {name: (getattr(section, name), rule.secret) for name, rule in rules_of(type(section)).items()}
+    return {name: ("set" if value else "not set") if secret else value for name, (value, secret) in values.items()}

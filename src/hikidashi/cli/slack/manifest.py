@@ -1,0 +1,18 @@
+"""The manifest of the Slack app, for pasting or for a program."""
+
+from __future__ import annotations
+
+import json
+
+import typer
+import yaml
+
+from hikidashi.agents.slack_manifest import app_manifest
+
+__all__ = ["print_manifest"]
+
+
+def print_manifest(*, as_json: bool) -> None:
+    """Prints the manifest as YAML, or as JSON."""
+    manifest = app_manifest()
+    typer.echo(json.dumps(manifest, indent=2) if as_json else yaml.safe_dump(manifest, sort_keys=False), nl=as_json)

@@ -1,0 +1,109 @@
+"""The bot from its config to its exit."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.text import Text
+
+from hikidashi.agents.conversation import Responder
+from hikidashi.agents.responder import make_responder
+from hikidashi.agents.slack import Identity, SlackBot
+from hikidashi.config import Config, SlackConfig, find_config, load_config
+from hikidashi.errors import ConfigError
+
+from ..output import Language, stdout
+
+__all__ = ["run_slack"]
+
+_LINE = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+
+_WORDS: dict[Language, tuple[str, ...]] = {
+    "ja": (
+        "Slack に @{name} として接続しました（{team}）。",
+        "チャンネルに招く: /invite @{name}",
+        "尋ねる: @{name} に続けて質問を書くか、ダイレクトメッセージを送ります。",
+        "ツール: {tools}",
+        "Ctrl-C で終わります。",
+    ),
+    "en": (
+        "Connected to Slack as @{name} in {team}.",
+        "Invite it to a channel: /invite @{name}",
+        "Ask it: write @{name} and your question, or send it a direct message.",
+        "Tools: {tools}",
+        "Ctrl-C ends it.",
+    ),
+}
+_NO_TOOLS: dict[Language, str] = {"ja": "なし", "en": "none"}
+
+
+def run_slack(*, config_path: Path | None, language: Language | None, check_only: bool, grace: float) -> None:
+    """Answers in Slack until a signal comes; with `check_only`, only until it is connected.
+
+    Raises:
+        ConfigError: The config cannot be used, or names no tokens.
+        SlackError: Slack refused a token, or cannot be reached.
+    """
+    path = config_path or find_config()
+    config = load_config(path) if path else Config()
+    slack = config.slack or SlackConfig()
+    bot_token = _token(slack.bot_token, "bot_token", "xoxb-", config)
+    app_token = _token(slack.app_token, "app_token", "xapp-", config)
+    spoken: Language = language or config.agent.language
+    with _logged():
+        responder = make_responder(config)
+        bot = SlackBot(responder, bot_token=bot_token, app_token=app_token, base_url=slack.base_url, language=spoken)
+        asyncio.run(_serve(bot, responder, spoken, check_only=check_only, grace=grace))
+
+
+async def _serve(bot: SlackBot, responder: Responder, language: Language, *, check_only: bool, grace: float) -> None:
+    try:
+        identity = await bot.start()
+        _greet(identity, responder.tool_names, language, check_only=check_only)
+        if not check_only:
+            await bot.run(grace=grace)
+    finally:
+        await bot.aclose(grace=0)
+        await responder.aclose()
+
+
+def _greet(identity: Identity, tools: list[str], language: Language, *, check_only: bool) -> None:
+    console = stdout()
+    lines = _WORDS[language][:-1] if check_only else _WORDS[language]
+    shown = ", ".join(tools) or _NO_TOOLS[language]
+    for line in lines:
+        console.print(Text(line.format(name=identity.name, team=identity.team, tools=shown)), soft_wrap=True)
+
+
+def _token(configured: str | None, key: str, start: str, config: Config) -> str:
+    variable = f"SLACK_{key.upper()}"
+    token = configured or os.environ.get(variable)
+    if not token:
+        reason = f"is missing. Set {variable} to the token that begins with {start}; `hikidashi slack --help` says how."
+        raise ConfigError(config.path or "config", reason, f"slack.{key}")
+    return token
+
+
+@contextmanager
+def _logged() -> Generator[None]:
+    """While it lasts, what hikidashi and strands log goes to stderr."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter(_LINE))
+    ours, strands = logging.getLogger("hikidashi"), logging.getLogger("strands")
+    before = ours.level, ours.propagate, strands.propagate
+    for logger in (ours, strands):
+        logger.addHandler(handler)
+        logger.propagate = False
+    ours.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        for logger in (ours, strands):
+            logger.removeHandler(handler)
+        ours.level, ours.propagate, strands.propagate = before
+        handler.close()

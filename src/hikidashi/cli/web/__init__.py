@@ -1,0 +1,268 @@
+"""`hikidashi web`: search, read and pack the web or one's own documents; serve them to others."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["web"]
+
+_EXAMPLES = """\b
+Examples:
+  hikidashi web index docs/ notes/               once: your own documents
+  hikidashi web search "how to install"          Tavily with a key, else these
+  hikidashi web context 祝日 --max-tokens 1000   ready for a prompt
+  hikidashi web serve                            for every Tavily client
+"""
+
+_SEARCH_EXAMPLES = """\b
+Examples:
+  hikidashi web search "python 3.14 release"
+  hikidashi web search 日本の祝日 --lang ja --max-results 3
+  hikidashi web search tools --provider local --depth advanced
+  hikidashi web search tools --json | jq -r '.results[].url'
+"""
+
+_EXTRACT_EXAMPLES = """\b
+Examples:
+  hikidashi web extract https://example.com/
+  hikidashi web extract https://a.example https://b.example --json
+"""
+
+_CONTEXT_EXAMPLES = """\b
+Examples:
+  hikidashi web context "how does tool search work"
+  hikidashi web context 検索の仕組み --max-tokens 1000 | pbcopy
+"""
+
+_INDEX_EXAMPLES = """\b
+Examples:
+  hikidashi web index docs/ README.md
+  hikidashi web index https://example.com/sitemap.xml
+  hikidashi web index manuals/ --index team.db
+"""
+
+_SERVE_EXAMPLES = """\b
+Examples:
+  hikidashi web serve                           your own documents
+  hikidashi web serve --provider tavily         Tavily, with a cache in front
+  hikidashi web serve --host 0.0.0.0 --api-key "$KEY"
+"""
+
+_MCP_EXAMPLES = """\b
+Examples:
+  hikidashi web mcp
+  claude mcp add web -- hikidashi web mcp --provider local
+"""
+
+
+class Provider(StrEnum):
+    """Who may answer."""
+
+    TAVILY = "tavily"
+    LOCAL = "local"
+    SEARXNG = "searxng"
+
+
+class Depth(StrEnum):
+    """How much a search shows of a page."""
+
+    BASIC = "basic"
+    ADVANCED = "advanced"
+
+
+class Language(StrEnum):
+    """The languages of the output."""
+
+    EN = "en"
+    JA = "ja"
+
+
+_Provider = Annotated[
+    Provider | None,
+    typer.Option(help="Who answers.", show_default="tavily if TAVILY_API_KEY is set, else local"),
+]
+_BaseUrl = Annotated[
+    str | None, typer.Option(metavar="URL", help="Where Tavily's API or SearXNG is.", show_default=False)
+]
+_Index = Annotated[
+    Path | None,
+    typer.Option("--index", metavar="FILE", help="The local index.", show_default="in your data folder"),
+]
+_Keyless = Annotated[bool, typer.Option("--keyless", help="Ask Tavily without a key (--provider tavily).")]
+_Cache = Annotated[bool, typer.Option("--cache/--no-cache", help="Keep Tavily's answers for an hour.")]
+_Timeout = Annotated[
+    float | None, typer.Option(metavar="SECONDS", help="For each try.", show_default="the provider's", min=0.1)
+]
+_Lang = Annotated[Language | None, typer.Option(help="Language of the output.", show_default="from LANG")]
+_Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+web = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+
+@web.callback(epilog=_EXAMPLES, short_help="Search the web, or an index of your own documents.")
+def _web() -> None:  # pyright: ignore[reportUnusedFunction]
+    """Search the web or your own documents, read pages, and pack both for a prompt.
+
+    With TAVILY_API_KEY Tavily answers, otherwise an index of your own documents. Nothing is sent to
+    Tavily without a key unless you ask for it.
+    """
+
+
+@web.command(epilog=_SEARCH_EXAMPLES, short_help="Show the best hits for a query.")
+def search(
+    query: Annotated[str, typer.Argument(help="What to look for, up to 1,000 characters.")],
+    *,
+    max_results: Annotated[int, typer.Option("--max-results", "-n", help="How many hits, 1 to 20.")] = 5,
+    depth: Annotated[Depth, typer.Option(help="Summaries of pages, or passages.")] = Depth.BASIC,
+    answer: Annotated[bool, typer.Option("--answer", help="Ask for a short answer too.")] = False,
+    provider: _Provider = None,
+    base_url: _BaseUrl = None,
+    index: _Index = None,
+    keyless: _Keyless = False,
+    cache: _Cache = True,
+    timeout: _Timeout = None,
+    lang: _Lang = None,
+    as_json: _Json = False,
+) -> None:
+    """Show the best hits for a query, as Markdown or JSON.
+
+    Exit code 1 means that nothing was found, or that the search failed; then the last line says why.
+    """
+    from .ask import search as run
+    from .choice import choice_of
+
+    choice = choice_of(provider, base_url, index, lang, keyless=keyless, cache=cache, timeout=timeout)
+    if not run(choice, query, max_results=max_results, depth=depth.value, answer=answer, as_json=as_json):
+        raise typer.Exit(1)
+
+
+@web.command(epilog=_EXTRACT_EXAMPLES, short_help="Show the text of pages.")
+def extract(
+    urls: Annotated[list[str], typer.Argument(metavar="URL", help="Up to 20 addresses.")],
+    *,
+    provider: _Provider = None,
+    base_url: _BaseUrl = None,
+    index: _Index = None,
+    keyless: _Keyless = False,
+    cache: _Cache = True,
+    timeout: _Timeout = None,
+    lang: _Lang = None,
+    as_json: _Json = False,
+) -> None:
+    """Show the text of pages, and which could not be read.
+
+    Private addresses are refused. Exit code 1 means that no page could be read.
+    """
+    from .ask import extract as run
+    from .choice import choice_of
+
+    choice = choice_of(provider, base_url, index, lang, keyless=keyless, cache=cache, timeout=timeout)
+    if not run(choice, urls, as_json=as_json):
+        raise typer.Exit(1)
+
+
+@web.command(epilog=_CONTEXT_EXAMPLES, short_help="Pack what is known about a query for a prompt.")
+def context(
+    query: Annotated[str, typer.Argument(help="What to look for, up to 1,000 characters.")],
+    *,
+    max_tokens: Annotated[
+        int | None, typer.Option("--max-tokens", help="About how long it may be.", show_default="4000")
+    ] = None,
+    provider: _Provider = None,
+    base_url: _BaseUrl = None,
+    index: _Index = None,
+    keyless: _Keyless = False,
+    cache: _Cache = True,
+    timeout: _Timeout = None,
+    lang: _Lang = None,
+    as_json: _Json = False,
+) -> None:
+    """Show passages about a query, best first and with their sources, in so many tokens.
+
+    Exit code 1 means that nothing was found, or that the search failed.
+    """
+    from .ask import context as run
+    from .choice import choice_of
+
+    choice = choice_of(provider, base_url, index, lang, keyless=keyless, cache=cache, timeout=timeout)
+    if not run(choice, query, max_tokens=max_tokens, as_json=as_json):
+        raise typer.Exit(1)
+
+
+@web.command(epilog=_INDEX_EXAMPLES, short_help="Add documents to the local index.")
+def index(
+    sources: Annotated[list[str], typer.Argument(metavar="PATH_OR_URL", help="Folders, files, pages or sitemaps.")],
+    *,
+    index: _Index = None,
+    lang: _Lang = None,
+    as_json: _Json = False,
+) -> None:
+    """Add documents to the local index: Markdown, HTML, text and PDF, or pages and sitemaps.
+
+    Only what changed is read again, and what is gone from a folder leaves the index. It may be stopped at any
+    time. Exit code 1 means that something could not be read; each such line says why.
+    """
+    from .choice import language_of
+    from .indexing import run_index
+
+    if not run_index(sources, index, language=language_of(lang), as_json=as_json):
+        raise typer.Exit(1)
+
+
+@web.command(epilog=_SERVE_EXAMPLES, short_help="Serve a provider to every Tavily client.")
+def serve(
+    *,
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="The port; 0 takes a free one.", min=0, max=65535)] = 8765,
+    api_key: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KEY", envvar="HIKIDASHI_WEB_API_KEY", help="The key clients must send.", show_default="any will do"
+        ),
+    ] = None,
+    provider: Annotated[Provider, typer.Option(help="Who answers.")] = Provider.LOCAL,
+    base_url: _BaseUrl = None,
+    index: _Index = None,
+    keyless: _Keyless = False,
+    cache: _Cache = True,
+    timeout: _Timeout = None,
+    lang: _Lang = None,
+) -> None:
+    """Serve a provider under Tavily's HTTP API, for clients that take a base URL.
+
+    tavily-python, langchain-tavily and pydantic-ai's own tavily tool work as they are. Ctrl-C ends it.
+    """
+    from .choice import choice_of
+    from .serving import run_server
+
+    choice = choice_of(provider, base_url, index, lang, keyless=keyless, cache=cache, timeout=timeout)
+    run_server(choice, host=host, port=port, api_key=api_key)
+
+
+@web.command(epilog=_MCP_EXAMPLES, short_help="Serve the web tools to an MCP client on stdio.")
+def mcp(
+    *,
+    provider: _Provider = None,
+    base_url: _BaseUrl = None,
+    index: _Index = None,
+    keyless: _Keyless = False,
+    cache: _Cache = True,
+    timeout: _Timeout = None,
+    lang: _Lang = None,
+) -> None:
+    """Serve tavily_search, tavily_extract and tavily_context to an MCP client on stdin and stdout.
+
+    Text from the web is fenced, so that the model can tell it from instructions.
+    """
+    import asyncio
+
+    from hikidashi.web.mcp import serve_stdio
+
+    from .choice import choice_of
+
+    choice = choice_of(provider, base_url, index, lang, keyless=keyless, cache=cache, timeout=timeout)
+    asyncio.run(serve_stdio(choice.opened(), language=choice.language))

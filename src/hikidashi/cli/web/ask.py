@@ -1,0 +1,67 @@
+"""One question to a provider, and its answer on the screen."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+from hikidashi.web.format import format_context, format_extract, format_search
+from hikidashi.web.provider import SearchDepth, SearchProvider
+
+from .choice import Choice
+from .view import print_footer, print_json, print_markdown
+
+__all__ = ["context", "extract", "search"]
+
+T = TypeVar("T")
+
+
+def search(choice: Choice, query: str, *, max_results: int, depth: SearchDepth, answer: bool, as_json: bool) -> bool:
+    """Print the hits for `query`; whether there are any."""
+    found = _asked(
+        choice,
+        lambda provider: provider.search(query, search_depth=depth, max_results=max_results, include_answer=answer),
+    )
+    if as_json:
+        print_json(found)
+    else:
+        text = format_search(found, language=choice.language)
+        print_markdown(f"{text}\n\n> {found.answer}" if found.answer else text)
+        print_footer(found.provider, choice.language, cached=found.cached, credits_used=found.credits)
+    return bool(found.results)
+
+
+def extract(choice: Choice, urls: Sequence[str], *, as_json: bool) -> bool:
+    """Print the text of `urls`; whether any could be read."""
+    pages = _asked(choice, lambda provider: provider.extract(urls))
+    if as_json:
+        print_json(pages)
+    else:
+        print_markdown(format_extract(pages, language=choice.language))
+        print_footer(pages.provider, choice.language, cached=pages.cached, credits_used=pages.credits)
+    return bool(pages.results)
+
+
+def context(choice: Choice, query: str, *, max_tokens: int | None, as_json: bool) -> bool:
+    """Print passages about `query`; whether there are any."""
+    packed = _asked(choice, lambda provider: provider.context(query, max_tokens=max_tokens))
+    if as_json:
+        print_json(packed)
+    else:
+        print_markdown(format_context(packed, language=choice.language))
+        print_footer(
+            packed.provider, choice.language, cached=packed.cached, credits_used=packed.credits, tokens=packed.tokens
+        )
+    return bool(packed.text)
+
+
+def _asked(choice: Choice, question: Callable[[SearchProvider], Awaitable[T]]) -> T:
+    async def ask() -> T:
+        provider = choice.opened()
+        try:
+            return await question(provider)
+        finally:
+            await provider.aclose()
+
+    return asyncio.run(ask())

@@ -1,0 +1,101 @@
+"""The provider that the options of a command ask for."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+import typer
+
+from hikidashi.errors import ErrorType, TavilyAPIError
+from hikidashi.web.choose import KEY_VARIABLE, SEARXNG_VARIABLE, choose_provider, provider_name
+from hikidashi.web.provider import ProviderName, SearchProvider
+
+from ..output import Language, language_of_environment
+
+__all__ = ["Choice", "choice_of", "language_of"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """Who answers, and in which language."""
+
+    name: ProviderName
+    base_url: str | None
+    index: Path | None
+    keyless: bool
+    cache: bool
+    timeout: float | None
+    language: Language
+
+    def opened(self) -> SearchProvider:
+        """The provider itself; the caller closes it."""
+        from hikidashi.web.cache import ResultCache
+
+        kept = self.cache and self.name == "tavily"
+        return choose_provider(
+            self.name,
+            base_url=self.base_url,
+            index=self.index,
+            keyless=self.keyless,
+            cache=ResultCache(cache_path()) if kept else None,
+            timeout=self.timeout,
+            language=self.language,
+        )
+
+
+def cache_path() -> Path:
+    """Where answers are kept: `hikidashi/web-cache.db` in the user's cache folder."""
+    folder = os.environ.get("XDG_CACHE_HOME")
+    return (Path(folder) if folder else Path.home() / ".cache") / "hikidashi" / "web-cache.db"
+
+
+def language_of(lang: StrEnum | None) -> Language:
+    """The language that was asked for, here or by the environment."""
+    if lang is None:
+        return language_of_environment()
+    return "ja" if lang.value == "ja" else "en"
+
+
+def choice_of(
+    provider: StrEnum | None,
+    base_url: str | None,
+    index: Path | None,
+    lang: StrEnum | None,
+    *,
+    keyless: bool,
+    cache: bool,
+    timeout: float | None,
+) -> Choice:
+    """What the options say, refused where they contradict each other.
+
+    Raises:
+        TavilyAPIError: Tavily was asked for, and there is no key.
+    """
+    has_key = bool(os.environ.get(KEY_VARIABLE, "").strip())
+    asked = provider.value if provider else ("local" if index is not None else None)
+    name = provider_name(asked)
+    if index is not None and name != "local":
+        raise typer.BadParameter(f"--index belongs to --provider local, not {name}.")
+    if keyless and asked != "tavily":
+        raise typer.BadParameter("--keyless belongs to --provider tavily.")
+    if base_url and name == "local":
+        raise typer.BadParameter("--base-url needs --provider tavily or --provider searxng.")
+    if name == "searxng" and not (base_url or os.environ.get(SEARXNG_VARIABLE, "").strip()):
+        raise typer.BadParameter(f"--provider searxng needs --base-url URL, or {SEARXNG_VARIABLE}.")
+    if name == "tavily" and not (keyless or has_key):
+        raise TavilyAPIError(
+            f"There is no Tavily API key. Set {KEY_VARIABLE}, or use --provider local, or --keyless.",
+            ErrorType.AUTH_ERROR,
+        )
+    return Choice(
+        name=name,
+        base_url=base_url,
+        index=index,
+        keyless=keyless,
+        cache=cache,
+        timeout=timeout,
+        language=language_of(lang),
+    )

@@ -1,0 +1,161 @@
+"""`hikidashi web index`: documents into the local index, with a bar on a terminal and a summary everywhere."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import typer
+from rich.cells import cell_len
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.text import Text
+
+from hikidashi.web.local import IngestEvent, LocalIndex, ingest
+from hikidashi.web.reasons import in_language
+
+from ..output import Language, stderr, stdout
+from ..tools.text import clean
+from .view import print_json
+
+__all__ = ["run_index"]
+
+_MOST_COMPLAINTS = 20
+_KINDS = ("added", "updated", "unchanged", "removed", "skipped", "failed")
+_WORDS: dict[Language, dict[str, str]] = {
+    "en": {
+        "looking": "Looking for documents",
+        "summary": "{documents} documents, {passages} passages in {path}",
+        "more": "… and {count} more: --json shows all",
+        "stopped": "Stopped. What was finished is in the index; run it again to go on.",
+        **{kind: f"{{count}} {kind}" for kind in _KINDS},
+        "nothing": "nothing to do",
+    },
+    "ja": {
+        "looking": "文書を探しています",
+        "summary": "文書 {documents} 件、パッセージ {passages} 件（{path}）",
+        "more": "… ほか {count} 件（--json ですべて表示）",
+        "stopped": "中断しました。終わった分はインデックスにあります。もう一度実行すると続きから始まります。",
+        "added": "追加 {count} 件",
+        "updated": "更新 {count} 件",
+        "unchanged": "変更なし {count} 件",
+        "removed": "削除 {count} 件",
+        "skipped": "対象外 {count} 件",
+        "failed": "失敗 {count} 件",
+        "nothing": "対象なし",
+    },
+}
+
+
+@dataclass
+class _Tally:
+    """What became of the documents."""
+
+    language: Language
+    counts: Counter[str] = field(default_factory=Counter[str])
+    reasons: dict[str, list[dict[str, str]]] = field(default_factory=lambda: {"skipped": [], "failed": []})
+
+    def add(self, event: IngestEvent) -> str | None:
+        """Counts `event`; what to complain about, unless there were many complaints already."""
+        self.counts[event.kind] += 1
+        if event.kind not in self.reasons:
+            return None
+        reason = in_language(event.reason, self.language)
+        self.reasons[event.kind].append({"url": event.url, "reason": reason})
+        if event.kind == "failed" and self.counts["failed"] <= _MOST_COMPLAINTS:
+            return f"{_name(event.url)}: {reason}"
+        return None
+
+    def words(self) -> str:
+        words = _WORDS[self.language]
+        parts = [words[kind].format(count=f"{self.counts[kind]:,}") for kind in _KINDS if self.counts[kind]]
+        return ("、" if self.language == "ja" else ", ").join(parts) or words["nothing"]
+
+    def as_json(self) -> dict[str, Any]:
+        return {kind: self.reasons.get(kind, self.counts[kind]) for kind in _KINDS}
+
+
+def run_index(sources: Sequence[str], path: Path | None, *, language: Language, as_json: bool) -> bool:
+    """Bring the index up to date with `sources` and print a summary; whether everything could be read."""
+    words = _WORDS[language]
+    console = stderr()
+    index = LocalIndex(path)
+    tally = _Tally(language)
+    try:
+        with _bar(console) as progress:
+            task = progress.add_task(words["looking"], total=None, count="")
+            asyncio.run(_ingested(index, sources, tally, progress, task))
+        totals = index.totals()
+    except KeyboardInterrupt:
+        console.print(Text(words["stopped"], "yellow"))
+        raise typer.Exit(130) from None
+    finally:
+        index.close()
+    hidden = len(tally.reasons["failed"]) - _MOST_COMPLAINTS
+    if hidden > 0:
+        console.print(Text(f"  {words['more'].format(count=f'{hidden:,}')}", "dim"))
+    if as_json:
+        print_json(
+            {
+                "index": str(index.path),
+                "documents": totals.documents,
+                "passages": totals.passages,
+                **tally.as_json(),
+            }
+        )
+    else:
+        held = words["summary"].format(
+            documents=f"{totals.documents:,}", passages=f"{totals.passages:,}", path=str(index.path)
+        )
+        out = stdout()
+        out.print(Text(tally.words(), "bold"), soft_wrap=True)
+        out.print(Text(clean(held)), soft_wrap=True)
+    return not tally.counts["failed"]
+
+
+async def _ingested(index: LocalIndex, sources: Sequence[str], tally: _Tally, progress: Progress, task: TaskID) -> None:
+    async with aclosing(ingest(index, sources)) as events:
+        async for event in events:
+            complaint = tally.add(event)
+            progress.update(
+                task,
+                description=_ending(_name(event.url), max(10, progress.console.width // 2)),
+                completed=event.done,
+                total=event.total,
+                count=f"{event.done:,}/{event.total:,}",
+            )
+            if complaint is not None:
+                progress.console.print(Text.assemble(("✗ ", "bold red"), clean(complaint)), soft_wrap=True)
+
+
+def _bar(console: Console) -> Progress:
+    return Progress(
+        BarColumn(bar_width=20),
+        TextColumn("{task.fields[count]}", markup=False),
+        TextColumn("{task.description}", markup=False),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+
+
+def _name(url: str) -> str:
+    """The path of a file, or the address of a page."""
+    parts = urlsplit(url)
+    return unquote(parts.path) if parts.scheme == "file" else url
+
+
+def _ending(name: str, width: int) -> str:
+    """`name` in at most `width` cells; of a long one the end, where the file is named."""
+    line = clean(name)
+    if cell_len(line) <= width:
+        return line
+    while cell_len(line) >= width:
+        line = line[1:]
+    return "…" + line

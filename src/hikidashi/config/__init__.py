@@ -1,0 +1,17 @@
+"""The config file: what is on, with which keys; YAML or TOML with `${VARIABLE}`, checked key by key."""
+
+from __future__ import annotations
+
+from .load import check_config, find_config, load_config
+from .models import AgentConfig, Config, SlackConfig, ToolsConfig, WebSearchConfig
+
+__all__ = [
+    "AgentConfig",
+    "Config",
+    "SlackConfig",
+    "ToolsConfig",
+    "WebSearchConfig",
+    "check_config",
+    "find_config",
+    "load_config",
+]

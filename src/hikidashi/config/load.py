@@ -1,0 +1,169 @@
+"""A file becomes a `Config`, or the list of everything that is wrong with it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ..errors import ConfigError
+from .models import AgentConfig, Config, Section, SlackConfig, ToolsConfig, WebSearchConfig, joined, rules_of
+from .rules import Rule, described
+from .source import Node, Problems, read_text
+from .toml_source import parse_toml
+from .variables import BrokenVariableError, filled
+from .yaml_source import parse_yaml
+
+__all__ = ["CheckedConfig", "check_config", "find_config", "load_config"]
+
+_NAMES = ("config.yaml", "config.yml", "config.toml")
+_AnySection = TypeVar("_AnySection", bound=Section)
+
+
+@dataclass(frozen=True)
+class CheckedConfig:
+    """A config file that was looked at: the config, or what is wrong with it."""
+
+    config: Config | None
+    problems: tuple[ConfigError, ...] = ()
+
+
+def load_config(path: str | os.PathLike[str], *, environment: Mapping[str, str] | None = None) -> Config:
+    """The config in the YAML or (by its ending) TOML file `path`, with its variables filled in.
+
+    A section that is not there is off. A variable that is not set matters only where the section is on; a key or token
+    is then as if it were not written.
+
+    Raises:
+        ConfigError: the file cannot be used. It is about the first problem, and its text tells of all of them.
+    """
+    checked = check_config(path, environment=environment)
+    if checked.config is None:
+        raise joined(list(checked.problems))
+    return checked.config
+
+
+def check_config(path: str | os.PathLike[str], *, environment: Mapping[str, str] | None = None) -> CheckedConfig:
+    """The config in the file `path`, or each of its problems."""
+    file = Path(path)
+    problems = Problems(str(file))
+    try:
+        text = read_text(file)
+        toml = file.suffix.lower() == ".toml"
+        root = parse_toml(text, str(file)) if toml else parse_yaml(text, str(file), problems)
+    except ConfigError as error:
+        return CheckedConfig(None, (error,))
+    config = _Reader(problems, os.environ if environment is None else environment, file).config(root)
+    found = tuple(problems)
+    return CheckedConfig(None, found) if found else CheckedConfig(config)
+
+
+def find_config(folder: str | os.PathLike[str] = ".") -> Path | None:
+    """The config file to use where none is named: `HIKIDASHI_CONFIG`, or config.yaml, .yml or .toml in `folder`."""
+    if named := os.environ.get("HIKIDASHI_CONFIG"):
+        return Path(named)
+    return next((file for name in _NAMES if (file := Path(folder, name)).exists()), None)
+
+
+class _Reader:
+    def __init__(self, problems: Problems, environment: Mapping[str, str], file: Path) -> None:
+        self._problems = problems
+        self._environment = environment
+        self._file = file
+
+    def config(self, root: Node) -> Config:
+        top = self._section(root, "", ("tools", "agent", "slack"))
+        tools = self._section(top.get("tools"), "tools", ("web_search",))
+        web_search = self._read(WebSearchConfig, tools.get("web_search"), "tools.web_search")
+        return Config(
+            tools=ToolsConfig(web_search=self._at_home(web_search)),
+            agent=self._read(AgentConfig, top.get("agent"), "agent") or AgentConfig(),
+            slack=self._read(SlackConfig, top.get("slack"), "slack"),
+            path=str(self._file),
+        )
+
+    def _at_home(self, search: WebSearchConfig | None) -> WebSearchConfig | None:
+        """A relative index belongs beside the config file, wherever the program was started."""
+        if search is None or search.index is None:
+            return search
+        return replace(search, index=str(self._file.parent.absolute() / Path(search.index).expanduser()))
+
+    def _section(self, node: Node | None, key: str, known: Sequence[str]) -> dict[str, Node]:
+        """The keys of a section; those nobody knows are reported and left out."""
+        if node is None or node.value is None:
+            return {}
+        if node.section is None:
+            what = "The file" if not key else described(node.value)
+            where = ", ".join(known)
+            self._problems.add(f"{what} is not a section. Write keys and values: {where}.", key, node.line)
+            return {}
+        section = node.section
+        for name in section.keys() - set(known):
+            self._problems.add(_unknown(name, known), f"{key}.{name}" if key else name, section[name].line)
+        return {name: section[name] for name in known if name in section}
+
+    def _read(self, kind: type[_AnySection], node: Node | None, key: str) -> _AnySection | None:
+        """The section as a value; None where it is not there or has a problem."""
+        if node is None or node.value is None:
+            return None
+        rules = rules_of(kind)
+        before = len(self._problems.found)
+        section = self._section(node, key, tuple(rules))
+        given: dict[str, Any] = {}
+        if "enabled" in section:
+            given["enabled"] = self._value(section["enabled"], rules["enabled"], f"{key}.enabled", is_on=True)
+        is_on = "enabled" not in rules or given.get("enabled") is True
+        for name, rule in rules.items():
+            if name != "enabled" and name in section:
+                given[name] = self._value(section[name], rule, f"{key}.{name}", is_on=is_on)
+        given = {name: value for name, value in given.items() if value is not None}
+        if len(self._problems.found) > before:
+            return None
+        conflicts = list(kind.conflicts(given))
+        for name, reason in conflicts:
+            self._problems.add(reason, f"{key}.{name}", section[name].line if name in section else node.line)
+        return None if conflicts else kind(**given)
+
+    def _value(self, node: Node, rule: Rule, key: str, *, is_on: bool) -> object:
+        """The value of a key that was written; None where it counts as not written or has a problem."""
+        value, written = node.value, None
+        if isinstance(value, str):
+            try:
+                found = filled(value, self._environment)
+            except BrokenVariableError as error:
+                reason = str(error) if rule.shown else "a `${` names no variable"
+                advice = "Write ${NAME} or ${NAME:-default}, and $$ for a dollar sign."
+                self._problems.add(f"{reason}. {advice}", key, node.line)
+                return None
+            if found.unset:
+                if is_on and not rule.secret:
+                    self._problems.add(_unset(found.unset), key, node.line)
+                return None
+            if not found.text.strip() and (rule.secret or found.from_environment):
+                return None
+            if found.from_environment:
+                written, value = value, rule.read(found.text)
+            else:
+                value = found.text
+        if value is None:
+            return None
+        complaint = rule.complaint(value, written)
+        if complaint:
+            self._problems.add(complaint, key, node.line)
+        return None if complaint else value
+
+
+def _unknown(name: str, known: Sequence[str]) -> str:
+    close = get_close_matches(name, known, n=1)
+    hint = f" Did you mean `{close[0]}`?" if close else ""
+    return f"is not a key here.{hint} Known: {', '.join(known)}."
+
+
+def _unset(names: Sequence[str]) -> str:
+    first = names[0]
+    which = " and ".join(names)
+    verb = "is" if len(names) == 1 else "are"
+    return f"{which} {verb} not set in the environment. Set it, or write ${{{first}:-default}}."

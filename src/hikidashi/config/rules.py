@@ -1,0 +1,157 @@
+"""What one key of a config may hold, and the sentence for a value it may not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any
+from urllib.parse import urlsplit
+
+__all__ = ["RULE", "Rule", "address", "choice", "described", "flag", "number", "secret", "text"]
+
+RULE = "rule"
+"""Where a dataclass field keeps its rule: `field(default=5, metadata=number(1, 20))`."""
+
+_FLAGS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """What a key may hold."""
+
+    allowed: str
+    """What to write instead of a wrong value: a sentence."""
+    fault: Callable[[object], str]
+    """What is wrong with a value, in a few words, or "" where nothing is."""
+    read: Callable[[str], object] = field(default=lambda text: text)
+    """The value that the text of an environment variable stands for; the text itself where it stands for none."""
+    secret: bool = False
+    """Whether it is a key or token; where its variable is not set, it is as if it were not written."""
+    shown: bool = True
+    """Whether an error may show the value."""
+
+    def complaint(self, value: object, written: object = None) -> str | None:
+        """The sentences about a wrong `value`, None for a good one.
+
+        `written` is what the file says where the value came from the environment: that is shown instead.
+        """
+        fault = self.fault(value)
+        if not fault:
+            return None
+        shown = described(value if written is None else written) if self.shown else "the value"
+        return f"{shown} {fault}. {self.allowed}"
+
+
+def described(value: object) -> str:
+    """`value` as an error shows it: short, and without what is inside a list or section."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return repr(value if len(value) <= 60 else value[:59] + "…")
+        case int() | float():
+            return str(value)[:60]
+        case date():
+            return f"the date {value}"
+        case dict():
+            return "a section"
+        case list():
+            return "a list"
+        case None:
+            return "nothing"
+        case _:
+            return f"a {type(value).__name__}"
+
+
+def flag() -> dict[str, Any]:
+    """A switch: true or false, and no text that looks like one."""
+
+    def fault(value: object) -> str:
+        if isinstance(value, bool):
+            return ""
+        return "is text, not a switch" if isinstance(value, str) else "is not a switch"
+
+    def read(text: str) -> object:
+        return _FLAGS.get(text.strip().lower(), text)
+
+    return _metadata(allowed="Write true or false, without quotes.", fault=fault, read=read)
+
+
+def number(least: int, most: int | None = None, *, note: str = "") -> dict[str, Any]:
+    """A whole number from `least` to `most`."""
+    span = f"from {least} to {most}" if most is not None else f"of {least} or more"
+
+    def fault(value: object) -> str:
+        if isinstance(value, bool) or not isinstance(value, int):
+            return "is not a whole number"
+        return "" if value >= least and (most is None or value <= most) else "is out of range"
+
+    def read(text: str) -> object:
+        return int(text) if re.fullmatch(r"\s*[+-]?[0-9]{1,18}\s*", text) else text
+
+    return _metadata(allowed=f"Write a whole number {span}{note}.", fault=fault, read=read)
+
+
+def choice(names: Collection[str]) -> dict[str, Any]:
+    """One of `names`."""
+
+    def fault(value: object) -> str:
+        return "" if isinstance(value, str) and value in names else "is not allowed"
+
+    return _metadata(allowed=f"Allowed: {', '.join(names)}.", fault=fault)
+
+
+def text(what: str) -> dict[str, Any]:
+    """Any text that says something; `what` it is completes "Write …"."""
+
+    def fault(value: object) -> str:
+        if not isinstance(value, str):
+            return "is not text"
+        return "" if value.strip() else "is empty"
+
+    return _metadata(allowed=f"Write {what}; in quotes where it looks like something else.", fault=fault)
+
+
+def secret(what: str, *, not_starting: str = "") -> dict[str, Any]:
+    """A key or token, never shown; `not_starting` is how another kind begins that is easily mistaken for it."""
+
+    def fault(value: object) -> str:
+        if not isinstance(value, str):
+            return "is not text"
+        if any(character.isspace() or not character.isprintable() for character in value):
+            return "has white space or control characters in it"
+        if not value.isascii():
+            return "has characters that no key has"
+        return f"starts with {not_starting!r}" if not_starting and value.startswith(not_starting) else ""
+
+    return _metadata(
+        allowed=f"Write {what}, best as a variable such as ${{NAME}}.", fault=fault, secret=True, shown=False
+    )
+
+
+def address() -> dict[str, Any]:
+    """An http or https address; one with a password in it is refused, and not shown either."""
+
+    def fault(value: object) -> str:
+        if not isinstance(value, str) or not _is_address(value):
+            return "is not an address"
+        return "has a user or password in it" if "@" in urlsplit(value).netloc else ""
+
+    allowed = "Write an address such as https://host:8080, without user and password."
+    return _metadata(allowed=allowed, fault=fault, shown=False)
+
+
+def _is_address(text: str) -> bool:
+    if any(character.isspace() for character in text):
+        return False
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is no number, brackets around no address
+        return False
+
+
+def _metadata(**rule: Any) -> dict[str, Any]:
+    return {RULE: Rule(**rule)}

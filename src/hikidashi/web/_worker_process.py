@@ -1,0 +1,158 @@
+"""A Python process that answers one question at a time and can be killed: the parent's side.
+
+A question or answer is a small JSON header and a body of bytes, each with its length before it. The process is a
+plain `python -m`, not `multiprocessing`, so that it works in programs without `if __name__ == "__main__"`. It ends
+when its parent does: its input closes, and while it works an alarm of its own is set.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import struct
+import subprocess
+import sys
+import threading
+from typing import IO, Any
+
+__all__ = ["WorkerDied", "WorkerProcess", "read_frame", "write_frame"]
+
+_LENGTHS = struct.Struct(">II")
+_STARTUP_SECONDS = 60.0
+# Keys of the program have no business in a process that parses strangers' pages.
+_KEPT = frozenset({"PATH", "HOME", "LANG", "LC_ALL", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR", "LD_LIBRARY_PATH"})
+
+
+class WorkerDied(Exception):  # noqa: N818 - reads as what it says
+    """The process was killed at its deadline, or crashed, before it answered."""
+
+
+def write_frame(pipe: IO[bytes], header: dict[str, Any], body: bytes = b"") -> None:
+    """One question or answer."""
+    head = json.dumps(header).encode()
+    pipe.write(_LENGTHS.pack(len(head), len(body)))
+    pipe.write(head)
+    pipe.write(body)
+    pipe.flush()
+
+
+def read_frame(pipe: IO[bytes]) -> tuple[dict[str, Any], bytes] | None:
+    """The next question or answer; None at the end of the pipe."""
+    lengths = pipe.read(_LENGTHS.size)
+    if len(lengths) < _LENGTHS.size:
+        return None
+    head_length, body_length = _LENGTHS.unpack(lengths)
+    data = pipe.read(head_length + body_length)
+    if len(data) < head_length + body_length:
+        return None
+    return json.loads(data[:head_length]), data[head_length:]
+
+
+class WorkerProcess:
+    """Runs `module` in a process that starts with the first call, lives on for the next, and ends after idle time."""
+
+    def __init__(self, module: str, *, memory: int, idle_seconds: float = 60.0) -> None:
+        self._module = module
+        self._memory = memory
+        self._idle_seconds = idle_seconds
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._retirement: threading.Timer | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """The id of the running process; None where there is none."""
+        return self._process.pid if self._process is not None else None
+
+    def call(self, header: dict[str, Any], body: bytes, *, seconds: float) -> tuple[dict[str, Any], bytes]:
+        """The answer of the process, within `seconds` once it runs.
+
+        Raises:
+            WorkerDied: there was none; the next call starts a new process.
+        """
+        with self._lock:
+            if self._retirement is not None:
+                self._retirement.cancel()
+            process = self._running()
+            try:
+                answer = _exchange(process, {**header, "seconds": seconds}, body, seconds)
+            except BaseException:
+                self._end()
+                raise
+            self._retirement = threading.Timer(self._idle_seconds, self.close)
+            self._retirement.daemon = True
+            self._retirement.start()
+            return answer
+
+    def close(self) -> None:
+        """Ends the process, busy or not; a later call starts another."""
+        process = self._process
+        if process is not None:
+            process.kill()  # wakes a call that waits, so that it gives up the lock
+        with self._lock:
+            if self._retirement is not None:
+                self._retirement.cancel()
+                self._retirement = None
+            if self._process is process:
+                self._end()
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._process is not None and self._process.poll() is not None:
+            self._end()
+        if self._process is None:
+            self._process = self._start()
+        return self._process
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        environment = {name: value for name, value in os.environ.items() if name.upper() in _KEPT}
+        environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+        try:
+            process = subprocess.Popen(
+                [sys.executable, "-P", "-m", self._module, str(self._memory)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=environment,
+                start_new_session=True,  # Ctrl-C is for the program, which then closes us
+            )
+        except OSError as error:
+            raise WorkerDied(f"{self._module} could not be started: {error}") from error
+        self._process = process
+        try:
+            _exchange(process, {"ready": True}, b"", _STARTUP_SECONDS)
+        except BaseException:
+            self._end()
+            raise
+        return process
+
+    def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.kill()
+        process.wait()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
+
+
+def _exchange(
+    process: subprocess.Popen[bytes], header: dict[str, Any], body: bytes, seconds: float
+) -> tuple[dict[str, Any], bytes]:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    deadline = threading.Timer(seconds, process.kill)
+    deadline.daemon = True
+    deadline.start()
+    try:
+        write_frame(process.stdin, header, body)
+        answer = read_frame(process.stdout)
+    except OSError as error:
+        raise WorkerDied(str(error)) from error
+    finally:
+        deadline.cancel()
+    if answer is None:
+        raise WorkerDied(f"no answer within {seconds:g} s, or a crash")
+    return answer

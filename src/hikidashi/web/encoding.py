@@ -1,0 +1,158 @@
+"""From the bytes of a page to its text, also where the page does not say its encoding, or says a wrong one."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ._iso2022jp import decode_iso2022jp, is_iso2022jp
+
+__all__ = ["Decoded", "decode_page"]
+
+_BOMS = [
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+]
+_META = re.compile(
+    rb"""<meta\b[^>]{0,1000}?charset\s*=\s*["']?\s*([\w.:-]{1,40})|<\?xml\b[^>]{0,200}?encoding\s*=\s*["']([\w.:-]{1,40})""",
+    re.IGNORECASE,
+)
+_HEAD = 4096
+
+# Browsers read these labels as the larger set of Windows.
+_WIDER = {
+    "ascii": "cp1252",
+    "iso8859-1": "cp1252",
+    "iso8859-9": "cp1254",
+    "shift_jis": "cp932",
+    "euc_kr": "cp949",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "big5": "big5hkscs",
+    "tis-620": "cp874",
+}
+_ALIASES = {"x-sjis": "cp932", "windows-31j": "cp932", "x-euc-jp": "euc_jp", "windows-874": "cp874"}
+# Python also has codecs that run no alphabet at all, such as `zip` or `unicode_escape`.
+_TEXT_CODECS = re.compile(
+    r"utf-8|utf-16(-[bl]e)?|cp\d{3,4}|iso8859-\d+|koi8-\w|mac-\w+|euc_\w+|gb18030|big5\w*|johab|hz"
+)
+
+_LATIN = frozenset({"cp1250", "cp1252", "cp1254", "iso8859-2", "iso8859-15", "mac-roman"})
+_STRANGE = re.compile(
+    "[\ufffd\ue000-\uf8ff\x80-\x9f]|(?P<half>[\uff61-\uff9f])|(?P<mojibake>[縺繧繝])|(?P<lone>(?<=[A-Za-z])[\u4e00-\u9fff](?=[A-Za-z]))"
+)
+_SIDE_BY_SIDE = re.compile("[\x80-\U0010ffff]{2,}")
+_NON_ASCII = re.compile("[^\x00-\x7f]")
+_LONG_UTF8 = re.compile(rb"[\xe0-\xf4]")
+_EAST_ASIAN = re.compile("euc_|cp932|cp949|gb|big5|johab")
+_SAMPLE = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """The text of a page and the encoding it was read with."""
+
+    text: str
+    encoding: str
+
+
+def decode_page(body: bytes, charset: str | None = None) -> Decoded:
+    """The text of `body`, whose server named `charset`.
+
+    A byte order mark decides; else what server and page say is believed as far as it makes sense of the bytes, and
+    otherwise the likeliest of UTF-8, Shift_JIS, EUC-JP and Windows-1252 is taken. Nothing raises: what cannot be read
+    becomes U+FFFD.
+    """
+    for mark, encoding in _BOMS:
+        if body.startswith(mark):
+            return Decoded(body[len(mark) :].decode(encoding, "replace"), encoding)
+    if is_iso2022jp(body):
+        return Decoded(decode_iso2022jp(body), "iso2022_jp")
+    if body.isascii() and b"\x00" not in body:
+        return Decoded(body.decode("ascii"), "utf-8")
+    if wide := _wide(body, charset):
+        return Decoded(body.decode(wide, "replace"), wide)
+    best = min(_candidates(body, charset))
+    return Decoded(_decode(body, best[2]), best[2])
+
+
+def _wide(body: bytes, charset: str | None) -> str | None:
+    """UTF-16 without a mark: the server says so, or every other byte of the first tag is zero."""
+    named = _codec(charset)
+    if named is not None and named.startswith("utf-16"):
+        return "utf-16-be" if named.endswith("be") else "utf-16-le"
+    start = body.lstrip(b"\x00")[:1]
+    if start == b"<" and body[:1] == b"\x00":
+        return "utf-16-be"
+    return "utf-16-le" if body[:4:2].isascii() and body[1:4:2] == b"\x00\x00" else None
+
+
+def _candidates(body: bytes, charset: str | None) -> Iterator[tuple[float, int, str]]:
+    """How strange the page looks in each encoding it may have, the place in line, the encoding."""
+    names: dict[str, float] = {}
+    if named := _codec(charset):
+        names[named] = 0.3
+    if named := _codec(_declared(body)):
+        names.setdefault(named.removesuffix("-le").removesuffix("-be").replace("utf-16", "utf-8"), 0.25)
+    for name in ("utf-8", "cp932", "euc_jp", "cp1252"):
+        names.setdefault(name, 0.0)
+    # Hardly any other text happens to be valid UTF-8, but two Chinese characters of EUC may be.
+    if _is_utf8(body):
+        names["utf-8"] += 0.35 if _LONG_UTF8.search(body) or not _EAST_ASIAN.match(next(iter(names))) else 0.2
+    for place, (name, trust) in enumerate(names.items()):
+        yield _strangeness(_decode(body[:_SAMPLE], name), name) - trust, place, name
+
+
+def _is_utf8(body: bytes) -> bool:
+    try:
+        body.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _decode(body: bytes, encoding: str) -> str:
+    if encoding == "euc_jp":
+        try:
+            return body.decode("euc_jp")
+        except UnicodeDecodeError:  # ① and its like, which Windows added, are in the standard of 2004
+            return body.decode("euc_jis_2004", "replace")
+    return body.decode(encoding, "replace")
+
+
+def _strangeness(text: str, encoding: str) -> float:
+    """From 0, as people write, to about 4, nothing but broken characters."""
+    count = len(_NON_ASCII.findall(text))
+    if not count:
+        return 0.0
+    if encoding in _LATIN:
+        # Accents stand alone among letters; Japanese read as Latin stands in rows.
+        rows = sum(len(row) for row in _SIDE_BY_SIDE.findall(text))
+        return rows / count + 4 * text.count("\ufffd") / count
+    weight = sum(
+        1.0 if match.lastgroup in {"half", "lone"} else 2.0 if match.lastgroup == "mojibake" else 4.0
+        for match in _STRANGE.finditer(text)
+    )
+    return weight / count
+
+
+def _declared(body: bytes) -> str | None:
+    found = _META.search(body[:_HEAD])
+    return (found[1] or found[2]).decode("ascii") if found else None
+
+
+def _codec(label: str | None) -> str | None:
+    """Python's name of a text encoding; None for an unknown one and for codecs that are none."""
+    if not label:
+        return None
+    name = label.strip().lower()
+    try:
+        name = codecs.lookup(_ALIASES.get(name, name)).name
+    except (LookupError, ValueError):
+        return None
+    name = _WIDER.get(name, name)
+    return name if _TEXT_CODECS.fullmatch(name) else None

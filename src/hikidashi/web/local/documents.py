@@ -1,0 +1,160 @@
+"""From a file or a page to a document for the index, or to the reason why there is none."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from ...errors import FetchRefused, MissingExtra
+from ..encoding import decode_page
+from ..failures import PageError
+from .split import Markup, split, title_of
+from .walk import FileFound, Kind
+from .writer import Known, NewDocument
+
+if TYPE_CHECKING:
+    from ..extract import Extractor
+    from ..fetch import Fetched, Fetcher
+
+__all__ = ["MAX_BYTES", "Failed", "Outcome", "Same", "Skipped", "Touched", "read_file", "read_page"]
+
+MAX_BYTES = 20 * 1024 * 1024
+"""The largest file that is read, unless the caller says otherwise."""
+
+_MARKUP: dict[Kind, Markup] = {"markdown": "markdown", "html": "markdown", "rst": "rst"}
+_MEDIA_TYPES: dict[Kind, str] = {"html": "text/html", "pdf": "application/pdf"}
+_BEGINNING = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class Same:
+    """The document has not changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """The file has a new date, and says the same."""
+
+    size: int
+    mtime_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """The document is not one for the index, and why."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The document could not be read this time, and why."""
+
+    reason: str
+
+
+Outcome = NewDocument | Same | Touched | Skipped | Failed
+
+
+async def read_file(file: FileFound, known: Known | None, *, max_bytes: int) -> Outcome:
+    """What `file` says now, beside what the index knows of it; a file of the same date and size is not opened."""
+    if known and (known.mtime_ns, known.size) == (file.mtime_ns, file.size):
+        return Same()
+    if file.size > max_bytes:
+        return Skipped(f"it is larger than {max_bytes / 1024 / 1024:g} MB")
+    try:
+        body = await asyncio.to_thread(file.path.read_bytes)
+    except OSError as error:
+        return Failed(error.strerror or str(error))
+    digest = _digest(body)
+    if known and known.hash == digest:
+        return Touched(file.size, file.mtime_ns)
+    try:
+        title, text = await _text(file, body)
+    except _NotText as error:
+        return Skipped(str(error))
+    except PageError as error:
+        return Failed(error.reason)
+    except MissingExtra as error:
+        return Failed(str(error))
+    return await asyncio.to_thread(
+        _document,
+        url=file.path.as_uri(),
+        title=title,
+        text=text,
+        kind=file.kind,
+        size=file.size,
+        mtime_ns=file.mtime_ns,
+        digest=digest,
+    )
+
+
+async def read_page(
+    url: str, known: Known | None, *, fetcher: Fetcher | None = None, fetched: Fetched | None = None
+) -> Outcome:
+    """What the page at `url` says now, beside what the index knows of it; fetched unless it is given."""
+    from ..fetch import Fetcher
+
+    try:
+        page = await _extractor().extract(fetched or await (fetcher or Fetcher()).fetch(url))
+    except (FetchRefused, PageError) as error:
+        return Failed(error.reason)
+    digest = _digest(page.raw_content.encode("utf-8", "replace"))
+    if known and known.hash == digest:
+        return Same()
+    return await asyncio.to_thread(
+        _document,
+        url=url,
+        title=page.title or "",
+        text=page.raw_content,
+        kind="html",
+        size=len(page.raw_content),
+        mtime_ns=None,
+        digest=digest,
+    )
+
+
+class _NotText(Exception):  # noqa: N818 - never leaves this module
+    """The file is not one for the index."""
+
+
+async def _text(file: FileFound, body: bytes) -> tuple[str, str]:
+    """The title, if the file names one, and the text."""
+    if media_type := _MEDIA_TYPES.get(file.kind):
+        page = await _extractor().read(body, content_type=media_type, url=file.path.as_uri())
+        return page.title or "", page.raw_content
+    if b"\0" in body[:_BEGINNING] and not body.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise _NotText("it is not text")
+    text = await asyncio.to_thread(lambda: decode_page(body).text)
+    if not text.strip():
+        raise _NotText("it is empty")
+    return "", text
+
+
+def _document(
+    *, url: str, title: str, text: str, kind: Kind, size: int, mtime_ns: int | None, digest: bytes
+) -> NewDocument:
+    markup = _MARKUP.get(kind, "plain")
+    return NewDocument(
+        url=url,
+        title=" ".join((title or title_of(text, markup) or unquote(Path(url).name)).split()),
+        kind=kind,
+        size=size,
+        mtime_ns=mtime_ns,
+        hash=digest,
+        passages=split(text, markup),
+    )
+
+
+def _digest(body: bytes) -> bytes:
+    return blake2b(body, digest_size=16).digest()
+
+
+def _extractor() -> Extractor:
+    from ..extract import shared_extractor
+
+    return shared_extractor()

@@ -1,0 +1,212 @@
+"""The local index as a search provider: no key, no network but for pages that are asked for and not indexed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Self, TypeGuard
+
+from ...errors import ErrorType, TavilyAPIError, WebIndexError
+from ..context import DEFAULT_MAX_TOKENS, pack_context
+from ..provider import SearchDepth
+from ..reasons import Language
+from ..results import ExtractedPage, ExtractResults, FailedPage, SearchContext, SearchHit, SearchResults
+from ..validate import check_max_results, check_max_tokens, check_query, check_search_depth
+from .database import NoIndex
+from .index import Found, LocalIndex
+from .snippet import best_sentence, snippet
+
+if TYPE_CHECKING:
+    from ..fetch import Fetcher
+
+__all__ = ["LocalSearchProvider"]
+
+_NAME = "local"
+_FILE = "file:"
+_TOKENS_OF_A_PASSAGE = 100  # most have more
+_MOST_PASSAGES = 60
+_SAYINGS: dict[str, tuple[str, str]] = {
+    "missing": (
+        "ローカル検索のインデックスがありません（{path}）。`hikidashi web index フォルダー` で文書を登録してください。",
+        "There is no local index at {path}. Run `hikidashi web index PATH` to index your documents.",
+    ),
+    "empty": (
+        "ローカル検索のインデックスに文書がありません（{path}）。"
+        "`hikidashi web index フォルダー` で文書を登録してください。",
+        "The local index at {path} holds no documents. Run `hikidashi web index PATH` to index some.",
+    ),
+    "not_indexed": (
+        "インデックスに登録されていないファイルは読めません",
+        "a file is read only if it is in the index",
+    ),
+}
+
+
+class LocalSearchProvider:
+    """Searches an index of the user's own documents; every failure is a `TavilyAPIError`.
+
+        async with LocalSearchProvider() as provider:
+            found = await provider.search("経費精算の期限")
+
+    SQLite runs in threads, so an event loop is never blocked, and one provider serves any number of loops and threads.
+    The index may grow, or be made anew, while it is open.
+
+    Args:
+        path: The file of the index; the one in the user's data folder if None.
+        fetcher: How pages that are not in the index are fetched; the guarded fetch of public addresses if None.
+        language: The language of error messages.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        fetcher: Fetcher | None = None,
+        language: Language = "ja",
+    ) -> None:
+        self.index = LocalIndex(path)
+        self._fetcher = fetcher
+        self._language: Language = language
+
+    def __repr__(self) -> str:
+        return f"LocalSearchProvider({str(self.index.path)!r})"
+
+    @property
+    def name(self) -> str:
+        """`"local"`."""
+        return _NAME
+
+    async def search(
+        self,
+        query: str,
+        *,
+        search_depth: SearchDepth = "basic",
+        max_results: int = 5,
+        include_answer: bool = False,
+    ) -> SearchResults:
+        """The best documents for `query`, each with what it says about it; with "advanced", the best passages.
+
+        The answer, if asked for, is the sentence of the best passage with the most words of `query`, taken over as it
+        stands; None unless that passage has all of them.
+
+        Raises:
+            TavilyAPIError: an argument is refused, or there is no index that could be searched.
+        """
+        check_query(query, language=self._language)
+        check_max_results(max_results, language=self._language)
+        passages = check_search_depth(search_depth, language=self._language) == "advanced"
+        found = await self._found(query, limit=max_results, passages=passages)
+        return SearchResults(
+            query=query,
+            results=tuple(map(_passage if passages else _summary, found)),
+            answer=_answer(found) if include_answer else None,
+            provider=_NAME,
+        )
+
+    async def extract(self, urls: Sequence[str]) -> ExtractResults:
+        """The text of each of `urls`: from the index if it is there, else fetched; a file only from the index.
+
+        Raises:
+            TavilyAPIError: `urls` is empty.
+        """
+        asked = [urls] if isinstance(urls, str) else list(urls)
+        pages = await asyncio.to_thread(self._stored, [url for url in asked if _is_text(url)])
+        elsewhere = [url for url in asked if url not in pages]
+        failed = {
+            url: FailedPage(url=url, error=self._say("not_indexed"))
+            for url in elsewhere
+            if _is_text(url) and url.strip().lower().startswith(_FILE)
+        }
+        to_fetch = [url for url in elsewhere if url not in failed]
+        if to_fetch or not asked:
+            from ..extract_urls import extract_urls
+
+            fetched = await extract_urls(to_fetch, fetcher=self._fetcher, language=self._language)
+            pages |= {page.url: page for page in fetched.results}
+            failed |= {page.url: page for page in fetched.failed_results}
+        place = {url: at for at, url in enumerate(asked)}
+        return ExtractResults(
+            results=tuple(sorted(pages.values(), key=lambda page: place.get(page.url, len(place)))),
+            failed_results=tuple(sorted(failed.values(), key=lambda page: place.get(page.url, len(place)))),
+            provider=_NAME,
+        )
+
+    async def context(self, query: str, *, max_tokens: int | None = None) -> SearchContext:
+        """The best passages about `query`, at most `max_tokens` tokens of them.
+
+        Raises:
+            TavilyAPIError: an argument is refused, or there is no index that could be searched.
+        """
+        check_query(query, language=self._language)
+        check_max_tokens(max_tokens, language=self._language)
+        wanted = (max_tokens or DEFAULT_MAX_TOKENS) // _TOKENS_OF_A_PASSAGE
+        found = await self._found(query, limit=min(max(wanted, 3), _MOST_PASSAGES), passages=True)
+        return pack_context(query, [_passage(one) for one in found], max_tokens, provider=_NAME)
+
+    async def aclose(self) -> None:
+        """Closes the files; may be called twice, and a later search opens them again."""
+        await asyncio.to_thread(self.index.close)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def _found(self, query: str, *, limit: int, passages: bool) -> list[Found]:
+        def search() -> tuple[list[Found], bool]:
+            found = self.index.search(query, limit=limit, passages=passages)
+            return found, bool(found) or self.index.totals().documents > 0
+
+        try:
+            found, holds_documents = await asyncio.to_thread(search)
+        except NoIndex as error:
+            raise self._failed(self._say("missing", path=error.path)) from error
+        except WebIndexError as error:
+            raise self._failed(str(error)) from error
+        if not holds_documents:
+            raise self._failed(self._say("empty", path=str(self.index.path)))
+        return found
+
+    def _stored(self, urls: Sequence[str]) -> dict[str, ExtractedPage]:
+        """The pages that the index has; none if there is no index."""
+        try:
+            documents = {url: self.index.document(url) for url in urls}
+        except NoIndex:
+            return {}
+        except WebIndexError as error:
+            raise self._failed(str(error)) from error
+        return {
+            url: ExtractedPage(url=url, raw_content=document.text, title=document.title or None)
+            for url, document in documents.items()
+            if document is not None
+        }
+
+    def _failed(self, message: str) -> TavilyAPIError:
+        return TavilyAPIError(message, ErrorType.API_ERROR)
+
+    def _say(self, key: str, **values: object) -> str:
+        japanese, english = _SAYINGS[key]
+        return (japanese if self._language == "ja" else english).format(**values)
+
+
+def _is_text(url: object) -> TypeGuard[str]:
+    return isinstance(url, str)  # a model may send anything
+
+
+def _summary(found: Found) -> SearchHit:
+    return SearchHit(title=found.title, url=found.url, content=snippet(found.body, found.terms), score=found.score)
+
+
+def _passage(found: Found) -> SearchHit:
+    trail = found.heading if found.heading.startswith(found.title) else f"{found.title} › {found.heading}"
+    title = trail.removesuffix(" › ") or found.title
+    return SearchHit(title=title, url=found.url, content=found.body.strip(), score=found.score)
+
+
+def _answer(found: Sequence[Found]) -> str | None:
+    return best_sentence(found[0].body, found[0].terms) if found and found[0].has_every_word else None

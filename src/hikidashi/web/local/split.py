@@ -1,0 +1,169 @@
+"""Documents cut into passages: by headings, then by paragraphs, so that a passage is about one thing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from ...tokens import estimate_tokens
+
+__all__ = ["Markup", "Passage", "split", "title_of"]
+
+Markup = Literal["markdown", "rst", "plain"]
+"""How headings are written."""
+
+_MAX_TOKENS = 400
+# No token is longer than this in any text we would cut, so a piece this short needs no counting.
+_SURELY_FITS = _MAX_TOKENS // 2
+
+_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
+_ATX = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$")
+_SETEXT = re.compile(r"^ {0,3}(=+|-{3,})[ \t]*$")
+_UNDERLINE = re.compile(r"^([=\-`:'\"~^_*+#<>])\1{2,}[ \t]*$")
+_BLANK_LINES = re.compile(r"\n[ \t]*\n\s*")
+_SENTENCE_END = re.compile(r"(?<=[。！？])|(?<=[.!?])\s+|\n")
+_MARKS = re.compile(r"[*_`]+|!?\[([^\]]*)\]\([^)]*\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A piece of a document, and the headings it stands under."""
+
+    heading: str
+    """From the outermost heading inwards, such as `Install › Linux`; empty before the first."""
+    body: str
+    """The text exactly as the document has it: all bodies together are the document."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    heading: str
+    body: str
+
+
+def split(text: str, markup: Markup = "plain") -> list[Passage]:
+    """The passages of `text`, in order and without loss, of at most about 400 tokens each."""
+    return [
+        Passage(section.heading, body) for section in _sections(text, markup) for body in _pieces(section.body) if body
+    ]
+
+
+def title_of(text: str, markup: Markup) -> str:
+    """The first heading of `text`, or its first line, if that is short enough for one; empty if neither."""
+    for _, _, heading in _headings(text.splitlines(keepends=True), markup):
+        if heading:
+            return heading
+    first = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return first if markup == "plain" and len(first) <= 120 else ""
+
+
+def _sections(text: str, markup: Markup) -> Iterator[_Section]:
+    lines = text.splitlines(keepends=True)
+    trail: list[tuple[int, str]] = []
+    start = 0
+    for line, level, heading in _headings(lines, markup):
+        if line > start:
+            yield _Section(_joined(trail), "".join(lines[start:line]))
+        start = line
+        trail = [(depth, words) for depth, words in trail if depth < level] + [(level, heading)]
+    yield _Section(_joined(trail), "".join(lines[start:]))
+
+
+def _joined(trail: list[tuple[int, str]]) -> str:
+    return " › ".join(words for _, words in trail if words)
+
+
+def _headings(lines: list[str], markup: Markup) -> Iterator[tuple[int, int, str]]:
+    """Line, level and words of each heading."""
+    if markup == "markdown":
+        return _markdown_headings(lines)
+    return _rst_headings(lines) if markup == "rst" else iter(())
+
+
+def _markdown_headings(lines: list[str]) -> Iterator[tuple[int, int, str]]:
+    fence = ""
+    for number, line in enumerate(lines):
+        if mark := _FENCE.match(line):
+            if not fence:
+                fence = mark[1]
+            elif mark[1].startswith(fence) and not line.strip(" \r\n`~"):
+                fence = ""
+        elif fence:
+            continue
+        elif heading := _ATX.match(line.rstrip("\r\n")):
+            yield number, len(heading[1]), _plain(heading[2])
+        elif number and (under := _SETEXT.match(line.rstrip("\r\n"))):
+            above = lines[number - 1].strip()
+            alone = number < 2 or not lines[number - 2].strip()
+            if above and alone and not above.startswith(("#", "-", "*", ">", "|", "`")):
+                yield number - 1, 1 if under[1].startswith("=") else 2, _plain(above)
+
+
+def _rst_headings(lines: list[str]) -> Iterator[tuple[int, int, str]]:
+    levels: dict[str, int] = {}
+    for number in range(1, len(lines)):
+        under = _UNDERLINE.match(lines[number].rstrip("\r\n"))
+        words = lines[number - 1].rstrip()
+        if not under or not words or words[0].isspace() or _UNDERLINE.match(words):
+            continue
+        over = number >= 2 and lines[number - 2].rstrip() == lines[number].rstrip()
+        if over or number < 2 or not lines[number - 2].strip():
+            style = under[1] + ("over" if over else "")
+            yield number - (2 if over else 1), levels.setdefault(style, len(levels) + 1), words.strip()
+
+
+def _plain(heading: str) -> str:
+    return _MARKS.sub(lambda mark: mark[1] or "", heading).strip()
+
+
+def _pieces(section: str) -> Iterator[str]:
+    """Paragraphs of `section`, as many together as fit into a passage."""
+    held, tokens = "", 0
+    for paragraph in _cut_after(_BLANK_LINES, section):
+        for part in _fitting(paragraph):
+            cost = _cost(part)
+            if held and tokens + cost > _MAX_TOKENS:
+                yield held
+                held, tokens = "", 0
+            held += part
+            tokens += cost
+    yield held
+
+
+def _fitting(paragraph: str) -> Iterator[str]:
+    """`paragraph`, in pieces if it is too long for one passage: cut after sentences, else anywhere."""
+    if len(paragraph) <= _SURELY_FITS or _cost(paragraph) <= _MAX_TOKENS:
+        yield paragraph
+        return
+    for sentence in _cut_after(_SENTENCE_END, paragraph):
+        if len(sentence) <= _SURELY_FITS or _cost(sentence) <= _MAX_TOKENS:
+            yield sentence
+        else:
+            yield from _hard_cut(sentence)
+
+
+def _hard_cut(text: str) -> Iterator[str]:
+    start = 0
+    while start < len(text):
+        end = start + _MAX_TOKENS
+        if end < len(text) and (space := text.rfind(" ", start + _MAX_TOKENS // 2, end)) > 0:
+            end = space + 1
+        yield text[start:end]
+        start = end
+
+
+def _cost(text: str) -> int:
+    """Tokens of `text`; letters without end, as in encoded images, count for more than the estimate sees in them."""
+    return max(estimate_tokens(text), len(text) // 8)
+
+
+def _cut_after(pattern: re.Pattern[str], text: str) -> Iterator[str]:
+    start = 0
+    for match in pattern.finditer(text):
+        if match.end() > start:
+            yield text[start : match.end()]
+            start = match.end()
+    if start < len(text):
+        yield text[start:]

@@ -1,0 +1,156 @@
+"""Texts as the full-text engine holds them, and questions as expressions it understands.
+
+SQLite's own tokenizers serve words between spaces. Japanese, Chinese, Korean and Thai become overlapping pairs of
+letters first, katakana threes: the tokenizer `unicode61` takes a whole clause for one word, and `trigram` finds no word
+of two letters.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+__all__ = ["TOKENIZER", "Term", "beginning", "indexed", "run_term", "spelled", "storable", "terms_of"]
+
+# Marks count as letters, or Thai and Hindi words would break at every vowel sign.
+TOKENIZER = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
+"""What FTS5 does with the text that `indexed` gives."""
+
+_HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"
+_HIRAGANA = "\u3041-\u3096\u309d\u309e"
+_KATAKANA = "\u30a1-\u30fa\u30fc-\u30fe"
+_HANGUL = "\uac00-\ud7a3"
+_THAI = "\u0e01-\u0e3a\u0e40-\u0e4e\u0e80-\u0eff\u1000-\u109f\u1780-\u17d3"
+# Marks that belong to the letter before them: Latin, Hebrew, Arabic, the scripts of India.
+_MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0dff"
+_UNSPACED_RUN = re.compile(rf"[{_HAN}{_HIRAGANA}{_KATAKANA}]+|[{_HANGUL}]+|[{_THAI}]+")
+# One gram at each letter; threes of katakana, because pairs such as ーク or ント are in half of all texts.
+_GRAMS = re.compile(rf"(?=([{_KATAKANA}]{{3}}|..?))")
+_KATAKANA_RUN = re.compile(rf"[{_KATAKANA}]+")
+_INNER_CAPITAL = re.compile(r"\b[A-Za-z]*[a-z][A-Z][A-Za-z]*\b")
+_PARTS_OF_NAME = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+
+# Kana inside a word such as 引き出し or 取り扱い: those that are also particles (の, を, は …) would join two words.
+_OKURIGANA = "いえきくけげしじせちっつびべまみむめりるれ"
+_PIECE = re.compile(
+    rf"(?P<han>[{_HAN}]+(?:[{_OKURIGANA}][{_HAN}]+)*)|(?P<kata>[{_KATAKANA}]+)|(?P<hira>[{_HIRAGANA}]+)"
+    rf"|(?P<hangul>[{_HANGUL}]+)|(?P<thai>[{_THAI}]+)|(?P<word>(?:[^\W_{_HAN}{_HIRAGANA}{_KATAKANA}{_HANGUL}{_THAI}]|[{_MARKS}])+)"
+)
+
+_ENGLISH = (
+    "a about am an and any are as at be been between but by can could did do does for from get had has have he her "
+    "his how i if in into is it its me my of on or our she should so than that the their them then there these they "
+    "this those to us use was we were what when where which who whom whose why will with would you your"
+)
+_QUESTION_WORDS = frozenset([*_ENGLISH.split(), "方法", "仕方", "教", "知", "何", "誰", "時"])
+# How Japanese sentences hold together: dropped from both ends of a run of hiragana, longest first.
+_JAPANESE = (
+    "の を に は が で と も へ や か な た て ね よ だ です ます ました ません でした から まで より など について "
+    "に関する における とは する した して している される された しない できる できない できます ください ある ない "
+    "なる なった なくなった いる いて いた ば ても たい たく ながら という といった ような ように ために ための "
+    "どう どの どこ どれ なに なぜ いつ だれ ですか ますか でしょうか ましょう たら なら これ それ この その ここ "
+    "とき こと もの ほう さ い う え き く け げ し じ せ ち っ つ び べ ま み む め り る れ ろ わ ら"
+)
+_GRAMMAR = sorted(_JAPANESE.split(), key=len, reverse=True)
+_WAY_OF_DOING = re.compile(rf"(?<=[{_HAN}])[{_OKURIGANA}]方$")  # 直し方 is about 直す
+_ENDING = re.compile(r"(?:ies|ing|ed|es|s|e|y|ly)$")
+_KOREAN_PARTICLES = re.compile(r"(?<=..)(?:에서|으로|에게|부터|까지|은|는|이|가|을|를|의|에|로|와|과|도|만)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One word of a question, as an expression of the engine and as letters to look for in a text."""
+
+    expression: str
+    letters: str
+    is_run: bool = False
+    """Whether the letters come from a script without spaces, where one run may be several words."""
+
+
+def storable(text: str) -> str:
+    """`text` without halves of UTF-16 pairs, which SQLite refuses."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()
+    return text
+
+
+def indexed(text: str) -> str:
+    """`text` with spaces where the engine is to see words: pairs of letters, and the parts of camelCase names."""
+    text = _INNER_CAPITAL.sub(_with_parts, _folded(text))
+    return text if text.isascii() else _UNSPACED_RUN.sub(_as_grams, text)
+
+
+def terms_of(question: str) -> list[Term]:
+    """The words of `question` that say what it is about, each once; nothing in it is taken for syntax."""
+    terms = list({term.expression: term for term in _terms(_folded(question))}.values())
+    # A question word typed alone is what is looked for: `about`, for a page of that name.
+    return [term for term in terms if term.letters.lower() not in _QUESTION_WORDS] or terms[:1]
+
+
+def run_term(letters: str) -> Term:
+    """A run of unspaced letters as a term: its grams, in this order only where a text has the run."""
+    size = 3 if _KATAKANA_RUN.fullmatch(letters) else 2
+    if len(letters) < size:
+        return Term(f'"{letters}" *', letters, is_run=True)  # a gram begins at every letter, so the prefix finds all
+    grams = " ".join(letters[at : at + size] for at in range(len(letters) - size + 1))
+    return Term(f'"{grams}"', letters, is_run=True)
+
+
+def beginning(term: Term) -> str:
+    """The letters of `term` that all its forms begin with, in lower case: `creat` of `created`."""
+    letters = term.letters.lower()
+    return _ENDING.sub("", letters) if len(letters) > 4 and letters.isascii() else letters
+
+
+def spelled(term: Term) -> re.Pattern[str]:
+    """Finds `term` in a text as people write it, with other endings too; the engine's stems are coarser."""
+    letters = re.escape(beginning(term))
+    return re.compile(letters if term.is_run else rf"(?<![^\W_]){letters}\w*", re.IGNORECASE)
+
+
+def _terms(question: str) -> Iterator[Term]:
+    for piece in _PIECE.finditer(question):
+        letters = piece.group()
+        match piece.lastgroup:
+            case "word":
+                yield Term(f'"{letters}"', letters)
+            case "hira":
+                letters = _without_grammar(letters)
+                if len(letters) >= 2:
+                    yield run_term(letters)
+            case "hangul":
+                yield run_term(_KOREAN_PARTICLES.sub("", letters))
+            case _:
+                yield run_term(_WAY_OF_DOING.sub("", letters))
+
+
+def _without_grammar(letters: str) -> str:
+    while letters:
+        for ending in _GRAMMAR:
+            if letters.endswith(ending):
+                letters = letters[: -len(ending)]
+                break
+            if letters.startswith(ending) and len(ending) > 1:
+                letters = letters[len(ending) :]
+                break
+        else:
+            break
+    return letters
+
+
+def _as_grams(run: re.Match[str]) -> str:
+    return f" {' '.join(_GRAMS.findall(run.group()))} "
+
+
+def _with_parts(name: re.Match[str]) -> str:
+    return f"{name.group()} {' '.join(_PARTS_OF_NAME.findall(name.group()))}"
+
+
+def _folded(text: str) -> str:
+    """`text` with full and half width evened out, and without NUL, at which the engine would stop reading."""
+    text = text.replace("\0", " ")
+    return text if text.isascii() else unicodedata.normalize("NFKC", storable(text))

@@ -1,0 +1,40 @@
+"""The web tools as an MCP server, for Claude Code, Claude Desktop and every other MCP client."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from typing import Any
+
+from ..errors import MissingExtra
+from .fence import Untrusted
+from .format import Language
+from .provider import SearchProvider
+from .tools import web_tools
+
+try:
+    from mcp.server.mcpserver import MCPServer
+except ImportError as error:
+    raise MissingExtra("mcp", "mcp") from error
+
+from ..convert.mcp import to_mcp
+
+__all__ = ["serve_stdio", "web_mcp_server"]
+
+_NAME = "hikidashi-web"
+
+
+def web_mcp_server(
+    provider: SearchProvider, *, language: Language = "ja", untrusted: Untrusted = "fence"
+) -> MCPServer[Any]:
+    """An MCP server with `tavily_search`, `tavily_extract` and `tavily_context`.
+
+    A failed call is an `isError` answer with the error text of spec 000; `_meta` says which provider answered,
+    whether from its cache, and what it cost. The provider stays the caller's to close.
+    """
+    return to_mcp(web_tools(provider, language=language, untrusted=untrusted), name=_NAME)
+
+
+async def serve_stdio(provider: SearchProvider, *, language: Language = "ja", untrusted: Untrusted = "fence") -> None:
+    """Serves the tools on stdin and stdout until stdin ends, then closes `provider`."""
+    async with aclosing(provider):
+        await web_mcp_server(provider, language=language, untrusted=untrusted).run_stdio_async()

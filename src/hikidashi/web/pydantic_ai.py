@@ -1,0 +1,187 @@
+"""The web tools for pydantic-ai: the functions spec 000 names, and a toolset for any agent.
+
+The functions take their provider, language and fencing from `ctx.deps`; they never raise for a failing search, but
+return the error text that section 5.3 gives. The schema promises ranges, the functions check them: a model that
+ignores them reads what is allowed instead of using up the agent's retries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Annotated, Any, cast
+
+from pydantic import WithJsonSchema
+
+from ..errors import MissingExtra
+from .fence import Untrusted
+from .format import Language
+from .provider import SearchProvider
+from .tools import TOOL_NAMES, WebTools, definition
+
+try:
+    from pydantic_ai import Agent, RunContext, Tool
+    from pydantic_ai.tools import GenerateToolJsonSchema
+    from pydantic_ai.toolsets import FunctionToolset
+except ImportError as error:
+    raise MissingExtra("pydantic-ai-slim", "pydantic-ai") from error
+
+__all__ = [
+    "TavilySearchDeps",
+    "TavilyToolsRepositoryMixin",
+    "tavily_context",
+    "tavily_extract",
+    "tavily_search",
+    "web_toolset",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TavilySearchDeps:
+    """What the tools find in `ctx.deps`."""
+
+    client: SearchProvider = cast("SearchProvider", None)  # noqa: RUF009 - a class, not a call
+    """Who answers; without one, Tavily where `TAVILY_API_KEY` is set, else the local index."""
+    language: Language = "ja"
+    """The language of the answers."""
+    untrusted: Untrusted = None
+    """`"fence"` marks what comes from the web as data; `None` keeps the formats exactly as spec 000 has them."""
+
+    def __post_init__(self) -> None:
+        if cast("SearchProvider | None", self.client) is None:
+            from .choose import choose_provider
+
+            object.__setattr__(self, "client", choose_provider(language=self.language))
+
+    @property
+    def tools(self) -> WebTools:
+        """The tools behind the functions."""
+        return WebTools(provider=self.client, language=self.language, untrusted=self.untrusted)
+
+
+def _schema_of(tool_name: str, argument: str) -> WithJsonSchema:
+    return WithJsonSchema(definition(tool_name).input_schema["properties"][argument])
+
+
+async def tavily_search(
+    ctx: RunContext[TavilySearchDeps],
+    query: str,
+    search_depth: Annotated[str, _schema_of("tavily_search", "search_depth")] = "basic",
+    max_results: Annotated[int, _schema_of("tavily_search", "max_results")] = 5,
+) -> str:
+    """Web検索を実行する。
+
+    Args:
+        ctx: 実行コンテキスト（依存性注入）
+        query: 検索クエリ（必須、空文字禁止、最大1000文字）
+        search_depth: 検索詳細度 ("basic" または "advanced")
+        max_results: 結果数 (1-20、デフォルト: 5)
+
+    Returns:
+        検索結果をフォーマットした文字列。失敗した場合はエラーメッセージ
+    """  # noqa: D400, D415 - a Japanese full stop
+    return (await ctx.deps.tools.search(query, search_depth, max_results)).text
+
+
+async def tavily_extract(
+    ctx: RunContext[TavilySearchDeps], urls: Annotated[list[str], _schema_of("tavily_extract", "urls")]
+) -> str:
+    """URL群からコンテンツを抽出する。
+
+    Args:
+        ctx: 実行コンテキスト（依存性注入）
+        urls: 抽出対象URL群（必須、空リスト禁止、各URLはhttp/https必須）
+
+    Returns:
+        抽出結果をフォーマットした文字列。失敗した場合はエラーメッセージ
+    """  # noqa: D400, D415 - a Japanese full stop
+    return (await ctx.deps.tools.extract(urls)).text
+
+
+async def tavily_context(
+    ctx: RunContext[TavilySearchDeps],
+    query: str,
+    max_tokens: Annotated[int | None, _schema_of("tavily_context", "max_tokens")] = None,
+) -> str:
+    """RAG用検索コンテキストを取得する。
+
+    Args:
+        ctx: 実行コンテキスト（依存性注入）
+        query: 検索クエリ（必須、空文字禁止、最大1000文字）
+        max_tokens: 最大トークン数（省略時はAPI側デフォルト）
+
+    Returns:
+        RAG用に最適化されたコンテキスト文字列。失敗した場合はエラーメッセージ
+    """  # noqa: D400, D415 - a Japanese full stop
+    return (await ctx.deps.tools.context(query, max_tokens)).text
+
+
+class TavilyToolsRepositoryMixin:
+    """Gives a class that keeps tools for an agent the three web tools.
+
+    ```python
+    class Tools(TavilyToolsRepositoryMixin):
+        tavily_language = "en"
+
+
+    agent = Agent("anthropic:claude-sonnet-5", deps_type=TavilySearchDeps, tools=Tools().tavily_tools)
+    await agent.run("...", deps=TavilySearchDeps())
+    ```
+    """
+
+    tavily_language: Language = "ja"
+    """The language in which the model is told what the tools do."""
+
+    @property
+    def tavily_tools(self) -> list[Tool[TavilySearchDeps]]:
+        """`tavily_search`, `tavily_extract` and `tavily_context`, for `Agent(tools=...)`."""
+        toolset = FunctionToolset[TavilySearchDeps]()
+        self.register_tavily_tools(toolset)
+        return list(toolset.tools.values())
+
+    def register_tavily_tools(self, target: Agent[TavilySearchDeps, Any] | FunctionToolset[TavilySearchDeps]) -> None:
+        """Adds the three tools to an agent or a toolset that exists already."""
+        for function in (tavily_search, tavily_extract, tavily_context):
+            told = definition(function.__name__, self.tavily_language)
+            target.tool(description=told.description, schema_generator=_always(told.input_schema))(function)
+
+
+def web_toolset(
+    client: SearchProvider | None = None, *, language: Language = "ja", untrusted: Untrusted = "fence"
+) -> FunctionToolset[Any]:
+    """The three tools for an agent with any deps, or none: `Agent(toolsets=[web_toolset()])`.
+
+    Without `client`, Tavily answers where `TAVILY_API_KEY` is set, else the local index.
+    """
+    deps = TavilySearchDeps(client=cast("SearchProvider", client), language=language, untrusted=untrusted)
+    toolset = FunctionToolset[Any](id="hikidashi-web")
+    for name, function in zip(TOOL_NAMES, _texts(deps.tools), strict=True):
+        told = definition(name, language)
+        schema = _always(told.input_schema)
+        toolset.add_function(
+            function, name=name, takes_ctx=False, description=told.description, schema_generator=schema
+        )
+    return toolset
+
+
+def _texts(tools: WebTools) -> list[Callable[..., Coroutine[Any, Any, str]]]:
+    async def search(query: str, search_depth: str = "basic", max_results: int = 5) -> str:
+        return (await tools.search(query, search_depth, max_results)).text
+
+    async def extract(urls: list[str]) -> str:
+        return (await tools.extract(urls)).text
+
+    async def context(query: str, max_tokens: int | None = None) -> str:
+        return (await tools.context(query, max_tokens)).text
+
+    return [search, extract, context]
+
+
+def _always(input_schema: dict[str, Any]) -> type[GenerateToolJsonSchema]:
+    """A generator that gives `input_schema` for the arguments of a tool, whatever its signature says."""
+
+    class Exactly(GenerateToolJsonSchema):
+        def generate(self, schema: Any, mode: Any = "validation") -> dict[str, Any]:
+            return dict(input_schema) if mode == "validation" else super().generate(schema, mode)
+
+    return Exactly

@@ -1,0 +1,278 @@
+"""Any search provider behind Tavily's HTTP API, for clients that take a base URL.
+
+    provider = LocalSearchProvider()
+    with SearchServer(provider, port=8765) as server:
+        TavilyClient("any-key", api_base_url=server.url).search("…")
+
+The provider runs in an event loop of its own; requests come from the threads of their connections.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import threading
+import time
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import CancelledError
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+from ..errors import HikidashiError, TavilyAPIError
+from ..loopback import Exchange, LoopbackServer, is_loopback
+from .provider import SearchProvider
+from .results import SearchHit
+from .tavily_api import (
+    MOST_RESULTS,
+    APIAnswer,
+    ExtractRequest,
+    Refused,
+    SearchRequest,
+    check_key,
+    error_answer,
+    extract_answer,
+    extract_request,
+    failure_answer,
+    search_answer,
+    search_request,
+    usage_answer,
+)
+
+__all__ = ["SearchServer", "Served"]
+
+logger = logging.getLogger("hikidashi")
+
+_LONGEST_QUERY = 1_000  # what the tools allow; Tavily's own limit is not ours
+_LONGEST_BODY = 1_000_000
+_IDLE_SECONDS = 120.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Served:
+    """One request that was answered; what was asked stays private."""
+
+    method: str
+    path: str
+    status: int
+    seconds: float
+
+
+class SearchServer(LoopbackServer):
+    """Tavily's `/search`, `/extract` and `/usage`, answered by `provider`.
+
+    Of a search, `topic`, dates and country are accepted and change nothing; domains are chosen among the best
+    20 hits; the raw content of a page is what the provider extracts from it. Closing the server closes the provider.
+
+    Args:
+        provider: Who searches and extracts.
+        host: The address to listen on. On a loopback address, requests under another host's name are refused, so
+            that no page in a browser can reach the server through a name it made up.
+        port: The port; 0 takes a free one.
+        api_key: The key that clients must send; with `None` any key, or none, will do.
+        timeout: Seconds one request may take.
+        on_served: Called after each answer, in the thread of its connection.
+    """
+
+    def __init__(
+        self,
+        provider: SearchProvider,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        api_key: str | None = None,
+        timeout: float = 60.0,
+        on_served: Callable[[Served], None] | None = None,
+    ) -> None:
+        super().__init__(host=host, port=port, longest_body=_LONGEST_BODY, idle_seconds=_IDLE_SECONDS)
+        self._provider = provider
+        self._where = (host, port)
+        self._api_key = api_key
+        self._timeout = timeout
+        self._on_served = on_served
+        self._only_local_names = is_loopback(host)
+        self._loop: _LoopThread | None = None
+        self._lock = threading.Lock()
+        self._spent = {"search": 0.0, "extract": 0.0}
+
+    def start(self) -> Self:
+        """The same server, listening.
+
+        Raises:
+            OSError: the port is taken, or the address is not one of this machine.
+        """
+        if self._loop is not None:
+            return self
+        self._loop = _LoopThread()  # before the first request can come
+        try:
+            return super().start()
+        except OSError as error:
+            self._loop.close()
+            self._loop = None
+            raise _cannot_listen(error, *self._where) from error
+
+    def close(self) -> None:
+        """Ends what is running, stops listening, and closes the provider."""
+        if self._loop is None:
+            return
+        self._loop.cancel_all()
+        super().close()
+        self._loop.run(self._provider.aclose())
+        self._loop.close()
+        self._loop = None
+
+    def fail(self, error: Exception) -> None:
+        """Logs `error`; a server that runs for weeks keeps none."""
+        logger.error("A request could not be answered.", exc_info=error)
+
+    def handle(self, exchange: Exchange) -> None:
+        """Answers one request."""
+        began = time.monotonic()
+        try:
+            answer = self._answer(exchange)
+        except Refused as refused:
+            answer = refused.answer
+        except TavilyAPIError as error:
+            answer = failure_answer(error)
+        except HikidashiError as error:
+            answer = error_answer(500, str(error))
+        except TimeoutError:
+            answer = error_answer(504, f"The {self._provider.name} provider took more than {self._timeout:g} seconds.")
+        except CancelledError as error:
+            raise ConnectionAbortedError("the server is closing") from error
+        except Exception as error:
+            self.fail(error)
+            answer = error_answer(500, "Internal Server Error")
+        exchange.answer(answer.status, answer.wire(), answer.headers)
+        if self._on_served is not None:
+            seconds = time.monotonic() - began
+            self._on_served(Served(method=exchange.method, path=exchange.path, status=answer.status, seconds=seconds))
+
+    def _answer(self, exchange: Exchange) -> APIAnswer:
+        if self._only_local_names and not _names_this_machine(exchange.headers.get("host", "")):
+            raise Refused(error_answer(403, "Forbidden: call this server as 127.0.0.1 or localhost."))
+        match exchange.method, exchange.path:
+            case "GET" | "HEAD", "/":
+                return APIAnswer(
+                    200,
+                    {
+                        "service": "hikidashi",
+                        "provider": self._provider.name,
+                        "routes": ["/search", "/extract", "/usage"],
+                    },
+                    {"content-type": "application/json"},
+                )
+            case "POST", "/search":
+                self._check_key(exchange.headers)
+                return self._wait_for(self._search(search_request(exchange.body, longest_query=_LONGEST_QUERY)))
+            case "POST", "/extract":
+                self._check_key(exchange.headers)
+                return self._wait_for(self._extract(extract_request(exchange.body)))
+            case "GET", "/usage":
+                self._check_key(exchange.headers)
+                with self._lock:
+                    spent = dict(self._spent)
+                return usage_answer(search=spent["search"], extract=spent["extract"], plan=self._provider.name)
+            case _, "/" | "/search" | "/extract" | "/usage":
+                raise Refused(error_answer(405, "Method Not Allowed"))
+            case _:
+                raise Refused(error_answer(404, "Not Found: this server knows /search, /extract and /usage."))
+
+    def _check_key(self, headers: Mapping[str, str]) -> None:
+        if self._api_key is not None:
+            check_key(headers, {self._api_key})
+
+    def _wait_for(self, work: Coroutine[Any, Any, APIAnswer]) -> APIAnswer:
+        if self._loop is None:
+            work.close()
+            raise ConnectionAbortedError("the server is closing")
+        return self._loop.run(asyncio.wait_for(work, self._timeout))
+
+    async def _search(self, request: SearchRequest) -> APIAnswer:
+        began = time.monotonic()
+        chosen = bool(request.include_domains or request.exclude_domains)
+        found = await self._provider.search(
+            request.query,
+            search_depth="advanced" if request.advanced else "basic",
+            max_results=MOST_RESULTS if chosen else max(request.max_results, 1),
+            include_answer=bool(request.include_answer),
+        )
+        hits = [hit for hit in found.results if request.allows(hit.url)][: request.max_results]
+        raw, extract_credits = await self._raw_contents(hits) if request.include_raw_content else ({}, 0.0)
+        charged = (found.credits or 0.0) + extract_credits
+        self._spend("search", charged)
+        seconds = time.monotonic() - began
+        return search_answer(request, hits, answer=found.answer, raw_contents=raw, seconds=seconds, credits=charged)
+
+    async def _raw_contents(self, hits: Sequence[SearchHit]) -> tuple[dict[str, str], float]:
+        """The whole text of the pages that can be read, by URL, and what it cost."""
+        urls = list(dict.fromkeys(hit.url for hit in hits))
+        if not urls:
+            return {}, 0.0
+        pages = await self._provider.extract(urls)
+        return {page.url: page.raw_content for page in pages.results}, pages.credits or 0.0
+
+    async def _extract(self, request: ExtractRequest) -> APIAnswer:
+        began = time.monotonic()
+        pages = await self._provider.extract(request.addresses)
+        charged = pages.credits or 0.0
+        self._spend("extract", charged)
+        return extract_answer(request, pages, seconds=time.monotonic() - began, credits=charged)
+
+    def _spend(self, kind: str, charged: float) -> None:
+        with self._lock:
+            self._spent[kind] += charged
+
+
+class _LoopThread:
+    """An event loop in a thread of its own, for callers in other threads."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="hikidashi-search", daemon=True)
+        self._thread.start()
+
+    def run(self, work: Coroutine[Any, Any, Any]) -> Any:
+        """What `work` returns."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def cancel_all(self) -> None:
+        """Cancels what is running and waits until it has ended."""
+        self.run(self._cancelled())
+
+    async def _cancelled(self) -> None:
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+
+    def close(self) -> None:
+        """Ends the loop and its thread."""
+        with suppress(CancelledError):
+            self.cancel_all()
+        self.run(self._loop.shutdown_asyncgens())
+        self.run(self._loop.shutdown_default_executor())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+def _names_this_machine(host_header: str) -> bool:
+    try:
+        name = urlsplit(f"//{host_header}").hostname or ""
+    except ValueError:
+        return False
+    return is_loopback(name)
+
+
+def _cannot_listen(error: OSError, host: str, port: int) -> OSError:
+    match error.errno:
+        case errno.EADDRINUSE:
+            reason = f"Port {port} of {host} is in use. Stop the program that uses it, or choose another port."
+        case errno.EACCES:
+            reason = f"Port {port} of {host} is not allowed for this user. Choose a port from 1024 on."
+        case _:
+            reason = f"Cannot listen on {host!r}, port {port}: {error.strerror}. Use an address of this machine."
+    return OSError(error.errno, reason)

@@ -1,0 +1,296 @@
+"""The web tools for strands, as spec 001 has them: the config comes in with the invocation state.
+
+The tools never raise for a failing search: they answer with the spec's sentence, and the log has the cause. A client
+lives as long as the config it is made from, and serves every event loop and thread, so that a call costs no more than
+its request.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import weakref
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any, TypeVar, cast
+
+from ..config import WebSearchConfig
+from ..config.register import web_search_to_offer
+from ..errors import HikidashiError, MissingExtra
+from ._strands_text import WORDS, format_answer
+from .choose import choose_provider
+from .fence import Untrusted, fence
+from .format import Language, format_context, format_extract
+from .log import log_verbose_tool_failed, shown_urls
+from .provider import SearchProvider
+
+try:
+    from strands import tool  # pyright: ignore[reportUnknownVariableType] - its schema is a bare `dict`
+    from strands.types.tools import AgentTool, ToolContext
+except ImportError as error:
+    raise MissingExtra("strands-agents", "strands") from error
+
+__all__ = [
+    "WEB_SEARCH_CONFIG_KEY",
+    "WEB_SEARCH_TOOLS",
+    "WEB_TOOLS",
+    "WebSearchToolsFactory",
+    "WebToolsFactory",
+    "get_web_search_config",
+    "web_context",
+    "web_extract",
+    "web_search",
+    "web_tools_factory",
+]
+
+logger = logging.getLogger("hikidashi.web")
+
+WEB_SEARCH_CONFIG_KEY = "web_search_config"
+_STYLE_KEY = "web_search_style"
+_LONGEST_IN_LOG = 200
+
+_Results = TypeVar("_Results")
+
+
+@dataclass(frozen=True)
+class _Style:
+    language: Language = "ja"
+    untrusted: Untrusted = None
+
+
+def get_web_search_config(tool_context: ToolContext) -> WebSearchConfig:
+    """The config that a factory put into the invocation state.
+
+    Raises:
+        RuntimeError: there is none; the agent was called without `invocation_state=factory.get_invocation_state()`.
+    """
+    config = tool_context.invocation_state.get(WEB_SEARCH_CONFIG_KEY)
+    if config is None:
+        raise RuntimeError("WebSearchConfig not found in invocation_state")
+    return config
+
+
+@tool(context=True)
+async def web_search(query: str, tool_context: ToolContext) -> str:
+    """ウェブ検索を実行する。
+
+    Args:
+        query: 検索クエリ
+        tool_context: ツールコンテキスト
+
+    Returns:
+        検索結果（タイトル、URL、要約を含む）またはエラーメッセージ
+    """  # noqa: D400, D415 - a Japanese full stop
+    config, style = get_web_search_config(tool_context), _style_of(tool_context)
+    words = WORDS[style.language]
+    if not query.strip():
+        return words.no_query
+    results = await _logged(
+        "web_search",
+        query,
+        lambda: _providers.of(config, style.language).search(
+            query, search_depth=config.search_depth, max_results=config.max_results, include_answer=True
+        ),
+        lambda found: f"{len(found.results)} results",
+    )
+    if results is None:
+        return words.failed
+    if not results.results and not (results.answer or "").strip():
+        return words.nothing_found
+    said = format_answer(results, max_content_length=config.max_content_length, language=style.language)
+    return _fenced(said, style)
+
+
+@tool(context=True)
+async def web_extract(urls: list[str], tool_context: ToolContext) -> str:
+    """ウェブページの本文を取得する。
+
+    Args:
+        urls: 取得するURLのリスト（http または https、20件まで）
+        tool_context: ツールコンテキスト
+
+    Returns:
+        各ページの本文またはエラーメッセージ
+    """  # noqa: D400, D415 - a Japanese full stop
+    config, style = get_web_search_config(tool_context), _style_of(tool_context)
+    words = WORDS[style.language]
+    if not any(url.strip() for url in urls):
+        return words.no_urls
+    results = await _logged(
+        "web_extract",
+        shown_urls(urls),
+        lambda: _providers.of(config, style.language).extract(urls),
+        lambda found: f"{len(found.results)} pages, {len(found.failed_results)} failed",
+    )
+    if results is None:
+        return words.not_extracted
+    return _fenced(format_extract(results, language=style.language), style)
+
+
+@tool(context=True)
+async def web_context(query: str, tool_context: ToolContext) -> str:
+    """質問に関連する文章をウェブから集める。
+
+    Args:
+        query: 検索クエリ
+        tool_context: ツールコンテキスト
+
+    Returns:
+        関連する文章と出典またはエラーメッセージ
+    """  # noqa: D400, D415 - a Japanese full stop
+    config, style = get_web_search_config(tool_context), _style_of(tool_context)
+    words = WORDS[style.language]
+    if not query.strip():
+        return words.no_query
+    context = await _logged(
+        "web_context",
+        query,
+        lambda: _providers.of(config, style.language).context(query),
+        lambda found: f"{len(found.sources)} sources, about {found.tokens} tokens",
+    )
+    if context is None:
+        return words.failed
+    if not context.text.strip():
+        return words.nothing_found
+    return _fenced(format_context(context, language=style.language), style)
+
+
+def _in_english(japanese: AgentTool, description: str, **properties: dict[str, Any]) -> AgentTool:
+    """The same tool with its description in English."""
+    accepts = {"json": {"type": "object", "properties": properties, "required": list(properties)}}
+    function = inspect.unwrap(cast("Callable[..., Any]", japanese))
+    return tool(name=japanese.tool_name, description=description, inputSchema=accepts, context=True)(function)
+
+
+_QUERY = {"type": "string", "description": "Search query"}
+_URLS = {"type": "array", "items": {"type": "string"}, "description": "URLs to read (http or https, at most 20)"}
+
+WEB_SEARCH_TOOLS: list[AgentTool] = [web_search]
+WEB_TOOLS: list[AgentTool] = [web_search, web_extract, web_context]
+_WEB_TOOLS_IN_ENGLISH: list[AgentTool] = [
+    _in_english(web_search, "Search the web.", query=_QUERY),
+    _in_english(web_extract, "Read the text of web pages.", urls=_URLS),
+    _in_english(web_context, "Collect passages about a question from the web.", query=_QUERY),
+]
+
+
+class WebSearchToolsFactory:
+    """`web_search`, and the invocation state it needs.
+
+    ```python
+    factory = WebSearchToolsFactory(config.tools.web_search)
+    agent = Agent(tools=factory.tools)
+    await agent.invoke_async("...", invocation_state=factory.get_invocation_state())
+    ```
+    """
+
+    def __init__(self, config: WebSearchConfig) -> None:
+        self._config = config
+
+    def get_invocation_state(self) -> dict[str, Any]:
+        """What the tools find in `tool_context.invocation_state`; a new dict each time."""
+        return {WEB_SEARCH_CONFIG_KEY: self._config}
+
+    @property
+    def tools(self) -> list[AgentTool]:
+        """The tools, for `Agent(tools=...)`."""
+        return WEB_SEARCH_TOOLS
+
+    async def aclose(self) -> None:
+        """Gives the connections of the tools back; a later call opens new ones."""
+        for provider in _providers.forget(self._config):
+            await provider.aclose()
+
+
+class WebToolsFactory(WebSearchToolsFactory):
+    """`web_search`, `web_extract` and `web_context`, in Japanese or English, with text from the web fenced or not."""
+
+    def __init__(self, config: WebSearchConfig, *, language: Language = "ja", untrusted: Untrusted = "fence") -> None:
+        super().__init__(config)
+        self._style = _Style(language, untrusted)
+
+    def get_invocation_state(self) -> dict[str, Any]:
+        """What the tools find in `tool_context.invocation_state`; a new dict each time."""
+        return {**super().get_invocation_state(), _STYLE_KEY: self._style}
+
+    @property
+    def tools(self) -> list[AgentTool]:
+        """The tools, for `Agent(tools=...)`."""
+        return WEB_TOOLS if self._style.language == "ja" else _WEB_TOOLS_IN_ENGLISH
+
+
+def web_tools_factory(
+    config: WebSearchConfig | None, *, language: Language = "ja", untrusted: Untrusted = "fence"
+) -> WebToolsFactory | None:
+    """A factory where `config` says that the web is searched; None where it is off or, with a warning, lacks its key.
+
+    Raises:
+        HikidashiError: the provider cannot be used here, such as `MissingExtra`: better now than at the first question.
+    """
+    offered = web_search_to_offer(config)
+    if offered is None:
+        return None
+    _providers.of(offered, language)
+    return WebToolsFactory(offered, language=language, untrusted=untrusted)
+
+
+class _Providers:
+    """One provider for each config object and language, for as long as the config lives."""
+
+    def __init__(self) -> None:
+        self._made: dict[int, dict[Language, SearchProvider]] = {}
+        self._lock = Lock()
+
+    def of(self, config: WebSearchConfig, language: Language) -> SearchProvider:
+        with self._lock:
+            if id(config) not in self._made:
+                self._made[id(config)] = {}
+                weakref.finalize(config, self._made.pop, id(config), None)
+            made = self._made[id(config)]
+            if language not in made:
+                made[language] = choose_provider(
+                    config.provider or "tavily",
+                    api_key=config.api_key,
+                    base_url=config.base_url,
+                    index=config.index,
+                    language=language,
+                )
+            return made[language]
+
+    def forget(self, config: WebSearchConfig) -> list[SearchProvider]:
+        with self._lock:
+            made = self._made.get(id(config), {})
+            providers = list(made.values())
+            made.clear()
+            return providers
+
+
+_providers = _Providers()
+
+
+def _style_of(tool_context: ToolContext) -> _Style:
+    return tool_context.invocation_state.get(_STYLE_KEY) or _Style()
+
+
+async def _logged(
+    name: str, asked: object, run: Callable[[], Awaitable[_Results]], summary: Callable[[_Results], str]
+) -> _Results | None:
+    """What `run` gives, or None where it fails; the log says what was asked, and how it went."""
+    shown = repr(asked)
+    shown = shown if len(shown) <= _LONGEST_IN_LOG else shown[: _LONGEST_IN_LOG - 1] + "…"
+    try:
+        results = await run()
+    except HikidashiError as error:
+        logger.info("%s %s: failed: %s", name, shown, " ".join(str(error).split()))
+        return None
+    except Exception as error:
+        log_verbose_tool_failed(name, error)
+        logger.info("%s %s: failed: %s", name, shown, type(error).__name__)
+        return None
+    logger.info("%s %s: success: %s", name, shown, summary(results))
+    return results
+
+
+def _fenced(said: str, style: _Style) -> str:
+    return fence(said, language=style.language) if style.untrusted == "fence" else said

@@ -1,0 +1,317 @@
+"""Tavily as a search provider: the real `tavily-python` client, checked, retried, shared, cached and counted."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, Self, cast
+from urllib.parse import urlsplit
+
+from ..errors import ErrorType, TavilyAPIError
+from ._messages import say
+from ._tavily_answers import read_answer, read_credits, read_hits, read_pages
+from ._tavily_connections import BASE_URL, Connections, find_key, is_loopback
+from .cache import ResultCache
+from .context import pack_context
+from .credits import CreditMeter, extract_cost, search_cost
+from .per_loop import PerLoop
+from .provider import SearchDepth
+from .reasons import Language
+from .results import ExtractedPage, ExtractResults, FailedPage, SearchContext, SearchHit, SearchResults
+from .retry import RetryPolicy
+from .shorten import shorten_query
+from .validate import (
+    check_choice,
+    check_max_results,
+    check_max_tokens,
+    check_query,
+    check_search_depth,
+    check_texts,
+    sort_urls,
+)
+
+__all__ = ["TavilyAPIClient", "TimeRange", "Topic"]
+
+logger = logging.getLogger("hikidashi")
+
+Topic = Literal["general", "news", "finance"]
+TimeRange = Literal["day", "week", "month", "year"]
+
+_NAME = "tavily"
+_TOPICS: tuple[Topic, ...] = ("general", "news", "finance")
+_TIME_RANGES: tuple[TimeRange, ...] = ("day", "week", "month", "year")
+_LONGEST_SENT = 400  # characters of a query that the API takes
+_CONTEXT_RESULTS = 10  # up to 20 cost the same; beyond 10 they seldom fit
+_EXTRACT_SECONDS = (1.0, 60.0)  # what the API takes as its own time limit
+
+Question = tuple[object, ...]
+
+
+class _Found(NamedTuple):
+    hits: tuple[SearchHit, ...]
+    answer: str | None
+    credits: float
+
+
+class _Read(NamedTuple):
+    pages: dict[str, ExtractedPage]
+    failed: tuple[FailedPage, ...]
+    credits: float
+
+
+class TavilyAPIClient:
+    """Searches, extractions and contexts by Tavily; every failure is a `TavilyAPIError`.
+
+        async with TavilyAPIClient() as client:
+            found = await client.search("日本の祝日", max_results=3)
+
+    One client serves any number of event loops and threads; each loop has connections of its own, which end with it.
+    Identical requests under way are sent once. Without a key, from here or TAVILY_API_KEY, every use raises
+    AUTH_ERROR.
+
+    Args:
+        api_key: The key; None is that of the environment.
+        base_url: Where the API is; None is Tavily itself.
+        timeout: Seconds for each try.
+        max_retries: How often a failure that may pass is tried again.
+        max_in_flight: How many requests of one event loop are under way at once; others wait.
+        cache: Where answers are kept; None is nowhere.
+        credit_limit: How many credits this client may use; beyond it nothing is sent.
+        keyless: Whether to use Tavily's mode without a key, which has a small share for each address.
+        language: The language of error messages and of the reasons why a page could not be read.
+        retry: How to try again, instead of `max_retries`.
+    """
+
+    def __init__(
+        self,
+        api_key: str | None = None,
+        *,
+        base_url: str | None = None,
+        timeout: float = 30.0,
+        max_retries: int = 3,
+        max_in_flight: int = 16,
+        cache: ResultCache | None = None,
+        credit_limit: float | None = None,
+        keyless: bool = False,
+        language: Language = "ja",
+        retry: RetryPolicy | None = None,
+    ) -> None:
+        if keyless and api_key:
+            raise TavilyAPIError(say("key_and_keyless", language), ErrorType.VALIDATION_ERROR)
+        if not timeout > 0:
+            raise TavilyAPIError(say("positive", language, name="timeout", value=timeout), ErrorType.VALIDATION_ERROR)
+        if max_in_flight < 1:
+            message = say("integer_from", language, name="max_in_flight", value=max_in_flight, low=1)
+            raise TavilyAPIError(message, ErrorType.VALIDATION_ERROR)
+        self._api_key = api_key
+        self._keyless = keyless
+        self._base_url = _checked_base_url(base_url, language)
+        self._timeout = timeout
+        self._max_in_flight = max_in_flight
+        self._cache = cache
+        self._language: Language = language
+        self._retry = retry or RetryPolicy(max_retries=max_retries)
+        self._meter = CreditMeter(credit_limit)
+        self._connections = PerLoop(self._connect, Connections.aclose)
+
+    def __repr__(self) -> str:
+        return f"TavilyAPIClient(base_url={self._base_url!r}, credits_used={self.credits_used:g})"
+
+    @property
+    def name(self) -> str:
+        """`"tavily"`."""
+        return _NAME
+
+    @property
+    def credits_used(self) -> float:
+        """Credits of all answers so far: as the API said, or by its price list where it did not."""
+        return self._meter.used
+
+    async def search(
+        self,
+        query: str,
+        *,
+        search_depth: SearchDepth = "basic",
+        max_results: int = 5,
+        include_answer: bool = False,
+        topic: Topic | None = None,
+        time_range: TimeRange | None = None,
+        include_domains: Sequence[str] | None = None,
+        exclude_domains: Sequence[str] | None = None,
+    ) -> SearchResults:
+        """The best hits for `query`, which may have 1,000 characters; Tavily is sent the first 400, in whole words.
+
+        Raises:
+            TavilyAPIError: an argument is refused, or the API or the way to it failed.
+        """
+        language = self._language
+        check_query(query, language=language)
+        sent: dict[str, object] = {
+            "query": shorten_query(query, _LONGEST_SENT),
+            "search_depth": check_search_depth(search_depth, language=language),
+            "max_results": check_max_results(max_results, language=language),
+            "include_answer": bool(include_answer),
+        }
+        if topic is not None:
+            sent["topic"] = check_choice(topic, "topic", _TOPICS, language=language)
+        if time_range is not None:
+            sent["time_range"] = check_choice(time_range, "time_range", _TIME_RANGES, language=language)
+        if include_domains:
+            sent["include_domains"] = check_texts(include_domains, "include_domains", language=language)
+        if exclude_domains:
+            sent["exclude_domains"] = check_texts(exclude_domains, "exclude_domains", language=language)
+
+        connections = await self._connections.get()
+        question = (_NAME, self._base_url, "search", *sent.items())
+        kept = self._kept(question)
+        if kept is not None:
+            hits = read_hits(kept, limit=max_results, language=language)
+            answer, cost = read_answer(kept), 0.0
+        else:
+            found, leader = await connections.flights.run(
+                question, lambda: self._search(connections, sent, question, search_depth, max_results)
+            )
+            hits, answer, cost = found.hits, found.answer, found.credits if leader else 0.0
+        return SearchResults(
+            query=query, results=hits, answer=answer, provider=_NAME, cached=kept is not None, credits=cost
+        )
+
+    async def extract(self, urls: Sequence[str], *, extract_depth: SearchDepth = "basic") -> ExtractResults:
+        """The text of each of `urls`, at most 20 of them, and why others could not be read; both in the order asked.
+
+        Raises:
+            TavilyAPIError: `urls` is empty, or the API or the way to it failed.
+        """
+        language = self._language
+        check_search_depth(extract_depth, language=language, name="extract_depth")
+        sorted_urls = sort_urls(urls, language=language)
+        if not sorted_urls.valid:
+            return ExtractResults(results=(), failed_results=sorted_urls.failed, provider=_NAME, credits=0.0)
+
+        connections = await self._connections.get()
+        pages = {url: page for url in sorted_urls.valid if (page := self._kept_page(url, extract_depth)) is not None}
+        failed: tuple[FailedPage, ...] = ()
+        missing = tuple(url for url in sorted_urls.valid if url not in pages)
+        cost = 0.0
+        if missing:
+            read, leader = await connections.flights.run(
+                ("extract", extract_depth, missing),
+                lambda: self._extract(connections, missing, extract_depth),
+            )
+            pages.update(read.pages)
+            failed = read.failed
+            cost = read.credits if leader else 0.0
+        return ExtractResults(
+            results=tuple(pages[url] for url in sorted_urls.valid if url in pages),
+            failed_results=sorted_urls.all_failed(failed),
+            provider=_NAME,
+            cached=not missing,
+            credits=cost,
+        )
+
+    async def context(
+        self,
+        query: str,
+        *,
+        max_tokens: int | None = None,
+        search_depth: SearchDepth = "basic",
+        max_results: int = _CONTEXT_RESULTS,
+    ) -> SearchContext:
+        """Passages about `query` for a prompt, at most `max_tokens` tokens of them (4,000 if None).
+
+        Raises:
+            TavilyAPIError: an argument is refused, or the API or the way to it failed.
+        """
+        check_max_tokens(max_tokens, language=self._language)
+        found = await self.search(query, search_depth=search_depth, max_results=max_results)
+        return pack_context(
+            query, found.results, max_tokens, provider=_NAME, cached=found.cached, credits=found.credits
+        )
+
+    async def aclose(self) -> None:
+        """Gives connections and the cache's file back, in all event loops; a later use opens them again."""
+        await self._connections.aclose()
+        if self._cache is not None:
+            self._cache.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    def _connect(self) -> Connections:
+        return Connections(
+            None if self._keyless else find_key(self._api_key, self._language),
+            base_url=self._base_url,
+            timeout=self._timeout,
+            max_in_flight=self._max_in_flight,
+            language=self._language,
+        )
+
+    async def _search(
+        self,
+        connections: Connections,
+        sent: dict[str, object],
+        question: Question,
+        depth: SearchDepth,
+        limit: int,
+    ) -> _Found:
+        arguments = {**sent, "include_usage": True, "timeout": self._timeout}
+        expected = search_cost(depth)
+        with self._meter.charge(expected, self._language) as charge:
+            answer = await self._retry.run(lambda: connections.search(arguments))
+            said = read_credits(answer)
+            charge.cost = expected if said is None else said
+        hits = read_hits(answer, limit=limit, language=self._language)
+        if self._cache is not None:
+            kept = {"results": answer.get("results"), "answer": answer.get("answer")}
+            await asyncio.to_thread(self._cache.put, question, kept)
+        return _Found(hits, read_answer(answer), charge.cost)
+
+    async def _extract(self, connections: Connections, urls: tuple[str, ...], depth: SearchDepth) -> _Read:
+        shortest, longest = _EXTRACT_SECONDS
+        arguments = {
+            "urls": list(urls),
+            "extract_depth": depth,
+            "include_usage": True,
+            "timeout": min(max(self._timeout, shortest), longest),
+        }
+        with self._meter.charge(extract_cost(len(urls), depth), self._language) as charge:
+            answer = await self._retry.run(lambda: connections.extract(arguments))
+            pages, failed = read_pages(answer, urls, self._language)
+            said = read_credits(answer)
+            charge.cost = extract_cost(len(pages), depth) if said is None else said
+        if self._cache is not None:
+            for url, page in pages.items():
+                kept = {"raw_content": page.raw_content, "title": page.title}
+                await asyncio.to_thread(self._cache.put, self._page_question(url, depth), kept)
+        return _Read(pages, failed, charge.cost)
+
+    def _kept(self, question: Question) -> dict[str, Any] | None:
+        kept = None if self._cache is None else self._cache.get(*question)
+        return cast("dict[str, Any]", kept) if isinstance(kept, dict) else None
+
+    def _kept_page(self, url: str, depth: SearchDepth) -> ExtractedPage | None:
+        kept = self._kept(self._page_question(url, depth))
+        return None if kept is None else ExtractedPage(url=url, raw_content=kept["raw_content"], title=kept["title"])
+
+    def _page_question(self, url: str, depth: SearchDepth) -> Question:
+        return (_NAME, self._base_url, "extract", url, depth)
+
+
+def _checked_base_url(base_url: str | None, language: Language) -> str:
+    if base_url is None:
+        return BASE_URL
+    try:
+        parts = urlsplit(base_url)
+        valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port or 0) >= 0
+    except ValueError:
+        parts, valid = None, False
+    if parts is None or not valid or parts.username or parts.password:
+        shown = "***" if "@" in base_url else repr(base_url)
+        raise TavilyAPIError(say("base_url", language, value=shown), ErrorType.VALIDATION_ERROR)
+    if parts.scheme == "http" and not is_loopback(base_url):
+        logger.warning("The key goes to %s unencrypted; prefer https://", parts.hostname)
+    return base_url.rstrip("/")

@@ -1,0 +1,99 @@
+"""`hikidashi config check`, as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Command = Callable[..., "subprocess.CompletedProcess[str]"]
+
+EXAMPLE = Path(__file__).parents[2] / "config.yaml.example"
+FRAMEWORKS = ("pydantic_ai", "claude_agent_sdk", "mcp", "strands", "anthropic", "tavily")
+
+
+@pytest.mark.parametrize("arguments", [("config", "--help"), ("config", "check", "--help")])
+def test_the_help_has_examples_and_fits_80_columns(command: Command, arguments: tuple[str, ...]) -> None:
+    done = command(*arguments, without=FRAMEWORKS)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Examples:\n    hikidashi config check" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+def test_the_example_says_what_is_on_and_what_it_lacks(command: Command) -> None:
+    done = command("config", "check", str(EXAMPLE), without=FRAMEWORKS)
+    assert done.returncode == 0
+    assert "! tools.web_search is incomplete: `api_key` is not set, so the tools are not" in done.stdout
+    assert "✓ agent is on: answers with anthropic, through strands" in done.stdout
+    assert "! slack is incomplete: `bot_token` and `app_token` are not set" in done.stdout
+    assert done.stdout.endswith("\nThe file can be used.\n")
+
+
+def test_keys_are_only_said_to_be_set(command: Command) -> None:
+    tokens = {"TAVILY_API_KEY": "tvly-test", "SLACK_BOT_TOKEN": "xoxb-test", "SLACK_APP_TOKEN": "xapp-test"}
+    for arguments in (("config", "check", str(EXAMPLE)), ("config", "check", "--json", str(EXAMPLE))):
+        done = command(*arguments, ANTHROPIC_API_KEY="sk-test", **tokens)
+        assert done.returncode == 0
+        assert [secret for secret in (*tokens.values(), "sk-test") if secret in done.stdout + done.stderr] == []
+    parts = {part["name"]: part for part in json.loads(done.stdout)["parts"]}
+    assert {name: part["status"] for name, part in parts.items()} == {
+        "tools.web_search": "on",
+        "agent": "on",
+        "slack": "on",
+    }
+    assert parts["slack"]["settings"] == {"bot_token": "set", "app_token": "set", "base_url": None}
+    assert parts["tools.web_search"]["why"] == "searches with tavily"
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "status", "why"),
+    [
+        ("agent: {}", "tools.web_search", "off", "the section is not there"),
+        ("tools: {web_search: {enabled: false}}", "tools.web_search", "off", "`enabled` is not true"),
+        (
+            "tools: {web_search: {enabled: true, provider: local}}",
+            "tools.web_search",
+            "on",
+            "searches with local",
+        ),
+        ("agent: {engine: claude-code}", "agent", "on", "answers with Claude Code"),
+        ("agent: {}", "slack", "off", "the section is not there"),
+        (
+            "slack: {bot_token: xoxb-test}",
+            "slack",
+            "incomplete",
+            "`app_token` is not set, so the bot cannot log in",
+        ),
+    ],
+)
+def test_each_part_says_why(command: Command, tmp_path: Path, text: str, name: str, status: str, why: str) -> None:
+    file = tmp_path / "my.yaml"
+    file.write_text(text, encoding="utf-8")
+    report = json.loads(command("config", "check", "--json", str(file)).stdout)
+    assert (report["ok"], report["path"], report["problems"]) == (True, str(file), [])
+    assert [(part["status"], part["why"]) for part in report["parts"] if part["name"] == name] == [(status, why)]
+
+
+def test_every_problem_is_shown_with_its_line_and_the_exit_code_is_1(command: Command, tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text('[agent]\nengin = "strands"\nmax_tokens = "many"\n', encoding="utf-8")
+    done = command("config", "check", HIKIDASHI_CONFIG=str(file))
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "✗ line 2: agent.engin: is not a key here. Did you mean `engine`?" in done.stdout
+    assert "✗ line 3: agent.max_tokens: 'many' is not a whole number." in done.stdout
+    assert done.stdout.endswith("\n2 problems: the file cannot be used.\n")
+    told = json.loads(command("config", "check", "--json", str(file)).stdout)
+    assert (told["ok"], [(problem["line"], problem["key"]) for problem in told["problems"]]) == (
+        False,
+        [(2, "agent.engin"), (3, "agent.max_tokens")],
+    )
+
+
+def test_a_file_that_is_not_there_is_one_problem(command: Command, tmp_path: Path) -> None:
+    done = command("config", "check", str(tmp_path / "no.yaml"))
+    assert done.returncode == 1
+    assert "✗ does not exist. Copy config.yaml.example there" in done.stdout
+    assert done.stdout.endswith("\n1 problem: the file cannot be used.\n")

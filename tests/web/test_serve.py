@@ -1,0 +1,433 @@
+"""A search provider behind Tavily's API: other people's clients use it as they use Tavily."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import http.client
+import logging
+import socket
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import ExitStack, aclosing
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+import tavily.errors  # pyright: ignore[reportMissingTypeStubs]
+from pydantic_ai import Agent
+from pydantic_ai.common_tools.tavily import tavily_search_tool
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+from tavily import AsyncTavilyClient, TavilyClient  # pyright: ignore[reportMissingTypeStubs]
+
+from hikidashi.errors import ErrorType, TavilyAPIError, WebIndexError
+from hikidashi.web import serve
+from hikidashi.web.local import LocalIndex, LocalSearchProvider, ingest
+from hikidashi.web.provider import SearchDepth
+from hikidashi.web.results import ExtractedPage, ExtractResults, FailedPage, SearchContext, SearchHit, SearchResults
+from hikidashi.web.serve import SearchServer, Served
+from hikidashi.web.tavily_api import SearchRequest
+
+HITS = (
+    SearchHit(title="引き出し", url="https://drawer.example/ja", content="道具の引き出し。", score=0.9),
+    SearchHit(title="Drawer", url="https://drawer.example/en", content="A drawer of tools.", score=0.6),
+    SearchHit(title="Elsewhere", url="https://docs.other.example/", content="Something.", score=0.3),
+)
+TEXTS = {"https://drawer.example/en": "# Drawer\n\nThe whole page."}
+
+
+class Shelf:
+    """A provider that knows three pages, and does as the test says."""
+
+    name = "shelf"
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, SearchDepth, int, bool]] = []
+        self.error: Exception | None = None
+        self.began = threading.Event()
+        self.waits_for_ever = False
+        self.cancelled = False
+        self.loops: set[asyncio.AbstractEventLoop] = set()
+        self.closed = 0
+
+    async def search(
+        self, query: str, *, search_depth: SearchDepth = "basic", max_results: int = 5, include_answer: bool = False
+    ) -> SearchResults:
+        self.asked.append((query, search_depth, max_results, include_answer))
+        self.loops.add(asyncio.get_running_loop())
+        self.began.set()
+        if self.error is not None:
+            raise self.error
+        if self.waits_for_ever:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                self.cancelled = True
+                raise
+        return SearchResults(query=query, results=HITS[:max_results], answer="42" if include_answer else None)
+
+    async def extract(self, urls: Sequence[str]) -> ExtractResults:
+        return ExtractResults(
+            results=tuple(ExtractedPage(url=url, raw_content=TEXTS[url], title="A") for url in urls if url in TEXTS),
+            failed_results=tuple(FailedPage(url=url, error="Not here.") for url in urls if url not in TEXTS),
+            credits=0.5,
+        )
+
+    async def context(self, query: str, *, max_tokens: int | None = None) -> SearchContext:
+        raise NotImplementedError  # no route asks for it
+
+    async def aclose(self) -> None:
+        self.loops.add(asyncio.get_running_loop())
+        self.closed += 1
+
+
+Start = Callable[..., SearchServer]
+
+
+@pytest.fixture
+def shelf() -> Shelf:
+    return Shelf()
+
+
+@pytest.fixture
+def start(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
+    """`start(**options)` gives a running server in front of the shelf."""
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
+    with ExitStack() as running:
+
+        def enter(**options: Any) -> SearchServer:
+            return running.enter_context(SearchServer(shelf, **options))
+
+        yield enter
+
+
+def tavily_client(server: SearchServer) -> Any:
+    return TavilyClient("any-key", api_base_url=server.url)
+
+
+def async_tavily_client(server: SearchServer) -> Any:
+    return AsyncTavilyClient("any-key", api_base_url=server.url)
+
+
+def post(server: SearchServer, path: str, body: Any, **headers: str) -> httpx.Response:
+    return httpx.post(f"{server.url}{path}", json=body, headers=headers, trust_env=False)
+
+
+def test_tavily_python_searches_and_extracts(start: Start, shelf: Shelf) -> None:
+    with tavily_client(start()) as client:
+        found: dict[str, Any] = client.search("引き出し", max_results=2)
+        got: dict[str, Any] = client.extract(["https://drawer.example/en", "https://x.example/"])
+    assert shelf.asked == [("引き出し", "basic", 2, False)]
+    assert [(hit["title"], hit["url"], hit["content"], hit["score"]) for hit in found["results"]] == [
+        (hit.title, hit.url, hit.content, hit.score) for hit in HITS[:2]
+    ]
+    assert (found["query"], found["answer"], found["images"]) == ("引き出し", None, [])
+    assert got["results"] == [
+        {"url": "https://drawer.example/en", "title": "A", "raw_content": "# Drawer\n\nThe whole page.", "images": []}
+    ]
+    assert got["failed_results"] == [{"url": "https://x.example/", "error": "Not here."}]
+
+
+async def test_the_async_client_may_ask_for_many_things_at_once(start: Start, shelf: Shelf) -> None:
+    async with async_tavily_client(start()) as client:
+        everything = await asyncio.gather(
+            *(client.search(f"q{number}", search_depth="advanced", include_answer=True) for number in range(20))
+        )
+    assert [answer["query"] for answer in everything] == [f"q{number}" for number in range(20)]
+    assert {answer["answer"] for answer in everything} == {"42"}
+    assert sorted(shelf.asked) == sorted((f"q{number}", "advanced", 5, True) for number in range(20))
+    assert len(shelf.loops) == 1
+
+
+async def test_the_tavily_tool_of_pydantic_ai_works_as_it_is(start: Start) -> None:
+    returned: list[Any] = []
+
+    def model(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        last = messages[-1].parts[-1]
+        if isinstance(last, ToolReturnPart):
+            returned.append(last.content)
+            return ModelResponse(parts=[TextPart("done")])
+        return ModelResponse(parts=[ToolCallPart("tavily_search", {"query": "drawer", "time_range": "week"})])
+
+    async with async_tavily_client(start()) as client:
+        agent = Agent(FunctionModel(model), tools=[tavily_search_tool(client=client, max_results=1)])
+        assert (await agent.run("Search!")).output == "done"
+    first = HITS[0]
+    assert returned == [[{"title": first.title, "url": first.url, "content": first.content, "score": first.score}]]
+
+
+@pytest.fixture
+async def library(tmp_path: Path) -> AsyncIterator[LocalSearchProvider]:
+    """A real index of two documents."""
+    (tmp_path / "drawers.md").write_text("# Drawers\n\nA drawer holds every tool an agent has.\n", encoding="utf-8")
+    (tmp_path / "祝日.md").write_text("# 祝日\n\n日本の祝日は16日あります。\n", encoding="utf-8")
+    index = LocalIndex(tmp_path / "web.db")
+    async with aclosing(ingest(index, [tmp_path])) as events:
+        assert sorted([event.kind async for event in events]) == ["added", "added"]
+    index.close()
+    async with LocalSearchProvider(tmp_path / "web.db") as provider:
+        yield provider
+
+
+async def test_ones_own_documents_are_tavily_to_tavily_clients(
+    library: LocalSearchProvider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    url = (tmp_path / "祝日.md").as_uri()
+    with SearchServer(library) as server:
+        async with async_tavily_client(server) as client:
+            found = await client.search("祝日は何日ありますか", include_answer=True, include_raw_content=True)
+            passages = await client.search("drawer", search_depth="advanced", max_results=1)
+        with tavily_client(server) as client:
+            got = await asyncio.to_thread(client.extract, [url, "file:///etc/passwd"])
+    (hit,) = found["results"]
+    assert (hit["title"], hit["url"], hit["raw_content"]) == ("祝日", url, "# 祝日\n\n日本の祝日は16日あります。\n")
+    assert 0 < hit["score"] <= 1
+    assert "A drawer holds every tool" in passages["results"][0]["content"]
+    assert [page["url"] for page in got["results"]] == [url]
+    assert [page["url"] for page in got["failed_results"]] == ["file:///etc/passwd"]
+
+
+def test_fast_depths_are_basic_and_zero_results_are_none(start: Start, shelf: Shelf) -> None:
+    server = start()
+    assert post(server, "/search", {"query": "q", "search_depth": "ultra-fast"}).json()["results"]
+    assert post(server, "/search", {"query": "q", "max_results": 0}).json()["results"] == []
+    assert [depth for _, depth, _, _ in shelf.asked] == ["basic", "basic"]
+
+
+def test_domains_choose_among_the_best_20(start: Start, shelf: Shelf) -> None:
+    server = start()
+    only = post(server, "/search", {"query": "q", "max_results": 1, "include_domains": ["Other.example"]}).json()
+    without = post(server, "/search", {"query": "q", "exclude_domains": ["drawer.example"]}).json()
+    assert [hit["title"] for hit in only["results"]] == ["Elsewhere"]
+    assert [hit["title"] for hit in without["results"]] == ["Elsewhere"]
+    assert [most for _, _, most, _ in shelf.asked] == [20, 20]
+
+
+def test_raw_content_is_what_the_provider_extracts(start: Start) -> None:
+    found = post(start(), "/search", {"query": "q", "include_raw_content": "text", "include_usage": True}).json()
+    assert [hit["raw_content"] for hit in found["results"]] == [None, "# Drawer\n\nThe whole page.", None]
+    assert found["usage"] == {"credits": 0.5}
+    assert post(start(), "/search", {"query": "q", "max_results": 0, "include_raw_content": True}).is_success
+
+
+def test_usage_counts_what_the_provider_charged(start: Start) -> None:
+    server = start()
+    post(server, "/extract", {"urls": "https://drawer.example/en"})
+    post(server, "/search", {"query": "q"})
+    usage = httpx.get(f"{server.url}/usage", trust_env=False).json()
+    assert (usage["key"]["search_usage"], usage["key"]["extract_usage"], usage["key"]["limit"]) == (0, 0.5, None)
+    assert usage["account"]["current_plan"] == "shelf"
+
+
+def test_the_root_says_who_answers(start: Start) -> None:
+    server = start()
+    assert httpx.get(server.url, trust_env=False).json() == {
+        "service": "hikidashi",
+        "provider": "shelf",
+        "routes": ["/search", "/extract", "/usage"],
+    }
+    assert httpx.head(server.url, trust_env=False).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"), [("GET", "/search", 405), ("DELETE", "/usage", 405), ("POST", "/crawl", 404)]
+)
+def test_other_routes_are_not_there(start: Start, method: str, path: str, status: int) -> None:
+    answer = httpx.request(method, f"{start().url}{path}", trust_env=False)
+    assert answer.status_code == status
+    assert answer.json()["detail"]["error"]
+
+
+@pytest.mark.parametrize("path", ["/search", "/extract", "/usage"])
+def test_a_key_is_asked_for_where_one_is_set(start: Start, path: str, shelf: Shelf) -> None:
+    server = start(api_key="tvly-test")
+    method = "GET" if path == "/usage" else "POST"
+    body = {"query": "q", "urls": ["https://drawer.example/en"]}
+    statuses = [
+        httpx.request(method, f"{server.url}{path}", json=body, headers=headers, trust_env=False).status_code
+        for headers in ({}, {"authorization": "Bearer tvly-other"}, {"authorization": "Bearer tvly-test"})
+    ]
+    assert statuses == [401, 401, 200]
+    assert len(shelf.asked) <= 1
+
+
+def test_a_long_query_is_taken_up_to_what_the_tools_allow(start: Start) -> None:
+    server = start()
+    assert post(server, "/search", {"query": "q" * 1000}).status_code == 200
+    assert post(server, "/search", {"query": "q" * 1001}).status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("error", "raised"),
+    [
+        (TavilyAPIError("Slowly.", ErrorType.RATE_LIMIT_ERROR, 429, 7.0), tavily.UsageLimitExceededError),
+        (TavilyAPIError("No.", ErrorType.VALIDATION_ERROR), tavily.BadRequestError),
+        (TavilyAPIError("Who?", ErrorType.AUTH_ERROR), tavily.InvalidAPIKeyError),
+        (TavilyAPIError("Spent.", ErrorType.API_ERROR, 432), tavily.errors.ForbiddenError),
+    ],
+)
+def test_what_the_provider_raises_the_client_raises(
+    start: Start, shelf: Shelf, error: TavilyAPIError, raised: type[Exception]
+) -> None:
+    shelf.error = error
+    with tavily_client(start()) as client, pytest.raises(raised, match=str(error)):
+        client.search("q")
+
+
+def test_a_wait_that_the_provider_asks_for_is_passed_on(start: Start, shelf: Shelf) -> None:
+    shelf.error = TavilyAPIError("Slowly.", ErrorType.RATE_LIMIT_ERROR, 429, 7.0)
+    assert post(start(), "/search", {"query": "q"}).headers["retry-after"] == "7"
+
+
+def test_an_index_that_cannot_be_read_is_told(start: Start, shelf: Shelf) -> None:
+    shelf.error = WebIndexError("web.db", "is damaged", "Build it again.")
+    answer = post(start(), "/search", {"query": "q"})
+    assert (answer.status_code, answer.json()) == (500, {"detail": {"error": str(shelf.error)}})
+
+
+def test_a_mistake_of_ours_is_logged_and_not_told(start: Start, shelf: Shelf, caplog: pytest.LogCaptureFixture) -> None:
+    shelf.error = KeyError("tvly-test")
+    with caplog.at_level(logging.ERROR, "hikidashi"):
+        answer = post(start(), "/search", {"query": "q"})
+    assert (answer.status_code, answer.json()) == (500, {"detail": {"error": "Internal Server Error"}})
+    assert caplog.records[0].exc_info is not None
+
+
+def test_a_provider_that_takes_too_long_is_stopped(start: Start, shelf: Shelf) -> None:
+    shelf.waits_for_ever = True
+    answer = post(start(timeout=0.05), "/search", {"query": "q"})
+    assert answer.status_code == 504
+    assert answer.json()["detail"]["error"] == "The shelf provider took more than 0.05 seconds."
+    assert shelf.cancelled
+
+
+def test_closing_ends_what_is_running_and_closes_the_provider_in_its_own_loop(shelf: Shelf) -> None:
+    shelf.waits_for_ever = True
+    server = SearchServer(shelf).start()
+    outcome: list[object] = []
+
+    def ask() -> None:
+        try:
+            outcome.append(post(server, "/search", {"query": "q"}))
+        except httpx.HTTPError as error:
+            outcome.append(error)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    assert shelf.began.wait(30)
+    server.close()
+    server.close()
+    asking.join(30)
+    assert isinstance(outcome[0], httpx.TransportError)
+    assert (shelf.cancelled, shelf.closed, len(shelf.loops)) == (True, 1, 1)
+    assert not [thread for thread in threading.enumerate() if thread.name == "hikidashi-search"]
+
+
+def test_each_answer_is_told_without_what_was_asked(start: Start) -> None:
+    told: list[Served] = []
+    server = start(on_served=told.append, api_key="tvly-test")
+    post(server, "/search", {"query": "secret plans"}, authorization="Bearer tvly-test")
+    post(server, "/search", {"query": "secret plans"})
+    server.close()
+    assert [(served.method, served.path, served.status) for served in told] == [
+        ("POST", "/search", 200),
+        ("POST", "/search", 401),
+    ]
+    assert "secret" not in repr(told)
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("127.0.0.1:1234", 200),
+        ("localhost", 200),
+        ("[::1]:80", 200),
+        ("evil.example", 403),
+        ("127.0.0.1.evil.example", 403),
+        ("[bad", 403),
+        ("", 403),
+    ],
+)
+def test_only_names_of_this_machine_are_answered(start: Start, host: str, status: int) -> None:
+    connection = http.client.HTTPConnection(urlsplit(start().url).netloc, timeout=30)
+    connection.request("GET", "/", headers={"host": host})
+    assert connection.getresponse().status == status
+    connection.close()
+
+
+def test_a_server_for_other_machines_takes_any_name(start: Start) -> None:
+    server = start(host="0.0.0.0", api_key="tvly-test")
+    port = urlsplit(server.url).port
+    answer = httpx.get(f"http://127.0.0.1:{port}/", headers={"host": "search.example"}, trust_env=False)
+    assert answer.status_code == 200
+
+
+def test_ipv6_is_an_address_like_any_other(start: Start) -> None:
+    server = start(host="::1")
+    assert server.url.startswith("http://[::1]:")
+    assert httpx.get(server.url, trust_env=False).status_code == 200
+
+
+def test_a_port_in_use_is_told_with_its_number(start: Start, shelf: Shelf) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with pytest.raises(OSError, match=rf"Port {port} of 127.0.0.1 is in use\.") as raised:
+            SearchServer(shelf, port=port).start()
+    assert raised.value.errno == errno.EADDRINUSE
+    assert not [thread for thread in threading.enumerate() if thread.name == "hikidashi-search"]
+
+
+def test_a_port_for_the_superuser_is_told(shelf: Shelf) -> None:
+    refused = serve._cannot_listen(OSError(errno.EACCES, "Permission denied"), "127.0.0.1", 80)
+    assert str(refused).endswith("Port 80 of 127.0.0.1 is not allowed for this user. Choose a port from 1024 on.")
+
+
+def test_what_comes_after_the_end_is_not_begun(shelf: Shelf) -> None:
+    server = SearchServer(shelf)
+    with pytest.raises(ConnectionAbortedError):
+        server._wait_for(server._search(SearchRequest(query="q")))
+    assert shelf.asked == []
+
+
+def test_starting_twice_is_starting_once(start: Start) -> None:
+    server = start()
+    url = server.url
+    assert server.start().url == url
+
+
+def test_an_address_of_another_machine_is_told(shelf: Shelf) -> None:
+    with pytest.raises(OSError, match=r"Cannot listen on '192\.0\.2\.1', port 0"):
+        SearchServer(shelf, host="192.0.2.1").start()
+
+
+def test_a_body_that_is_too_long_is_refused_before_it_is_read(start: Start, shelf: Shelf) -> None:
+    connection = http.client.HTTPConnection(urlsplit(start().url).netloc, timeout=30)
+    connection.request("POST", "/search", headers={"content-length": "1000000000000"})
+    assert connection.getresponse().status == 413
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "status"),
+    [
+        ({"content-length": "many"}, b"", 400),
+        ({"content-length": "-1"}, b"", 400),
+        ({"transfer-encoding": "chunked"}, b"zz\r\n", 400),
+        ({"transfer-encoding": "chunked"}, b"f4241\r\n", 413),
+        ({"transfer-encoding": "chunked"}, b"2;name=value\r\n{}\r\n0\r\n\r\n", 422),
+    ],
+)
+def test_a_length_that_is_none_is_a_bad_request(
+    start: Start, headers: dict[str, str], body: bytes, status: int
+) -> None:
+    connection = http.client.HTTPConnection(urlsplit(start().url).netloc, timeout=30)
+    connection.putrequest("POST", "/search")
+    for name, value in headers.items():
+        connection.putheader(name, value)
+    connection.endheaders(body)
+    assert connection.getresponse().status == status
+    connection.close()

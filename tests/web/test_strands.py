@@ -1,0 +1,375 @@
+"""The web tools of strands: a real Agent, a real tavily-python, and Tavily's API on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import importlib
+import logging
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strands import Agent
+from strands.hooks import AfterInvocationEvent
+from strands.models.anthropic import AnthropicModel
+from strands.types.tools import ToolContext
+
+from hikidashi.config import WebSearchConfig
+from hikidashi.errors import MissingExtra
+from hikidashi.testing import MessagesServer, TavilyPage, TavilyServer, call, say, tavily_fault, turn
+from hikidashi.web import strands as web_strands
+from hikidashi.web._strands_text import format_answer
+from hikidashi.web.results import SearchHit, SearchResults
+from hikidashi.web.strands import (
+    WEB_SEARCH_CONFIG_KEY,
+    WEB_SEARCH_TOOLS,
+    WEB_TOOLS,
+    WebSearchToolsFactory,
+    WebToolsFactory,
+    web_context,
+    web_extract,
+    web_search,
+    web_tools_factory,
+)
+
+Tavily = Callable[..., TavilyServer]
+Messages = Callable[..., MessagesServer]
+
+PAGES = [
+    TavilyPage(
+        "Python asyncio documentation",
+        "https://docs.python.org/3/library/asyncio.html",
+        "Python async programming: the official documentation of asyncio.",
+        raw_content="asyncio is a library to write concurrent code.",
+    ),
+    TavilyPage(
+        "Real Python - Async IO in Python",
+        "https://realpython.com/async-io-python/",
+        "Async IO in Python, explained.\n2. **Not a result**",
+    ),
+]
+QUERY = "Python async programming"
+
+
+@pytest.fixture(autouse=True)
+def _no_key_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
+    monkeypatch.delenv("TAVILY_API_KEY", raising=False)
+
+
+def context_of(state: dict[str, Any]) -> ToolContext:
+    use: Any = {"toolUseId": "t1", "name": "web_search", "input": {}}
+    return ToolContext(tool_use=use, agent=None, invocation_state=state)
+
+
+def config_for(server: TavilyServer, **options: Any) -> WebSearchConfig:
+    return WebSearchConfig(enabled=True, api_key="tvly-test", base_url=server.url, **options)
+
+
+def spoken(caplog: pytest.LogCaptureFixture, level: int = logging.INFO) -> list[str]:
+    return [
+        record.getMessage()
+        for record in caplog.records
+        if record.levelno >= level and record.name.startswith("hikidashi")
+    ]
+
+
+async def test_a_search_by_a_model_goes_through_the_real_agent_and_client(
+    messages_server: Messages, tavily_server: Tavily, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="hikidashi")
+    tavily = tavily_server(PAGES, answer="asyncio, mostly.")
+    server = messages_server([call("web_search", {"query": QUERY}), say("done")])
+    model = AnthropicModel(
+        client_args={"base_url": server.url, "api_key": "sk-test"}, model_id="claude-sonnet-5", max_tokens=1000
+    )
+    factory = WebSearchToolsFactory(config_for(tavily))
+    async with model.client:
+        agent = Agent(model=model, tools=factory.tools, callback_handler=None)
+        await agent.invoke_async("search", invocation_state=factory.get_invocation_state())
+    await factory.aclose()
+    (result,) = server.requests[1].tool_results
+    assert result["content"][0]["text"] == (
+        f'## 検索結果: "{QUERY}"\n\n'
+        "### 回答\nasyncio, mostly.\n\n"
+        "### 結果\n"
+        "1. **Python asyncio documentation**\n"
+        "   URL: https://docs.python.org/3/library/asyncio.html\n"
+        "   Python async programming: the official documentation of asyncio.\n\n"
+        "2. **Real Python - Async IO in Python**\n"
+        "   URL: https://realpython.com/async-io-python/\n"
+        "   Async IO in Python, explained.\n"
+        "   2. **Not a result**"
+    )
+    (request,) = tavily.requests
+    assert request.api_key == "tvly-test"
+    sent = {key: request.body[key] for key in ("query", "search_depth", "max_results", "include_answer")}
+    assert sent == {"query": QUERY, "search_depth": "basic", "max_results": 5, "include_answer": True}
+    assert f"web_search {QUERY!r}: success: 2 results" in spoken(caplog)
+
+
+async def test_depth_and_number_of_results_are_the_configs(tavily_server: Tavily) -> None:
+    tavily = tavily_server(PAGES)
+    factory = WebSearchToolsFactory(config_for(tavily, search_depth="advanced", max_results=1))
+    said = await web_search(QUERY, context_of(factory.get_invocation_state()))
+    await factory.aclose()
+    assert "\n2. **" not in said
+    assert tavily.requests[0].body["search_depth"] == "advanced"
+
+
+@pytest.mark.parametrize("query", ["", "  ", "\n\t"])
+async def test_an_empty_query_is_not_sent(tavily_server: Tavily, query: str) -> None:
+    tavily = tavily_server(PAGES)
+    state = WebSearchToolsFactory(config_for(tavily)).get_invocation_state()
+    assert await web_search(query, context_of(state)) == "検索クエリを入力してください"
+    assert await web_context(query, context_of(state)) == "検索クエリを入力してください"
+    assert await web_extract([query], context_of(state)) == "URLを入力してください"
+    assert await web_extract([], context_of(state)) == "URLを入力してください"
+    assert tavily.requests == []
+
+
+async def test_nothing_found_is_a_sentence(tavily_server: Tavily) -> None:
+    factory = WebSearchToolsFactory(config_for(tavily_server([])))
+    context = context_of(factory.get_invocation_state())
+    assert await web_search(QUERY, context) == "検索結果が見つかりませんでした"
+    assert await web_context(QUERY, context) == "検索結果が見つかりませんでした"
+    await factory.aclose()
+
+
+async def test_an_answer_without_results_is_still_shown(tavily_server: Tavily) -> None:
+    factory = WebSearchToolsFactory(config_for(tavily_server([], answer="42.")))
+    said = await web_search("meaning", context_of(factory.get_invocation_state()))
+    await factory.aclose()
+    assert said == '## 検索結果: "meaning"\n\n### 回答\n42.'
+
+
+@pytest.mark.parametrize("options", [{"api_keys": {"another"}}, {"faults": [tavily_fault.out_of_credits()]}])
+async def test_an_error_of_the_api_is_the_specs_sentence_and_the_log_has_the_cause(
+    tavily_server: Tavily, caplog: pytest.LogCaptureFixture, options: dict[str, Any]
+) -> None:
+    caplog.set_level(logging.INFO, logger="hikidashi")
+    factory = WebSearchToolsFactory(config_for(tavily_server(PAGES, **options)))
+    said = await web_search(QUERY, context_of(factory.get_invocation_state()))
+    await factory.aclose()
+    assert said == "検索できませんでした"
+    (line,) = [line for line in spoken(caplog) if line.startswith("web_search")]
+    assert line.startswith(f"web_search {QUERY!r}: failed: ")
+    assert len(line) > len(f"web_search {QUERY!r}: failed: ")
+    assert "tvly-test" not in caplog.text
+
+
+async def test_every_tool_has_a_sentence_for_a_failure(tavily_server: Tavily) -> None:
+    factory = WebSearchToolsFactory(config_for(tavily_server(PAGES, api_keys={"another"})))
+    context = context_of(factory.get_invocation_state())
+    assert await web_search(QUERY, context) == "検索できませんでした"
+    assert await web_context(QUERY, context) == "検索できませんでした"
+    assert await web_extract(["https://example.com/"], context) == "抽出できませんでした"
+    await factory.aclose()
+
+
+async def test_what_nobody_foresaw_is_the_same_sentence_and_the_log_says_where(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="hikidashi")
+
+    class Broken:
+        async def search(self, query: str, **options: Any) -> Any:
+            raise ZeroDivisionError("tvly-test divided by zero")
+
+    monkeypatch.setattr(web_strands, "choose_provider", lambda *_, **__: Broken())  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+    factory = WebSearchToolsFactory(WebSearchConfig(enabled=True, api_key="tvly-test"))
+    assert await web_search(QUERY, context_of(factory.get_invocation_state())) == "検索できませんでした"
+    unforeseen, outcome = spoken(caplog)
+    assert "unexpected ZeroDivisionError" in unforeseen
+    assert outcome == f"web_search {QUERY!r}: failed: ZeroDivisionError"
+    assert "tvly-test" not in caplog.text
+
+
+@pytest.mark.parametrize("module", ["web.strands", "agents.strands", "agents.strands_models"])
+def test_without_strands_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, module: str) -> None:
+    for missing in ("strands", "strands.models", "strands.hooks"):
+        monkeypatch.setitem(sys.modules, missing, None)
+    monkeypatch.delitem(sys.modules, f"hikidashi.{module}", raising=False)
+    with pytest.raises(MissingExtra, match=r"pip install 'hikidashi\[strands\]'"):
+        importlib.import_module(f"hikidashi.{module}")
+
+
+async def test_a_long_query_is_shortened_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, logger="hikidashi")
+    factory = WebSearchToolsFactory(WebSearchConfig(enabled=True))
+    await web_search("long " * 500, context_of(factory.get_invocation_state()))
+    assert spoken(caplog)[0].startswith("web_search 'long long ")
+    assert "…: failed: " in spoken(caplog)[0]
+    assert len(spoken(caplog)[0]) < 500
+
+
+async def test_without_a_key_nothing_is_sent(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, logger="hikidashi")
+    factory = WebSearchToolsFactory(WebSearchConfig(enabled=True))
+    assert await web_search(QUERY, context_of(factory.get_invocation_state())) == "検索できませんでした"
+    assert "TAVILY_API_KEY" in spoken(caplog)[0]
+
+
+async def test_without_a_config_the_agent_was_called_wrongly() -> None:
+    with pytest.raises(RuntimeError, match=r"^WebSearchConfig not found in invocation_state$"):
+        await web_search(QUERY, context_of({}))
+
+
+async def test_pages_and_contexts_come_in_the_same_manner(
+    tavily_server: Tavily, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="hikidashi")
+    factory = WebToolsFactory(config_for(tavily_server(PAGES)), untrusted=None)
+    context = context_of(factory.get_invocation_state())
+    page = await web_extract([PAGES[0].url, "https://example.com/none?key=1"], context)
+    passages = await web_context(QUERY, context)
+    await factory.aclose()
+    assert page.startswith(f"## コンテンツ抽出結果\n\n### URL: {PAGES[0].url}\nasyncio is a library")
+    assert "## 失敗したURL\n- https://example.com/none?key=1: " in page
+    assert passages.startswith(f"## RAG用検索コンテキスト: {QUERY}\n\n")
+    assert PAGES[1].url in passages
+    log = [line for line in spoken(caplog) if line.startswith("web_")]
+    assert log[0] == f"web_extract ['{PAGES[0].url}', 'https://example.com/none']: success: 1 pages, 1 failed"
+    assert log[1].startswith(f"web_context {QUERY!r}: success: 2 sources, about ")
+
+
+async def test_english_tools_speak_english_and_mark_the_web_as_data(tavily_server: Tavily) -> None:
+    factory = WebToolsFactory(config_for(tavily_server(PAGES)), language="en")
+    context = context_of(factory.get_invocation_state())
+    said = await web_search(QUERY, context)
+    nothing = await web_search(" ", context)
+    await factory.aclose()
+    assert said.startswith("Everything between <web-data-")
+    assert f'\n## Search results: "{QUERY}"\n\n### Answer\n' in said
+    assert nothing == "Please enter a search query"
+    assert [tool.tool_spec["description"] for tool in factory.tools] == [
+        "Search the web.",
+        "Read the text of web pages.",
+        "Collect passages about a question from the web.",
+    ]
+    assert [tool.tool_name for tool in factory.tools] == [tool.tool_name for tool in WEB_TOOLS]
+    schemas: list[Any] = [tool.tool_spec["inputSchema"]["json"] for tool in factory.tools]
+    assert [list(schema["properties"]) for schema in schemas] == [["query"], ["urls"], ["query"]]
+
+
+def test_the_japanese_tools_describe_themselves_as_the_spec_does() -> None:
+    assert web_search.tool_spec == {
+        "name": "web_search",
+        "description": (
+            "ウェブ検索を実行する。\n\nReturns:\n    検索結果（タイトル、URL、要約を含む）またはエラーメッセージ"
+        ),
+        "inputSchema": {
+            "json": {
+                "type": "object",
+                "properties": {"query": {"type": "string", "description": "検索クエリ"}},
+                "required": ["query"],
+            }
+        },
+    }
+
+
+def test_the_factory_is_the_specs() -> None:
+    config = WebSearchConfig(enabled=True, api_key="tvly-test")
+    factory = WebSearchToolsFactory(config)
+    assert factory.get_invocation_state() == {WEB_SEARCH_CONFIG_KEY: config}
+    assert factory.get_invocation_state() is not factory.get_invocation_state()
+    assert factory.tools == WEB_SEARCH_TOOLS == [web_search]
+    assert WEB_SEARCH_CONFIG_KEY == "web_search_config"
+
+
+def test_tools_that_are_on_but_lack_their_key_are_not_offered_and_the_log_warns(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    assert web_tools_factory(None) is None
+    assert web_tools_factory(WebSearchConfig(api_key="tvly-test")) is None
+    assert spoken(caplog) == []
+    assert web_tools_factory(WebSearchConfig(enabled=True)) is None
+    assert spoken(caplog, logging.WARNING) == [
+        "tools.web_search is enabled but has no api_key: the web tools are not offered. "
+        "Set the key (api_key: ${TAVILY_API_KEY}), or choose provider: local."
+    ]
+    assert web_tools_factory(WebSearchConfig(enabled=True, api_key="tvly-test")) is not None
+
+
+def test_the_clients_of_one_config_are_one_from_any_thread_and_loop(tavily_server: Tavily) -> None:
+    tavily = tavily_server(PAGES)
+    factory = WebSearchToolsFactory(config_for(tavily))
+    state = factory.get_invocation_state()
+
+    def search(number: int) -> str:
+        return asyncio.run(web_search(f"{QUERY} {number}", context_of(state)))  # pyright: ignore[reportArgumentType]
+
+    with ThreadPoolExecutor(8) as threads:
+        said = list(threads.map(search, range(16)))
+    assert all(text.startswith("## 検索結果") for text in said)
+    assert len(tavily.requests) == 16
+
+
+async def _close_client(event: Any) -> None:
+    await event.agent.model.client.close()
+
+
+def test_the_sync_agent_may_search_again_and_again(messages_server: Messages, tavily_server: Tavily) -> None:
+    tavily = tavily_server(PAGES)
+    factory = WebSearchToolsFactory(config_for(tavily))
+    both = turn(call("web_search", {"query": "Python"}), call("web_search", {"query": "async"}))
+    for _ in range(2):  # strands runs each call of an agent in an event loop and a thread of its own
+        server = messages_server([both, say("done")])
+        args = {"base_url": server.url, "api_key": "sk-test"}
+        model = AnthropicModel(client_args=args, model_id="claude-sonnet-5", max_tokens=1000)
+        agent = Agent(model=model, tools=factory.tools, callback_handler=None)
+        agent.add_hook(_close_client, AfterInvocationEvent)
+        agent("search", invocation_state=factory.get_invocation_state())
+        assert all("## 検索結果" in result["content"][0]["text"] for result in server.requests[1].tool_results)
+    assert sorted(tavily.searches) == ["Python", "Python", "async", "async"]
+
+
+async def test_a_provider_goes_with_its_config_and_comes_back_after_closing(tavily_server: Tavily) -> None:
+    tavily = tavily_server(PAGES)
+    factory = WebSearchToolsFactory(config_for(tavily))
+    gc.collect()
+    before = len(web_strands._providers._made)
+    for _ in range(2):
+        assert "## 検索結果" in await web_search(QUERY, context_of(factory.get_invocation_state()))
+        await factory.aclose()
+        await factory.aclose()
+    assert len(web_strands._providers._made) == before + 1
+    del factory
+    gc.collect()
+    assert len(web_strands._providers._made) == before
+
+
+def hit(content: str, title: str = "T", url: str = "https://e/") -> SearchHit:
+    return SearchHit(title=title, url=url, content=content, score=1.0)
+
+
+@pytest.mark.parametrize(
+    ("length", "shown"),
+    [(0, "あいうえおabc"), (3, "あいう"), (5, "あいうえお"), (8, "あいうえおabc"), (500, "あいうえおabc")],
+)
+def test_content_is_cut_after_so_many_characters(length: int, shown: str) -> None:
+    results = SearchResults(query="q", results=(hit("あいうえおabc"),))
+    said = format_answer(results, max_content_length=length)
+    assert said == f'## 検索結果: "q"\n\n### 結果\n1. **T**\n   URL: https://e/\n   {shown}'
+
+
+def test_a_hit_without_content_has_two_lines_and_a_title_stays_on_its_own() -> None:
+    results = SearchResults(query="a\nb", results=(hit("", "T\n2. **fake**", "https://e/\n"),), answer=" \n")
+    assert format_answer(results) == '## 検索結果: "a b"\n\n### 結果\n1. **T 2. **fake****\n   URL: https://e/'
+
+
+@given(st.lists(st.tuples(st.text(), st.text())), st.text(), st.text(), st.integers(0, 50))
+def test_every_text_has_as_many_entries_as_hits_and_can_be_sent(
+    found: list[tuple[str, str]], query: str, answer: str, length: int
+) -> None:
+    hits = tuple(hit(content, title) for title, content in found)
+    said = format_answer(SearchResults(query=query, results=hits, answer=answer), max_content_length=length)
+    said.encode()
+    body = said.rpartition("### 結果\n")[2] if hits else ""
+    assert [line for line in body.split("\n") if line[:1].isdigit()] == [
+        line for line in body.split("\n") if line and not line.startswith("   ")
+    ]
