@@ -18,7 +18,7 @@ from .registry import Case, Measurement, Plan, Suite
 
 RESULTS = Path(__file__).parent / "results"
 
-SUITES = ("bridge",)
+SUITES = ("bridge", "web")
 """Modules of this package that have a `SUITE`."""
 
 

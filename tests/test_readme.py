@@ -60,6 +60,10 @@ def helpful(request: RecordedRequest) -> Reply:
 
 
 def example(schema: dict[str, Any]) -> object:
+    if "anyOf" in schema:
+        return example(schema["anyOf"][0])
+    if "enum" in schema:
+        return schema["enum"][0]
     if schema["type"] == "array":
         return [example(schema["items"])]
     return {"string": "Kyoto", "integer": 3, "number": 1.5, "boolean": True}[schema["type"]]
@@ -89,7 +93,7 @@ def test_every_python_block_runs_as_it_stands(
         assert "1 passed" in done.stdout
         return
     assert done.stdout.strip(), f"{block} shows nothing"
-    if ".tool" in block.code:
+    if "@agent.tool" in block.code:
         results = [result for request in server.requests for result in request.tool_results]
         assert results, f"{block} never called its tool"
         assert not any(result.get("is_error") for result in results)

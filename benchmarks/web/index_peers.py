@@ -81,7 +81,7 @@ class _Ours:
 
 
 class _Fts5:
-    """SQLite's own tokenizers; a question is any of its words, or any of its threes of letters for `trigram`."""
+    """SQLite's own tokenizers; a question is any of its words, or for `trigram` any of their threes of letters."""
 
     def __init__(self, folder: Path, tokenizer: str) -> None:
         self._trigram = tokenizer == "trigram"
@@ -103,7 +103,7 @@ class _Fts5:
     def search(self, question: str) -> list[int]:
         words = _WORD.findall(question)
         if self._trigram:
-            words = [gram for word in words for gram in map("".join, zip(word, word[1:], word[2:], strict=False))]
+            words = _grams(words, 3)
         if not words:
             return []
         rows = self._connection.execute(
@@ -118,10 +118,11 @@ class _Fts5:
 
 
 class _Tantivy:
-    """The Rust engine, with its English stemmer or with pairs of letters."""
+    """The Rust engine, with its English stemmer, or with pairs of letters."""
 
     def __init__(self, folder: Path, tokenizer: str) -> None:
         self._tantivy: Any = import_module("tantivy")
+        self._pairs = tokenizer == "pairs"
         builder = self._tantivy.SchemaBuilder()
         builder.add_integer_field("number", stored=True)
         builder.add_text_field("title", stored=True, tokenizer_name=tokenizer)
@@ -141,11 +142,17 @@ class _Tantivy:
         self._index.reload()
 
     def search(self, question: str) -> list[int]:
-        words = " ".join(_WORD.findall(question))
-        query, _ = self._index.parse_query_lenient(words, ["title", "body"], field_boosts={"title": 4.0})
+        words = _WORD.findall(question)
+        if self._pairs:
+            words = _grams(words, 2)
+        query, _ = self._index.parse_query_lenient(" ".join(words), ["title", "body"])
         searcher = self._index.searcher()
         found = [searcher.doc(address) for _, address in searcher.search(query, _LIMIT).hits]
         return [document["number"][0] for document in found]
 
     def close(self) -> None:
         """Nothing: the index goes with its object."""
+
+
+def _grams(words: Sequence[str], size: int) -> list[str]:
+    return [word[start : start + size] for word in words for start in range(len(word) - size + 1)]

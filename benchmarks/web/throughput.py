@@ -9,6 +9,7 @@ with: of 128 searches at once ours has 16 under way, the shared client up to 100
 from __future__ import annotations
 
 import asyncio
+import gc
 import itertools
 import subprocess
 import sys
@@ -25,8 +26,7 @@ from tavily import AsyncTavilyClient  # pyright: ignore[reportMissingTypeStubs]
 from hikidashi.web.cache import ResultCache
 from hikidashi.web.tavily import TavilyAPIClient
 
-from ..registry import Case, Measurement, Plan
-from ..timing import seconds
+from ..registry import Case, Measurement, Plan, Sample
 
 GROUP = "throughput"
 MEANING = "seconds per Tavily search ÷ tavily-python's own, same loopback server"
@@ -84,26 +84,17 @@ _numbers = itertools.count()
 
 def _measured(
     plan: Plan, rounds: int, counts: Mapping[str, int], concurrency: int, clock: Clock = perf_counter
-) -> dict[str, Any]:
+) -> dict[str, Sample]:
     with running_server() as url, tempfile.TemporaryDirectory() as folder, asyncio.Runner() as runner:
         ways = contestants(url, Path(folder))
         searches = runner.run(ways.__aenter__())
 
         def contestant(name: str, count: int) -> Callable[[], float]:
-            def run() -> float:
+            def once() -> float:
+                gc.collect()
                 start = clock()
                 runner.run(load(searches[name], count, concurrency))
                 return (clock() - start) / count
-
-            def once() -> float:
-                score = 0.0
-
-                def keep() -> None:
-                    nonlocal score
-                    score = run()
-
-                seconds(keep)()
-                return score
 
             return once
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
+import struct
 import sys
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -123,6 +125,90 @@ async def test_a_compatible_server_answers_through_openais_client(tavily_server:
     assert "## Search results" in str(events[1])
     assert (server.bodies[0]["model"], server.bodies[0]["max_tokens"]) == ("qwen", 4096)
     assert server.keys == ["Bearer none"] * 2
+
+
+class Ollama(LoopbackServer):
+    """As much of Ollama's `/api/chat` as one tool call and one answer need."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bodies: list[dict[str, Any]] = []
+
+    def handle(self, exchange: Exchange) -> None:
+        self.bodies.append(json.loads(exchange.body))
+        function = {"name": "web_search", "arguments": {"query": "asyncio"}}
+        first: dict[str, Any] = {"role": "assistant", "content": "", "tool_calls": [{"function": function}]}
+        second: dict[str, Any] = {"role": "assistant", "content": "It is a library."}
+        counts = {"prompt_eval_count": 1, "eval_count": 1, "total_duration": 1}
+        said = {"model": "llama", "message": second if len(self.bodies) > 1 else first, "done": False}
+        end = {"model": "llama", "message": {"role": "assistant", "content": ""}, "done": True, "done_reason": "stop"}
+        lines = [said, {**end, **counts}]
+        body = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+        # strands makes a client per call and never closes it, so the server ends the connection.
+        exchange.answer(200, body, {"content-type": "application/x-ndjson", "connection": "close"})
+
+
+async def test_ollama_answers_through_its_own_client(tavily_server: Tavily) -> None:
+    with Ollama() as server:
+        agent = AgentConfig(provider="ollama", base_url=server.url, model="llama", language="en")
+        responder = make_responder(Config(agent=agent, tools=searching(tavily_server(PAGES))))
+        events = await events_of(responder)
+    assert [type(event) for event in events] == [ToolCalled, ToolReturned, TextDelta]
+    assert "## Search results" in str(events[1])
+    assert server.bodies[0]["model"] == "llama"
+
+
+class Bedrock(LoopbackServer):
+    """As much of Bedrock's `converse-stream` as one tool call and one answer need."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.paths: list[str] = []
+
+    def handle(self, exchange: Exchange) -> None:
+        self.paths.append(exchange.path)
+        use = {"toolUseId": "t1", "name": "web_search"}
+        calling: list[tuple[str, dict[str, Any]]] = [
+            ("contentBlockStart", {"contentBlockIndex": 0, "start": {"toolUse": use}}),
+            ("contentBlockDelta", {"contentBlockIndex": 0, "delta": {"toolUse": {"input": '{"query": "asyncio"}'}}}),
+        ]
+        saying = [("contentBlockDelta", {"contentBlockIndex": 0, "delta": {"text": "It is a library."}})]
+        content, reason = (saying, "end_turn") if len(self.paths) > 1 else (calling, "tool_use")
+        usage = {"inputTokens": 1, "outputTokens": 1, "totalTokens": 2}
+        events: list[tuple[str, dict[str, Any]]] = [
+            ("messageStart", {"role": "assistant"}),
+            *content,
+            ("contentBlockStop", {"contentBlockIndex": 0}),
+            ("messageStop", {"stopReason": reason}),
+            ("metadata", {"usage": usage, "metrics": {"latencyMs": 1}}),
+        ]
+        body = b"".join(event_stream_message(kind, payload) for kind, payload in events)
+        exchange.answer(200, body, {"content-type": "application/vnd.amazon.eventstream"})
+
+
+def event_stream_message(kind: str, payload: dict[str, Any]) -> bytes:
+    """One message of AWS's binary event stream: lengths, headers and payload, with two checksums."""
+    given = {":event-type": kind, ":content-type": "application/json", ":message-type": "event"}
+    headers = b"".join(
+        bytes([len(name)]) + name.encode() + b"\x07" + struct.pack(">H", len(value)) + value.encode()
+        for name, value in given.items()
+    )
+    body = json.dumps(payload).encode()
+    prelude = struct.pack(">II", 16 + len(headers) + len(body), len(headers))
+    message = prelude + struct.pack(">I", zlib.crc32(prelude)) + headers + body
+    return message + struct.pack(">I", zlib.crc32(message))
+
+
+async def test_bedrock_answers_through_boto3(tavily_server: Tavily) -> None:
+    with Bedrock() as server:
+        agent = AgentConfig(
+            provider="bedrock", base_url=server.url, region="eu-west-1", api_key="sk-test", model="m", language="en"
+        )
+        responder = make_responder(Config(agent=agent, tools=searching(tavily_server(PAGES))))
+        events = await events_of(responder)
+    assert [type(event) for event in events] == [ToolCalled, ToolReturned, TextDelta]
+    assert "## Search results" in str(events[1])
+    assert server.paths == ["/model/m/converse-stream"] * 2
 
 
 @pytest.mark.parametrize("provider", ["anthropic", "openai"])

@@ -12,8 +12,7 @@ from collections.abc import AsyncGenerator, Iterator
 import pytest
 
 from hikidashi.agents.slack_api import SlackAPI, _retry_after, proxy_for
-from hikidashi.agents.slack_errors import SlackError
-from hikidashi.errors import HikidashiError, MissingExtra
+from hikidashi.errors import HikidashiError, MissingExtra, SlackError
 from hikidashi.testing import SlackServer
 
 

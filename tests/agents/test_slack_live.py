@@ -7,8 +7,8 @@ from collections.abc import AsyncGenerator, Iterator
 import pytest
 
 from hikidashi.agents.slack_api import SlackAPI
-from hikidashi.agents.slack_errors import SlackError
 from hikidashi.agents.slack_live import LiveMessage
+from hikidashi.errors import SlackError
 from hikidashi.testing import SlackMessage, SlackServer
 
 GENERAL = "C0GENERAL"

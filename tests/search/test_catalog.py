@@ -87,6 +87,38 @@ def test_a_hit_tells_the_words_that_matched_per_field(catalog: ToolCatalog) -> N
     }
 
 
+@pytest.mark.parametrize(
+    ("query", "described"),
+    [
+        ("email", "Mail to a person"),
+        ("mails", "Emails of a person"),
+        ("colours", "The color of a wall"),
+        ("favourite", "Favorites of a person"),
+        ("repo", "Repositories of a team"),
+        ("travelling", "Travels of a person"),
+    ],
+)
+def test_spellings_and_short_forms_of_a_word_are_one_word(query: str, described: str) -> None:
+    catalog = ToolCatalog([{"name": "x", "description": described}, {"name": "y", "description": "Something else"}])
+    assert [(match.name, match.why) for match in catalog.search(query)] == [("x", {"description": (query,)})]
+
+
+def test_words_that_mean_nearly_the_same_are_found_after_the_word_itself_and_shown() -> None:
+    tools = [{"name": "removeTicket"}, {"name": "deleteTicket"}, {"name": "printLetter"}, {"name": "eraseDisk"}]
+    matches = ToolCatalog(tools).search("delete an issue")
+    assert names(matches)[:2] == ["deleteTicket", "removeTicket"]
+    assert matches[0].why == {"name": ("delete", "issue→ticket")}
+    assert matches[1].why == {"name": ("delete→remove", "issue→ticket")}
+
+
+def test_what_an_argument_may_be_is_searched() -> None:
+    schema = {"type": "object", "properties": {"method": {"enum": ["merge", "squash", "rebase"]}}}
+    catalog = ToolCatalog([{"name": "land", "input_schema": schema}, {"name": "weather"}])
+    assert [(match.name, match.why) for match in catalog.search("squash it")] == [
+        ("land", {"argument_values": ("squash",)})
+    ]
+
+
 def test_a_hit_tells_how_a_word_was_translated_or_respelled(catalog: ToolCatalog) -> None:
     assert "送信→send" in catalog.search("メールを送信")[0].why["description"]
     assert catalog.search("mesage")[0].why["name"] == ("mesage→message",)
@@ -100,6 +132,39 @@ def test_words_of_ones_own_glossary_are_understood() -> None:
         "name": ("wetter→weather",),
         "description": ("wetter→weather", "wetter→forecast"),
     }
+
+
+@pytest.fixture(scope="module")
+def large() -> ToolCatalog:
+    """A catalogue in which nearly every word occurs somewhere."""
+    words = "garden lamp river window engine paper salad bridge candle forest"
+    tools = [
+        {"name": f"{word}_n{number}", "description": f"About one {word} of many"}
+        for word in words.split()
+        for number in range(250)
+    ]
+    return ToolCatalog([*tools, {"name": "dim_light", "description": "Set the brightness of a lantern"}])
+
+
+@pytest.mark.parametrize(
+    ("query", "finds"),
+    [
+        ("set the brightness", True),
+        ("a lantern for Ada in Oslo on 12 May 2026 at 10:30 with Grace", True),
+        ("brightnes of the lantren", True),
+        ("she whispered to her cousin that brightness fades quickly after sunset", False),
+        ("the lanters quarrelled over dinner", False),
+    ],
+)
+def test_in_a_large_catalogue_one_word_of_many_is_chance(large: ToolCatalog, query: str, finds: bool) -> None:
+    assert names(large.search(query)) == ["dim_light"] * finds
+
+
+def test_a_hit_for_a_word_of_any_tool_does_not_hide_one_for_what_is_asked() -> None:
+    catalog = ToolCatalog(
+        [{"name": "run_run", "description": "run"}, {"name": "quota", "description": "Free space " * 9}]
+    )
+    assert names(catalog.search("running out of space")) == ["quota"]
 
 
 @pytest.mark.parametrize(

@@ -112,6 +112,17 @@ def test_nested_arguments_and_definitions_are_searched_each_once() -> None:
     assert entry.argument_descriptions == ("Street name", "Where they work")
 
 
+def test_the_words_an_argument_may_be_are_searched_unless_they_are_a_long_list() -> None:
+    properties = {
+        "format": {"enum": ["PDF", "PNG", 3, None]},
+        "formats": {"type": "array", "items": {"enum": ["PNG", "SVG"]}},
+        "currency": {"enum": [f"C{number}" for number in range(41)]},
+        "odd": {"enum": "PDF"},
+    }
+    entry = entry_of({"name": "export", "input_schema": {"type": "object", "properties": properties}})
+    assert entry.argument_values == ("PDF", "PNG", "SVG")
+
+
 @pytest.mark.parametrize(
     ("tool", "words"),
     [

@@ -124,14 +124,14 @@ def test_a_call_says_more_than_the_first_place(log: SearchLog) -> None:
 
 
 def test_the_best_supported_proposal_comes_first(log: SearchLog) -> None:
-    for query in ("rain", "appointment", "appointment"):
+    for query in ("rain", "gathering", "gathering"):
         with log.session():
             log.searched(query, "words", [])
             found = "get_weather" if query == "rain" else "create_event"
             log.searched("found", "words", [found])
             log.called(found)
     assert [(proposal.tool, proposal.words, proposal.count) for proposal in report(log, CATALOG).proposals] == [
-        ("create_event", ("appointment",), 2),
+        ("create_event", ("gathering",), 2),
         ("get_weather", ("rain",), 1),
     ]
 

@@ -202,18 +202,10 @@ async def test_a_catalogue_may_change_while_the_server_runs_and_more_tools_may_b
         assert text_of(await client.call_tool("ping", {})) == "pong"
 
 
-class Losing(ToolCatalog):
-    """A catalogue that somebody takes a tool out of between two looks."""
-
-    def __contains__(self, name: object) -> bool:
-        there = super().__contains__(name)
-        if there:
-            self.remove(str(name))
-        return there
-
-
-async def test_a_tool_that_is_taken_out_while_it_is_called_is_a_tool_that_is_not_there() -> None:
-    async with Client(to_mcp_search(Losing(TOOLS))) as client:
+async def test_a_tool_that_was_taken_out_is_a_tool_that_is_not_there() -> None:
+    catalog = ToolCatalog(TOOLS)
+    async with Client(to_mcp_search(catalog)) as client:
+        catalog.remove("take_photo")
         assert text_of(await call(client, "take_photo", {})).startswith("There is no tool 'take_photo'.")
 
 

@@ -44,9 +44,18 @@ def test_servers_of_a_test_are_closed_when_it_ends(pytester: pytest.Pytester) ->
             env = claude_code_env(server)
             assert env["HOME"].startswith(str(tmp_path))
             assert env["ANTHROPIC_BASE_URL"] == server.url
+
+        def test_tavily_and_slack_run(tavily_server, slack_server):
+            urls[:] = [tavily_server([]).url, slack_server(bot_token="xoxb-other").url]
+            assert all(root_status(url) for url in urls)
+
+        def test_they_are_gone_too():
+            for url in urls:
+                with pytest.raises(ConnectionRefusedError):
+                    root_status(url)
         """
     )
-    pytester.runpytest().assert_outcomes(passed=3)
+    pytester.runpytest().assert_outcomes(passed=5)
 
 
 def test_what_a_script_raises_fails_the_test_that_gave_it(pytester: pytest.Pytester) -> None:

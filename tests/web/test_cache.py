@@ -55,7 +55,7 @@ def test_answers_outlive_the_program(path: Path) -> None:
         assert cache.get("a") == 1
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)  # a file for each: as slow as the disk
 @given(JSON)
 def test_any_json_comes_back_as_it_was(tmp_path_factory: pytest.TempPathFactory, value: Any) -> None:
     with ResultCache(tmp_path_factory.mktemp("cache") / "c.sqlite") as cache:
@@ -194,6 +194,25 @@ def test_a_file_that_cannot_be_written_ends_the_cache(path: Path, caplog: pytest
         assert cache.get("a") is None
         assert not cache.usable
     assert [fault in message for message in warnings(caplog)] == [True]
+
+
+def test_a_table_that_is_gone_ends_the_cache_and_leaves_nothing_locked(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with ResultCache(path) as cache:
+        cache.put(("a",), 1)
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("DROP TABLE answers")
+            cache.put(("b",), 2)
+            other.execute("CREATE TABLE free (to_write)")
+    assert ["no such table: answers" in message for message in warnings(caplog)] == [True]
+
+
+def test_threads_that_fail_at_the_same_moment_are_mentioned_once(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    cache = ResultCache(path)
+    for _ in range(2):
+        cache._give_up(OSError("no disk"))
+    assert len(warnings(caplog)) == 1
 
 
 def test_while_another_process_writes_the_cache_waits_its_turn_or_passes(

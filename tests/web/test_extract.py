@@ -7,12 +7,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 
 import pytest
 
 from hikidashi.errors import ErrorType
-from hikidashi.web._worker_process import WorkerDied, WorkerProcess
+from hikidashi.web._worker_process import WorkerDied, WorkerProcess, read_frame, write_frame
 from hikidashi.web.extract import Extractor, extract_page, shared_extractor
 from hikidashi.web.failures import PageError
 from hikidashi.web.fetch import Fetched
@@ -116,14 +117,16 @@ async def test_a_process_that_dies_between_pages_is_replaced(extractor: Extracto
     assert extractor.pids != [first]
 
 
-async def test_a_process_that_crashes_over_a_page_is_replaced_and_the_page_read_plainly(extractor: Extractor) -> None:
+async def test_a_process_that_crashes_over_a_page_is_replaced_and_the_page_read(extractor: Extractor) -> None:
     await extractor.read(b"one", content_type="text/plain")
     [first] = extractor.pids
-    reading = asyncio.create_task(extractor.read(HANGS_LEXBOR, content_type="text/html"))
+    os.kill(first, signal.SIGSTOP)
+    reading = asyncio.create_task(extractor.read(ARTICLE.encode(), content_type="text/html"))
     await asyncio.sleep(0)
     os.kill(first, signal.SIGSEGV)
+    os.kill(first, signal.SIGCONT)
     page = await reading
-    assert page.raw_content.startswith("word\nword")
+    assert "A drawer keeps every tool in its place" in page.raw_content
     assert extractor.pids != [first]
 
 
@@ -149,10 +152,10 @@ async def test_a_page_that_cannot_be_read_in_time_at_all_fails_honestly() -> Non
 
 
 async def test_a_page_that_needs_too_much_memory_fails_and_the_next_is_read() -> None:
-    extractor = Extractor(processes=1, timeout=30, memory=300 << 20)
+    extractor = Extractor(processes=1, timeout=30, memory=200 << 20)
     try:
         with pytest.raises(PageError, match="the page could not be parsed"):
-            await extractor.read(b"<p>word</p>" * 15_000_000, content_type="text/html")
+            await extractor.read(b"<p>word</p>" * 8_000_000, content_type="text/html")
         assert (await extractor.read(b"next", content_type="text/plain")).raw_content == "next"
     finally:
         extractor.close()
@@ -189,6 +192,14 @@ def test_an_idle_process_ends() -> None:
     while worker.pid is not None and time.monotonic() < end:
         time.sleep(0.01)
     assert worker.pid is None
+
+
+@pytest.mark.parametrize("kept", [0, 3, 8, 20])
+def test_a_frame_that_breaks_off_is_no_frame(kept: int) -> None:
+    pipe = BytesIO()
+    write_frame(pipe, {"way": 1}, b"body")
+    assert read_frame(BytesIO(pipe.getvalue())) == ({"way": 1}, b"body")
+    assert read_frame(BytesIO(pipe.getvalue()[:kept])) is None
 
 
 def test_a_worker_that_cannot_start_is_dead() -> None:

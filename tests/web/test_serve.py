@@ -431,3 +431,15 @@ def test_a_length_that_is_none_is_a_bad_request(
     connection.endheaders(body)
     assert connection.getresponse().status == status
     connection.close()
+
+
+@pytest.mark.parametrize(
+    "sent", [b"", b"POST /search HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 9\r\n\r\n{"], ids=["nothing", "half"]
+)
+def test_a_client_that_falls_silent_is_let_go(start: Start, sent: bytes) -> None:
+    server = start()
+    server.idle_seconds = 0.05
+    address = urlsplit(server.url)
+    with socket.create_connection((str(address.hostname), address.port), timeout=30) as connection:
+        connection.sendall(sent)
+        assert connection.recv(100) == b""

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
 import logging
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hikidashi.errors import ErrorType, TavilyAPIError
+from hikidashi.errors import ErrorType, MissingExtra, TavilyAPIError
 from hikidashi.testing import TavilyPage, TavilyServer, tavily_fault
 from hikidashi.web.cache import ResultCache
 from hikidashi.web.provider import SearchProvider
@@ -309,3 +311,25 @@ async def test_where_the_api_says_no_cost_the_price_list_counts() -> None:
             assert (await tavily.search("tea", search_depth="advanced")).credits == 2
             assert (await tavily.extract([TEA.url])).credits == 1
             assert tavily.credits_used == 3
+
+
+# What has to be installed.
+
+
+@pytest.mark.parametrize(
+    ("module", "package"),
+    [
+        ("_tavily_errors", "tavily"),
+        ("_tavily_connections", "tavily"),
+        ("_httpx_pool", "httpx"),
+    ],
+)
+def test_without_its_package_a_module_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, module: str, package: str
+) -> None:
+    name = f"hikidashi.web.{module}"
+    importlib.import_module(name)
+    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.delitem(sys.modules, name)
+    with pytest.raises(MissingExtra, match="pip install 'hikidashi"):
+        importlib.import_module(name)

@@ -211,8 +211,14 @@ async def test_what_cannot_pass_is_sent_once(fault: Any) -> None:
     assert len(server.requests) == 1
 
 
-@given(st.sampled_from([ValueError, KeyError, RuntimeError, TypeError, OSError, ConnectionResetError]), st.text())
-def test_any_exception_at_all_becomes_an_error_with_a_message(kind: type[Exception], text: str) -> None:
-    error = translate(kind(text), None, timeout=1, language="ja", secret="tvly-test")
+@given(
+    st.sampled_from([ValueError, KeyError, RuntimeError, TypeError, OSError, ConnectionResetError]),
+    st.text(),
+    st.sampled_from(["tvly-test", None]),
+)
+def test_any_exception_at_all_becomes_an_error_with_a_message(
+    kind: type[Exception], text: str, secret: str | None
+) -> None:
+    error = translate(kind(text), None, timeout=1, language="ja", secret=secret)
     assert error.message
     assert error.error_type in {ErrorType.NETWORK_ERROR, ErrorType.API_ERROR}

@@ -8,10 +8,10 @@ import signal
 from collections.abc import Callable
 from typing import Any
 
+from ..errors import SlackError
 from .conversation import Responder
 from .slack_answer import Answerer
 from .slack_api import SlackAPI
-from .slack_errors import SlackError
 from .slack_events import Question, Seen, question_in
 from .slack_socket import SlackSocket
 from .slack_thread import Identity, ThreadReader

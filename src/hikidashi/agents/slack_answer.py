@@ -9,9 +9,9 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..errors import SlackError
 from .conversation import AnswerEvent, AnswerFailed, Message, Responder, TextDelta, ToolCalled, ToolReturned
 from .slack_api import SlackAPI
-from .slack_errors import SlackError
 from .slack_events import Question
 from .slack_live import LiveMessage
 from .slack_mrkdwn import escape, to_mrkdwn

@@ -8,8 +8,7 @@ from typing import Any, cast
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from ..errors import MissingExtra
-from .slack_errors import SlackError
+from ..errors import MissingExtra, SlackError
 
 try:
     import aiohttp

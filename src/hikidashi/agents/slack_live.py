@@ -7,8 +7,8 @@ import logging
 from collections.abc import Callable
 from contextlib import suppress
 
+from ..errors import SlackError
 from .slack_api import SlackAPI
-from .slack_errors import SlackError
 from .slack_split import split_message
 
 __all__ = ["LiveMessage"]

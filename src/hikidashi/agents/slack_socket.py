@@ -9,9 +9,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, cast
 
-from ..errors import MissingExtra
+from ..errors import MissingExtra, SlackError
 from .slack_api import SlackAPI
-from .slack_errors import SlackError
 from .slack_thread import Identity
 
 try:

@@ -9,9 +9,9 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Any, cast
 
+from ..errors import SlackError
 from .conversation import Message
 from .slack_api import SlackAPI
-from .slack_errors import SlackError
 from .slack_events import Question
 from .slack_mrkdwn import markdown_of, text_of
 

@@ -28,6 +28,8 @@ Examples:
   hikidashi tour --lang ja   the same in Japanese
   hikidashi doctor           what is installed here, and does it work
   hikidashi doctor --json    the same for a program
+  hikidashi web search QUERY the web, or documents of your own
+  hikidashi chat             talk to a model that has the web tools
 """
 
 _TOUR_EXAMPLES = """\b

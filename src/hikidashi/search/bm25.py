@@ -174,10 +174,9 @@ class Index:
                     if self.new_terms is not None:
                         self.new_terms.append(term)
                     continue
-                if isinstance(known, int):
-                    if known >= place:  # the same tool has it again
-                        terms[term] = known + weight
-                        continue
+                if isinstance(known, int) and known >= place:  # the same tool has it again
+                    terms[term] = known + weight
+                    continue
                 if not isinstance(known, Postings):
                     terms[term] = known = self._unpacked(known)
                 packed = known.packed
@@ -234,7 +233,7 @@ class Index:
         lists = sorted(self._lists(query))
         frequent = [(gain * postings.best, postings.docs) for _, _, gain, postings in lists if postings.docs]
         if sum([len(postings.packed) for *_, postings in lists]) <= _DIRECT or not frequent:
-            found = _all_scored(lists)
+            found = _all_scored(lists, limit)
         else:
             bounds = Bounds(frequent)
             highest = bounds.highest(2 * limit)
@@ -317,15 +316,23 @@ class Bounds:
         return above | level
 
 
-def _all_scored(lists: list[tuple[float, str, float, Postings]]) -> dict[int, float]:
-    """What the terms of `lists` together add to each tool that has one; nearly all of it runs in C."""
+def _all_scored(lists: list[tuple[float, str, float, Postings]], limit: int) -> dict[int, float]:
+    """What the terms of `lists` together add to each tool that may be among the `limit` best.
+
+    Nearly all of it runs in C. Once the terms that remain cannot lift a new tool to the best so far, they only add
+    to the tools that are there.
+    """
     found: dict[int, float] = {}
+    rest = sum([gain * postings.best for _, _, gain, postings in lists])
+    closed = False
     for _, _, gain, postings in lists:
         scores = postings.scores
-        if gain != 1.0:
-            scores = {doc: gain * score for doc, score in scores.items()}
-        both = {doc: found[doc] + scores[doc] for doc in found.keys() & scores.keys()}
-        found |= scores
+        if not closed and len(found) >= limit and len(scores) > _FEW:
+            closed = rest < heapq.nlargest(limit, found.values())[-1] * _ROUNDING
+        rest -= gain * postings.best
+        both = {doc: found[doc] + gain * scores[doc] for doc in found.keys() & scores.keys()}
+        if not closed:
+            found |= scores if gain == 1.0 else {doc: gain * score for doc, score in scores.items()}
         found |= both
     return found
 

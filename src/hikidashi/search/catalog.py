@@ -34,9 +34,9 @@ MAX_LIMIT = 50
 _SELECT = "select:"
 _REMEMBERED = 10_000  # misspelled words; people repeat theirs
 _CANDIDATES = 50  # of each ranking: more change nothing among the first ten
-# The share of meaning in a hybrid score: a quarter where tools have all words of a question, since these tell tools
-# apart better, and three quarters where they have none.
-_MEANING = 0.25, 0.75
+# The share of meaning in a hybrid score: a fifth where tools have all words of a question, since these tell tools
+# apart better, and four fifths where they have none.
+_MEANING = 0.2, 0.8
 Ranker = Literal["lexical", "hybrid"]
 
 
@@ -151,9 +151,12 @@ class ToolCatalog:
             return self._select(query.lstrip().removeprefix(_SELECT))
         meaning = self._meaning_of(query)
         with self._lock:
-            asked = read_query(query, self._analyzer, self._index.terms, self._nearest, self._index.rarity_of, self._glossary)
+            index = self._index
+            asked = read_query(
+                query, self._analyzer, index.terms, self._nearest, rarity=index.rarity_of, own=self._glossary
+            )
             if meaning is None:
-                hits = relevant(self._index, self._index.top(asked.weights, limit), asked, limit)
+                hits = relevant(index, index.top(asked.weights, limit), asked, limit)
             else:
                 hits = self._hybrid(asked, meaning)
             named = self._rows.spelled_like(query)
@@ -248,7 +251,9 @@ class ToolCatalog:
         self._meanings.update(self._index.version, self._rows.numbers.values(), self._rows.entry)
         by_words = self._index.top(asked.weights, _CANDIDATES)
         by_meaning = self._meanings.similar(meaning, _CANDIDATES, [number for number, _ in by_words])
-        if max(by_meaning.values()) < self._meanings.embedder.floor and not relevant(self._index, by_words, asked, _CANDIDATES):
+        if max(by_meaning.values()) < self._meanings.embedder.floor and not relevant(
+            self._index, by_words, asked, _CANDIDATES
+        ):
             return []
         least, most = _MEANING
         scores = fused(dict(by_words), by_meaning, least + (most - least) * asked.unknown)

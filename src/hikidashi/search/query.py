@@ -75,6 +75,7 @@ def read_query(
     analyzer: Analyzer,
     known: Container[str],
     nearest: Callable[[str], Iterable[str]],
+    *,
     rarity: Callable[[str], float],
     own: Glossary | None = None,
 ) -> Query:
@@ -94,7 +95,7 @@ def read_query(
                 query.optional.add(term)
                 continue
         relatives = _RELATIVES.get(term)
-        if relatives is not None:
+        if relatives is not None and (term not in known or len(asked) <= 6):
             wishes[term] = [other for other in relatives if other in known]
         if term in known or wishes.get(term):
             continue

@@ -114,4 +114,4 @@ def _derived(word: str) -> str:
     return word
 
 
-_IRREGULAR |= {form: _IRREGULAR.get(base) or _regular(base) for form, base in SAME.items()}
+_IRREGULAR.update({form: _IRREGULAR.get(base) or _regular(base) for form, base in SAME.items()})

@@ -24,7 +24,7 @@ from .rows import Rows
 
 __all__ = ["read", "write"]
 
-_MAGIC = b"hikidashi catalogue 1\n"
+_MAGIC = b"hikidashi catalogue 2\n"  # 2: other terms for some words, and values of arguments
 _HEAD = len(_MAGIC) + 8
 _SECTIONS = ("names", "rows", "row_ends", "texts", "text_ends", "terms", "term_ends", "packed", "lengths")
 

@@ -142,7 +142,6 @@ _RELATED = """
 """
 
 
-
 def _lines(table: str) -> list[str]:
     return [line for line in map(str.strip, table.splitlines()) if line]
 

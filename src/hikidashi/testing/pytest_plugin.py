@@ -1,4 +1,4 @@
-"""Fixtures for a user's own tests: `messages_server`, `claude_code_env` and `tavily_server`.
+"""Fixtures for a user's own tests: `messages_server`, `claude_code_env`, `tavily_server` and `slack_server`.
 
 pytest imports this file at every start, so it imports nothing else of hikidashi until a fixture is used.
 """
@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
     from .messages import MessagesServer
     from .script import Script
+    from .slack import SlackServer
     from .tavily import TavilyServer
 
 
@@ -40,3 +41,16 @@ def tavily_server() -> Iterator[Callable[..., TavilyServer]]:
 
     with ExitStack() as running:
         yield lambda *pages, **options: running.enter_context(TavilyServer(*pages, **options))
+
+
+@pytest.fixture
+def slack_server() -> Iterator[Callable[..., SlackServer]]:
+    """A function that starts a `SlackServer` with the given options; the end of the test closes it."""
+    from .slack import SlackServer
+
+    with ExitStack() as running:
+
+        def start(**options: Any) -> SlackServer:
+            return running.enter_context(SlackServer(**options))
+
+        yield start

@@ -1,8 +1,8 @@
 """Connections that go only where the rules of `address` allow: each name is resolved once, and the address that
 was checked is the one connected to, so a name cannot change its meaning in between.
 
-This is the whole of what httpcore does not offer. The package ssrfguard does the same and passed every test here,
-but it is 5,500 lines with policies, observers and a resolver of its own, by one author; this is a page.
+This is the whole of what httpcore does not offer. The package ssrfguard does the same, but in 5,500 lines with
+policies, observers and a resolver of its own, kept by one author; this is a page.
 """
 
 from __future__ import annotations

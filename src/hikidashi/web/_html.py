@@ -21,8 +21,9 @@ except ImportError as error:
 __all__ = ["html_text", "title_of"]
 
 _POOR = 250
-_STRIPPED_SIZE = 4_000_000
-_CUT = "\n\n[The rest of this page is left out.]"
+_MANY_TAGS = 200_000
+_MANY_TAGS_SIZE = 4_000_000
+_CUT = "[The rest of this page is left out.]"
 
 _TITLE = re.compile(r"<title[^<>]{0,200}>([^<]{1,2000})", re.IGNORECASE)
 _HEADING = re.compile(r"<h1[^<>]{0,500}>(.{1,1000}?)</h1", re.IGNORECASE | re.DOTALL)
@@ -163,11 +164,12 @@ def _marks(tag: str) -> tuple[str, str]:
 
 def _stripped(html: str) -> str:
     """`html` without its tags: every step reads the page once, whatever it is made of."""
-    text = html[:_STRIPPED_SIZE]
+    cut = len(html) > _MANY_TAGS_SIZE and html.count("<") > _MANY_TAGS
+    text = html[:_MANY_TAGS_SIZE] if cut else html
     for start, end in _NOT_TEXT:
         text = "".join(_outside(text, start, end))
-    text = _ANY_TAG.sub(" ", _BLOCK_TAG.sub("\n", text))
-    return _tidy(entities.unescape(text)) + (_CUT if len(html) > _STRIPPED_SIZE else "")
+    text = _tidy(entities.unescape(_ANY_TAG.sub(" ", _BLOCK_TAG.sub("\n", text))))
+    return f"{text}\n\n{_CUT}" if cut else text
 
 
 def _outside(text: str, start: str, end: str) -> Iterator[str]:

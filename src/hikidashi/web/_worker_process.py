@@ -14,6 +14,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 from typing import IO, Any
 
 __all__ = ["WorkerDied", "WorkerProcess", "read_frame", "write_frame"]
@@ -59,6 +60,7 @@ class WorkerProcess:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._retirement: threading.Timer | None = None
+        self._last_used = 0.0
 
     @property
     def pid(self) -> int | None:
@@ -80,7 +82,8 @@ class WorkerProcess:
             except BaseException:
                 self._end()
                 raise
-            self._retirement = threading.Timer(self._idle_seconds, self.close)
+            self._last_used = time.monotonic()
+            self._retirement = threading.Timer(self._idle_seconds, self._retire)
             self._retirement.daemon = True
             self._retirement.start()
             return answer
@@ -95,6 +98,11 @@ class WorkerProcess:
                 self._retirement.cancel()
                 self._retirement = None
             if self._process is process:
+                self._end()
+
+    def _retire(self) -> None:
+        with self._lock:
+            if time.monotonic() - self._last_used >= self._idle_seconds:  # else a call came just before us
                 self._end()
 
     def _running(self) -> subprocess.Popen[bytes]:

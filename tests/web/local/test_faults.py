@@ -6,6 +6,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -72,15 +73,46 @@ def test_an_index_of_another_version_is_refused(index: LocalIndex) -> None:
         index.search("oak")
 
 
-def test_a_damaged_index_is_an_error_and_not_a_wrong_answer(index: LocalIndex) -> None:
+@pytest.mark.parametrize("share", [0.05, 0.5])
+def test_a_damaged_index_is_an_error_and_not_a_wrong_answer(index: LocalIndex, share: float) -> None:
     put(index, *(f"d{n}" for n in range(200)))
     index.close()
     data = bytearray(index.path.read_bytes())
-    data[4096 * 2 :] = b"\xff" * (len(data) - 4096 * 2)
+    start = int(len(data) * share) // 4096 * 4096
+    data[start:] = b"\xff" * (len(data) - start)
     index.path.write_bytes(data)
     with pytest.raises(WebIndexError, match="is damaged"):
         index.search("oak")
     assert index.path.read_bytes() == data
+
+
+def test_an_index_without_its_tables_is_an_error(index: LocalIndex) -> None:
+    put(index, "a")
+    index.close()
+    connection = sqlite3.connect(index.path)
+    connection.execute("DROP TABLE total")
+    connection.close()
+    with pytest.raises(WebIndexError, match=r"cannot be used: no such table: total\. Check the disk"):
+        index.search("oak")
+
+
+def test_a_document_that_fails_halfway_leaves_nothing(index: LocalIndex) -> None:
+    put(index, "a")
+
+    class Broken(list[Passage]):
+        def __iter__(self) -> Iterator[Passage]:
+            yield Passage("", "Ebony.")
+            raise ZeroDivisionError
+
+    broken = NewDocument(url="u:b", title="b", kind="text", size=1, mtime_ns=1, hash=b"", passages=Broken())
+    with index.writing() as writer:
+        with pytest.raises(ZeroDivisionError):
+            writer.put(broken)
+        writer.put(document("c"))
+        writer.commit()
+    assert index.urls() == ["u:a", "u:c"]
+    assert index.totals().passages == 2
+    assert index.search("ebony") == []
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
@@ -98,6 +130,12 @@ def test_an_index_is_read_where_nothing_can_be_written_beside_it(index: LocalInd
     assert [found.url for found in index.search("oak")] == ["u:a"]
     with pytest.raises(WebIndexError, match="cannot be written"):
         put(index, "b")
+
+
+def test_an_index_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "web.db-wal").mkdir()
+    with pytest.raises(WebIndexError, match="cannot be"):
+        put(LocalIndex(tmp_path / "web.db"), "a")
 
 
 def test_a_full_disk_is_said_and_what_was_committed_is_kept(index: LocalIndex) -> None:

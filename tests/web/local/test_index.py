@@ -110,6 +110,25 @@ def test_many_matches_are_ranked_by_the_engine_first(index: LocalIndex) -> None:
     assert urls(index.search("drawer", limit=1)) == ["u:best"]
 
 
+def test_passages_that_lack_one_word_are_found_among_many(index: LocalIndex) -> None:
+    parts = [("oak", "runner"), ("pine", "handle"), ("teak", "runner")]
+    kinds = [f"A drawer of {wood} with a {part}" for wood, part in parts]
+    put(index, *(document(f"u:{n}", f"{kinds[n % 3]}, number {n}, in the house.") for n in range(900)))
+    found = index.search("oak drawer handle", limit=5)
+    assert len(found) == 5
+    assert not any(one.has_every_word for one in found)
+
+
+def test_rare_words_alone_are_results_and_common_ones_are_not(index: LocalIndex) -> None:
+    put(
+        index,
+        *(document(f"u:{n}", f"A drawer in the house, number {n}.") for n in range(600)),
+        document("u:x", "Ebony."),
+    )
+    assert urls(index.search("ebony violin")) == ["u:x"]
+    assert index.search("drawer violin") == []
+
+
 def test_a_changed_document_takes_the_place_of_the_old_one(shelf: LocalIndex) -> None:
     put(shelf, document("u:oak", "Walnut is dark.", title="Walnut"))
     assert urls(shelf.search("walnut")) == ["u:oak"]

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from hikidashi.errors import WebIndexError
-from hikidashi.web.local import IndexTotals, IngestEvent, LocalIndex, ingest
+from hikidashi.errors import MissingExtra, WebIndexError
+from hikidashi.web.local import IndexTotals, IngestEvent, LocalIndex, documents, ingest
+from hikidashi.web.local.documents import Failed, read_file
+from hikidashi.web.local.walk import FileFound
 
 Ingested = Callable[..., Awaitable[list[IngestEvent]]]
 
@@ -107,6 +109,44 @@ async def test_a_folder_that_is_not_there_removes_nothing(folder: Path, index: L
     (event,) = await ingested(folder)
     assert (event.kind, event.reason) == ("failed", "No such file or directory")
     assert index.totals().documents == 4
+
+
+async def test_a_folder_that_cannot_be_opened_is_reported_and_its_documents_stay(
+    folder: Path, index: LocalIndex, ingested: Ingested, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await ingested(folder)
+    really = os.scandir
+
+    def scandir(path: Path) -> object:
+        if path == folder / "ja":
+            raise PermissionError(13, "Permission denied")
+        return really(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)  # the superuser may open any folder
+    events = await ingested(folder)
+    assert [(event.url, event.reason) for event in events if event.kind == "failed"] == [
+        ((folder / "ja").as_uri(), "Permission denied")
+    ]
+    assert urls(index, "引き出し")
+
+
+async def test_a_file_that_vanished_meanwhile_fails_and_the_rest_goes_on(tmp_path: Path) -> None:
+    gone = FileFound(tmp_path / "gone.md", "markdown", 1, 1)
+    assert await read_file(gone, None, max_bytes=100) == Failed("No such file or directory")
+
+
+async def test_without_the_extra_html_fails_and_says_what_to_install(
+    tmp_path: Path, ingested: Ingested, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing() -> None:
+        raise MissingExtra("trafilatura", "web")
+
+    monkeypatch.setattr(documents, "_extractor", missing)
+    (tmp_path / "page.html").write_text("<p>Oak</p>")
+    (tmp_path / "text.md").write_text("Oak")
+    events = await ingested(tmp_path / "page.html", tmp_path / "text.md")
+    assert outcomes(events) == {"page.html": "failed", "text.md": "added"}
+    assert "pip install 'hikidashi[web]'" in events[0].reason
 
 
 async def test_what_is_not_a_document_is_left_alone(tmp_path: Path, ingested: Ingested) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hikidashi.loopback import Exchange, LoopbackServer
 from hikidashi.web.fetch import Fetcher
-from hikidashi.web.local import IngestEvent, LocalIndex
+from hikidashi.web.local import IngestEvent, LocalIndex, sources
 from hikidashi.web.local.sitemap import is_sitemap, locations
 
 Ingested = Callable[..., Awaitable[list[IngestEvent]]]
@@ -103,6 +103,18 @@ async def test_sitemaps_of_sitemaps_are_followed_also_in_circles_and_compressed(
     site.pages["/packed.xml.gz"] = gzip.compress(site.sitemap("/plain.xml", f"{site.url}/pine"))
     await ingested(f"{site.url}/index.xml", fetcher=site.fetcher)
     assert index.urls() == [f"{site.url}/pine"]
+
+
+async def test_a_sitemap_without_end_is_cut_and_says_so(
+    site: Site, ingested: Ingested, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "_MOST_PAGES", 1)
+    site.sitemap("/sitemap.xml", f"{site.url}/oak", f"{site.url}/pine")
+    events = await ingested(f"{site.url}/sitemap.xml", fetcher=site.fetcher)
+    assert outcomes(site, events) == {
+        "/oak": ("added", ""),
+        "/pine": ("skipped", "only 1 pages are indexed at once"),
+    }
 
 
 async def test_an_address_inside_the_network_is_refused(site: Site, ingested: Ingested) -> None:

@@ -83,6 +83,7 @@ def test_a_text_is_not_found_by_letters_that_happen_to_be_in_it(
         ("経費精算の期限はいつですか？", ["経費精算", "期限"]),
         ("プリンターが動かなくなった", ["プリンター", "動"]),
         ("取り扱い説明書", ["取り扱い説明書"]),
+        ("なぜひらがなですか", ["ひらが"]),
         ("Pythonの非同期処理とは", ["Python", "非同期処理"]),
         ("バックアップの方法を教えてください", ["バックアップ"]),
         ("drawer drawer", ["drawer"]),
@@ -133,6 +134,10 @@ def _engine_keeps(text: str) -> bool:
     kept = [term for (term,) in connection.execute("SELECT term FROM seen")]
     connection.close()
     return kept == [text.lower()]
+
+
+def test_a_question_without_end_is_no_trouble() -> None:
+    assert letters("です" * 5_000 + "引き出し" * 2) == ["引き出し引き出"]
 
 
 def test_halves_of_characters_are_replaced_since_sqlite_refuses_them() -> None:

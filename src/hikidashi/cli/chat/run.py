@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
@@ -13,11 +12,12 @@ from rich.text import Text
 
 from hikidashi.agents.conversation import Message, Responder
 from hikidashi.agents.responder import make_responder
-from hikidashi.config import AgentConfig, Config, ToolsConfig, WebSearchConfig, find_config, load_config
+from hikidashi.config import Config, WebSearchConfig
 
-from ..output import Language, language_of_environment, stdout
+from ..log import logged_to_file, logged_to_stderr
+from ..output import Language, stdout
+from ..settings import config_for
 from .keep import Transcript, state_folder, typed_lines_kept
-from .log import logged
 from .screen import JsonScreen, PlainScreen, Screen, TerminalScreen
 from .talk import Talk, answer_to
 from .words import WORDS
@@ -38,11 +38,11 @@ def run_chat(
     verbose: bool,
 ) -> int:
     """The exit code of a chat that has ended: 0, 1 if the only question got no answer, 130 if it was stopped."""
-    config = _config(config_path)
+    config = config_for(config_path)
     spoken: Language = language or config.agent.language
     folder = state_folder()
     with ExitStack() as stack:
-        stack.enter_context(logged(folder / "chat.log", verbose=verbose))
+        stack.enter_context(logged_to_stderr() if verbose else logged_to_file(folder / "chat.log"))
         responder = make_responder(config)
         runner = stack.enter_context(asyncio.Runner())
         stack.callback(lambda: runner.run(responder.aclose()))
@@ -54,19 +54,6 @@ def run_chat(
             stack.enter_context(typed_lines_kept(folder / "chat_input"))
         _talk(runner, responder, config, spoken, screens=screens, transcript=transcript, resume=resume, keep=keep)
         return 0
-
-
-def _config(named: Path | None) -> Config:
-    """The config file's, or what serves best with the keys that are set."""
-    path = named or find_config()
-    if path is not None:
-        return load_config(path)
-    tavily = os.environ.get("TAVILY_API_KEY")
-    search = WebSearchConfig(enabled=True, api_key=tavily, provider="tavily" if tavily else "local")
-    engine = "strands" if os.environ.get("ANTHROPIC_API_KEY") else "claude-code"
-    return Config(
-        tools=ToolsConfig(web_search=search), agent=AgentConfig(engine=engine, language=language_of_environment())
-    )
 
 
 def _answer_once(runner: asyncio.Runner, responder: Responder, question: str, screen: Screen) -> int:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 
 from rich.text import Text
@@ -14,14 +11,14 @@ from rich.text import Text
 from hikidashi.agents.conversation import Responder
 from hikidashi.agents.responder import make_responder
 from hikidashi.agents.slack import Identity, SlackBot
-from hikidashi.config import Config, SlackConfig, find_config, load_config
+from hikidashi.config import Config, SlackConfig
 from hikidashi.errors import ConfigError
 
+from ..log import logged_to_stderr
 from ..output import Language, stdout
+from ..settings import config_for
 
 __all__ = ["run_slack"]
-
-_LINE = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 _WORDS: dict[Language, tuple[str, ...]] = {
     "ja": (
@@ -49,13 +46,12 @@ def run_slack(*, config_path: Path | None, language: Language | None, check_only
         ConfigError: The config cannot be used, or names no tokens.
         SlackError: Slack refused a token, or cannot be reached.
     """
-    path = config_path or find_config()
-    config = load_config(path) if path else Config()
+    config = config_for(config_path)
     slack = config.slack or SlackConfig()
     bot_token = _token(slack.bot_token, "bot_token", "xoxb-", config)
     app_token = _token(slack.app_token, "app_token", "xapp-", config)
     spoken: Language = language or config.agent.language
-    with _logged():
+    with logged_to_stderr():
         responder = make_responder(config)
         bot = SlackBot(responder, bot_token=bot_token, app_token=app_token, base_url=slack.base_url, language=spoken)
         asyncio.run(_serve(bot, responder, spoken, check_only=check_only, grace=grace))
@@ -87,23 +83,3 @@ def _token(configured: str | None, key: str, start: str, config: Config) -> str:
         reason = f"is missing. Set {variable} to the token that begins with {start}; `hikidashi slack --help` says how."
         raise ConfigError(config.path or "config", reason, f"slack.{key}")
     return token
-
-
-@contextmanager
-def _logged() -> Generator[None]:
-    """While it lasts, what hikidashi and strands log goes to stderr."""
-    handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter(_LINE))
-    ours, strands = logging.getLogger("hikidashi"), logging.getLogger("strands")
-    before = ours.level, ours.propagate, strands.propagate
-    for logger in (ours, strands):
-        logger.addHandler(handler)
-        logger.propagate = False
-    ours.setLevel(logging.INFO)
-    try:
-        yield
-    finally:
-        for logger in (ours, strands):
-            logger.removeHandler(handler)
-        ours.level, ours.propagate, strands.propagate = before
-        handler.close()

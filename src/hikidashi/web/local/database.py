@@ -72,18 +72,14 @@ def open_to_read(path: Path) -> sqlite3.Connection:
 
 
 def open_to_write(path: Path) -> sqlite3.Connection:
-    """A connection that may change the index at `path`, which is made if there is none.
+    """A connection that may change the index at `path`, which is made if there is none; call it inside `hold`.
 
     Raises:
         WebIndexError: the file is not an index, or cannot be written.
     """
     with map_errors(path):
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise _unwritable(path, error.strerror or str(error)) from error
         connection = _checked(path, "mode=rw") if _has_content(path) else _create(path)
-        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("PRAGMA synchronous = FULL")  # a commit outlives a power cut too
         return connection
 
 

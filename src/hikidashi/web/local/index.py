@@ -91,7 +91,7 @@ class LocalIndex:
         best = best_passages if passages else best_documents
         with self._reading() as connection:
             ranked = best(connection, terms, limit) if terms else []
-            return [found for one in ranked if (found := _found(connection, one, terms))]
+            return [_found(connection, one, tuple(terms)) for one in ranked]
 
     def document(self, url: str) -> StoredDocument | None:
         """The document at `url` with its whole text; None if it is not in the index."""
@@ -167,12 +167,9 @@ class LocalIndex:
         return taken or open_to_read(self.path), file
 
 
-def _found(connection: sqlite3.Connection, ranked: Ranked, terms: list[Term]) -> Found | None:
-    row = connection.execute(
+def _found(connection: sqlite3.Connection, ranked: Ranked, terms: tuple[Term, ...]) -> Found:
+    url, title, heading, body = connection.execute(
         "SELECT url, title, heading, body FROM passage, document WHERE passage.id = ? AND document.id = ?",
         (ranked.passage, ranked.passage // POSITIONS),
     ).fetchone()
-    if row is None:
-        return None
-    url, title, heading, body = row
-    return Found(url=url, title=title, heading=heading, body=body, score=ranked.score, terms=tuple(terms))
+    return Found(url=url, title=title, heading=heading, body=body, score=ranked.score, terms=terms)

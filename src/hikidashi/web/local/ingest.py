@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
-from .documents import MAX_BYTES, Failed, Outcome, Same, Skipped, Touched, read_file, read_page
+from .documents import MAX_BYTES, Outcome, Same, Skipped, Touched, read_file, read_page
 from .index import LocalIndex
 from .sources import PageFound, Plan, plan
 from .walk import FileFound
@@ -175,5 +175,5 @@ def _apply(writer: IndexWriter, batch: _Batch, url: str, outcome: Outcome) -> No
         case Skipped():
             # What the file said before is no longer true.
             batch.add("removed" if writer.remove(url) else "skipped", url, reason=outcome.reason)
-        case Failed():
+        case _:
             batch.add("failed", url, reason=outcome.reason)

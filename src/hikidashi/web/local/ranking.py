@@ -28,7 +28,7 @@ _TITLE, _HEADING = 4, 2  # how often a word there counts
 _K1, _B = 1.2, 0.75
 _FLOOR = 0.04
 # More candidates than this are ranked by the engine first, and the best of them here.
-_MOST_CANDIDATES = 300
+_MOST_CANDIDATES = 200
 _BEST_OF_MANY = 60
 # A word in more passages than this does not make a result by itself.
 _RARE = 500
@@ -91,7 +91,7 @@ def _ranked(connection: sqlite3.Connection, terms: Sequence[Term]) -> Iterator[R
         yield from _scored(connection, question, complete, complete=True)
     if question.asked > 1:
         some = _with_some(connection, question.words)
-        yield from _scored(connection, question, some.keys() - set(complete), complete=False)
+        yield from _scored(connection, question, some - set(complete), complete=False)
 
 
 def _understood(connection: sqlite3.Connection, terms: Sequence[Term]) -> _Question:
@@ -129,32 +129,37 @@ def _parts(connection: sqlite3.Connection, term: Term) -> dict[Term, int]:
     return parts
 
 
-def _with_some(connection: sqlite3.Connection, words: Sequence[_Word]) -> dict[int, None]:
-    """Passages that lack one word, those with the rarest and any other, and those with a rare word alone."""
-    expressions = [word.term.expression for word in words]
-    found: dict[int, None] = {}
-    if len(words) > 2:
-        for left_out in range(len(words)):
-            others = expressions[:left_out] + expressions[left_out + 1 :]
-            found |= dict.fromkeys(_candidates(connection, " AND ".join(others)))
-    if len(words) > 1 and len(found) < _ENOUGH:
-        found |= dict.fromkeys(_candidates(connection, f"{expressions[0]} AND ({' OR '.join(expressions[1:])})"))
+def _with_some(connection: sqlite3.Connection, words: Sequence[_Word]) -> set[int]:
+    """Passages with the rarest word and any other, those that lack only the rarest, and those with it alone."""
+    rarest, *others = (word.term.expression for word in words)
+    found: set[int] = set()
+    if others:
+        found.update(_matching(connection, f"{rarest} AND ({' OR '.join(others)})"))
+        if len(found) > _MOST_CANDIDATES:  # then those that lack only one word
+            left_out = (others[:at] + others[at + 1 :] for at in range(len(others)))
+            found = {one for kept in left_out for one in _candidates(connection, " AND ".join([rarest, *kept]))}
+        found.update(_candidates(connection, " AND ".join(others)))
     if words[0].passages <= _RARE and len(found) < _ENOUGH:
-        found |= dict.fromkeys(_candidates(connection, expressions[0]))
+        found.update(_candidates(connection, rarest))
     return found
 
 
 def _candidates(connection: sqlite3.Connection, expression: str) -> list[int]:
     """The passages that match, or the best of them if they are many."""
+    found = _matching(connection, expression)
+    if len(found) <= _MOST_CANDIDATES:
+        return found
     rows = connection.execute(
-        "SELECT rowid FROM words WHERE words MATCH ? LIMIT ?", (expression, _MOST_CANDIDATES + 1)
-    ).fetchall()
-    if len(rows) > _MOST_CANDIDATES:
-        rows = connection.execute(
-            f"SELECT rowid FROM words WHERE words MATCH ? AND rank MATCH 'bm25({_TITLE}.0, {_HEADING}.0, 1.0)' "
-            "ORDER BY rank LIMIT ?",
-            (expression, _BEST_OF_MANY),
-        ).fetchall()
+        f"SELECT rowid FROM words WHERE words MATCH ? AND rank MATCH 'bm25({_TITLE}.0, {_HEADING}.0, 1.0)' "
+        "ORDER BY rank LIMIT ?",
+        (expression, _BEST_OF_MANY),
+    )
+    return [passage for (passage,) in rows]
+
+
+def _matching(connection: sqlite3.Connection, expression: str) -> list[int]:
+    """The passages that match, in no order; one more than `_MOST_CANDIDATES` says that there are too many."""
+    rows = connection.execute("SELECT rowid FROM words WHERE words MATCH ? LIMIT ?", (expression, _MOST_CANDIDATES + 1))
     return [passage for (passage,) in rows]
 
 
@@ -165,12 +170,7 @@ def _scored(
     letters = [(beginning(word.term), word.idf) for word in question.words]
     at_least = 1 if complete else 0  # the engine's stems find forms that the spelling does not show
     scored: list[Ranked] = []
-    for passage in passages:
-        title, heading, body = connection.execute(
-            "SELECT title, heading, body FROM passage, document WHERE passage.id = ? AND document.id = ?",
-            (passage, passage // POSITIONS),
-        ).fetchone()
-        title, heading, body = title.lower(), heading.lower(), body.lower()
+    for passage, title, heading, body in _texts(connection, passages):
         length = _K1 * (1 - _B + _B * len(body) / question.average_length)
         bm25, present = 0.0, 0
         for word, idf in letters:
@@ -183,6 +183,17 @@ def _scored(
         if score >= _FLOOR:
             scored.append(Ranked(passage, score))
     return sorted(scored, key=lambda one: (-one.score, one.passage))
+
+
+def _texts(connection: sqlite3.Connection, passages: Collection[int]) -> Iterator[tuple[int, str, str, str]]:
+    """Number, title, headings and text of each passage, in lower case, read with one statement."""
+    rows = connection.execute(
+        "SELECT passage.id, title, heading, body FROM passage JOIN document ON document.id = passage.id / ? "
+        f"WHERE passage.id IN ({', '.join('?' * len(passages))})",
+        (POSITIONS, *passages),
+    )
+    for passage, title, heading, body in rows:
+        yield passage, title.lower(), heading.lower(), body.lower()
 
 
 def _count(connection: sqlite3.Connection, term: Term) -> int:

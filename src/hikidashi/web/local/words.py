@@ -47,13 +47,15 @@ _ENGLISH = (
 _QUESTION_WORDS = frozenset([*_ENGLISH.split(), "方法", "仕方", "教", "知", "何", "誰", "時"])
 # How Japanese sentences hold together: dropped from both ends of a run of hiragana, longest first.
 _JAPANESE = (
-    "の を に は が で と も へ や か な た て ね よ だ です ます ました ません でした から まで より など について "
-    "に関する における とは する した して している される された しない できる できない できます ください ある ない "
-    "なる なった なくなった いる いて いた ば ても たい たく ながら という といった ような ように ために ための "
-    "どう どの どこ どれ なに なぜ いつ だれ ですか ますか でしょうか ましょう たら なら これ それ この その ここ "
-    "とき こと もの ほう さ い う え き く け げ し じ せ ち っ つ び べ ま み む め り る れ ろ わ ら"
+    "です ます ました ません でした から まで より など について における とは する した "
+    "して している される された しない できる できない できます ください ある ない なる "
+    "なった なくなった いる いて いた ても たい たく ながら という といった ような ように "
+    "ために ための どう どの どこ どれ なに なん なぜ いつ だれ ですか ますか でしょうか "
+    "ましょう たら なら これ それ この その ここ とき こと もの ほう られ れる せる させ "
+    "える"
 )
 _GRAMMAR = sorted(_JAPANESE.split(), key=len, reverse=True)
+_PARTICLES = tuple("のをにはがでともへやかなたてねよだばさいうえきくけげしじせちっつびべまみむめりるれろわら")
 _WAY_OF_DOING = re.compile(rf"(?<=[{_HAN}])[{_OKURIGANA}]方$")  # 直し方 is about 直す
 _ENDING = re.compile(r"(?:ies|ing|ed|es|s|e|y|ly)$")
 _KOREAN_PARTICLES = re.compile(r"(?<=..)(?:에서|으로|에게|부터|까지|은|는|이|가|을|를|의|에|로|와|과|도|만)$")
@@ -129,16 +131,17 @@ def _terms(question: str) -> Iterator[Term]:
 
 
 def _without_grammar(letters: str) -> str:
-    while letters:
-        for ending in _GRAMMAR:
-            if letters.endswith(ending):
-                letters = letters[: -len(ending)]
-                break
-            if letters.startswith(ending) and len(ending) > 1:
-                letters = letters[len(ending) :]
-                break
-        else:
-            break
+    """What is left of a run of hiragana without its grammar; at most one particle of one letter is taken off."""
+    stripped = _stripped(letters)
+    return _stripped(stripped[:-1]) if stripped.endswith(_PARTICLES) else stripped
+
+
+def _stripped(letters: str) -> str:
+    before = ""
+    while letters != before:
+        before = letters
+        for piece in _GRAMMAR:
+            letters = letters.removesuffix(piece).removeprefix(piece)
     return letters
 
 

@@ -54,6 +54,7 @@ class IndexWriter:
         self._path = path
         self._held = ExitStack()
         self._added = 0
+        self._change = (0, 0, 0)
 
     def __enter__(self) -> Self:
         with ExitStack() as opened:
@@ -66,10 +67,8 @@ class IndexWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with self._held, map_errors(self._path):
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
-            if kind is None and self._added >= _WORTH_OPTIMISING:
+        with self._held, map_errors(self._path):  # closing undoes what was not committed
+            if self._added >= _WORTH_OPTIMISING and kind is None and not self._connection.in_transaction:
                 self._connection.execute("INSERT INTO words(words) VALUES ('optimize')")
 
     def known(self, url: str) -> Known | None:
@@ -129,9 +128,16 @@ class IndexWriter:
 
     def commit(self) -> None:
         """Makes everything since the last commit safe, and visible to readers."""
-        with map_errors(self._path):
-            if self._connection.in_transaction:
-                self._connection.execute("COMMIT")
+        if not self._connection.in_transaction:
+            return
+        with self._changing():
+            # Once for all documents: each statement that may fail halfway makes the engine write out its words.
+            self._connection.execute(
+                "UPDATE total SET documents = documents + ?, passages = passages + ?, letters = letters + ?",
+                self._change,
+            )
+            self._connection.execute("COMMIT")
+            self._change = (0, 0, 0)
 
     def _forget(self, url: str) -> bool:
         found = self._connection.execute("SELECT id, title FROM document WHERE url = ?", (url,)).fetchone()
@@ -154,10 +160,8 @@ class IndexWriter:
         return True
 
     def _count(self, documents: int, passages: int, letters: int) -> None:
-        self._connection.execute(
-            "UPDATE total SET documents = documents + ?, passages = passages + ?, letters = letters + ?",
-            (documents, passages, letters),
-        )
+        before = self._change
+        self._change = (before[0] + documents, before[1] + passages, before[2] + letters)
 
     @contextmanager
     def _changing(self) -> Generator[None]:
@@ -168,6 +172,7 @@ class IndexWriter:
             try:
                 yield
             except BaseException:
+                self._change = (0, 0, 0)
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 raise

@@ -1,0 +1,51 @@
+"""Where the log goes while a command runs: a library configures none, so a command that needs one does."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Generator
+from contextlib import contextmanager
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+
+__all__ = ["logged_to_file", "logged_to_stderr"]
+
+_LINE = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+_MOST_BYTES = 1_000_000
+
+
+@contextmanager
+def logged_to_stderr() -> Generator[None]:
+    """While it lasts, what hikidashi and strands log goes to stderr."""
+    with _logged(logging.StreamHandler()):
+        yield
+
+
+@contextmanager
+def logged_to_file(path: Path) -> Generator[None]:
+    """While it lasts, what hikidashi and strands log goes to `path`; nowhere if it cannot be written."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handler: logging.Handler = RotatingFileHandler(path, maxBytes=_MOST_BYTES, backupCount=1, encoding="utf-8")
+    except OSError:
+        handler = logging.NullHandler()  # a command without a log is better than none
+    with _logged(handler):
+        yield
+
+
+@contextmanager
+def _logged(handler: logging.Handler) -> Generator[None]:
+    handler.setFormatter(logging.Formatter(_LINE))
+    ours, strands = logging.getLogger("hikidashi"), logging.getLogger("strands")
+    before = ours.level, ours.propagate, strands.propagate
+    for logger in (ours, strands):
+        logger.addHandler(handler)
+        logger.propagate = False
+    ours.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        for logger in (ours, strands):
+            logger.removeHandler(handler)
+        ours.level, ours.propagate, strands.propagate = before
+        handler.close()

@@ -1,0 +1,31 @@
+"""The config a command runs with: the file, or what serves best without one."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from hikidashi.config import AgentConfig, Config, ToolsConfig, WebSearchConfig, find_config, load_config
+
+from .output import language_of_environment
+
+__all__ = ["config_for"]
+
+
+def config_for(named: Path | None) -> Config:
+    """The config in the file `named`, or in the one that is found here; without any, what the keys that are set allow.
+
+    Tavily or the local index searches, and a model's API or Claude Code answers.
+
+    Raises:
+        ConfigError: the file cannot be used.
+    """
+    path = named or find_config()
+    if path is not None:
+        return load_config(path)
+    tavily = os.environ.get("TAVILY_API_KEY")
+    search = WebSearchConfig(enabled=True, api_key=tavily, provider="tavily" if tavily else "local")
+    engine = "strands" if os.environ.get("ANTHROPIC_API_KEY") else "claude-code"
+    return Config(
+        tools=ToolsConfig(web_search=search), agent=AgentConfig(engine=engine, language=language_of_environment())
+    )
