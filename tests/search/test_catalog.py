@@ -111,6 +111,14 @@ def test_words_that_mean_nearly_the_same_are_found_after_the_word_itself_and_sho
     assert matches[1].why == {"name": ("delete→remove", "issue→ticket")}
 
 
+def test_a_long_question_is_searched_for_related_words_only_where_no_tool_has_its_own() -> None:
+    catalog = ToolCatalog(
+        [{"name": "eraseTicket"}, {"name": "deleteFilm"}, {"name": "a b c d e f g h i j k l".upper()}]
+    )
+    [match] = [found for found in catalog.search("delete issue B C D E F G H J K L") if found.name == "eraseTicket"]
+    assert match.why == {"name": ("issue→ticket",)}
+
+
 def test_what_an_argument_may_be_is_searched() -> None:
     schema = {"type": "object", "properties": {"method": {"enum": ["merge", "squash", "rebase"]}}}
     catalog = ToolCatalog([{"name": "land", "input_schema": schema}, {"name": "weather"}])

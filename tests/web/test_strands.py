@@ -180,7 +180,7 @@ async def test_what_nobody_foresaw_is_the_same_sentence_and_the_log_says_where(
         async def search(self, query: str, **options: Any) -> Any:
             raise ZeroDivisionError("tvly-test divided by zero")
 
-    monkeypatch.setattr(web_strands, "choose_provider", lambda *_, **__: Broken())  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+    monkeypatch.setattr(web_strands, "configured_provider", lambda *_, **__: Broken())  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
     factory = WebSearchToolsFactory(WebSearchConfig(enabled=True, api_key="tvly-test"))
     assert await web_search(QUERY, context_of(factory.get_invocation_state())) == "検索できませんでした"
     unforeseen, outcome = spoken(caplog)

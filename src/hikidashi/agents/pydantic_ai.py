@@ -210,15 +210,8 @@ def _config_for_search(path: str | PathLike[str]) -> Config:
 
 
 def _deps_of(config: Config) -> TavilySearchDeps:
-    from ..web.choose import choose_provider
+    from ..web.choose import configured_provider
 
     web = config.tools.web_search
     assert web is not None, "_config_for_search refuses such a config"
-    client = choose_provider(
-        web.provider,
-        api_key=web.api_key,
-        base_url=web.base_url,
-        index=web.index,
-        language=config.agent.language,
-    )
-    return TavilySearchDeps(client=client)
+    return TavilySearchDeps(client=configured_provider(web, language=config.agent.language))

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..config import Config, WebSearchConfig
+from ..config import Config
 from ..config.register import web_search_to_offer
 from .conversation import Responder
 
 if TYPE_CHECKING:
     from ..web.fence import Untrusted
-    from ..web.format import Language
-    from ..web.provider import SearchProvider
 
 __all__ = ["make_responder"]
 
@@ -39,6 +37,7 @@ def _strands(config: Config) -> Responder:
 
 def _claude_code(config: Config) -> Responder:
     from ..claude.model import ClaudeCodeModel
+    from ..web.choose import configured_provider
     from ..web.pydantic_ai import web_toolset
     from .pydantic_ai_responder import PydanticAIResponder
 
@@ -46,7 +45,7 @@ def _claude_code(config: Config) -> Responder:
     given = {"ANTHROPIC_API_KEY": agent.api_key, "ANTHROPIC_BASE_URL": agent.base_url}
     env = {name: value for name, value in given.items() if value}
     search = web_search_to_offer(config.tools.web_search)
-    provider = None if search is None else _provider(search, agent.language)
+    provider = None if search is None else configured_provider(search, language=agent.language)
     web = [web_toolset(provider, language=agent.language, untrusted=_untrusted(config))] if provider else []
     return PydanticAIResponder(
         ClaudeCodeModel(agent.model or "sonnet", tool_execution="agent", env=env),
@@ -56,18 +55,6 @@ def _claude_code(config: Config) -> Responder:
         model_settings={"max_tokens": agent.max_tokens},
         secrets=(agent.api_key,),
         on_close=provider.aclose if provider else None,
-    )
-
-
-def _provider(search: WebSearchConfig, language: Language) -> SearchProvider:
-    from ..web.choose import choose_provider
-
-    return choose_provider(
-        search.provider or "tavily",
-        api_key=search.api_key,
-        base_url=search.base_url,
-        index=search.index,
-        language=language,
     )
 
 

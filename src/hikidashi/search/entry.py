@@ -121,17 +121,19 @@ def _checked(tool: Any, position: int | None, parts: _Parts) -> Entry:
     schema: Any = {} if parts.schema is None else parts.schema
     if not isinstance(name, str) or not name.strip():
         raise ToolValidationError(
-            f"The tool{_at(position)} ({type(tool).__name__}) has no name. Give it one: a dict needs `name`, `description` and "
-            "`input_schema`; an object of a framework is passed as it is."
+            f"The tool{_at(position)} ({type(tool).__name__}) has no name. Give it one: a dict needs `name`, "
+            "`description` and `input_schema`; an object of a framework is passed as it is."
         )
     if not _is_mapping(schema):
         raise ToolValidationError(
-            f"The input schema of tool {name!r}{_at(position)} is {type(schema).__name__}, not an object. {_REMEDY}", name
+            f"The input schema of tool {name!r}{_at(position)} is {type(schema).__name__}, not an object. {_REMEDY}",
+            name,
         )
     plain = cast("dict[str, Any]", schema if isinstance(schema, dict) else dict(cast("Mapping[str, Any]", schema)))
     if plain.get("type", "object") != "object":
         raise ToolValidationError(
-            f"The input schema of tool {name!r}{_at(position)} has type {plain['type']!r}, not 'object'. {_REMEDY}", name
+            f"The input schema of tool {name!r}{_at(position)} has type {plain['type']!r}, not 'object'. {_REMEDY}",
+            name,
         )
     found = _Arguments()
     _walk(plain, plain.get("$defs") or plain.get("definitions"), found, 0)

@@ -18,6 +18,7 @@ __all__ = ["Query", "read_query"]
 _TRANSLATED = 0.7
 _RESPELLED = 0.7
 _RELATED = 0.3
+_SHORT = 10  # terms: a longer question says itself what it means, and hints would only blur it
 
 _RELATIVES = {stem(word): tuple(map(stem, others)) for word, others in RELATED.items()}
 
@@ -95,7 +96,7 @@ def read_query(
                 query.optional.add(term)
                 continue
         relatives = _RELATIVES.get(term)
-        if relatives is not None and (term not in known or len(asked) <= 6):
+        if relatives is not None and (term not in known or len(asked) <= _SHORT):
             wishes[term] = [other for other in relatives if other in known]
         if term in known or wishes.get(term):
             continue

@@ -10,9 +10,10 @@ from .provider import ProviderName, SearchProvider
 from .reasons import Language
 
 if TYPE_CHECKING:
+    from ..config import WebSearchConfig
     from .cache import ResultCache
 
-__all__ = ["KEY_VARIABLE", "SEARXNG_VARIABLE", "choose_provider", "provider_name"]
+__all__ = ["KEY_VARIABLE", "SEARXNG_VARIABLE", "choose_provider", "configured_provider", "provider_name"]
 
 KEY_VARIABLE = "TAVILY_API_KEY"
 SEARXNG_VARIABLE = "SEARXNG_URL"
@@ -116,6 +117,22 @@ def choose_provider(
             from .local import LocalSearchProvider
 
             return LocalSearchProvider(index, language=language)
+
+
+def configured_provider(config: WebSearchConfig, *, language: Language = "ja") -> SearchProvider:
+    """The provider that a config section means: where it names none, Tavily.
+
+    Raises:
+        TavilyAPIError: it has no key (AUTH_ERROR), or no address (VALIDATION_ERROR).
+        MissingExtra: its packages are not installed.
+    """
+    return choose_provider(
+        config.provider or "tavily",
+        api_key=config.api_key,
+        base_url=config.base_url,
+        index=config.index,
+        language=language,
+    )
 
 
 def _refused(

@@ -19,7 +19,7 @@ from ..config import WebSearchConfig
 from ..config.register import web_search_to_offer
 from ..errors import HikidashiError, MissingExtra
 from ._strands_text import WORDS, format_answer
-from .choose import choose_provider
+from .choose import configured_provider
 from .fence import Untrusted, fence
 from .format import Language, format_context, format_extract
 from .log import log_verbose_tool_failed, shown_urls
@@ -249,13 +249,7 @@ class _Providers:
                 weakref.finalize(config, self._made.pop, id(config), None)
             made = self._made[id(config)]
             if language not in made:
-                made[language] = choose_provider(
-                    config.provider or "tavily",
-                    api_key=config.api_key,
-                    base_url=config.base_url,
-                    index=config.index,
-                    language=language,
-                )
+                made[language] = configured_provider(config, language=language)
             return made[language]
 
     def forget(self, config: WebSearchConfig) -> list[SearchProvider]:

@@ -112,7 +112,9 @@ def test_paragraphs_are_kept_together_as_long_as_they_fit() -> None:
     assert [passage.body.count("\n\n") for passage in passages] == [3, 3]
 
 
-@pytest.mark.parametrize("text", ["A sentence about oak. " * 400, "引き出しを抜いて直す。" * 400, "x" * 20_000])
+@pytest.mark.parametrize(
+    "text", ["A sentence about oak. " * 400, "引き出しを抜いて直す。" * 400, "x" * 20_000, "word " * 2_000]
+)
 def test_a_long_paragraph_is_cut_after_sentences_or_where_it_must(text: str) -> None:
     passages = split(text)
     assert len(passages) > 3
@@ -133,6 +135,7 @@ def test_an_empty_text_has_no_passages() -> None:
         ("\n\nDrawers\nare fine", "plain", "Drawers"),
         ("word " * 100, "plain", ""),
         ("no heading", "markdown", ""),
+        ("# \n\n# Drawers", "markdown", "Drawers"),
         ("", "plain", ""),
     ],
 )

@@ -106,12 +106,12 @@ def _screens(language: Language, *, as_json: bool) -> Callable[[], Screen]:
 
 def _web_search(config: WebSearchConfig | None, language: Language) -> Callable[[str], Awaitable[str]]:
     async def search(query: str) -> str:
-        from hikidashi.web.choose import choose_provider
+        from hikidashi.web.choose import choose_provider, configured_provider
         from hikidashi.web.format import format_search
 
         asked = config or WebSearchConfig()
-        provider = choose_provider(
-            asked.provider, api_key=asked.api_key, base_url=asked.base_url, index=asked.index, language=language
+        provider = (
+            configured_provider(config, language=language) if config is not None else choose_provider(language=language)
         )
         try:
             found = await provider.search(query, search_depth=asked.search_depth, max_results=asked.max_results)

@@ -27,6 +27,8 @@ EVERY_WORD = 0.5
 _TITLE, _HEADING = 4, 2  # how often a word there counts
 _K1, _B = 1.2, 0.75
 _FLOOR = 0.04
+# The words a passage has must weigh this much of the whole question, by how rare they are.
+_LEAST_WEIGHT = 0.4
 # More candidates than this are ranked by the engine first, and the best of them here.
 _MOST_CANDIDATES = 200
 _BEST_OF_MANY = 60
@@ -172,15 +174,16 @@ def _scored(
     scored: list[Ranked] = []
     for passage, title, heading, body in _texts(connection, passages):
         length = _K1 * (1 - _B + _B * len(body) / question.average_length)
-        bm25, present = 0.0, 0
+        bm25, present, weight = 0.0, 0, 0.0
         for word, idf in letters:
             times = _TITLE * title.count(word) + _HEADING * heading.count(word) + body.count(word) or at_least
             if times:
                 present += 1
+                weight += idf
                 bm25 += idf * times * (_K1 + 1) / (times + length)
         share = bm25 / question.highest
         score = EVERY_WORD + (1 - EVERY_WORD) * share if complete else EVERY_WORD * share * present / question.asked
-        if score >= _FLOOR:
+        if score >= _FLOOR and weight * (_K1 + 1) >= _LEAST_WEIGHT * question.highest:
             scored.append(Ranked(passage, score))
     return sorted(scored, key=lambda one: (-one.score, one.passage))
 

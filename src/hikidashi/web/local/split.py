@@ -162,8 +162,7 @@ def _cost(text: str) -> int:
 def _cut_after(pattern: re.Pattern[str], text: str) -> Iterator[str]:
     start = 0
     for match in pattern.finditer(text):
-        if match.end() > start:
-            yield text[start : match.end()]
-            start = match.end()
+        yield text[start : match.end()]
+        start = match.end()
     if start < len(text):
         yield text[start:]
