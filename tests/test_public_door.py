@@ -24,12 +24,17 @@ PUBLIC = [
     "ClaudeCodeNotFoundError",
     "ClaudeCodeProcessError",
     "ClaudeCodeTimeoutError",
+    "ConfigError",
     "DepsContext",
     "DepsJSONError",
+    "ErrorType",
+    "FetchRefused",
     "HikidashiError",
     "InvalidSettingError",
     "MissingExtra",
     "SearchLogError",
+    "SlackError",
+    "TavilyAPIError",
     "Tool",
     "ToolAnnotations",
     "ToolCatalog",
@@ -44,6 +49,7 @@ PUBLIC = [
     "TypeHintResolutionError",
     "Unsupported",
     "UnsupportedDepsTypeError",
+    "WebIndexError",
     "__version__",
     "allowed_tools",
     "call_anthropic",
@@ -103,7 +109,15 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 
 @pytest.mark.parametrize(
-    "module", ["hikidashi", "hikidashi.cli", "hikidashi.testing", "hikidashi.testing.pytest_plugin"]
+    "module",
+    [
+        "hikidashi",
+        "hikidashi.agents",
+        "hikidashi.cli",
+        "hikidashi.testing",
+        "hikidashi.testing.pytest_plugin",
+        "hikidashi.web",
+    ],
 )
 def test_importing_loads_no_framework_and_not_even_pydantic(module: str) -> None:
     loaded = in_a_new_process(f"import sys, {module}; print(*{{name.partition('.')[0] for name in sys.modules}})")

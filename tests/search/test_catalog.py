@@ -112,11 +112,23 @@ def test_words_that_mean_nearly_the_same_are_found_after_the_word_itself_and_sho
 
 
 def test_a_long_question_is_searched_for_related_words_only_where_no_tool_has_its_own() -> None:
-    catalog = ToolCatalog(
-        [{"name": "eraseTicket"}, {"name": "deleteFilm"}, {"name": "a b c d e f g h i j k l".upper()}]
-    )
-    [match] = [found for found in catalog.search("delete issue B C D E F G H J K L") if found.name == "eraseTicket"]
-    assert match.why == {"name": ("issue→ticket",)}
+    catalog = ToolCatalog([{"name": "eraseTicket"}, {"name": "deleteFilm"}])
+    short = catalog.search("delete issue")
+    assert {match.name: match.why["name"] for match in short} == {
+        "deleteFilm": ("delete",),
+        "eraseTicket": ("delete→erase", "issue→ticket"),
+    }
+    long = catalog.search("delete issue alpha beta gamma delta epsilon zeta eta theta iota kappa")
+    assert {match.name: match.why["name"] for match in long} == {
+        "deleteFilm": ("delete",),
+        "eraseTicket": ("issue→ticket",),
+    }
+
+
+def test_a_word_that_is_asked_for_counts_in_full_though_another_is_related_to_it() -> None:
+    catalog = ToolCatalog([{"name": "eraseTicket"}, {"name": "deleteTicket"}, {"name": "printLetter"}])
+    assert catalog.search("delete and erase")[0].score == catalog.search("erase and delete")[0].score
+    assert catalog.search("delete and erase")[0].why == {"name": ("erase",)}
 
 
 def test_what_an_argument_may_be_is_searched() -> None:

@@ -2,8 +2,8 @@
 
 A passage with every word of the question scores 0.5 or more, one with some of them less. Within each half the score
 is the share of the highest BM25 that the words could reach together, which grows with how rare they are and how often
-they come, in the title above all; passages that lack words lose in proportion. Those below a floor are no results: an
-empty answer is better than a weak one.
+they come, in the title above all; passages that lack words lose in proportion. Those that have less than half of the
+question, by the weight of its words, are no results: an empty answer is better than a weak one.
 
 The engine's own bm25() reads the list of every word twice; scoring the few candidates here is several times faster.
 """
@@ -28,7 +28,7 @@ _TITLE, _HEADING = 4, 2  # how often a word there counts
 _K1, _B = 1.2, 0.75
 _FLOOR = 0.04
 # The words a passage has must weigh this much of the whole question, by how rare they are.
-_LEAST_WEIGHT = 0.4
+_LEAST_WEIGHT = 0.5
 # More candidates than this are ranked by the engine first, and the best of them here.
 _MOST_CANDIDATES = 200
 _BEST_OF_MANY = 60
@@ -109,7 +109,7 @@ def _understood(connection: sqlite3.Connection, terms: Sequence[Term]) -> _Quest
         words += [_Word(number, part, idf(number)) for part, number in known.items()]
         unknown += not known
     words = sorted(words, key=lambda word: word.passages)[:_MOST_WORDS]
-    highest = (_K1 + 1) * (sum(word.idf for word in words) + unknown * idf(0))
+    highest = (_K1 + 1) * (sum(word.idf for word in words) + unknown * idf(1))  # as if one passage had it
     return _Question(words, len(words) + unknown, highest, letters / max(1, passages))
 
 
