@@ -36,8 +36,10 @@ def test_a_whole_installation_is_fine_and_its_cli_runs(command: Command, tmp_pat
         "mcp",
         "pydantic-ai",
         "semantic",
+        "slack",
         "strands",
         "tavily",
+        "web",
     ]
     assert by_name["Claude Code CLI"]["status"] == "ok"
     assert by_name["Claude Code CLI"]["found"][0].isdigit()
