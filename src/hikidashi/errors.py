@@ -10,6 +10,7 @@
     ├── ToolSourceError (ValueError)             tools that cannot be read from a file, module or list of servers
     ├── SearchLogError                           a record of searches that cannot be read or written
     ├── TavilyAPIError                           a web search, extraction or context that failed; `error_type` says how
+    │   └── PageError                            a page that could not be fetched or read; `reason` says why
     ├── FetchRefused (ValueError)                an address that must not be fetched, such as a private one
     ├── WebIndexError                            the local index of documents cannot be read or written
     ├── SlackError                               Slack refused a call, or cannot be reached
@@ -52,6 +53,7 @@ __all__ = [
     "HikidashiError",
     "InvalidSettingError",
     "MissingExtra",
+    "PageError",
     "SearchLogError",
     "SlackError",
     "TavilyAPIError",
@@ -232,6 +234,23 @@ class TavilyAPIError(HikidashiError):
 
     def __str__(self) -> str:
         return self.message
+
+
+class PageError(TavilyAPIError):
+    """The page at `url` could not be fetched or read; `reason` says why and fits the failed section."""
+
+    def __init__(
+        self,
+        url: str,
+        reason: str,
+        error_type: ErrorType,
+        status_code: int | None = None,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(f"{url!r} could not be read: {reason}.", error_type, status_code, retry_after)
+        self.args = (url, reason, error_type, status_code, retry_after)
+        self.url = url
+        self.reason = reason
 
 
 class FetchRefused(HikidashiError, ValueError):  # noqa: N818 - reads as what it says

@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import pickle
 from ipaddress import IPv4Address, IPv6Address, ip_address
+from urllib.parse import quote
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hikidashi.errors import FetchRefused
-from hikidashi.web.address import check_url, is_public, parse_url
+from hikidashi.web.address import check_url, encoded_url, is_public, parse_url, readable_url
 from hikidashi.web.reasons import in_language, reason
 
 LOOPBACK_IN_DISGUISE = [
@@ -239,3 +240,29 @@ def test_reasons_are_told_in_japanese_and_english() -> None:
     assert in_language(english, "en") == english
     assert in_language(english, "ja") == "サーバーの応答は 404 でした" == reason("status", "ja", status=404)
     assert in_language("a server's own words", "ja") == "a server's own words"
+
+
+def test_an_address_that_somebody_else_fetches_may_have_any_port_but_no_private_host() -> None:
+    assert check_url("https://example.com:8443/a", any_port=True) == "https://example.com:8443/a"
+    for url, code in [("http://127.0.0.1:8080/", "private"), ("https://example.com:0/", "port")]:
+        with pytest.raises(FetchRefused) as refused:
+            check_url(url, any_port=True)
+        assert refused.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("url", "readable"),
+    [
+        ("file:///d/%E7%A5%9D%E6%97%A5%20a.md", "file:///d/祝日%20a.md"),
+        ("https://a.jp/%E3%83%BC%2F%E3%80%80?q=%e2%80%ae%C3%A9", "https://a.jp/ー%2F%E3%80%80?q=%E2%80%AEé"),
+        ("https://a.jp/%82%a0", "https://a.jp/%82%a0"),
+    ],
+)
+def test_letters_of_other_scripts_become_readable_and_nothing_else(url: str, readable: str) -> None:
+    assert readable_url(url) == readable
+
+
+@given(st.text())
+def test_a_readable_file_address_leads_back_to_the_file(name: str) -> None:
+    url = "file:///" + quote(name.encode("utf-8", "replace").decode())
+    assert encoded_url(readable_url(url)) == url

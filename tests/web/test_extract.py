@@ -12,10 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from hikidashi.errors import ErrorType
+from hikidashi.errors import ErrorType, PageError
 from hikidashi.web._worker_process import WorkerDied, WorkerProcess, read_frame, write_frame
 from hikidashi.web.extract import Extractor, extract_page, shared_extractor
-from hikidashi.web.failures import PageError
 from hikidashi.web.fetch import Fetched
 
 ARTICLE = """<!doctype html><title>Drawers &amp; tools</title>

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hikidashi.errors import ErrorType, FetchRefused, TavilyAPIError
+from hikidashi.errors import ErrorType, FetchRefused, PageError, TavilyAPIError
 from hikidashi.loopback import Exchange, LoopbackServer
 from hikidashi.web._connect import Resolver, resolve
 from hikidashi.web._decompress import Decompressor, TooLarge, Undecodable
-from hikidashi.web.failures import PageError
+from hikidashi.web.failures import of_status
 from hikidashi.web.fetch import Fetched, Fetcher
 
 PAGE = b"<title>Drawers</title><p>Every tool has its place."
@@ -448,7 +448,7 @@ def test_a_proxy_that_is_none_is_refused_without_its_password(proxy: str) -> Non
 
 
 def test_a_failure_survives_pickle() -> None:
-    error = PageError.of_status("https://a.example/", 429, 3.0)
+    error = of_status("https://a.example/", 429, 3.0)
     copy = pickle.loads(pickle.dumps(error))
     assert (copy.url, copy.reason, copy.error_type, copy.status_code, copy.retry_after, str(copy)) == (
         "https://a.example/",

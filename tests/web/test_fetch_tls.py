@@ -13,8 +13,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from hikidashi.errors import ErrorType
-from hikidashi.web.failures import PageError
+from hikidashi.errors import ErrorType, PageError
 from hikidashi.web.fetch import Fetcher
 
 

@@ -111,6 +111,24 @@ def test_an_address_may_come_back_in_another_spelling() -> None:
     )
 
 
+def test_an_address_with_a_slash_at_its_end_and_one_without_are_two_pages() -> None:
+    asked = ["https://a.jp/x", "https://a.jp/x/", "https://a.jp/y", "https://a.jp/y/"]
+    answer = {
+        "results": [
+            {"url": "https://a.jp/x/", "raw_content": "with"},
+            {"url": "https://a.jp/x", "raw_content": "without"},
+            {"url": "https://a.jp/y/", "raw_content": "with"},
+        ]
+    }
+    pages, failed = read_pages(answer, asked, "en")
+    assert {url: page.raw_content for url, page in pages.items()} == {
+        "https://a.jp/x": "without",
+        "https://a.jp/x/": "with",
+        "https://a.jp/y/": "with",
+    }
+    assert failed == (FailedPage(url="https://a.jp/y", error="the API returned nothing for it"),)
+
+
 def test_the_one_address_that_is_left_was_sent_on() -> None:
     answer = {"results": [{"url": "https://www.example.com/new", "raw_content": "text"}]}
     pages, failed = read_pages(answer, ["https://example.com/old"], "ja")

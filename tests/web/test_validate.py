@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hikidashi.errors import ErrorType, TavilyAPIError
 from hikidashi.web.results import FailedPage
 from hikidashi.web.validate import (
+    SortedUrls,
     check_choice,
     check_max_results,
     check_max_tokens,
@@ -166,6 +167,24 @@ def test_repetitions_merge_before_they_are_counted() -> None:
     urls = [f"https://example.com/{number}" for number in range(20)]
     assert sort_urls([*urls, *urls, "HTTPS://EXAMPLE.com:443/0"]).valid == tuple(urls)
     assert sort_urls([*urls, *urls]).failed == ()
+
+
+def test_the_root_of_a_host_is_one_address_with_and_without_its_slash() -> None:
+    urls = ["https://example.com", "https://example.com/", "https://example.com?a", "https://example.com/?a"]
+    assert sort_urls(urls) == SortedUrls(valid=(urls[0], urls[2]), failed=(), asked=tuple(urls))
+    assert len(sort_urls(["https://example.com/a", "https://example.com/a/"]).valid) == 2
+
+
+def test_repetitions_beyond_the_twentieth_merge_too() -> None:
+    urls = [f"https://example.com/{number}" for number in range(21)]
+    assert [page.url for page in sort_urls([*urls, "HTTPS://example.com/20", urls[20]]).failed] == urls[20:]
+
+
+def test_pages_at_hand_need_no_check_and_count_among_the_twenty() -> None:
+    urls = [f"file:///docs/{number}.md" for number in range(21)]
+    sorted_urls = sort_urls([*urls, "file:///other.md"], at_hand=urls)
+    assert sorted_urls.valid == tuple(urls[:20])
+    assert [page.url for page in sorted_urls.failed] == [urls[20], "file:///other.md"]
 
 
 def test_the_twenty_first_address_and_all_after_it_fail_with_the_reason() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .reasons import Language
+from .said import Language, Said, said
 
 __all__ = ["say"]
 
@@ -137,7 +137,6 @@ _SAYINGS: dict[str, tuple[str, str]] = {
 }
 
 
-def say(key: str, language: Language, **values: object) -> str:
+def say(key: str, language: Language, **values: object) -> Said:
     """The sentence `key` in `language`, with its values filled in."""
-    japanese, english = _SAYINGS[key]
-    return (japanese if language == "ja" else english).format(**values)
+    return said(*_SAYINGS[key], language, **values)

@@ -10,8 +10,9 @@ from ..errors import FetchRefused
 from ._messages import say
 from ._tavily_errors import unexpected_shape
 from .address import check_url
-from .reasons import Language, reason
+from .reasons import reason
 from .results import ExtractedPage, FailedPage, SearchHit
+from .said import Language
 
 __all__ = ["read_answer", "read_credits", "read_hits", "read_pages"]
 
@@ -63,23 +64,35 @@ def read_pages(
     """
     pages: dict[str, ExtractedPage] = {}
     failed: list[FailedPage] = []
-    by_spelling = {_spelling(url): url for url in asked}
-    open_ = dict(by_spelling)
-    strangers: list[dict[str, Any]] = []
-    for item in _items(answer, "results", language):
-        spelling = _spelling(_text(item.get("url")))
-        if spelling not in by_spelling:
-            strangers.append(item)
-        elif url := open_.pop(spelling, None):
+    read, unread = _items(answer, "results", language), _items(answer, "failed_results", language)
+    owners = _owners(read, unread, asked)
+    for item, url in zip(read, owners, strict=False):
+        if url is not None:
             _keep(item, url, pages, failed, language)
-    for item in _items(answer, "failed_results", language):
-        url = open_.pop(_spelling(_text(item.get("url"))), None)
+    for item, url in zip(unread, owners[len(read) :], strict=True):
         if url is not None:
             failed.append(FailedPage(url=url, error=_text(item.get("error")) or say("page_failed", language)))
-    if len(strangers) == len(open_) == 1:  # the one that is left was sent on
-        _keep(strangers.pop(), open_.popitem()[1], pages, failed, language)
-    failed.extend(FailedPage(url=url, error=say("page_unanswered", language)) for url in open_.values())
+    unanswered = (url for url in asked if url not in owners)
+    failed.extend(FailedPage(url=url, error=say("page_unanswered", language)) for url in unanswered)
     return pages, tuple(failed)
+
+
+def _owners(read: Sequence[dict[str, Any]], unread: Sequence[dict[str, Any]], asked: Sequence[str]) -> list[str | None]:
+    """The address that was asked for, for each of `read` and `unread`; None where nobody asked for it."""
+    said = [_text(item.get("url")) for item in (*read, *unread)]
+    owners: list[str | None] = [None] * len(said)
+    # A page with and one without a slash at its end may be two pages: exact spellings have the first choice.
+    for spelling in (_spelling, _loose_spelling):
+        open_ = {spelling(url): url for url in reversed(asked) if url not in owners}
+        for place, url in enumerate(said):
+            if owners[place] is None:
+                owners[place] = open_.pop(spelling(url), None)
+    known = {_loose_spelling(url) for url in asked}
+    strangers = [place for place in range(len(read)) if _loose_spelling(said[place]) not in known]
+    left = [url for url in asked if url not in owners]
+    if len(strangers) == len(left) == 1:  # the one that is left was sent on
+        owners[strangers[0]] = left[0]
+    return owners
 
 
 def _keep(
@@ -124,6 +137,10 @@ def _number(value: Any) -> float | None:
 def _spelling(url: str) -> str:
     """What two spellings of one address share."""
     try:
-        return check_url(url).rstrip("/")
+        return check_url(url, any_port=True)
     except FetchRefused:  # none that we asked for
         return url
+
+
+def _loose_spelling(url: str) -> str:
+    return _spelling(url).rstrip("/")

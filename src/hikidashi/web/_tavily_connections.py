@@ -18,7 +18,7 @@ from ..errors import ErrorType, MissingExtra, TavilyAPIError
 from ._httpx_pool import SinglesTransport
 from ._messages import say
 from ._tavily_errors import translate
-from .reasons import Language
+from .said import Language
 from .single_flight import SingleFlight
 
 try:

@@ -10,8 +10,8 @@ from typing import Any, cast
 
 from ..errors import ErrorType, MissingExtra, TavilyAPIError
 from ._messages import say
-from .reasons import Language
 from .retry import parse_retry_after
+from .said import Language
 
 try:
     import httpx
@@ -91,7 +91,7 @@ def _refused(answer: httpx.Response, language: Language, secret: str | None) -> 
     wait = "" if retry_after is None else say("wait", language, seconds=round(retry_after, 1))
     key = _MESSAGE_OF_STATUS.get(status, "redirect" if 300 <= status < 400 else kind.value)
     message = say(key, language, status=status, detail=detail, wait=wait)
-    return TavilyAPIError(message.strip(), kind, status, retry_after)
+    return TavilyAPIError(message, kind, status, retry_after)
 
 
 def _body(answer: httpx.Response) -> Any:

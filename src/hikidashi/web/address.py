@@ -17,7 +17,7 @@ from urllib.parse import quote
 from ..errors import FetchRefused, MissingExtra
 from .reasons import ReasonCode, reason
 
-__all__ = ["Address", "check_url", "is_allowed", "is_public", "parse_url"]
+__all__ = ["Address", "check_url", "encoded_url", "is_allowed", "is_public", "parse_url", "readable_url"]
 
 _MAX_LENGTH = 8192
 _DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -64,6 +64,8 @@ _METADATA_NAMES = frozenset({"metadata.goog", "metadata.tencentyun.com", "metada
 _URL = re.compile(r"(?P<scheme>https?)://(?P<authority>[^/?#]*)(?P<path>[^?#]*)(?P<rest>.*)", re.IGNORECASE)
 _CREDENTIALS = re.compile(r"(?<=://)[^/?#]*@")
 _UNSAFE = re.compile(r"[\x00-\x20\x7f-\xa0\u1680\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff\ud800-\udfff]")
+_ENCODED_LETTERS = re.compile(r"(?:%[89a-f][0-9a-f])+", re.IGNORECASE)
+_OTHER_LETTERS = re.compile(r"[^\x00-\x7f]+")
 _PORT = re.compile(r"[0-9]{0,5}")
 _LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
 _NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]+")
@@ -92,6 +94,12 @@ class Address:
         return self._bracketed if self.port == _DEFAULT_PORTS[self.scheme] else self.origin
 
     @property
+    def canonical(self) -> str:
+        """The one spelling of all that mean the same page: with a `/` where the address ends after the host."""
+        slash = "" if self.path.startswith("/") else "/"
+        return f"{self.scheme}://{self.authority}{slash}{self.path}"
+
+    @property
     def _bracketed(self) -> str:
         return f"[{self.host}]" if ":" in self.host else self.host
 
@@ -99,19 +107,20 @@ class Address:
         return f"{self.scheme}://{self.authority}{self.path}"
 
 
-def check_url(url: str, *, allowed_hosts: Iterable[str] = frozenset()) -> str:
+def check_url(url: str, *, allowed_hosts: Iterable[str] = frozenset(), any_port: bool = False) -> str:
     """`url` as a client sends it: host in ASCII lower case, default port left out, path percent-encoded.
 
     Nothing is looked up. A host in `allowed_hosts` (`"10.0.0.7"`, `"wiki.lan"`) may be private; one with a port
-    (`"127.0.0.1:8080"`) may be reached there too.
+    (`"127.0.0.1:8080"`) may be reached there too. `any_port` is for addresses that somebody else fetches: no port
+    of theirs leads into one's own network.
 
     Raises:
         FetchRefused: `url` is not a web address, or leads where a web tool must not go; `code` says why.
     """
-    return str(parse_url(url, allowed_hosts=allowed_hosts))
+    return str(parse_url(url, allowed_hosts=allowed_hosts, any_port=any_port))
 
 
-def parse_url(url: str, *, allowed_hosts: Iterable[str] = frozenset()) -> Address:
+def parse_url(url: str, *, allowed_hosts: Iterable[str] = frozenset(), any_port: bool = False) -> Address:
     """The parts of `url`, checked as `check_url` does.
 
     Raises:
@@ -133,11 +142,32 @@ def parse_url(url: str, *, allowed_hosts: Iterable[str] = frozenset()) -> Addres
     path = quote(parts["path"] + parts["rest"], safe="!#$%&'()*+,/:;=?@[]~")
     address = Address(scheme, host, port, path)
     allowed = frozenset(host.lower() for host in allowed_hosts)
-    if port not in _PORTS and address.origin not in allowed:
+    if port not in (range(1, 65_536) if any_port else _PORTS) and address.origin not in allowed:
         raise _refused(text, "port")
     if not is_allowed(address, allowed) and _is_local(host):
         raise _refused(text, "private")
     return address
+
+
+def readable_url(url: str) -> str:
+    """`url` with the letters of other scripts than ours as letters: nine signs for a kanji cost a model nine tokens.
+
+    Everything else stays percent-encoded, so it is still one address, and the same one.
+    """
+    return _ENCODED_LETTERS.sub(_letters, url)
+
+
+def encoded_url(url: str) -> str:
+    """`url` with such letters percent-encoded again."""
+    return _OTHER_LETTERS.sub(lambda letters: quote(letters[0]), url)
+
+
+def _letters(encoded: re.Match[str]) -> str:
+    try:
+        text = bytes.fromhex(encoded[0].replace("%", "")).decode("utf-8")
+    except UnicodeDecodeError:
+        return encoded[0]
+    return "".join(letter if letter.isprintable() else quote(letter) for letter in text)
 
 
 def is_allowed(address: Address, allowed_hosts: Iterable[str]) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from ..errors import ErrorType, TavilyAPIError
 from .provider import ProviderName, SearchProvider
-from .reasons import Language
+from .said import Language, said
 
 if TYPE_CHECKING:
     from ..config import WebSearchConfig
@@ -138,5 +138,4 @@ def configured_provider(config: WebSearchConfig, *, language: Language = "ja") -
 def _refused(
     key: str, language: Language, error_type: ErrorType = ErrorType.VALIDATION_ERROR, **values: object
 ) -> TavilyAPIError:
-    japanese, english = _SAYINGS[key]
-    return TavilyAPIError((japanese if language == "ja" else english).format(**values), error_type)
+    return TavilyAPIError(said(*_SAYINGS[key], language, **values), error_type)

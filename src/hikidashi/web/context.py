@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 
 from ..tokens import estimate_tokens
+from .address import readable_url
 from .results import SearchContext, SearchHit
 
 __all__ = ["DEFAULT_MAX_TOKENS", "pack_context"]
@@ -36,7 +37,7 @@ def pack_context(
     """The passages of `hits`, best first, each under its title and address, in at most `max_tokens` tokens.
 
     The passage that does not fit any more is cut after a sentence or a word. What another passage says already is
-    left out. A limit too small for an address and one word gives an empty text.
+    left out. Where the limit is too small for the best passage's own address, only `sources` names it.
 
     Args:
         query: What was asked.
@@ -86,17 +87,18 @@ def _distinct(hits: Sequence[SearchHit]) -> list[SearchHit]:
 def _entry(hit: SearchHit, *, with_title: bool) -> str:
     """What stands above a passage."""
     title = " ".join(hit.title.split())
-    return f"### {title}\n{hit.url}\n\n" if with_title and title else f"{hit.url}\n\n"
+    address = readable_url(hit.url)
+    return f"### {title}\n{address}\n\n" if with_title and title else f"{address}\n\n"
 
 
 def _cut_to_fit(before: str, hit: SearchHit, limit: int) -> str:
-    """`before` and as much of `hit` as `limit` allows; empty if not even its address and a word fit."""
+    """`before` and as much of `hit` as `limit` allows; empty if not even its address and a word fit behind others."""
     content = hit.content.strip()
     for with_title in (True, False):
         head = before + _entry(hit, with_title=with_title)
         if estimate_tokens(head) < limit and (part := _longest_part(head, content, limit)):
             return head + part
-    return ""
+    return "" if before else _longest_part("", content, limit) or _first_letters(content, limit)
 
 
 def _longest_part(head: str, content: str, limit: int) -> str:
@@ -112,6 +114,12 @@ def _longest_part(head: str, content: str, limit: int) -> str:
     if sentences and sentences[-1] >= end * _WORTH_A_SENTENCE:
         return content[: sentences[-1]].rstrip()
     return _cut_at(content, end)
+
+
+def _first_letters(content: str, limit: int) -> str:
+    """The beginning of a word that is longer than `limit` by itself."""
+    ends = range(1, len(content) + 1)
+    return content[: bisect_right(ends, limit, key=lambda end: estimate_tokens(content[:end]))].rstrip()
 
 
 def _cut_at(content: str, end: int) -> str:

@@ -11,7 +11,7 @@ from ._messages import say
 
 if TYPE_CHECKING:
     from .provider import SearchDepth
-    from .reasons import Language
+    from .said import Language
 
 __all__ = ["Charge", "CreditMeter", "extract_cost", "search_cost"]
 

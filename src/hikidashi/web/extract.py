@@ -13,7 +13,7 @@ from typing import get_args
 
 from ..errors import MissingExtra
 from ._worker_process import WorkerDied, WorkerProcess
-from .failures import PageError
+from .failures import because
 from .fetch import Fetched
 from .reasons import ReasonCode
 from .results import ExtractedPage
@@ -84,8 +84,8 @@ class Extractor:
             if failed is None:
                 return ExtractedPage(url=url, raw_content=text.decode("utf-8"), title=answer["title"])
             if failed in _REASONS:
-                raise PageError.because(url, failed, kind=content_type or "a binary file")
-        raise PageError.because(url, "pdf_too_long" if is_pdf else "unreadable")
+                raise because(url, failed, kind=content_type or "a binary file")
+        raise because(url, "pdf_too_long" if is_pdf else "unreadable")
 
     def _worker(self) -> WorkerProcess:
         worker: WorkerProcess | None = getattr(self._mine, "worker", None)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from ..errors import FetchRefused
+from ..errors import FetchRefused, PageError
 from .extract import Extractor, shared_extractor
-from .failures import PageError
 from .fetch import Fetcher
-from .reasons import Language, in_language
+from .reasons import in_language
 from .results import ExtractedPage, ExtractResults, FailedPage
+from .said import Language
 from .validate import sort_urls
 
-__all__ = ["extract_urls"]
+__all__ = ["extract_urls", "read_pages"]
 
 
 async def extract_urls(
@@ -31,8 +31,28 @@ async def extract_urls(
         TavilyAPIError: `urls` is empty; VALIDATION_ERROR.
     """
     fetcher = fetcher or Fetcher()
-    extractor = extractor or shared_extractor()
     sorted_urls = sort_urls(urls, language=language, allowed_hosts=fetcher.allowed_hosts)
+    pages = await read_pages(
+        sorted_urls.valid, fetcher=fetcher, extractor=extractor, concurrency=concurrency, language=language
+    )
+    return ExtractResults(
+        results=tuple(page for page in pages if isinstance(page, ExtractedPage)),
+        failed_results=sorted_urls.all_failed(page for page in pages if isinstance(page, FailedPage)),
+        provider=provider,
+    )
+
+
+async def read_pages(
+    urls: Sequence[str],
+    *,
+    fetcher: Fetcher | None = None,
+    extractor: Extractor | None = None,
+    concurrency: int = 8,
+    language: Language = "ja",
+) -> list[ExtractedPage | FailedPage]:
+    """The page of each of `urls`, which `sort_urls` found valid, or why it could not be read."""
+    fetcher = fetcher or Fetcher()
+    extractor = extractor or shared_extractor()
     turn = asyncio.Semaphore(concurrency)
 
     async def read(url: str) -> ExtractedPage | FailedPage:
@@ -43,10 +63,5 @@ async def extract_urls(
                 return FailedPage(url=url, error=in_language(error.reason, language))
 
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(read(url)) for url in sorted_urls.valid]
-    pages = [task.result() for task in tasks]
-    return ExtractResults(
-        results=tuple(page for page in pages if isinstance(page, ExtractedPage)),
-        failed_results=sorted_urls.all_failed(page for page in pages if isinstance(page, FailedPage)),
-        provider=provider,
-    )
+        tasks = [group.create_task(read(url)) for url in urls]
+    return [task.result() for task in tasks]

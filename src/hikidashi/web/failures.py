@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Self
-
-from ..errors import ErrorType, TavilyAPIError
+from ..errors import ErrorType, PageError
 from .reasons import ReasonCode, reason
 
-__all__ = ["PageError"]
+__all__ = ["because", "of_status"]
 
 _TYPES: dict[ReasonCode, ErrorType] = {
     "unresolved": ErrorType.NETWORK_ERROR,
@@ -18,31 +16,14 @@ _TYPES: dict[ReasonCode, ErrorType] = {
 }
 
 
-class PageError(TavilyAPIError):
-    """The page at `url` could not be fetched or read; `reason` says why and fits the failed section."""
+def because(url: str, code: ReasonCode, **values: object) -> PageError:
+    """The failure of `url` for a reason of the table."""
+    return PageError(url, reason(code, **values), _TYPES.get(code, ErrorType.API_ERROR))
 
-    def __init__(
-        self,
-        url: str,
-        reason: str,
-        error_type: ErrorType,
-        status_code: int | None = None,
-        retry_after: float | None = None,
-    ) -> None:
-        super().__init__(f"{url!r} could not be read: {reason}.", error_type, status_code, retry_after)
-        self.args = (url, reason, error_type, status_code, retry_after)
-        self.url = url
-        self.reason = reason
 
-    @classmethod
-    def because(cls, url: str, code: ReasonCode, **values: object) -> Self:
-        """The failure of `url` for a reason of the table."""
-        return cls(url, reason(code, **values), _TYPES.get(code, ErrorType.API_ERROR))
-
-    @classmethod
-    def of_status(cls, url: str, status: int, retry_after: float | None = None) -> Self:
-        """The failure of `url` when its server answered `status`."""
-        return cls(url, reason("status", status=status), _type_of_status(status), status, retry_after)
+def of_status(url: str, status: int, retry_after: float | None = None) -> PageError:
+    """The failure of `url` when its server answered `status`."""
+    return PageError(url, reason("status", status=status), _type_of_status(status), status, retry_after)
 
 
 def _type_of_status(status: int) -> ErrorType:

@@ -18,7 +18,7 @@ from ..errors import FetchRefused, MissingExtra
 from ._connect import GuardedBackend, NameNotFound, Resolver, resolve
 from ._decompress import ACCEPTED, Decompressor, TooLarge, Undecodable
 from .address import Address, is_allowed, parse_url
-from .failures import PageError
+from .failures import because, of_status
 
 try:
     import anyio
@@ -99,7 +99,7 @@ class Fetcher:
         """
         with anyio.move_on_after(self.timeout):
             return await self._follow(url)
-        raise PageError.because(url, "timeout", seconds=f"{self.timeout:g}")
+        raise because(url, "timeout", seconds=f"{self.timeout:g}")
 
     async def _follow(self, url: str) -> Fetched:
         address = parse_url(url, allowed_hosts=self.allowed_hosts)
@@ -108,7 +108,7 @@ class Fetcher:
             if isinstance(answer, Fetched):
                 return answer
             address = parse_url(answer, allowed_hosts=self.allowed_hosts)
-        raise PageError.because(url, "redirects", limit=self.max_redirects)
+        raise because(url, "redirects", limit=self.max_redirects)
 
     async def _get(self, url: str, address: Address) -> Fetched | str:
         """The page, or the address it redirects to."""
@@ -119,17 +119,17 @@ class Fetcher:
             ):
                 return await self._read(url, address, response)
         except NameNotFound as error:
-            raise PageError.because(url, "unresolved") from error
+            raise because(url, "unresolved") from error
         except TooLarge as error:
-            raise PageError.because(url, "too_large", limit=_size(self.max_bytes)) from error
+            raise because(url, "too_large", limit=_size(self.max_bytes)) from error
         except Undecodable as error:
-            raise PageError.because(url, "undecodable") from error
+            raise because(url, "undecodable") from error
         except (httpcore.NetworkError, httpcore.ProxyError, httpcore.TimeoutException) as error:
             connecting = isinstance(error, httpcore.ConnectError | httpcore.ConnectTimeout | httpcore.ProxyError)
             code = "tls" if _is_tls(error) else "unreachable" if connecting else "protocol"
-            raise PageError.because(url, code) from error
+            raise because(url, code) from error
         except httpcore.ProtocolError as error:
-            raise PageError.because(url, "protocol") from error
+            raise because(url, "protocol") from error
 
     async def _read(self, url: str, address: Address, response: httpcore.Response) -> Fetched | str:
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
@@ -138,10 +138,10 @@ class Fetcher:
             location = location.encode("latin-1").decode("utf-8", "replace")
             return urljoin(str(address), location)
         if not 200 <= response.status < 300:
-            raise PageError.of_status(url, response.status, _seconds(headers.get("retry-after", "")))
+            raise of_status(url, response.status, _seconds(headers.get("retry-after", "")))
         content_type, charset = _media_type(headers.get("content-type", ""))
         if content_type.startswith(_WITHOUT_TEXT):
-            raise PageError.because(url, "media", kind=content_type)
+            raise because(url, "media", kind=content_type)
         body = Decompressor(headers.get("content-encoding", ""), self.max_bytes)
         if int(_digits(headers.get("content-length", "")) or 0) > self.max_bytes:
             raise TooLarge

@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..errors import ErrorType, TavilyAPIError
-from .reasons import Language, in_language
+from .reasons import in_language
 from .results import ExtractedPage, ExtractResults, FailedPage, SearchContext, SearchHit, SearchResults
+from .said import Language
 
 __all__ = ["Language", "format_context", "format_error", "format_extract", "format_search"]
 
@@ -84,7 +85,8 @@ def format_context(context: SearchContext, *, language: Language = "ja") -> str:
 def format_error(error: TavilyAPIError, *, language: Language = "ja") -> str:
     """What went wrong and its type (5.3), for the model."""
     words = _WORDS[language]
-    return f"{words.error}: {_line(error.message)}\n{words.error_type}: {ErrorType(error.error_type).value}"
+    message = _line(in_language(error.message, language))
+    return f"{words.error}: {message}\n{words.error_type}: {ErrorType(error.error_type).value}"
 
 
 def _hit(number: int, hit: SearchHit, words: _Words) -> str:
@@ -97,7 +99,7 @@ def _page(page: ExtractedPage) -> str:
 
 
 def _failures(failed: tuple[FailedPage, ...], language: Language) -> str:
-    reasons = (f"- {_line(page.url)}: {in_language(_line(page.error), language)}" for page in failed)
+    reasons = (f"- {_line(page.url)}: {_line(in_language(page.error, language))}" for page in failed)
     return "\n".join([f"## {_WORDS[language].failed}", *reasons])
 
 

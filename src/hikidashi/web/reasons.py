@@ -6,9 +6,10 @@ import re
 from functools import cache
 from typing import Literal
 
+from .said import Language, Said, said
+
 __all__ = ["Language", "ReasonCode", "in_language", "reason"]
 
-Language = Literal["ja", "en"]
 ReasonCode = Literal[
     "scheme",
     "host",
@@ -68,14 +69,19 @@ _TEXTS: dict[ReasonCode, tuple[str, str]] = {
 }
 
 
-def reason(code: ReasonCode, language: Language = "en", /, **values: object) -> str:
+def reason(code: ReasonCode, language: Language = "en", /, **values: object) -> Said:
     """The sentence for `code`, with `values` filled in; it fits after a colon and ends without a full stop."""
     english, japanese = _TEXTS[code]
-    return (japanese if language == "ja" else english).format(**values)
+    return said(japanese, english, language, **values)
 
 
 def in_language(text: str, language: Language) -> str:
-    """An English sentence of `reason` in `language`; any other text, such as a server's own, unchanged."""
+    """A sentence of ours in `language`, also an English one of `reason` that was sent as bare text.
+
+    Any other text, such as a server's own, is unchanged.
+    """
+    if isinstance(text, Said):
+        return text.within(language)
     if language == "en":
         return text
     for pattern, japanese in _patterns():

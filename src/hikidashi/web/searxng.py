@@ -14,9 +14,10 @@ from ._messages import say
 from .context import pack_context
 from .per_loop import PerLoop
 from .provider import SearchDepth
-from .reasons import Language
 from .results import ExtractResults, SearchContext, SearchHit, SearchResults
 from .retry import RetryPolicy, parse_retry_after
+from .said import Language, Said
+from .said import said as worded
 from .validate import check_max_results, check_max_tokens, check_query, check_search_depth
 
 try:
@@ -219,9 +220,8 @@ class SearxngProvider:
                 kind, said = ErrorType.API_ERROR, say("API_ERROR", self._language, status=status, detail="")
         return TavilyAPIError(said, kind, status, wait)
 
-    def _say(self, key: str, **values: object) -> str:
-        japanese, english = _SAYINGS[key]
-        return (japanese if self._language == "ja" else english).format(**values)
+    def _say(self, key: str, **values: object) -> Said:
+        return worded(*_SAYINGS[key], self._language, **values)
 
     async def _with_passages(self, query: str, hits: tuple[SearchHit, ...]) -> tuple[SearchHit, ...]:
         """`hits` with what their pages say about `query`; a page that cannot be read keeps its summary."""

@@ -17,9 +17,9 @@ from .context import pack_context
 from .credits import CreditMeter, extract_cost, search_cost
 from .per_loop import PerLoop
 from .provider import SearchDepth
-from .reasons import Language
 from .results import ExtractedPage, ExtractResults, FailedPage, SearchContext, SearchHit, SearchResults
 from .retry import RetryPolicy
+from .said import Language
 from .shorten import shorten_query
 from .validate import (
     check_choice,
@@ -185,7 +185,7 @@ class TavilyAPIClient:
         """
         language = self._language
         check_search_depth(extract_depth, language=language, name="extract_depth")
-        sorted_urls = sort_urls(urls, language=language)
+        sorted_urls = sort_urls(urls, language=language, any_port=True)
         if not sorted_urls.valid:
             return ExtractResults(results=(), failed_results=sorted_urls.failed, provider=_NAME, credits=0.0)
 

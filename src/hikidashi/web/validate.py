@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar, cast
 
 from ..errors import ErrorType, FetchRefused, TavilyAPIError
 from ._messages import say
-from .address import check_url
+from .address import parse_url
 from .provider import SearchDepth
-from .reasons import Language, in_language
+from .reasons import in_language
 from .results import FailedPage
+from .said import Language
 
 __all__ = [
     "LONGEST_QUERY",
     "MOST_RESULTS",
     "MOST_URLS",
     "SortedUrls",
+    "as_list",
     "check_choice",
     "check_max_results",
     "check_max_tokens",
@@ -108,7 +111,7 @@ def check_texts(values: Iterable[str] | None, name: str, *, language: Language =
     """
     if values is None:
         return ()
-    given = _listed(values)
+    given = as_list(values)
     if given is None or not all(isinstance(value, str) and value.strip() for value in given):
         raise _refused("texts", language, name=name, value=_shown(values))
     return tuple(dict.fromkeys(value.strip() for value in given))
@@ -130,34 +133,50 @@ class SortedUrls:
 
 
 def sort_urls(
-    urls: Sequence[str], *, language: Language = "ja", allowed_hosts: Iterable[str] = frozenset()
+    urls: Sequence[str],
+    *,
+    language: Language = "ja",
+    allowed_hosts: Iterable[str] = frozenset(),
+    any_port: bool = False,
+    at_hand: Container[str] = frozenset(),
 ) -> SortedUrls:
     """`urls` parted into those that may be asked for, at most 20, and those that may not, with the reason.
 
     The same address in two spellings counts once. `http://` is taken, with a warning in the log.
 
+    Args:
+        urls: The addresses; one may be a string.
+        language: That of the reasons.
+        allowed_hosts: Hosts that may be private, as for `check_url`.
+        any_port: Whether other ports than 80 and 443 may be asked for, too.
+        at_hand: Addresses of pages that need no fetching, and so no check.
+
     Raises:
         TavilyAPIError: there are none at all; VALIDATION_ERROR.
     """
-    given = _listed(urls)
+    given = as_list(urls)
     if not given:
         raise _refused("urls_empty", language, value=_shown(urls), limit=MOST_URLS)
+    parse = partial(parse_url, allowed_hosts=allowed_hosts, any_port=any_port)
     valid: dict[str, str] = {}
+    surplus: set[str] = set()
     failed: dict[str, str] = {}
     for url in given:
         text = _text_of(url)
         try:
-            spelling = check_url(text, allowed_hosts=allowed_hosts) if isinstance(url, str) else None
+            spelling = text if text in at_hand else parse(text).canonical if isinstance(url, str) else None
         except FetchRefused as refused:
             failed.setdefault(text, in_language(refused.reason, language))
             continue
         if spelling is None:
             failed.setdefault(text, say("url_type", language))
-        elif spelling not in valid:
-            if len(valid) < MOST_URLS:
-                valid[spelling] = text
-            else:
-                failed.setdefault(text, say("url_surplus", language, limit=MOST_URLS))
+        elif spelling in valid or spelling in surplus:
+            continue
+        elif len(valid) < MOST_URLS:
+            valid[spelling] = text
+        else:
+            surplus.add(spelling)
+            failed.setdefault(text, say("url_surplus", language, limit=MOST_URLS))
     plain = sum(spelling.startswith("http://") for spelling in valid)
     if plain:
         logger.warning(
@@ -174,7 +193,7 @@ def _text_of(url: object) -> str:
     return url.strip() if isinstance(url, str) else _shown(url)
 
 
-def _listed(values: object) -> list[Any] | None:
+def as_list(values: object) -> list[Any] | None:
     """`values` as a list, one string as a list of one; None if it is neither."""
     if isinstance(values, str):
         return [values]

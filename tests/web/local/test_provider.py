@@ -6,11 +6,13 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from hikidashi.errors import ErrorType, TavilyAPIError
 from hikidashi.loopback import Exchange, LoopbackServer
+from hikidashi.web.address import readable_url
 from hikidashi.web.fetch import Fetcher
 from hikidashi.web.local import IngestEvent, LocalIndex, LocalSearchProvider
 from hikidashi.web.provider import SearchProvider
@@ -107,6 +109,32 @@ async def test_pages_come_from_the_index_or_are_fetched_in_the_order_asked_for(
             found = await provider.extract([new, notes, "gopher://x", kept])
     assert [page.url for page in found.results] == [new, notes, kept]
     assert [page.url for page in found.failed_results] == ["gopher://x"]
+
+
+async def test_a_file_may_be_asked_for_by_its_readable_address(provider: LocalSearchProvider, folder: Path) -> None:
+    file = folder / "ja" / "修理.md"
+    readable = readable_url(file.as_uri())
+    found = await provider.extract([readable])
+    assert readable.endswith("/ja/修理.md")
+    assert [(page.url, page.raw_content) for page in found.results] == [(readable, file.read_text())]
+
+
+async def test_of_more_than_twenty_files_the_first_twenty_are_given(
+    provider: LocalSearchProvider, ingested: Ingested, folder: Path
+) -> None:
+    for number in range(22):
+        (folder / f"{number:02}.md").write_text(f"# Drawer {number}\n")
+    await ingested(folder)
+    urls = [(folder / f"{number:02}.md").as_uri() for number in range(22)]
+    found = await provider.extract([*urls, urls[0]])
+    assert [page.url for page in found.results] == urls[:20]
+    surplus = "one call takes at most 20 URLs"
+    assert found.failed_results == tuple(FailedPage(url=url, error=surplus) for url in urls[20:])
+
+
+async def test_what_is_no_address_at_all_is_listed_as_failed(provider: LocalSearchProvider) -> None:
+    nonsense: list[Any] = [{"a": 1}, None, "x"]
+    assert [page.url for page in (await provider.extract(nonsense)).failed_results] == ["{'a': 1}", "None", "x"]
 
 
 async def test_extraction_needs_no_index(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from ..output import Language, stdout
 from ..settings import config_for
 from .keep import Transcript, state_folder, typed_lines_kept
 from .screen import JsonScreen, PlainScreen, Screen, TerminalScreen
-from .talk import Talk, answer_to
+from .talk import Talk, answer_to, run_stoppable
 from .words import WORDS
 
 __all__ = ["run_chat"]
@@ -58,7 +58,7 @@ def run_chat(
 
 def _answer_once(runner: asyncio.Runner, responder: Responder, question: str, screen: Screen) -> int:
     try:
-        whole = runner.run(answer_to(responder, [Message(role="user", text=question)], screen))
+        whole = run_stoppable(runner, answer_to(responder, [Message(role="user", text=question)], screen))
     except KeyboardInterrupt:
         return _STOPPED
     return 0 if whole else 1

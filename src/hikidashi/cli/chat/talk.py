@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+import signal
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import aclosing
+from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.text import Text
@@ -18,7 +20,40 @@ from .keep import Transcript
 from .screen import Screen
 from .words import Words
 
-__all__ = ["Talk", "answer_to"]
+__all__ = ["Talk", "answer_to", "run_stoppable"]
+
+_Result = TypeVar("_Result")
+
+
+def run_stoppable(runner: asyncio.Runner, work: Coroutine[Any, Any, _Result]) -> _Result:
+    """What `work` gives; the first Ctrl-C cancels it, and further ones wait with it for its end.
+
+    asyncio itself would leave a work behind that is pressed twice to stop, half done and with the screen in its hands.
+
+    Raises:
+        KeyboardInterrupt: it was stopped.
+    """
+
+    async def stoppable() -> _Result:
+        loop, running = asyncio.get_running_loop(), asyncio.ensure_future(work)
+        presses: list[int] = []
+
+        def stop(number: int, _frame: object) -> None:
+            presses.append(number)
+            if len(presses) == 1:
+                loop.call_soon_threadsafe(running.cancel)
+
+        before = signal.signal(signal.SIGINT, stop)
+        try:
+            return await running
+        except asyncio.CancelledError:
+            if presses:
+                raise KeyboardInterrupt from None
+            raise
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    return runner.run(stoppable())
 
 
 async def answer_to(
@@ -116,7 +151,7 @@ class Talk:
             return await self._search(query)
 
         try:
-            self._console.print(Text(clean_lines(runner.run(found()))))
+            self._console.print(Text(clean_lines(run_stoppable(runner, found()))))
         except HikidashiError as error:
             print_error(error)
 
@@ -124,7 +159,7 @@ class Talk:
         asked = [*self._said, Message(role="user", text=question)]
         heard: list[str] = []
         try:
-            runner.run(answer_to(self._responder, asked, self._screen(), heard))
+            run_stoppable(runner, answer_to(self._responder, asked, self._screen(), heard))
         finally:
             # A question that got no word of an answer is forgotten, so that it can be asked again.
             if answer := "".join(heard).strip():

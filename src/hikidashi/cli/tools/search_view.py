@@ -25,6 +25,7 @@ _FIELDS = {
     "tags": "tag",
     "argument_names": "argument",
     "argument_descriptions": "argument text",
+    "argument_values": "argument value",
 }
 
 

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from ...errors import FetchRefused, MissingExtra
+from ...errors import FetchRefused, MissingExtra, PageError
 from ..encoding import decode_page
-from ..failures import PageError
 from .split import Markup, split, title_of
 from .walk import FileFound, Kind
 from .writer import Known, NewDocument

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeGuard
+from typing import TYPE_CHECKING, Self
 
 from ...errors import ErrorType, TavilyAPIError, WebIndexError
+from ..address import encoded_url
 from ..context import DEFAULT_MAX_TOKENS, pack_context
 from ..provider import SearchDepth
-from ..reasons import Language
 from ..results import ExtractedPage, ExtractResults, FailedPage, SearchContext, SearchHit, SearchResults
-from ..validate import check_max_results, check_max_tokens, check_query, check_search_depth
+from ..said import Language, Said, said
+from ..validate import as_list, check_max_results, check_max_tokens, check_query, check_search_depth, sort_urls
 from .database import NoIndex
 from .index import Found, LocalIndex
 from .snippet import best_sentence, snippet
@@ -111,25 +113,16 @@ class LocalSearchProvider:
         Raises:
             TavilyAPIError: `urls` is empty.
         """
-        asked = [urls] if isinstance(urls, str) else list(urls)
-        pages = await asyncio.to_thread(self._stored, [url for url in asked if _is_text(url)])
-        elsewhere = [url for url in asked if url not in pages]
-        failed = {
-            url: FailedPage(url=url, error=self._say("not_indexed"))
-            for url in elsewhere
-            if _is_text(url) and url.strip().lower().startswith(_FILE)
-        }
-        to_fetch = [url for url in elsewhere if url not in failed]
-        if to_fetch or not asked:
-            from ..extract_urls import extract_urls
-
-            fetched = await extract_urls(to_fetch, fetcher=self._fetcher, language=self._language)
-            pages |= {page.url: page for page in fetched.results}
-            failed |= {page.url: page for page in fetched.failed_results}
-        place = {url: at for at, url in enumerate(asked)}
+        texts = [url.strip() for url in as_list(urls) or () if isinstance(url, str)]
+        stored = await asyncio.to_thread(self._stored, texts)
+        allowed = frozenset[str]() if self._fetcher is None else self._fetcher.allowed_hosts
+        asked = sort_urls(urls, language=self._language, allowed_hosts=allowed, at_hand=stored)
+        pages = stored | {page.url: page for page in await self._fetched([u for u in asked.valid if u not in stored])}
+        answers = [pages[url] for url in asked.valid]
+        failed = asked.all_failed(page for page in answers if isinstance(page, FailedPage))
         return ExtractResults(
-            results=tuple(sorted(pages.values(), key=lambda page: place.get(page.url, len(place)))),
-            failed_results=tuple(sorted(failed.values(), key=lambda page: place.get(page.url, len(place)))),
+            results=tuple(page for page in answers if isinstance(page, ExtractedPage)),
+            failed_results=tuple(page if page.url in stored else self._explained(page) for page in failed),
             provider=_NAME,
         )
 
@@ -172,10 +165,22 @@ class LocalSearchProvider:
             raise self._failed(self._say("empty", path=str(self.index.path)))
         return found
 
-    def _stored(self, urls: Sequence[str]) -> dict[str, ExtractedPage]:
+    async def _fetched(self, urls: Sequence[str]) -> list[ExtractedPage | FailedPage]:
+        if not urls:
+            return []
+        from ..extract_urls import read_pages
+
+        return await read_pages(urls, fetcher=self._fetcher, language=self._language)
+
+    def _explained(self, failed: FailedPage) -> FailedPage:
+        """`failed`, where it is a file with the reason that helps."""
+        is_file = failed.url.lower().startswith(_FILE)
+        return replace(failed, error=self._say("not_indexed")) if is_file else failed
+
+    def _stored(self, urls: Sequence[str]) -> dict[str, ExtractedPage | FailedPage]:
         """The pages that the index has; none if there is no index."""
         try:
-            documents = {url: self.index.document(url) for url in urls}
+            documents = {url: self.index.document(url) or self.index.document(encoded_url(url)) for url in urls}
         except NoIndex:
             return {}
         except WebIndexError as error:
@@ -189,13 +194,8 @@ class LocalSearchProvider:
     def _failed(self, message: str) -> TavilyAPIError:
         return TavilyAPIError(message, ErrorType.API_ERROR)
 
-    def _say(self, key: str, **values: object) -> str:
-        japanese, english = _SAYINGS[key]
-        return (japanese if self._language == "ja" else english).format(**values)
-
-
-def _is_text(url: object) -> TypeGuard[str]:
-    return isinstance(url, str)  # a model may send anything
+    def _say(self, key: str, **values: object) -> Said:
+        return said(*_SAYINGS[key], self._language, **values)
 
 
 def _summary(found: Found) -> SearchHit:

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from ...errors import FetchRefused
-from ..failures import PageError
+from ...errors import FetchRefused, PageError
 from .sitemap import is_sitemap, is_sitemap_index, locations
 from .walk import FileFound, Unreadable, kind_of, walk
 
