@@ -16,9 +16,9 @@ from importlib import import_module
 from time import perf_counter
 from typing import Any
 
+from hikidashi.errors import PageError
 from hikidashi.web._html import html_text
 from hikidashi.web.extract import Extractor
-from hikidashi.web.failures import PageError
 
 from ..registry import Case, Measurement, Plan, Sample
 from ..timing import seconds

@@ -242,6 +242,22 @@ def _config(ending: str, model_url: str, tavily_url: str) -> str:
     )
 
 
+async def test_the_config_says_how_to_search_where_the_model_does_not(messages_server: Serve, tmp_path: Path) -> None:
+    chosen = call("tavily_search", {"query": "木", "search_depth": "basic", "max_results": 1})
+    server = messages_server([turn(call("tavily_search", {"query": "花"}), chosen), say("桜です。")])
+    with TavilyServer(PAGES) as tavily:
+        path = tmp_path / "config.yaml"
+        written = _config("yaml", server.url, tavily.url)
+        path.write_text(f"{written}    search_depth: advanced\n    max_results: 7\n", encoding="utf-8")
+        async with TavilySearchAgent.from_config(path) as agent:
+            await agent.run("Flowers of spring?")
+
+    sent = {request.query: (request.body["search_depth"], request.body["max_results"]) for request in tavily.requests}
+    assert sent == {"花": ("advanced", 7), "木": ("basic", 1)}
+    told = server.requests[0].body["tools"][0]["input_schema"]["properties"]
+    assert (told["search_depth"]["default"], told["max_results"]["default"]) == ("advanced", 7)
+
+
 @pytest.mark.parametrize("written", ["agent: {}", "tools:\n  web_search:\n    enabled: false"])
 def test_a_config_without_web_search_makes_no_search_agent(tmp_path: Path, written: str) -> None:
     path = tmp_path / "config.yaml"

@@ -173,6 +173,18 @@ def test_a_relative_index_is_beside_the_config_file(load: Load, tmp_path: Path) 
             "max_content_length",
             "-1 is out of range. Write a whole number of 0 or more (0 is unlimited).",
         ),
+        (
+            "max_results: 0x" + "f" * 5000,
+            "max_results",
+            "a huge number is out of range. Write a whole number from 1 to 20.",
+        ),
+        ("max_results: " + "9" * 5000, "max_results", "cannot be read as !!int. Write it without a tag, or in quotes."),
+        (
+            "max_content_length: 0x" + "f" * 5000,
+            "max_content_length",
+            "a huge number is out of range. Write a whole number of 0 or more (0 is unlimited).",
+        ),
+        ("search_depth: tvly-test", "search_depth", "a key or token is not allowed. Allowed: basic, advanced."),
         ("provider: google", "provider", "'google' is not allowed. Allowed: tavily, local, searxng."),
         (
             "index: 2026-01-01",
@@ -196,6 +208,12 @@ def test_a_relative_index_is_beside_the_config_file(load: Load, tmp_path: Path) 
             "max_result: 5",
             "max_result",
             "is not a key here. Did you mean `max_results`? Known: enabled, api_key, search_depth, max_results, "
+            "max_content_length, provider, base_url, index.",
+        ),
+        (
+            "API-KEY: x",
+            "API-KEY",
+            "is not a key here. Did you mean `api_key`? Known: enabled, api_key, search_depth, max_results, "
             "max_content_length, provider, base_url, index.",
         ),
     ],
@@ -256,7 +274,8 @@ def test_toml_problems_have_lines_too(tmp_path: Path) -> None:
         (b"a: 1\n---\nb: 2\n", 2, "is not YAML: but found another document."),
         (b"agent: *nobody\n", 1, "is not YAML: found undefined alias 'nobody'."),
         (b"agent:\n  model: \x07\n", 2, "has a character that YAML does not allow (U+0007)."),
-        (b"agent: " + b"[" * 20_000, None, "is nested too deeply"),
+        (b"agent: {model: ${M}}\n", 1, "is not YAML: expected ',' or '}', but got '{'. Inside braces, put ${NAME} in"),
+        (b"agent: " + b"[" * 2_000, None, "is nested too deeply"),
         (b"- agent\n- tools\n", 1, "The file is not a section."),
         (b"just words\n", 1, "The file is not a section."),
         (b"agent: {}\n" + b"#" * 1_000_001, None, "is larger than 1,000,000 bytes"),
@@ -269,11 +288,18 @@ def test_a_file_that_is_no_config_says_so(tmp_path: Path, text: bytes, line: int
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
-    [("agent = ", "is not TOML: invalid value."), ("a = " + "[" * 20_000, "is nested too deeply")],
+    ("text", "line", "says"),
+    [
+        ("agent = ", 1, "is not TOML: invalid value."),
+        ("[agent]\nmodel = 'open\n", 2, "is not TOML: "),
+        ("[agent]\nmodel = [\n", 2, "is not TOML: "),
+        ("a = " + "[" * 2_000, None, "is nested too deeply"),
+        ("[agent]\nmax_tokens = " + "9" * 5_000, None, "has a number that is far too long."),
+    ],
 )
-def test_a_file_that_is_no_toml_says_so(tmp_path: Path, text: str, says: str) -> None:
-    ((_, _, reason),) = problems(text, tmp_path, "config.toml")
+def test_a_file_that_is_no_toml_says_so(tmp_path: Path, text: str, line: int | None, says: str) -> None:
+    ((found, _, reason),) = problems(text, tmp_path, "config.toml")
+    assert found == line
     assert reason.startswith(says)
 
 

@@ -207,6 +207,22 @@ async def test_a_long_query_is_shortened_in_the_log(caplog: pytest.LogCaptureFix
     assert len(spoken(caplog)[0]) < 500
 
 
+async def test_a_search_that_is_cancelled_is_in_the_log_too(
+    tavily_server: Tavily, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="hikidashi")
+    server = tavily_server(PAGES, faults=[tavily_fault.hang()])
+    factory = WebSearchToolsFactory(config_for(server))
+    search = asyncio.create_task(web_search(QUERY, context_of(factory.get_invocation_state())))
+    while not server.requests:
+        await asyncio.sleep(0.01)
+    search.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await search
+    await factory.aclose()
+    assert spoken(caplog) == [f"web_search {QUERY!r}: cancelled"]
+
+
 async def test_without_a_key_nothing_is_sent(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, logger="hikidashi")
     factory = WebSearchToolsFactory(WebSearchConfig(enabled=True))

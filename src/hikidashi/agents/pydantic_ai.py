@@ -8,9 +8,11 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
 
 from ..errors import ConfigError, MissingExtra, Unsupported
+from ..web.choose import configured_provider
 from ..web.fence import Untrusted
 from ..web.format import Language
 from ..web.pydantic_ai import TavilySearchDeps, TavilyToolsRepositoryMixin
+from ..web.tools import SPEC_DEFAULTS, SearchDefaults
 from ._models import DEFAULT_MODELS
 from .prompts import SEARCH_PROMPT
 
@@ -26,7 +28,7 @@ except ImportError as error:
 
 if TYPE_CHECKING:
     from ..claude.model import ClaudeCodeModel
-    from ..config import AgentConfig, Config
+    from ..config import AgentConfig, Config, WebSearchConfig
 
 __all__ = ["ClaudeCodeTavilySearchAgent", "TavilySearchAgent"]
 
@@ -51,6 +53,7 @@ class TavilySearchAgent(TavilyToolsRepositoryMixin):
         language: Language | None = None,
         untrusted: Untrusted = "fence",
         system_prompt: str | None = None,
+        search_defaults: SearchDefaults = SPEC_DEFAULTS,
         model_settings: ModelSettings | None = None,
     ) -> None:
         """Build the agent; nothing is sent before the first run.
@@ -61,6 +64,7 @@ class TavilySearchAgent(TavilyToolsRepositoryMixin):
             language: of prompt, tools and answers; by default that of `deps`, which is Japanese if nobody says.
             untrusted: whether text from the web is fenced; counts more than what `deps` says.
             system_prompt: what the model is told first, instead of `SEARCH_PROMPT`.
+            search_defaults: how `tavily_search` searches where the model does not say.
             model_settings: for every request, such as `max_tokens`.
         """
         self.closes_client = deps is None
@@ -69,6 +73,7 @@ class TavilySearchAgent(TavilyToolsRepositoryMixin):
         self.deps = replace(deps, language=language or deps.language, untrusted=untrusted)
         """What the tools get in every run."""
         self.tavily_language = self.deps.language
+        self.tavily_defaults = search_defaults
         self.agent: Agent[TavilySearchDeps, str] = Agent(
             model,
             deps_type=TavilySearchDeps,
@@ -84,13 +89,14 @@ class TavilySearchAgent(TavilyToolsRepositoryMixin):
         Raises:
             ConfigError: the file cannot be used, or the web search is off in it.
         """
-        config = _config_for_search(path)
+        config, web = _config_for_search(path)
         agent = cls(
             cls._model_of(config.agent),
-            deps=_deps_of(config),
+            deps=TavilySearchDeps(client=configured_provider(web, language=config.agent.language)),
             language=config.agent.language,
             untrusted="fence" if config.agent.untrusted == "fence" else None,
             system_prompt=config.agent.system_prompt,
+            search_defaults=SearchDefaults(search_depth=web.search_depth, max_results=web.max_results),
             model_settings={"max_tokens": config.agent.max_tokens},
         )
         agent.closes_client = True
@@ -153,6 +159,7 @@ class ClaudeCodeTavilySearchAgent(TavilySearchAgent):
         language: Language | None = None,
         untrusted: Untrusted = "fence",
         system_prompt: str | None = None,
+        search_defaults: SearchDefaults = SPEC_DEFAULTS,
         model_settings: ModelSettings | None = None,
     ) -> None:
         """Build the agent; the CLI starts with the first run.
@@ -163,6 +170,7 @@ class ClaudeCodeTavilySearchAgent(TavilySearchAgent):
             language: of prompt, tools and answers.
             untrusted: whether text from the web is fenced.
             system_prompt: what the model is told first.
+            search_defaults: how `tavily_search` searches where the model does not say.
             model_settings: for every request; see `ClaudeCodeModelSettings`.
 
         Raises:
@@ -184,6 +192,7 @@ class ClaudeCodeTavilySearchAgent(TavilySearchAgent):
             language=language,
             untrusted=untrusted,
             system_prompt=system_prompt,
+            search_defaults=search_defaults,
             model_settings=model_settings,
         )
 
@@ -196,22 +205,15 @@ class ClaudeCodeTavilySearchAgent(TavilySearchAgent):
         return ClaudeCodeModel(agent.model or "sonnet", tool_execution="agent", env=env)
 
 
-def _config_for_search(path: str | PathLike[str]) -> Config:
+def _config_for_search(path: str | PathLike[str]) -> tuple[Config, WebSearchConfig]:
     from ..config import load_config
 
     config = load_config(path)
-    if config.tools.web_search is None or not config.tools.web_search.enabled:
+    web = config.tools.web_search
+    if web is None or not web.enabled:
         raise ConfigError(
             str(config.path or path),
             "is off. An agent that searches needs it: set it to true.",
             "tools.web_search.enabled",
         )
-    return config
-
-
-def _deps_of(config: Config) -> TavilySearchDeps:
-    from ..web.choose import configured_provider
-
-    web = config.tools.web_search
-    assert web is not None, "_config_for_search refuses such a config"
-    return TavilySearchDeps(client=configured_provider(web, language=config.agent.language))
+    return config, web

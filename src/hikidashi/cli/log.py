@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
-__all__ = ["logged_to_file", "logged_to_stderr"]
+__all__ = ["logged_to_file", "logged_to_stderr", "warned_on_stderr"]
 
 _LINE = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 _MOST_BYTES = 1_000_000
@@ -31,6 +31,20 @@ def logged_to_file(path: Path) -> Generator[None]:
         handler = logging.NullHandler()  # a command without a log is better than none
     with _logged(handler):
         yield
+
+
+@contextmanager
+def warned_on_stderr() -> Generator[None]:
+    """While it lasts, hikidashi's warnings are on stderr too: whoever starts a command should see what it lacks."""
+    handler = logging.StreamHandler()
+    handler.setLevel(logging.WARNING)
+    handler.setFormatter(logging.Formatter("warning: %(message)s"))
+    ours = logging.getLogger("hikidashi")
+    ours.addHandler(handler)
+    try:
+        yield
+    finally:
+        ours.removeHandler(handler)
 
 
 @contextmanager

@@ -157,7 +157,7 @@ class _Reader:
 
 
 def _unknown(name: str, known: Sequence[str]) -> str:
-    close = get_close_matches(name, known, n=1)
+    close = get_close_matches(name.lower().replace("-", "_"), known, n=1)
     hint = f" Did you mean `{close[0]}`?" if close else ""
     return f"is not a key here.{hint} Known: {', '.join(known)}."
 

@@ -14,6 +14,8 @@ __all__ = ["RULE", "Rule", "address", "choice", "described", "flag", "number", "
 RULE = "rule"
 """Where a dataclass field keeps its rule: `field(default=5, metadata=number(1, 20))`."""
 
+_LARGEST = 10**18
+_KEY = re.compile(r"(?:sk|tvly|xapp|xox[a-z])-")
 _FLAGS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 
 
@@ -49,10 +51,14 @@ def described(value: object) -> str:
     match value:
         case bool():
             return "true" if value else "false"
+        case str() if _KEY.match(value):  # a key in the wrong place is a key
+            return "a key or token"
         case str():
             return repr(value if len(value) <= 60 else value[:59] + "…")
+        case int() if abs(value) > _LARGEST:  # beyond 4,300 digits Python refuses to write it
+            return "a huge number"
         case int() | float():
-            return str(value)[:60]
+            return str(value)
         case date():
             return f"the date {value}"
         case dict():
@@ -86,7 +92,7 @@ def number(least: int, most: int | None = None, *, note: str = "") -> dict[str, 
     def fault(value: object) -> str:
         if isinstance(value, bool) or not isinstance(value, int):
             return "is not a whole number"
-        return "" if value >= least and (most is None or value <= most) else "is out of range"
+        return "" if least <= value <= (_LARGEST if most is None else most) else "is out of range"
 
     def read(text: str) -> object:
         return int(text) if re.fullmatch(r"\s*[+-]?[0-9]{1,18}\s*", text) else text

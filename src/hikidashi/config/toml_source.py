@@ -27,7 +27,9 @@ def parse_toml(text: str, path: str) -> Node:
         words, _, place = str(error).partition(" (at ")
         line = re.match(r"line (\d+)", place)
         reason = f"is not TOML: {words[:1].lower()}{words[1:]}. Check quotes and brackets."
-        raise ConfigError(path, reason, line=int(line[1]) if line else None) from None
+        raise ConfigError(path, reason, line=int(line[1]) if line else len(text.splitlines())) from None
+    except ValueError:  # of Python, not of TOML: it reads at most 4,300 digits
+        raise ConfigError(path, "has a number that is far too long. Write a shorter one.") from None
     except RecursionError:
         raise ConfigError(path, "is nested too deeply to be a config.") from None
     return _node(content, "", _lines(text))

@@ -33,9 +33,10 @@ def parse_yaml(text: str, path: str, problems: Problems) -> Node:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         # Only the parser's own words: the line it would quote may hold a key.
-        reason = (
-            f"is not YAML: {error.problem or error.context or 'it cannot be parsed'}. Check quotes and indentation."
-        )
+        words = error.problem or error.context or "it cannot be parsed"
+        in_braces = mark is not None and "{" in words and "${" in text.splitlines()[mark.line]
+        advice = "Inside braces, put ${NAME} in quotes." if in_braces else "Check quotes and indentation."
+        reason = f"is not YAML: {words}. {advice}"
         raise ConfigError(path, reason, line=mark.line + 1 if mark else None) from None
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1

@@ -38,6 +38,7 @@ _B = 0.6  # below the textbook's .75: a tool with many arguments is longer for a
 
 _FEW = 16  # tools of a rare term: all are scored, as any of them may be the best
 _DIRECT = 600  # tools over all terms of a question: so few are scored sooner than chosen from
+_LONG = 4096  # occurrences of a term: so many are summed up before anybody asks
 _STEPS = 8  # in which the most an average term adds is counted: more tell tools better apart, and cost more
 _ROUNDING = 1 - 1e-9  # sums in another order differ in the last digits: a bound must not be above the sum it bounds
 
@@ -194,7 +195,8 @@ class Index:
     def extend(self, tools: Iterable[Iterable[tuple[int, Sequence[str]]]]) -> None:
         """Add many tools to an empty index, as `add` would one by one, but several times faster.
 
-        What a term counts in a tool is summed up when the term is first asked for.
+        What a term counts in a tool is summed up when the term is first asked for, or now if it has many occurrences:
+        the first question for it would wait for milliseconds, and the sums need a fraction of the memory.
         """
         assert not self.terms
         occurrences: defaultdict[str, list[int]] = defaultdict(list)
@@ -206,7 +208,10 @@ class Index:
                 for term in found:
                     occurrences[term].append(place)
             self.lengths.append(length)
-        self.terms = {term: places if len(places) > 1 else places[0] for term, places in occurrences.items()}
+        self.terms = {
+            term: places[0] if len(places) == 1 else places if len(places) < _LONG else Postings(_summed(places))
+            for term, places in occurrences.items()
+        }
         self.count = self.version = len(self.lengths)
         self.numbers = list(range(self.count))
         self.total = sum(self.lengths)

@@ -17,7 +17,7 @@ from ..errors import MissingExtra
 from .fence import Untrusted
 from .format import Language
 from .provider import SearchProvider
-from .tools import TOOL_NAMES, WebTools, definition
+from .tools import SPEC_DEFAULTS, TOOL_NAMES, SearchDefaults, WebTools, definition
 
 try:
     from pydantic_ai import Agent, RunContext, Tool
@@ -131,6 +131,8 @@ class TavilyToolsRepositoryMixin:
 
     tavily_language: Language = "ja"
     """The language in which the model is told what the tools do."""
+    tavily_defaults: SearchDefaults = SPEC_DEFAULTS
+    """How `tavily_search` searches where the model does not say."""
 
     @property
     def tavily_tools(self) -> list[Tool[TavilySearchDeps]]:
@@ -141,9 +143,10 @@ class TavilyToolsRepositoryMixin:
 
     def register_tavily_tools(self, target: Agent[TavilySearchDeps, Any] | FunctionToolset[TavilySearchDeps]) -> None:
         """Adds the three tools to an agent or a toolset that exists already."""
-        for function in (tavily_search, tavily_extract, tavily_context):
-            told = definition(function.__name__, self.tavily_language)
-            target.tool(description=told.description, schema_generator=_always(told.input_schema))(function)
+        search = _search_by(self.tavily_defaults)
+        for name, function in zip(TOOL_NAMES, (search, tavily_extract, tavily_context), strict=True):
+            told = definition(name, self.tavily_language, self.tavily_defaults)
+            target.tool(name=name, description=told.description, schema_generator=_always(told.input_schema))(function)
 
 
 def web_toolset(
@@ -162,6 +165,18 @@ def web_toolset(
             function, name=name, takes_ctx=False, description=told.description, schema_generator=schema
         )
     return toolset
+
+
+def _search_by(defaults: SearchDefaults) -> Callable[..., Coroutine[Any, Any, str]]:
+    async def search(
+        ctx: RunContext[TavilySearchDeps],
+        query: str,
+        search_depth: str = defaults.search_depth,
+        max_results: int = defaults.max_results,
+    ) -> str:
+        return await tavily_search(ctx, query, search_depth, max_results)
+
+    return search
 
 
 def _texts(tools: WebTools) -> list[Callable[..., Coroutine[Any, Any, str]]]:

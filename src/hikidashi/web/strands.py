@@ -7,6 +7,7 @@ its request.
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import logging
 import weakref
@@ -275,6 +276,9 @@ async def _logged(
     shown = shown if len(shown) <= _LONGEST_IN_LOG else shown[: _LONGEST_IN_LOG - 1] + "…"
     try:
         results = await run()
+    except asyncio.CancelledError:
+        logger.info("%s %s: cancelled", name, shown)
+        raise
     except HikidashiError as error:
         logger.info("%s %s: failed: %s", name, shown, " ".join(str(error).split()))
         return None

@@ -18,11 +18,11 @@ from ..tool import Tool, ToolAnnotations, ToolResult, text
 from .fence import Untrusted, fence
 from .format import Language, format_context, format_error, format_extract, format_search
 from .log import log_verbose_tool_done, log_verbose_tool_failed, log_verbose_tool_start, shown_urls
-from .provider import SearchProvider
+from .provider import SearchDepth, SearchProvider
 from .results import ExtractResults, SearchContext, SearchResults
 from .validate import check_max_results, check_max_tokens, check_query, check_search_depth
 
-__all__ = ["META", "TOOL_NAMES", "Definition", "WebTools", "definition", "web_tools"]
+__all__ = ["META", "SPEC_DEFAULTS", "TOOL_NAMES", "Definition", "SearchDefaults", "WebTools", "definition", "web_tools"]
 
 TOOL_NAMES = ("tavily_search", "tavily_extract", "tavily_context")
 
@@ -42,11 +42,23 @@ class Definition:
     input_schema: dict[str, Any]
 
 
-def definition(tool_name: str, language: Language = "ja") -> Definition:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SearchDefaults:
+    """How `tavily_search` searches where the model does not say."""
+
+    search_depth: SearchDepth = "basic"
+    max_results: int = 5
+
+
+SPEC_DEFAULTS = SearchDefaults()
+
+
+def definition(tool_name: str, language: Language = "ja", defaults: SearchDefaults = SPEC_DEFAULTS) -> Definition:
     """What a model is told about `tool_name`: for `tavily_search` exactly what section 6.2 of spec 000 shows."""
-    return Definition(
-        description=_DESCRIPTIONS[language][tool_name], input_schema=_object(tool_name, deepcopy(_FIELDS[language]))
-    )
+    fields = deepcopy(_FIELDS[language])
+    fields["search_depth"]["default"] = defaults.search_depth
+    fields["max_results"]["default"] = defaults.max_results
+    return Definition(description=_DESCRIPTIONS[language][tool_name], input_schema=_object(tool_name, fields))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import re
@@ -11,8 +12,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -30,24 +32,50 @@ ASYNCIO = TavilyPage(
 )
 
 
-class Terminal:
-    """A program in a pseudo-terminal: what it shows, and keys for it."""
+class Forks:
+    """Starts `hikidashi` without waiting for its imports; see forks.py."""
 
-    def __init__(self, arguments: list[str], environment: dict[str, str]) -> None:
-        self._keys, end = pty.openpty()
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "hikidashi", *arguments],
-            stdin=end,
-            stdout=end,
-            stderr=end,
-            env=environment,
-            start_new_session=True,
-            # The terminal controls the program, so that Ctrl-C is a signal as it is for a person.
-            preexec_fn=lambda: _control(end),  # noqa: PLW1509 - no threads run in the child yet
+    def __init__(self) -> None:
+        plain = {name: value for name, value in os.environ.items() if not name.endswith(("_KEY", "_TOKEN", "_URL"))}
+        self._server = subprocess.Popen(
+            [sys.executable, str(Path(__file__).with_name("forks.py"))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=plain,
         )
-        os.close(end)
+
+    def start(self, arguments: list[str], environment: dict[str, str], streams: list[str]) -> int:
+        """The id of a new process."""
+        return self._order("start", arguments, environment, streams)
+
+    def wait(self, process: int) -> int:
+        """The exit code of a process, once it has ended."""
+        return self._order("wait", process)
+
+    def close(self) -> None:
+        self._server.communicate(timeout=_PATIENCE_SECONDS)
+
+    def _order(self, *order: object) -> int:
+        assert self._server.stdin is not None
+        assert self._server.stdout is not None
+        self._server.stdin.write(json.dumps(order) + "\n")
+        self._server.stdin.flush()
+        return json.loads(self._server.stdout.readline())
+
+
+class Terminal:
+    """`hikidashi` in a pseudo-terminal: what it shows, and keys for it."""
+
+    def __init__(self, forks: Forks, arguments: list[str], environment: dict[str, str]) -> None:
+        self._forks = forks
+        self._keys, end = pty.openpty()
+        self._process = forks.start(arguments, environment, [os.ttyname(end)] * 3)
+        self._code: int | None = None
         self._raw = b""
         self._read_up_to = 0
+        self.shows(" ")  # it has opened the terminal, and would hear that nobody else has
+        os.close(end)
 
     @property
     def text(self) -> str:
@@ -81,13 +109,14 @@ class Terminal:
         """The exit code, once the program has ended."""
         while self._read_more():
             pass
-        return self.process.wait(_PATIENCE_SECONDS)
+        if self._code is None:
+            self._code = self._forks.wait(self._process)
+        return self._code
 
     def close(self) -> None:
-        if self.process.poll() is None:
-            with suppress(ProcessLookupError):
-                os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait(_PATIENCE_SECONDS)
+        if self._code is None:
+            os.killpg(self._process, signal.SIGKILL)
+            self._forks.wait(self._process)
         os.close(self._keys)
 
     def _read_more(self) -> bool:
@@ -102,18 +131,20 @@ class Terminal:
         return bool(data)
 
 
-def _control(terminal: int) -> None:
-    import fcntl
-    import termios
+class Ended(NamedTuple):
+    """A program that has ended."""
 
-    fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
+    returncode: int
+    stdout: str
+    stderr: str
 
 
 class Chat:
     """`hikidashi chat` with a scripted model and a small web; each start is a new process, the home stays."""
 
-    def __init__(self, home: Path, script: list[Step], stack: ExitStack) -> None:
+    def __init__(self, forks: Forks, home: Path, script: list[Step], stack: ExitStack) -> None:
         self.home = home
+        self._forks = forks
         self.model = stack.enter_context(MessagesServer(script))
         self.web = stack.enter_context(TavilyServer([ASYNCIO], answer="asyncio を使います。"))
         self._stack = stack
@@ -138,10 +169,10 @@ agent:
 
     @property
     def environment(self) -> dict[str, str]:
-        """A private home, and no key of the machine."""
-        plain = {name: value for name, value in os.environ.items() if not name.endswith(("_KEY", "_TOKEN", "_URL"))}
+        """A private home, and no key of the machine; nor a sign of a test, where pydantic-ai keeps its banner back."""
+        hidden = ("_KEY", "_TOKEN", "_URL", "PYTEST_VERSION", "CI", "PYDANTIC_AI_NO_BANNER")
         return {
-            **plain,
+            **{name: value for name, value in os.environ.items() if not name.endswith(hidden)},
             "HOME": str(self.home),
             "XDG_STATE_HOME": str(self.home / "state"),
             "TAVILY_API_KEY": "tvly-test",
@@ -153,15 +184,24 @@ agent:
 
     def in_terminal(self, *options: str, **environment: str) -> Terminal:
         """The chat in a pseudo-terminal."""
-        terminal = Terminal(["chat", "--config", str(self.config), *options], {**self.environment, **environment})
+        arguments = ["chat", "--config", str(self.config), *options]
+        terminal = Terminal(self._forks, arguments, {**self.environment, **environment})
         self._stack.callback(terminal.close)
         return terminal
 
-    def piped(self, *options: str, typed: str = "") -> subprocess.CompletedProcess[str]:
-        """The chat between two pipes, run to its end."""
+    def piped(self, *options: str, typed: str = "") -> Ended:
+        """The chat between files, run to its end."""
+        files = [self.home / name for name in ("stdin", "stdout", "stderr")]
+        for file, text in zip(files, (typed, "", ""), strict=True):
+            file.write_text(text, encoding="utf-8")
+        arguments = ["chat", "--config", str(self.config), *options]
+        code = self._forks.wait(self._forks.start(arguments, self.environment, [str(file) for file in files]))
+        return Ended(code, *(file.read_text(encoding="utf-8") for file in files[1:]))
+
+    def as_a_user_runs_it(self, *options: str) -> subprocess.CompletedProcess[str]:
+        """The chat in a process of its own from the start, between two pipes."""
         return subprocess.run(
             [sys.executable, "-m", "hikidashi", "chat", "--config", str(self.config), *options],
-            input=typed,
             env=self.environment,
             capture_output=True,
             text=True,
@@ -171,8 +211,16 @@ agent:
         )
 
 
+@pytest.fixture(scope="session")
+def forks() -> Iterator[Forks]:
+    """What starts the chats of all tests."""
+    forks = Forks()
+    yield forks
+    forks.close()
+
+
 @pytest.fixture
-def chat(tmp_path: Path) -> Iterator[Callable[[list[Step]], Chat]]:
+def chat(forks: Forks, tmp_path: Path) -> Iterator[Callable[[list[Step]], Chat]]:
     """`chat(script)` is a chat whose model follows `script`."""
     with ExitStack() as stack:
-        yield lambda script: Chat(tmp_path, script, stack)
+        yield lambda script: Chat(forks, tmp_path, script, stack)

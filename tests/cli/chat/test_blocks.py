@@ -8,7 +8,22 @@ from hypothesis import strategies as st
 from hikidashi.cli.chat.blocks import MarkdownBlocks
 
 MARKDOWN = st.lists(
-    st.sampled_from(["text", "\n", "\n\n", "```", "```python\n", "~~~\n", "- item\n", "# Heading\n", " ", "日本語"])
+    st.sampled_from(
+        [
+            "text",
+            "\n",
+            "\n\n",
+            "```",
+            "```python\n",
+            "~~~\n",
+            "- item\n",
+            "2. two\n",
+            "    in\n",
+            "# Heading\n",
+            " ",
+            "日本語",
+        ]
+    )
 ).map("".join)
 
 
@@ -30,6 +45,19 @@ def test_blank_lines_inside_a_fence_belong_to_it() -> None:
         "```python\na = 1\n\nb = 2\n```",
         "Done",
     ]
+
+
+def test_a_list_with_blank_lines_is_one_block() -> None:
+    blocks = MarkdownBlocks()
+    assert blocks.feed("1. one\n\n    more of it\n\n2. two\n\n") == []
+    assert blocks.rest.startswith("1. one")
+    assert blocks.feed("After it") == []
+    assert blocks.feed(".\n") == ["1. one\n\n    more of it\n\n2. two"]
+    assert blocks.finish() == ["After it."]
+
+
+def test_a_list_at_the_end_leaves_its_blank_lines() -> None:
+    assert all_of(MarkdownBlocks(), "- one\n\n\n") == ["- one"]
 
 
 def test_a_shorter_fence_does_not_close_a_longer_one() -> None:

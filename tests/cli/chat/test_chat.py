@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from hikidashi.testing import call, fault, say
 from hikidashi.testing.script import Step
 
@@ -62,6 +64,26 @@ def test_ctrl_c_stops_the_answer_and_not_the_program(chat: Start) -> None:
     terminal.shows("> ")
     terminal.presses("\x04")
     assert terminal.ends() == 0
+
+
+@pytest.mark.cli
+def test_claude_code_is_stopped_however_often_ctrl_c_is_pressed(chat: Start) -> None:
+    talk = chat([say("This goes on for ever and ever.", pause=0.2, chunk=2), say("Here I am.")])
+    talk.config.write_text(talk.config.read_text().replace("engine: strands", "engine: claude-code"))
+    terminal = talk.in_terminal()
+    terminal.types("Tell me a long story.")
+    terminal.shows("This goes")
+    terminal.presses("\x03")
+    terminal.presses("\x03")
+    terminal.shows("Stopped.")
+    terminal.shows("> ")
+    terminal.types("Are you there?")
+    terminal.shows("Here I am.")
+    terminal.shows("> ")
+    terminal.types("/quit")
+    assert terminal.ends() == 0
+    assert "This goes" not in terminal.text.partition("Stopped.")[2]
+    assert "pydantic-ai v" not in terminal.text
 
 
 def test_commands_list_the_tools_and_search_without_the_model(chat: Start) -> None:
@@ -139,7 +161,7 @@ def test_no_color_is_respected(chat: Start) -> None:
 
 
 def test_once_prints_the_answer_alone(chat: Start) -> None:
-    done = chat(SEARCHING).piped("--once", "How do I write async Python?")
+    done = chat(SEARCHING).as_a_user_runs_it("--once", "How do I write async Python?")
     assert (done.returncode, done.stdout) == (0, "Use **asyncio**.\n\n- `await` it\n")
     assert done.stderr == "web_search: Python 非同期\n"
 
@@ -161,6 +183,15 @@ def test_once_without_an_answer_is_exit_code_1(chat: Start) -> None:
 def test_questions_come_through_a_pipe_too(chat: Start) -> None:
     done = chat([say("One."), say("Two.")]).piped(typed="first\nsecond\n")
     assert (done.returncode, [line for line in done.stdout.splitlines() if line]) == (0, ["One.", "Two."])
+
+
+def test_whoever_starts_it_sees_that_the_search_lacks_its_key(chat: Start) -> None:
+    talk = chat([say("Hello.")])
+    talk.config.write_text(talk.config.read_text().replace("api_key: ${TAVILY_API_KEY}", "api_key: ${NO_SUCH_KEY}"))
+    done = talk.piped("--once", "How?")
+    assert (done.returncode, done.stdout) == (0, "Hello.\n")
+    assert done.stderr.startswith("warning: tools.web_search is enabled but has no api_key: ")
+    assert done.stderr.count("\n") == 1
 
 
 def test_a_config_that_cannot_be_used_is_one_line(chat: Start) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -38,10 +39,17 @@ def test_a_failed_write_leaves_the_old_conversation(tmp_path: Path) -> None:
     path = tmp_path / "chat.jsonl"
     transcript = Transcript(path)
     transcript.write(SAID)
-    with pytest.raises(UnicodeEncodeError):
-        transcript.write([Message(role="user", text="\ud800")])
+    cannot_be_written: Any = object()
+    with pytest.raises(TypeError):
+        transcript.write([Message(role="user", text=cannot_be_written)])
     assert transcript.read() == SAID
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_half_a_character_is_kept_as_a_question_mark(tmp_path: Path) -> None:
+    transcript = Transcript(tmp_path / "chat.jsonl")
+    transcript.write([Message(role="user", text="a\ud800b")])
+    assert transcript.read() == [Message(role="user", text="a?b")]
 
 
 def test_the_folder_follows_xdg(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -7,12 +7,15 @@ import re
 __all__ = ["MarkdownBlocks"]
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
+_ITEM = re.compile(r" {0,3}(?:[-*+]|[0-9]{1,9}[.)])[ \t]")
+_INSIDE_ITEM = re.compile(r" {2,}|\t")
 
 
 class MarkdownBlocks:
     """Takes pieces of text as they come, and gives whole blocks: paragraphs, lists, headings, fenced code.
 
-    A block ends at a blank line outside a fence, or where its fence closes.
+    A block ends at a blank line outside a fence, or where its fence closes. A list goes on after a blank line with its
+    next item, or with what is indented as a part of one: alone, that would look like code.
     """
 
     def __init__(self) -> None:
@@ -35,7 +38,7 @@ class MarkdownBlocks:
 
     def finish(self) -> list[str]:
         """What is left, complete or not; the next `feed` starts anew."""
-        rest = self.rest
+        rest = self.rest if self._fence else self.rest.rstrip("\n")
         self._lines, self._unfinished, self._fence = [], "", ""
         return [rest] if rest.strip() else []
 
@@ -52,12 +55,19 @@ class MarkdownBlocks:
             self._fence = mark[1]
             self._lines.append(line)
             return before
+        is_list = bool(self._lines and _ITEM.match(self._lines[0]))
         if not line.strip():
+            if is_list:
+                self._lines.append("")
+                return []
             return self._complete()
+        done: list[str] = []
+        if is_list and not self._lines[-1] and not _ITEM.match(line) and not _INSIDE_ITEM.match(line):
+            done = self._complete()
         self._lines.append(line)
-        return []
+        return done
 
     def _complete(self) -> list[str]:
-        block = "\n".join(self._lines)
+        block = "\n".join(self._lines).rstrip("\n")
         self._lines = []
         return [block] if block.strip() else []

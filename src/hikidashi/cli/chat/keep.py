@@ -45,7 +45,7 @@ class Transcript:
         draft = self._path.with_name(f"{self._path.name}.{os.getpid()}")
         lines = (json.dumps({"role": said.role, "text": said.text}, ensure_ascii=False) for said in conversation)
         try:
-            with open(draft, "w", encoding="utf-8", opener=_private) as file:
+            with open(draft, "w", encoding="utf-8", errors="replace", opener=_private) as file:
                 file.writelines(f"{line}\n" for line in lines)
             draft.replace(self._path)
         finally:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import io
+import os
 import sys
 from collections.abc import Awaitable, Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 
+import typer
 from rich.text import Text
 
 from hikidashi.agents.conversation import Message, Responder
 from hikidashi.agents.responder import make_responder
 from hikidashi.config import Config, WebSearchConfig
 
-from ..log import logged_to_file, logged_to_stderr
+from ..log import logged_to_file, logged_to_stderr, warned_on_stderr
 from ..output import Language, stdout
 from ..settings import config_for
 from .keep import Transcript, state_folder, typed_lines_kept
@@ -37,13 +40,24 @@ def run_chat(
     as_json: bool,
     verbose: bool,
 ) -> int:
-    """The exit code of a chat that has ended: 0, 1 if the only question got no answer, 130 if it was stopped."""
+    """The exit code of a chat that has ended: 0, 1 if the only question got no answer, 130 if it was stopped.
+
+    Raises:
+        typer.BadParameter: `once` is no question.
+        HikidashiError: the config cannot be used.
+    """
+    if once is not None and not once.strip():
+        raise typer.BadParameter("is empty. Write the question after it.", param_hint="--once")
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(errors="replace")  # bytes that are no text are a question mark, not the end
+    os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")  # people read what is printed here
     config = config_for(config_path)
     spoken: Language = language or config.agent.language
     folder = state_folder()
     with ExitStack() as stack:
         stack.enter_context(logged_to_stderr() if verbose else logged_to_file(folder / "chat.log"))
-        responder = make_responder(config)
+        with nullcontext() if verbose else warned_on_stderr():
+            responder = make_responder(config)
         runner = stack.enter_context(asyncio.Runner())
         stack.callback(lambda: runner.run(responder.aclose()))
         screens = _screens(spoken, as_json=as_json)

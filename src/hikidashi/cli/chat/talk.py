@@ -36,24 +36,21 @@ def run_stoppable(runner: asyncio.Runner, work: Coroutine[Any, Any, _Result]) ->
 
     async def stoppable() -> _Result:
         loop, running = asyncio.get_running_loop(), asyncio.ensure_future(work)
-        presses: list[int] = []
 
-        def stop(number: int, _frame: object) -> None:
-            presses.append(number)
-            if len(presses) == 1:
-                loop.call_soon_threadsafe(running.cancel)
+        def stop(_number: int, _frame: object) -> None:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            loop.call_soon_threadsafe(running.cancel)
 
         before = signal.signal(signal.SIGINT, stop)
         try:
             return await running
-        except asyncio.CancelledError:
-            if presses:
-                raise KeyboardInterrupt from None
-            raise
         finally:
             signal.signal(signal.SIGINT, before)
 
-    return runner.run(stoppable())
+    try:
+        return runner.run(stoppable())
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
 
 
 async def answer_to(

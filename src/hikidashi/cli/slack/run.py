@@ -46,6 +46,7 @@ def run_slack(*, config_path: Path | None, language: Language | None, check_only
         ConfigError: The config cannot be used, or names no tokens.
         SlackError: Slack refused a token, or cannot be reached.
     """
+    os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")  # stdout and stderr are read by programs
     config = config_for(config_path)
     slack = config.slack or SlackConfig()
     bot_token = _token(slack.bot_token, "bot_token", "xoxb-", config)
