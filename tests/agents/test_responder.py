@@ -46,8 +46,8 @@ async def events_of(responder: Any, conversation: list[Message] = QUESTION) -> l
         await responder.aclose()
 
 
-def searching(server: TavilyServer) -> ToolsConfig:
-    return ToolsConfig(web_search=WebSearchConfig(enabled=True, api_key="tvly-test", base_url=server.url))
+def searching(server: TavilyServer, **options: Any) -> ToolsConfig:
+    return ToolsConfig(web_search=WebSearchConfig(enabled=True, api_key="tvly-test", base_url=server.url, **options))
 
 
 async def test_a_config_file_becomes_an_answer(
@@ -265,7 +265,9 @@ async def test_claude_code_answers_behind_the_same_interface(
     for name, value in claude_code_env(server).items():
         monkeypatch.setenv(name, value)
     agent = AgentConfig(engine="claude-code", api_key="sk-test", base_url=server.url, max_tokens=500)
-    responder = make_responder(Config(agent=agent, tools=searching(tavily_server(PAGES))))
+    tavily = tavily_server(PAGES)
+    tools = searching(tavily, search_depth="advanced", max_results=3)
+    responder = make_responder(Config(agent=agent, tools=tools))
     assert isinstance(responder, PydanticAIResponder)
     assert responder.tool_names == ["tavily_search", "tavily_extract", "tavily_context"]
     events = await events_of(
@@ -277,6 +279,7 @@ async def test_claude_code_answers_behind_the_same_interface(
     (returned,) = [event for event in events if isinstance(event, ToolReturned)]
     assert (returned.call_id, returned.ok) == (called.call_id, True)
     assert "asyncio の説明" in returned.text
+    assert (tavily.requests[0].body["search_depth"], tavily.requests[0].body["max_results"]) == ("advanced", 3)
     said = "".join(event.text for event in events if isinstance(event, TextDelta))
     assert said == "調べます。\n\nライブラリです。"
     roles = [(message["role"], str(message["content"])) for message in server.requests[0].body["messages"]]

@@ -39,6 +39,7 @@ def _claude_code(config: Config) -> Responder:
     from ..claude.model import ClaudeCodeModel
     from ..web.choose import configured_provider
     from ..web.pydantic_ai import web_toolset
+    from ..web.tools import SearchDefaults
     from .pydantic_ai_responder import PydanticAIResponder
 
     agent = config.agent
@@ -46,7 +47,10 @@ def _claude_code(config: Config) -> Responder:
     env = {name: value for name, value in given.items() if value}
     search = web_search_to_offer(config.tools.web_search)
     provider = None if search is None else configured_provider(search, language=agent.language)
-    web = [web_toolset(provider, language=agent.language, untrusted=_untrusted(config))] if provider else []
+    web = []
+    if search is not None:
+        defaults = SearchDefaults(search_depth=search.search_depth, max_results=search.max_results)
+        web = [web_toolset(provider, language=agent.language, untrusted=_untrusted(config), defaults=defaults)]
     return PydanticAIResponder(
         ClaudeCodeModel(agent.model or "sonnet", tool_execution="agent", env=env),
         toolsets=web,

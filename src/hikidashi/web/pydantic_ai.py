@@ -150,7 +150,11 @@ class TavilyToolsRepositoryMixin:
 
 
 def web_toolset(
-    client: SearchProvider | None = None, *, language: Language = "ja", untrusted: Untrusted = "fence"
+    client: SearchProvider | None = None,
+    *,
+    language: Language = "ja",
+    untrusted: Untrusted = "fence",
+    defaults: SearchDefaults = SPEC_DEFAULTS,
 ) -> FunctionToolset[Any]:
     """The three tools for an agent with any deps, or none: `Agent(toolsets=[web_toolset()])`.
 
@@ -158,8 +162,8 @@ def web_toolset(
     """
     deps = TavilySearchDeps(client=cast("SearchProvider", client), language=language, untrusted=untrusted)
     toolset = FunctionToolset[Any](id="hikidashi-web")
-    for name, function in zip(TOOL_NAMES, _texts(deps.tools), strict=True):
-        told = definition(name, language)
+    for name, function in zip(TOOL_NAMES, _texts(deps.tools, defaults), strict=True):
+        told = definition(name, language, defaults)
         schema = _always(told.input_schema)
         toolset.add_function(
             function, name=name, takes_ctx=False, description=told.description, schema_generator=schema
@@ -179,8 +183,10 @@ def _search_by(defaults: SearchDefaults) -> Callable[..., Coroutine[Any, Any, st
     return search
 
 
-def _texts(tools: WebTools) -> list[Callable[..., Coroutine[Any, Any, str]]]:
-    async def search(query: str, search_depth: str = "basic", max_results: int = 5) -> str:
+def _texts(tools: WebTools, defaults: SearchDefaults) -> list[Callable[..., Coroutine[Any, Any, str]]]:
+    async def search(
+        query: str, search_depth: str = defaults.search_depth, max_results: int = defaults.max_results
+    ) -> str:
         return (await tools.search(query, search_depth, max_results)).text
 
     async def extract(urls: list[str]) -> str:
