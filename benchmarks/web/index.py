@@ -10,6 +10,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -53,40 +54,53 @@ def _timed(engine: Engine, questions: Sequence[Question]) -> list[float]:
 
 def _measure(plan: Plan, size: int) -> Iterable[Measurement]:
     texts = corpus(500 if plan.quick else size, questions=20 if plan.quick else 300)
-    figures: dict[str, dict[str, tuple[Sample, str]]] = {}
+    figures: dict[str, dict[str, tuple[Sample, Found | None]]] = {}
     contestants = engines()
     for done, (name, make) in enumerate(contestants.items()):
         plan.progress((done + 0.5) / len(contestants))
         with built(texts.passages, make) as (engine, took):
-            figures[name] = {"build": (Sample((took,)), ""), **_asked(plan, engine, texts)}
+            figures[name] = {"build": (Sample((took,)), None), **_asked(plan, engine, texts)}
     for what in figures[OURS]:
-        ours, ours_note = figures[OURS][what]
+        ours, we_found = figures[OURS][what]
         for name, measured in figures.items():
             if name == OURS:
                 continue
-            peer, note = measured[what]
-            asked = what != "build"
+            peer, found = measured[what]
             yield Measurement(
                 group=GROUP,
                 name=f"{len(texts.passages):,} passages, {what}",
                 unit="s",
                 ours=ours,
-                peer=peer,
+                # Finding nothing is quick: no ratio to that.
+                peer=None if found and not found.hit_rate else peer,
                 peer_name=name,
-                aim=_AIM_SECONDS.get(size) if asked else None,
-                note=f"ours {ours_note}; peer {note}" if asked else "one build each",
+                aim=_AIM_SECONDS.get(size) if we_found else None,
+                note=_compared(we_found, found) if we_found and found else "one build each",
             )
 
 
-def _asked(plan: Plan, engine: Engine, texts: Corpus) -> dict[str, tuple[Sample, str]]:
+@dataclass(frozen=True)
+class Found:
+    """What an engine found, and how long the slower questions took it."""
+
+    hit_rate: float
+    p95: float
+
+
+def _compared(ours: Found, peer: Found) -> str:
+    hits = f"hit@10 ours {ours.hit_rate:.3f}, peer {peer.hit_rate:.3f}"
+    return f"{hits}; p95 {ours.p95 * 1e3:.1f}, {peer.p95 * 1e3:.1f} ms"
+
+
+def _asked(plan: Plan, engine: Engine, texts: Corpus) -> dict[str, tuple[Sample, Found | None]]:
     """The median time of a question in each round, by language, with what was found."""
-    asked: dict[str, tuple[Sample, str]] = {}
+    asked: dict[str, tuple[Sample, Found | None]] = {}
     for language, questions in (("English", texts.english), ("Japanese", texts.japanese)):
         found = hit_rate(engine, questions)
         rounds = [_timed(engine, questions) for _ in range(plan.rounds(3))]
         slowest = Sample(tuple(times[int(len(times) * 0.95)] for times in rounds)).median
         medians = Sample(tuple(times[len(times) // 2] for times in rounds))
-        asked[f"{language} question"] = medians, f"hit@10 {found:.3f}, p95 {slowest * 1e3:.1f} ms"
+        asked[f"{language} question"] = medians, Found(found, slowest)
     return asked
 
 

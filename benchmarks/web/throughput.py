@@ -137,7 +137,7 @@ def _cpu(plan: Plan) -> Iterable[Measurement]:
         peer=figures[SHARED],
         peer_name=SHARED,
         aim_ratio=1.05,
-        note=f"our layer: {lost * 1e6:+.0f} µs per call; hardly disturbed by other work on the machine",
+        note=f"our layer: {lost * 1e6:+.0f} µs per call",
     )
 
 

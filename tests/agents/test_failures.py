@@ -100,3 +100,8 @@ def test_turns_alternate_from_user_to_user_and_lose_nothing(before: list[Message
     whole = "\n".join(turn.text for turn in turns)
     assert all(message.text in whole for message in conversation if message.text.strip())
     assert all(turn.text.strip() for turn in turns)
+
+
+def test_half_a_character_does_not_keep_a_turn_from_being_sent() -> None:
+    (turn,) = turns_of([Message(role="user", text="caf\udce9?")])
+    assert turn.text == "caf??"

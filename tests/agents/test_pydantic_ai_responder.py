@@ -7,6 +7,7 @@ import importlib
 import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -66,6 +67,19 @@ async def test_calls_results_and_text_come_as_they_happen(messages_server: Messa
     assert (returned["a"].name, returned["a"].ok) == ("double", False)
     assert "only numbers of 0 or more" in returned["a"].text
     assert "Count!" in str(server.requests[0].body["system"])
+
+
+async def test_each_answer_knows_the_day_it_is_given_on(
+    messages_server: Messages, model_on: On, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = messages_server([say("Good night."), say("Good morning.")])
+    days = iter((datetime(2026, 12, 31, 12, tzinfo=UTC), datetime(2027, 1, 1, 12, tzinfo=UTC)))
+    monkeypatch.setattr("hikidashi.agents.prompts.now", lambda: next(days))
+    responder = PydanticAIResponder(model_on(server))
+    await responder.respond(QUESTION)
+    await responder.respond(QUESTION)
+    assert ["2026-12-31" in str(one.body["system"]) for one in server.requests] == [True, False]
+    assert "2027-01-01" in str(server.requests[1].body["system"])
 
 
 def test_without_pydantic_ai_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

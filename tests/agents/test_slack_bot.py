@@ -144,6 +144,21 @@ async def test_the_model_reads_what_was_said_in_the_thread_and_by_whom(slack: Sl
     ]
 
 
+async def test_what_a_killed_bot_was_doing_is_no_part_of_the_conversation(slack: SlackServer) -> None:
+    start = slack.say(GENERAL, HANAKO, "昼は何にする？")
+    for left_behind in (":hourglass_flowing_sand: 考えています…", "そばを\n\n:hourglass_flowing_sand: `web_search` …"):
+        slack.say(GENERAL, "U0BOT", left_behind, thread_ts=start.ts)
+    responder = Scripted(TextDelta("そば。"))
+    async with answering(slack, responder):
+        ask(slack, "それで？", thread=start)
+        await answered(slack)
+    assert [(one.role, one.text) for one in responder.conversations[0]] == [
+        ("user", "昼は何にする？"),
+        ("assistant", "そばを"),
+        ("user", "それで？"),
+    ]
+
+
 async def test_the_name_of_a_person_is_asked_for_once_and_again_only_after_trouble(slack: SlackServer) -> None:
     responder = Scripted(TextDelta("ok"))
     slack.refuse("users.info", "org_login_required")

@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, asynccontextmanager
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -66,6 +67,19 @@ async def test_an_answer_comes_in_pieces_and_as_a_whole(messages_server: Message
     assert all(isinstance(event, TextDelta) for event in events)
     assert len(events) == 4
     assert text_of(events) == whole == "Hello there, friend!"
+
+
+async def test_each_answer_knows_the_day_it_is_given_on(
+    messages_server: Messages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = messages_server([say("Good night."), say("Good morning.")])
+    days = iter((datetime(2026, 12, 31, 12, tzinfo=UTC), datetime(2027, 1, 1, 12, tzinfo=UTC)))
+    monkeypatch.setattr("hikidashi.agents.prompts.now", lambda: next(days))
+    async with responder_on(server) as responder:
+        await responder.respond(asked("Hi"))
+        await responder.respond(asked("Hi"))
+    assert ["2026-12-31" in str(one.body["system"]) for one in server.requests] == [True, False]
+    assert "2027-01-01" in str(server.requests[1].body["system"])
 
 
 async def test_the_history_goes_in_as_turns_with_names(messages_server: Messages) -> None:

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from hikidashi.cli.config.report import report_on
+from hikidashi.config import check_config
+
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
 EXAMPLE = Path(__file__).parents[2] / "config.yaml.example"
@@ -69,12 +72,12 @@ def test_keys_are_only_said_to_be_set(command: Command) -> None:
         ),
     ],
 )
-def test_each_part_says_why(command: Command, tmp_path: Path, text: str, name: str, status: str, why: str) -> None:
+def test_each_part_says_why(tmp_path: Path, text: str, name: str, status: str, why: str) -> None:
     file = tmp_path / "my.yaml"
     file.write_text(text, encoding="utf-8")
-    report = json.loads(command("config", "check", "--json", str(file)).stdout)
-    assert (report["ok"], report["path"], report["problems"]) == (True, str(file), [])
-    assert [(part["status"], part["why"]) for part in report["parts"] if part["name"] == name] == [(status, why)]
+    report = report_on(check_config(file, environment={}))
+    assert (report.ok, report.path, report.problems) == (True, str(file), ())
+    assert [(part.status, part.why) for part in report.parts if part.name == name] == [(status, why)]
 
 
 def test_every_problem_is_shown_with_its_line_and_the_exit_code_is_1(command: Command, tmp_path: Path) -> None:

@@ -275,7 +275,7 @@ def test_toml_problems_have_lines_too(tmp_path: Path) -> None:
         (b"agent: *nobody\n", 1, "is not YAML: found undefined alias 'nobody'."),
         (b"agent:\n  model: \x07\n", 2, "has a character that YAML does not allow (U+0007)."),
         (b"agent: {model: ${M}}\n", 1, "is not YAML: expected ',' or '}', but got '{'. Inside braces, put ${NAME} in"),
-        (b"agent: " + b"[" * 2_000, None, "is nested too deeply"),
+        (b"agent: " + b"[" * 1_000, None, "is nested too deeply"),
         (b"- agent\n- tools\n", 1, "The file is not a section."),
         (b"just words\n", 1, "The file is not a section."),
         (b"agent: {}\n" + b"#" * 1_000_001, None, "is larger than 1,000,000 bytes"),

@@ -315,3 +315,4 @@ def test_item_9_to_10_the_config() -> None:
         enabled=True, api_key="tvly-test", search_depth="advanced", max_results=10, max_content_length=1000
     )
     assert (own.search_depth, own.max_results, own.max_content_length) == ("advanced", 10, 1000)
+    assert own == WebSearchConfig(True, "tvly-test", "advanced", 10, 1000)

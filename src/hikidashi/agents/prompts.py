@@ -9,6 +9,8 @@ from ..web.format import Language
 
 __all__ = ["SEARCH_PROMPT", "default_prompt"]
 
+now = datetime.now
+
 SEARCH_PROMPT: dict[Language, str] = {
     "ja": (
         "あなたはWeb検索を使って質問に答えるアシスタントです。\n"
@@ -49,7 +51,7 @@ _WEB: dict[Language, str] = {
 
 
 def default_prompt(language: Language, tool_names: Collection[str]) -> str:
-    """A prompt with today's date and, where the web can be searched, how to use that."""
-    base = _BASE[language].format(today=datetime.now().astimezone().date().isoformat())
+    """A prompt with today's date and, where the web can be searched, how to use that; ask anew for each answer."""
+    base = _BASE[language].format(today=now().astimezone().date().isoformat())
     search = [name for name in tool_names if name in ("web_search", "tavily_search")]
     return "\n".join([base, *(_WEB[language].format(search=f"`{name}`") for name in search)])

@@ -75,9 +75,12 @@ class PydanticAIResponder(RunningResponder):
         self._agent: Agent[None, str] = Agent(
             model,
             toolsets=toolsets,
-            instructions=system_prompt or default_prompt(language, self._names),
+            instructions=system_prompt or self._default_prompt,
             model_settings=model_settings,
         )
+
+    def _default_prompt(self) -> str:
+        return default_prompt(self.language, self._names)
 
     @property
     def tool_names(self) -> list[str]:

@@ -16,7 +16,7 @@ from .slack_events import Question
 from .slack_live import LiveMessage
 from .slack_mrkdwn import escape, to_mrkdwn
 from .slack_thread import Thread, ThreadReader
-from .slack_words import Words
+from .slack_words import WAITING, Words
 
 __all__ = ["Answerer"]
 
@@ -54,7 +54,7 @@ class _Draft:
                 self.trouble = event.message
 
     def so_far(self) -> str:
-        status = f":hourglass_flowing_sand: {self.status or self.words.thinking}"
+        status = f"{WAITING} {self.status or self.words.thinking}"
         return "\n\n".join(part for part in (to_mrkdwn(self.text.strip()), status) if part)
 
     def whole(self, notes: list[str]) -> str:

@@ -14,6 +14,7 @@ from .conversation import Message
 from .slack_api import SlackAPI
 from .slack_events import Question
 from .slack_mrkdwn import markdown_of, text_of
+from .slack_words import WAITING
 
 __all__ = ["Identity", "Thread", "ThreadReader"]
 
@@ -22,6 +23,8 @@ logger = logging.getLogger("hikidashi")
 _PAGE = 200
 _NEVER_KNOWN = frozenset({"missing_scope", "user_not_found", "user_not_visible"})
 _MENTION = re.compile(r"<@([A-Z0-9]+)(?:\|[^<>]*)?>")
+# What a bot that was killed in the middle of an answer left behind.
+_UNFINISHED = re.compile(rf"\s*{WAITING}[^\n]*\Z")
 _SYSTEM_SUBTYPES = re.compile(r"(?:channel|group)_.*|bot_(?:add|remove)|pinned_item|reminder_add|tombstone")
 
 
@@ -112,7 +115,7 @@ class ThreadReader:
     def _message(self, message: dict[str, Any]) -> Message:
         written = str(message.get("text") or "")
         if self._is_mine(message):
-            return Message(role="assistant", text=markdown_of(written))
+            return Message(role="assistant", text=markdown_of(_UNFINISHED.sub("", written)))
         called = re.compile(rf"^\s*<@{re.escape(self._me.user_id)}(?:\|[^<>]*)?>[\s,:、，：]*")
         text = text_of(called.sub("", written), self._names)
         attached = cast("list[dict[str, Any]]", message.get("files") or [])

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Language", "Words", "words_in"]
+__all__ = ["WAITING", "Language", "Words", "words_in"]
 
 Language = Literal["ja", "en"]
+
+WAITING = ":hourglass_flowing_sand:"
+"""Stands before what the bot is doing, at the end of an answer that is still growing."""
 
 
 @dataclass(frozen=True, kw_only=True)

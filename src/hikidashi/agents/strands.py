@@ -105,7 +105,7 @@ class StrandsResponder(RunningResponder):
         self._own_model = model
         self._models = PerLoop(lambda: spare.pop() if spare else strands_model(config, source=source), _close)
         self._names = Agent(model=first, tools=self._tools, hooks=[*hooks], callback_handler=None).tool_names
-        self._system_prompt = system_prompt or config.system_prompt or default_prompt(self.language, self._names)
+        self._system_prompt = system_prompt or config.system_prompt
 
     @property
     def tool_names(self) -> list[str]:
@@ -119,7 +119,7 @@ class StrandsResponder(RunningResponder):
             model=self._own_model or await self._models.get(),
             messages=cast("Any", history),
             tools=self._tools,
-            system_prompt=self._system_prompt,
+            system_prompt=self._system_prompt or default_prompt(self.language, self._names),
             callback_handler=None,
             hooks=[*self._hooks, _Listener(tell, self._secrets)],
             retry_strategy=ModelRetryStrategy(max_attempts=self._max_attempts, initial_delay=1, max_delay=8),

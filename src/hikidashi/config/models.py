@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import KW_ONLY, dataclass, field, fields
 from typing import Any, Literal, get_args
 
 from ..errors import ConfigError
@@ -71,7 +71,7 @@ def joined(problems: list[ConfigError]) -> ConfigError:
     return ConfigError(first.path, "\n".join([first.reason, *map(str, others)]), first.key, first.line)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class WebSearchConfig(Section):
     """How the web is searched; off unless `enabled`."""
 
@@ -81,6 +81,7 @@ class WebSearchConfig(Section):
     max_results: int = field(default=5, metadata=number(1, 20))
     max_content_length: int = field(default=500, metadata=number(0, note=" (0 is unlimited)"))
     """How many characters of each result are shown; 0 is unlimited."""
+    _: KW_ONLY
     provider: SearchProviderName | None = field(default=None, metadata=choice(get_args(SearchProviderName)))
     """Who searches; None is Tavily."""
     base_url: str | None = field(default=None, metadata=address())

@@ -38,6 +38,7 @@ _TYPE_OF_STATUS = {
     529: ErrorType.SERVICE_UNAVAILABLE,
 }
 _MESSAGE_OF_STATUS = {408: "late", 432: "plan_limit", 433: "plan_limit"}
+_SHORTEST_SECRET = 6  # hiding less would garble the words around it
 _LONGEST_DETAIL = 300
 _UNPRINTABLE = re.compile(r"[\s\x00-\x1f\x7f\u2028\u2029]+")
 
@@ -135,7 +136,7 @@ def _seconds_in(body: Any) -> float | None:
 
 
 def _clean(text: str, secret: str | None) -> str:
-    if secret:
+    if secret and len(secret) >= _SHORTEST_SECRET:
         text = text.replace(secret, "***")
     line = _UNPRINTABLE.sub(" ", text).strip()
     return line if len(line) <= _LONGEST_DETAIL else line[: _LONGEST_DETAIL - 1] + "…"

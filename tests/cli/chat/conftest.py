@@ -189,11 +189,11 @@ agent:
         self._stack.callback(terminal.close)
         return terminal
 
-    def piped(self, *options: str, typed: str = "") -> Ended:
+    def piped(self, *options: str, typed: bytes = b"") -> Ended:
         """The chat between files, run to its end."""
         files = [self.home / name for name in ("stdin", "stdout", "stderr")]
-        for file, text in zip(files, (typed, "", ""), strict=True):
-            file.write_text(text, encoding="utf-8")
+        for file, content in zip(files, (typed, b"", b""), strict=True):
+            file.write_bytes(content)
         arguments = ["chat", "--config", str(self.config), *options]
         code = self._forks.wait(self._forks.start(arguments, self.environment, [str(file) for file in files]))
         return Ended(code, *(file.read_text(encoding="utf-8") for file in files[1:]))

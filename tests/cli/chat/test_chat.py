@@ -180,9 +180,17 @@ def test_once_without_an_answer_is_exit_code_1(chat: Start) -> None:
     assert "Traceback" not in done.stderr
 
 
+def test_once_without_a_question_is_wrong_usage(chat: Start) -> None:
+    done = chat([]).piped("--once", " ")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.endswith("--once: is empty. Write the question after it.\n")
+
+
 def test_questions_come_through_a_pipe_too(chat: Start) -> None:
-    done = chat([say("One."), say("Two.")]).piped(typed="first\nsecond\n")
+    talk = chat([say("One."), say("Two.")])
+    done = talk.piped(typed="日本語\n".encode() + b"not \xff UTF-8\n")
     assert (done.returncode, [line for line in done.stdout.splitlines() if line]) == (0, ["One.", "Two."])
+    assert [request.text for request in talk.model.requests] == ["日本語", "not \ufffd UTF-8"]
 
 
 def test_whoever_starts_it_sees_that_the_search_lacks_its_key(chat: Start) -> None:

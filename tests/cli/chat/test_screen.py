@@ -64,6 +64,25 @@ def test_a_terminal_never_obeys_what_the_model_or_a_tool_says() -> None:
     assert not {"\x1b", "\x07", "\u202e"} & set(text)
 
 
+def test_of_a_tall_paragraph_the_end_is_shown_while_it_grows() -> None:
+    console = Console(file=io.StringIO(), width=20, height=8, force_terminal=True, color_system=None)
+    with TerminalScreen(console, WORDS["en"]) as screen:
+        screen.show(TextDelta("a long story " * 50 + "ends"))
+        assert isinstance(console.file, io.StringIO)
+        drawn = console.file.getvalue().rpartition("\x1b")[2]
+    assert drawn.splitlines()[-1].endswith("ends")
+    assert len(drawn.splitlines()) == 4
+
+
+def test_an_answer_follows_a_window_that_becomes_narrower(monkeypatch: pytest.MonkeyPatch) -> None:
+    console = Console(file=io.StringIO(), width=80, height=20, force_terminal=True, color_system=None)
+    with TerminalScreen(console, WORDS["en"]) as screen:
+        monkeypatch.setenv("COLUMNS", "10")
+        screen.show(TextDelta("one two three four"))
+        assert isinstance(console.file, io.StringIO)
+        assert console.file.getvalue().endswith("one two \nthree four")
+
+
 def test_a_pipe_gets_the_text_alone(capsys: pytest.CaptureFixture[str]) -> None:
     shown(PlainScreen(), [*EVENTS, AnswerFailed("The model is gone.")])
     out, err = capsys.readouterr()

@@ -48,8 +48,9 @@ def run_chat(
     """
     if once is not None and not once.strip():
         raise typer.BadParameter("is empty. Write the question after it.", param_hint="--once")
-    if isinstance(sys.stdin, io.TextIOWrapper):
-        sys.stdin.reconfigure(errors="replace")  # bytes that are no text are a question mark, not the end
+    stdin = sys.stdin
+    if isinstance(stdin, io.TextIOWrapper):
+        stdin.reconfigure(errors="replace")  # bytes that are no text are a question mark, not the end
     os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")  # people read what is printed here
     config = config_for(config_path)
     spoken: Language = language or config.agent.language

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import shutil
 import sys
 import time
 from abc import ABC, abstractmethod
@@ -52,6 +53,7 @@ class TerminalScreen(Screen):
 
     def __init__(self, console: Console, words: Words) -> None:
         self._console = console
+        self._widest = console.width
         self._words = words
         self._blocks = MarkdownBlocks()
         self._began: dict[str, float] = {}
@@ -66,6 +68,7 @@ class TerminalScreen(Screen):
     def show(self, event: AnswerEvent) -> None:
         """Draws one event below what is there."""
         self._spinner.stop()
+        self._fit()
         match event:
             case TextDelta(text):
                 self._grow(text)
@@ -89,15 +92,22 @@ class TerminalScreen(Screen):
         self._spinner.stop()
         self._flush()
 
+    def _fit(self) -> None:
+        """Follows a window that became narrower: longer lines would be broken, and could not be drawn over."""
+        if self._console.is_terminal:
+            self._console.width = min(self._widest, shutil.get_terminal_size().columns)
+
     def _wait(self, what: str) -> None:
         self._spinner.update(Text(what, "dim"))
         self._spinner.start()
 
     def _grow(self, text: str) -> None:
         blocks = self._blocks.feed(text)
-        lines = clean_lines(self._blocks.rest).splitlines()
         # What is taller than the terminal cannot be drawn over, so only its end is shown.
-        self._tail.update(Text("\n".join(lines[-max(1, self._console.height // 2) :])))
+        most = max(1, self._console.height // 2)
+        lines = clean_lines(self._blocks.rest).splitlines()[-most:]
+        rows = Text("\n".join(lines)).wrap(self._console, self._console.width)
+        self._tail.update(Text("\n").join(rows[-most:]))
         self._tail.start()
         for block in blocks:
             self._print_block(block)
