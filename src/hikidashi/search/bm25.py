@@ -38,7 +38,7 @@ _B = 0.6  # below the textbook's .75: a tool with many arguments is longer for a
 
 _FEW = 16  # tools of a rare term: all are scored, as any of them may be the best
 _DIRECT = 600  # tools over all terms of a question: so few are scored sooner than chosen from
-_LONG = 4096  # occurrences of a term: so many are summed up before anybody asks
+_LONG = 512  # occurrences of a term: so many are summed up before anybody asks
 _STEPS = 8  # in which the most an average term adds is counted: more tell tools better apart, and cost more
 _ROUNDING = 1 - 1e-9  # sums in another order differ in the last digits: a bound must not be above the sum it bounds
 

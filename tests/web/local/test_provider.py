@@ -49,6 +49,20 @@ async def test_a_basic_search_gives_documents_with_a_summary(provider: LocalSear
     assert len({hit.url for hit in found.results}) == len(found.results)
 
 
+async def test_a_summary_leaves_the_headings_out_unless_there_is_nothing_else(
+    index: LocalIndex, ingested: Ingested, tmp_path: Path
+) -> None:
+    (tmp_path / "leave.md").write_text("# 休暇\n\n## 申請\n\n有給休暇は人事部に申請します。\n", encoding="utf-8")
+    (tmp_path / "bare.md").write_text("# 有給休暇\n", encoding="utf-8")
+    await ingested(tmp_path / "leave.md", tmp_path / "bare.md")
+    async with LocalSearchProvider(index.path) as provider:
+        found = await provider.search("有給休暇")
+    assert {hit.title: hit.content for hit in found.results} == {
+        "休暇": "有給休暇は人事部に申請します。",
+        "有給休暇": "# 有給休暇",
+    }
+
+
 async def test_an_advanced_search_gives_passages_under_their_headings(provider: LocalSearchProvider) -> None:
     found = await provider.search("drawer", search_depth="advanced", max_results=10)
     titles = [hit.title for hit in found.results]

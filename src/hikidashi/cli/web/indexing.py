@@ -21,7 +21,7 @@ from hikidashi.web.local import IngestEvent, LocalIndex, ingest
 from hikidashi.web.reasons import in_language
 
 from ..output import Language, stderr, stdout
-from ..tools.text import clean
+from ..tools.text import clean, counted
 from .view import print_json
 
 __all__ = ["run_index"]
@@ -31,7 +31,7 @@ _KINDS = ("added", "updated", "unchanged", "removed", "skipped", "failed")
 _WORDS: dict[Language, dict[str, str]] = {
     "en": {
         "looking": "Looking for documents",
-        "summary": "{documents} documents, {passages} passages in {path}",
+        "summary": "{documents}, {passages} in {path}",
         "more": "… and {count} more: --json shows all",
         "stopped": "Stopped. What was finished is in the index; run it again to go on.",
         **{kind: f"{{count}} {kind}" for kind in _KINDS},
@@ -39,7 +39,7 @@ _WORDS: dict[Language, dict[str, str]] = {
     },
     "ja": {
         "looking": "文書を探しています",
-        "summary": "文書 {documents} 件、パッセージ {passages} 件（{path}）",
+        "summary": "文書 {documents}、パッセージ {passages}（{path}）",
         "more": "… ほか {count} 件（--json ですべて表示）",
         "stopped": "中断しました。終わった分はインデックスにあります。もう一度実行すると続きから始まります。",
         "added": "追加 {count} 件",
@@ -111,7 +111,9 @@ def run_index(sources: Sequence[str], path: Path | None, *, language: Language, 
         )
     else:
         held = words["summary"].format(
-            documents=f"{totals.documents:,}", passages=f"{totals.passages:,}", path=str(index.path)
+            documents=_counted(totals.documents, "document", language),
+            passages=_counted(totals.passages, "passage", language),
+            path=str(index.path),
         )
         out = stdout()
         out.print(Text(tally.words(), "bold"), soft_wrap=True)
@@ -159,3 +161,7 @@ def _ending(name: str, width: int) -> str:
     while cell_len(line) >= width:
         line = line[1:]
     return "…" + line
+
+
+def _counted(count: int, thing: str, language: Language) -> str:
+    return counted(count, thing) if language == "en" else f"{count:,} 件"

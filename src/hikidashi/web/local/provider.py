@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from types import TracebackType
@@ -29,6 +30,7 @@ _NAME = "local"
 _FILE = "file:"
 _TOKENS_OF_A_PASSAGE = 100  # most have more
 _MOST_PASSAGES = 60
+_HEADINGS = re.compile(r"\A(?:\s*#{1,6}[ \t].*(?:\n|\Z))+\s*")
 _SAYINGS: dict[str, tuple[str, str]] = {
     "missing": (
         "ローカル検索のインデックスがありません（{path}）。`hikidashi web index フォルダー` で文書を登録してください。",
@@ -199,7 +201,8 @@ class LocalSearchProvider:
 
 
 def _summary(found: Found) -> SearchHit:
-    return SearchHit(title=found.title, url=found.url, content=snippet(found.body, found.terms), score=found.score)
+    text = _HEADINGS.sub("", found.body) or found.body  # headings tell little without their marks and lines
+    return SearchHit(title=found.title, url=found.url, content=snippet(text, found.terms), score=found.score)
 
 
 def _passage(found: Found) -> SearchHit:
