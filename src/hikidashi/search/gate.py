@@ -9,10 +9,10 @@ from .stopwords import GENERIC
 
 __all__ = ["near_best", "relevant"]
 
-# A large catalogue has some tool for any word: there, one word that question and tool share must be a quarter of
-# what is asked for, or half of it where its spelling was guessed; and a tool that has less than half of it must
-# bring a quarter of what an average word brings when found in full, which a chance word in an example does not.
-# A small catalogue lacks most words, so that it says little how many of them are missing.
+# A large catalogue has some tool for any word: there, one word that question and tool share must be half of what is
+# asked for, and a tool that has less than half of it must bring a quarter of what an average word brings when found
+# in full, which a chance word in an example does not. A small catalogue lacks most words, so that it says little how
+# many of them are missing; but there too, words whose spelling was guessed must be half of what is asked for.
 _QUARTER = 1 / 4
 _HALF = 1 / 2
 _LARGE = 2_000
@@ -50,9 +50,9 @@ def _is_enough(index: Index, matched: list[str], score: float, query: Query) -> 
     total = sum(worth.values()) + len(query.missing) * index.rarity(0)
     share = sum([worth[term] for term in matched]) / total
     strictness = min(1.0, index.count / _LARGE)
-    if query.respelled.issuperset(matched) and share < _HALF * strictness:
+    if query.respelled.issuperset(matched) and share < _HALF:
         return False
-    if len(matched) == 1 and share < _QUARTER * strictness:
+    if len(matched) == 1 and share < _HALF * strictness:
         return False
     average = total / (len(worth) + len(query.missing))
     return share >= _HALF or score >= _QUARTER * strictness * average
