@@ -105,6 +105,19 @@ class Terminal:
         """Presses keys; `\\x03` is Ctrl-C, `\\x04` Ctrl-D."""
         os.write(self._keys, keys.encode())
 
+    def presses_until(self, keys: str, expected: str) -> None:
+        """Presses keys, again when nothing comes of it, until `expected` is shown.
+
+        A signal that arrives after readline has shown its prompt and before it waits is noticed with the next one.
+        """
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while expected not in self.text[self._read_up_to :]:
+            assert time.monotonic() < deadline, f"{expected!r} never came. The terminal shows:\n{self.text}"
+            self.presses(keys)
+            while expected not in self.text[self._read_up_to :] and self._read_more(seconds=1.0):
+                pass
+        self.shows(expected)
+
     def ends(self) -> int:
         """The exit code, once the program has ended."""
         while self._read_more():
@@ -119,8 +132,8 @@ class Terminal:
             self._forks.wait(self._process)
         os.close(self._keys)
 
-    def _read_more(self) -> bool:
-        ready, _, _ = select.select([self._keys], [], [], _PATIENCE_SECONDS)
+    def _read_more(self, seconds: float = _PATIENCE_SECONDS) -> bool:
+        ready, _, _ = select.select([self._keys], [], [], seconds)
         if not ready:
             return False
         try:

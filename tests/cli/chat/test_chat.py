@@ -59,8 +59,7 @@ def test_ctrl_c_stops_the_answer_and_not_the_program(chat: Start) -> None:
     terminal.types("Are you there?")
     terminal.shows("Here I am.")
     terminal.shows("> ")
-    terminal.presses("\x03")
-    terminal.shows("Type /quit")
+    terminal.presses_until("\x03", "Type /quit")
     terminal.shows("> ")
     terminal.presses("\x04")
     assert terminal.ends() == 0
