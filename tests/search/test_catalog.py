@@ -112,16 +112,16 @@ def test_words_that_mean_nearly_the_same_are_found_after_the_word_itself_and_sho
 
 
 def test_a_long_question_is_searched_for_related_words_only_where_no_tool_has_its_own() -> None:
-    catalog = ToolCatalog([{"name": "eraseTicket"}, {"name": "deleteFilm"}])
-    short = catalog.search("delete issue")
+    catalog = ToolCatalog([{"name": "reserveTicket"}, {"name": "bookFilm"}])
+    short = catalog.search("book issue")
     assert {match.name: match.why["name"] for match in short} == {
-        "deleteFilm": ("delete",),
-        "eraseTicket": ("delete→erase", "issue→ticket"),
+        "bookFilm": ("book",),
+        "reserveTicket": ("book→reserve", "issue→ticket"),
     }
-    long = catalog.search("delete issue alpha beta gamma delta epsilon zeta eta theta iota kappa")
+    long = catalog.search("book issue alpha beta gamma delta epsilon zeta eta theta iota kappa")
     assert {match.name: match.why["name"] for match in long} == {
-        "deleteFilm": ("delete",),
-        "eraseTicket": ("issue→ticket",),
+        "bookFilm": ("book",),
+        "reserveTicket": ("issue→ticket",),
     }
 
 

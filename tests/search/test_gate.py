@@ -46,3 +46,49 @@ def test_a_guessed_spelling_must_be_half_of_the_question_in_any_catalogue() -> N
     assert found(small, "my grandmother bakes bread on sundays") == []
     assert found(small, "braek costs") == ["costs_breakdown"]
     assert found(small, "colros") == ["mix_colors"]
+
+
+DRAWER = [
+    tool("log_work", "Record the hours of a day that were spent on a ticket."),
+    tool("book_room", "Book a meeting room."),
+    tool("rotate_secret", "Replace a stored credential with a new one."),
+    tool("convert_currency", "外貨の為替レートを調べ、金額を換算します。"),
+    tool("find_free_time", "複数の人の空き時間を調べ、候補を返します。"),
+]
+
+
+@pytest.mark.parametrize(
+    "talk",
+    [
+        "it rained all day and the old dog slept",
+        "a new broom sweeps clean",
+        "whatever happens, one of them never spoke again",
+        "緑のコートを着た男が橋に立っていた",  # shares half of `コート` with `レート`
+        "夕焼けがとてもきれいだったと言います",
+        "あの人はいつも黙って海を眺めている",
+    ],
+)
+def test_everyday_talk_finds_nothing_even_in_a_small_catalogue(talk: str) -> None:
+    assert found(ToolCatalog(DRAWER), talk) == []
+
+
+def test_everyday_words_find_a_tool_where_they_are_most_of_the_question() -> None:
+    assert found(ToolCatalog(DRAWER), "the hours of a day")[0] == "log_work"
+    assert found(ToolCatalog(DRAWER), "人の空き時間")[0] == "find_free_time"
+
+
+def test_a_tool_behind_one_that_has_only_everyday_words_is_found() -> None:
+    days = [tool(f"day_{name}", "Day, day, day.") for name in ("off", "book")]
+    assert found(ToolCatalog([*days, *DRAWER]), "some old day I must swap that leaked credential")[0] == "rotate_secret"
+
+
+def test_japanese_words_that_no_tool_has_in_any_language_count_against_a_hit() -> None:
+    catalog = ToolCatalog([*MANY, tool("list_dogs", "List dogs."), tool("send_mail", "Send a mail.")])
+    assert found(catalog, "犬の一覧") == ["list_dogs"]
+    assert found(catalog, "桜の木の下で犬が夕焼けと噴水を見ていた") == []
+
+
+def test_words_of_other_meaning_are_not_taken_for_everyday_ones() -> None:
+    catalog = ToolCatalog([tool("headlines", "The latest news."), tool("cellar", "Find a wine."), tool("x", "Other.")])
+    assert found(catalog, "what is in the news about bees and honey") == ["headlines"]
+    assert found(catalog, "we need a wine with the trout") == ["cellar"]

@@ -5,57 +5,74 @@ from __future__ import annotations
 from .bm25 import Index
 from .query import Query
 from .stem import stem
-from .stopwords import GENERIC
+from .stopwords import WEAK
+from .text import is_inflection, share_of_word
 
 __all__ = ["near_best", "relevant"]
 
 # A large catalogue has some tool for any word: there, one word that question and tool share must be half of what is
 # asked for, and a tool that has less than half of it must bring a quarter of what an average word brings when found
 # in full, which a chance word in an example does not. A small catalogue lacks most words, so that it says little how
-# many of them are missing; but there too, words whose spelling was guessed must be half of what is asked for.
+# many of them are missing; but there too, words that come in any talk, words whose spelling was guessed, and less than
+# half a word must be two thirds of what is asked for, and one word must bring more than in an argument's description.
 _QUARTER = 1 / 4
 _HALF = 1 / 2
+_TWO_THIRDS = 2 / 3
 _LARGE = 2_000
 # A hit this far behind the best has matched only words that come with any question.
 _OF_BEST = 1 / 4
 
-
-_GENERIC = frozenset(map(stem, GENERIC))
+_WEAK = frozenset(map(stem, WEAK))
 
 
 def relevant(index: Index, hits: list[tuple[int, float]], query: Query, limit: int) -> list[tuple[int, float]]:
     """The hits that have something to do with the question: none, unless the best has enough of it."""
-    if not hits:
-        return hits
-    matched = [term for term in query.weights if index.has(hits[0][0], term)]
-    if _GENERIC.issuperset(matched) and not _GENERIC.issuperset([*query.weights, *query.missing]):
-        telling = {term: weight for term, weight in query.weights.items() if term not in _GENERIC}
-        hits = index.top(telling, limit)
-        if not hits:
-            return hits
-        matched = [term for term in telling if index.has(hits[0][0], term)]
-    return near_best(hits) if _is_enough(index, matched, hits[0][1], query) else []
+    if not hits or _is_enough(index, *hits[0], query):
+        return near_best(hits)
+    telling = {term: weight for term, weight in query.weights.items() if not _is_doubtful(term, query)}
+    if any(index.has(hits[0][0], term) for term in telling):
+        return []
+    hits = index.top(telling, limit)  # doubtful words brought the best, and may have hidden a better one
+    return near_best(hits) if hits and _is_enough(index, *hits[0], query) else []
 
 
-def _is_enough(index: Index, matched: list[str], score: float, query: Query) -> bool:
-    """Whether a tool with these terms and this score is about the question.
+def _is_enough(index: Index, doc: int, score: float, query: Query) -> bool:
+    """Whether a tool with this score is about the question.
 
-    What is optional and missing there does not count against it.
+    Words of the question are counted, however many terms each became. What is optional and missing does not count.
     """
-    worth = {
-        term: weight * index.rarity_of(term)
-        for term, weight in query.weights.items()
-        if term not in query.optional or term in matched
-    }
-    total = sum(worth.values()) + len(query.missing) * index.rarity(0)
-    share = sum([worth[term] for term in matched]) / total
+    asked: dict[str, float] = {}
+    found: dict[str, float] = {}
+    sure = 0.0
+    for term, weight in query.weights.items():
+        is_found = index.has(doc, term)
+        if not is_found and term in query.optional:
+            continue
+        word = query.word_of(term)
+        worth = weight * share_of_word(term) * index.rarity_of(term)
+        asked[word] = max(worth, asked.get(word, 0.0))
+        if is_found:
+            found[word] = max(worth, found.get(word, 0.0))
+            sure += 0.0 if _is_doubtful(term, query) else share_of_word(term)
+    missing = sum(map(share_of_word, query.missing))
+    total = sum(asked.values()) + missing * index.rarity(0)
+    brought = sum(found.values())
+    share = brought / total
+    if share < 1 and ((sure < _HALF and share < _TWO_THIRDS) or (len(found) == 1 and score < _QUARTER * brought)):
+        return False
+    if share >= _HALF:
+        return True
     strictness = min(1.0, index.count / _LARGE)
-    if query.respelled.issuperset(matched) and share < _HALF:
+    if len(found) == 1 and share < _HALF * strictness:
         return False
-    if len(matched) == 1 and share < _HALF * strictness:
-        return False
-    average = total / (len(worth) + len(query.missing))
-    return share >= _HALF or score >= _QUARTER * strictness * average
+    return score >= _QUARTER * strictness * total / (len(asked) + missing)
+
+
+def _is_doubtful(term: str, query: Query) -> bool:
+    if term in _WEAK or term in query.respelled or is_inflection(term):
+        return True
+    word = query.word_of(term)
+    return word in _WEAK or (word is term and len(term) == 1 and share_of_word(term) < 1)
 
 
 def near_best(hits: list[tuple[int, float]]) -> list[tuple[int, float]]:

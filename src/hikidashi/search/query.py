@@ -42,6 +42,17 @@ class Query:
     optional: set[str] = field(default_factory=set[str])
     """The terms that a tool may well lack: relatives, and names and numbers, which are what to do it with."""
 
+    glossed: list[str] = field(default_factory=list[str])
+    """The words that a glossary explains, and that some tool has in English."""
+
+    def word_of(self, term: str) -> str:
+        """The word of the question that `term` stands for, alone or with others."""
+        if term in self.translations or term in self.respelled:
+            return self.sources[term]
+        if term in self.relatives:
+            return self.relatives[term]
+        return next((word for word in self.glossed if term in word), term)
+
     @property
     def unknown(self) -> float:
         """How much of the question is in words that no tool has, from 0 to 1."""
@@ -104,15 +115,23 @@ def read_query(
         respelled = (source is first or not is_value) and _respell(query, term, word, nearest)
         if not respelled and not is_value:
             query.missing.append(word)
+    unexplained = ""
+    nowhere: list[str] = []
     for word, english in _translations(text, own):
-        for meaning in english:
-            for term, piece in analyzer.sources(meaning).items():
-                if term in known and term not in query.weights:
-                    query.weights[term] = _TRANSLATED
-                    query.sources[term] = word
-                    query.translations[term] = spelling(term, piece)
-    if query.translations:  # what was understood in English need not be there in its own letters
-        query.missing = [word for word in query.missing if word.isascii()]
+        unexplained = (unexplained or fold(text)).replace(word, " ")
+        meanings = [found for meaning in english for found in analyzer.sources(meaning).items() if found[0] in known]
+        if meanings:
+            query.glossed.append(word)
+        elif not any(term in known for term in analyzer.terms(word)):
+            nowhere.append(word)
+        for term, piece in meanings:
+            if term not in query.weights:
+                query.weights[term] = _TRANSLATED
+                query.sources[term] = word
+                query.translations[term] = spelling(term, piece)
+    if unexplained:  # what is explained need not be there in its own letters
+        rest = set(analyzer.terms(unexplained))
+        query.missing = [word for word in query.missing if word.isascii() or word in rest] + nowhere
     for term, others in wishes.items():
         _relate(query, term, sources[term], others, rarity)
     return query

@@ -13,7 +13,7 @@ from operator import add
 from .stem import stem
 from .stopwords import FUNCTION, FUNCTION_BIGRAMS, REQUEST
 
-__all__ = ["Analyzer", "fold", "is_request", "name_key", "spelling"]
+__all__ = ["Analyzer", "fold", "is_inflection", "is_request", "name_key", "share_of_word", "spelling"]
 
 _HAN = "\u2e80-\u2fdf\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"
 _HIRAGANA = "\u3041-\u309f"
@@ -37,12 +37,15 @@ _SCRIPT = re.compile(
     rf"(?P<han>[{_HAN}]+)|(?P<hira>[{_HIRAGANA}]+)|(?P<kata>[{_KATAKANA}]+)|(?P<hangul>[{_HANGUL}]+)"
     rf"|(?P<unspaced>[{_UNSPACED}]+)|(?P<word>{_SPACED}+(?:[-_.]+{_SPACED}+)*)"
 )
+_INFLECTION = re.compile(f"[{_HIRAGANA}]+")
 _HAN_RUN = re.compile(f"[{_HAN}]+")
 _HAN_ALONE = re.compile(rf"[\W{_HAN}]*")  # and punctuation: nearly all of a Chinese text
 _SEPARATORS = re.compile(r"[-_.]+")
 _ASCII_PIECE = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")  # `URLs`, `HTML`, `Page`, `2`
 _NOT_ALPHANUMERIC = re.compile(r"[\W_]+")
 _MAX_PARTS = 3
+# Words have two Chinese letters, three or four pairs of katakana. Hiragana is mostly inflection.
+_SHARE = {"han": 1 / 2, "hira": 1 / 4, "kata": 1 / 3, "hangul": 1 / 2, "unspaced": 1 / 4}
 _REMEMBERED = 200_000  # words; identifiers never end, memory does
 
 
@@ -108,6 +111,19 @@ def spelling(term: str, source: str) -> str:
     """How `source` spells `term`: in `getMessages`, `messag` is `messages`."""
     words = (part.group() for part in _SCRIPT.finditer(source) if part.lastgroup == "word")
     return next((piece for word in words for piece, known in _word_terms(word) if known == term), term)
+
+
+def share_of_word(term: str) -> float:
+    """How much of a word `term` is, on average: all of it, or a piece where letters are not spaced into words."""
+    if term.isascii():
+        return 1.0
+    script = _SCRIPT.match(term)
+    return _SHARE.get(script.lastgroup or "", 1.0) if script else 1.0
+
+
+def is_inflection(term: str) -> bool:
+    """Whether `term` is in the letters that Japanese inflects words with."""
+    return _INFLECTION.fullmatch(term) is not None
 
 
 def is_request(term: str) -> bool:
