@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from copy import deepcopy
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
+import httpx2
+import mcp
+import pydantic_ai
 import pytest
+import strands
+from anthropic import Anthropic, AnthropicFoundry
+from anthropic.lib.bedrock import AnthropicBedrock
+from anthropic.lib.vertex import AnthropicVertex
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hikidashi import Tool, ToolResult, ToolValidationError, Unsupported
 from hikidashi.errors import ToolSearchError
 from hikidashi.search import ToolCatalog
 from hikidashi.search.wire import Provider, Variant, client_search_tool, tool_search_request, worth_it
+from hikidashi.testing.validate import refusal
 
 MODEL = "claude-opus-5-5"
 REGEX = {"type": "tool_search_tool_regex_20251119", "name": "tool_search_tool_regex"}
@@ -133,66 +145,6 @@ def test_the_same_tools_give_the_same_bytes_and_are_left_untouched() -> None:
     assert tools == before
 
 
-def test_an_mcp_server_becomes_a_connection_and_a_toolset() -> None:
-    server = {
-        "name": "db-server",
-        "url": "https://mcp-db.example.com",
-        "authorization_token": "sk-test",
-        "configs": {"search_events": {"defer_loading": False}},
-    }
-    assert tool_search_request([], mcp_toolsets=[server], model=MODEL) == {
-        "tools": [
-            REGEX,
-            {
-                "type": "mcp_toolset",
-                "mcp_server_name": "db-server",
-                "default_config": {"defer_loading": True},
-                "configs": {"search_events": {"defer_loading": False}},
-            },
-        ],
-        "betas": ["advanced-tool-use-2025-11-20", "mcp-client-2025-11-20"],
-        "mcp_servers": [
-            {
-                "type": "url",
-                "name": "db-server",
-                "url": "https://mcp-db.example.com",
-                "authorization_token": "sk-test",
-            }
-        ],
-    }
-
-
-def test_a_toolset_of_a_server_that_is_connected_elsewhere_needs_no_address() -> None:
-    given = {"type": "mcp_toolset", "mcp_server_name": "db", "default_config": {"enabled": True}}
-    request = tool_search_request([], mcp_toolsets=[given], betas="off")
-    assert request["tools"][1]["default_config"] == {"defer_loading": True, "enabled": True}
-    assert request["betas"] == ["mcp-client-2025-11-20"]
-    assert "mcp_servers" not in request
-
-
-def test_a_newer_mcp_header_of_the_caller_is_enough() -> None:
-    request = tool_search_request([], mcp_toolsets=[{"name": "db"}], betas=["mcp-client-2026-09-15"])
-    assert request["betas"] == ["mcp-client-2026-09-15"]
-
-
-@pytest.mark.parametrize(
-    ("toolset", "said"),
-    [
-        ({"url": "https://x.example"}, "needs the `name` of its server"),
-        ({"name": "db", "uri": "x"}, "has 'uri'. Known"),
-    ],
-)
-def test_an_mcp_toolset_that_cannot_be_right_is_refused(toolset: dict[str, Any], said: str) -> None:
-    with pytest.raises(ToolValidationError, match=said):
-        tool_search_request([], mcp_toolsets=[toolset])
-
-
-def test_a_cache_breakpoint_moves_away_from_a_deferred_toolset() -> None:
-    request = tool_search_request([], mcp_toolsets=[{"name": "db", "cache_control": CACHE}])
-    assert request["tools"][0] == {**REGEX, "cache_control": CACHE}
-    assert "cache_control" not in request["tools"][1]
-
-
 @pytest.mark.parametrize("variant", ["regex", "bm25"])
 def test_a_model_that_cannot_search_is_refused_with_the_way_out(variant: Variant) -> None:
     with pytest.raises(Unsupported, match=r"'claude-3-5-haiku-latest' on 'anthropic' .*`variant=.client.`"):
@@ -200,16 +152,9 @@ def test_a_model_that_cannot_search_is_refused_with_the_way_out(variant: Variant
 
 
 def test_a_model_that_cannot_search_gets_the_loaded_tools_of_the_client_variant() -> None:
-    request = tool_search_request(
-        [A, B],
-        variant="client",
-        model="claude-3-5-haiku-latest",
-        always_loaded=["b"],
-        mcp_toolsets=[{"name": "db"}],
-        force=True,
-    )
-    toolset = {"type": "mcp_toolset", "mcp_server_name": "db", "default_config": {"defer_loading": False}}
-    assert request == {"tools": [client_search_tool(), B, toolset], "betas": ["mcp-client-2025-11-20"]}
+    old = "claude-3-5-haiku-latest"
+    request = tool_search_request([A, B], variant="client", model=old, always_loaded=["b"], force=True)
+    assert request == {"tools": [client_search_tool(), B]}
 
 
 def test_an_unknown_model_passes_only_by_force() -> None:
@@ -282,10 +227,157 @@ def test_a_catalogue_is_taken_as_it_is() -> None:
         ([A, A], "Two tools are called 'a': a dict and a dict at position 1"),
         ([A, Tool(name="a", description="", input_schema={"type": "object"}, call=nothing)], "and a hikidashi Tool"),
         ([{"name": "fs.read", "inputSchema": {"type": "object"}}], "refuses the tool name 'fs.read'"),
+        ([definition("fs.read")], "refuses the tool name 'fs.read'"),
+        ([definition("天気")], "refuses the tool name '天気'"),
+        ([definition("x" * 129)], "it takes 1 to 128 ASCII letters"),
+        ([definition("")], "The tool at position 0 .* has no name"),
+        ([{**A, "name": None}], "has no name"),
         ([{"description": "Nameless."}], "has no name"),
+        ([{"type": "web_search_20250305"}], "has no name"),
+        ([{"type": "object", "required": ["city"]}], "has no name"),
+        ([{**A, "input_schema": {"type": "string"}}], "of tool 'a' at position 0 has type 'string', not 'object'"),
+        ([{**A, "input_schema": ["city"]}], "of tool 'a' at position 0 is list, not an object"),
         ([definition("tool_search_tool_regex")], "as the search tool is"),
     ],
 )
 def test_tools_that_the_api_would_refuse_are_refused_here(tools: list[Any], said: str) -> None:
     with pytest.raises(ToolValidationError, match=said):
         tool_search_request(tools, force=True)
+
+
+def test_a_definition_that_is_no_json_is_refused_by_name() -> None:
+    tools = [{**A, "input_schema": {"type": "object", "default": {1, 2}}}]
+    with pytest.raises(ToolValidationError, match="The definition of tool 'a' is not JSON"):
+        worth_it(tools)
+
+
+def test_what_only_the_catalogue_searches_is_not_sent(tmp_path: Path) -> None:
+    told = {**A, "aliases": ["alpha"], "tags": ["letters"], "title": "A", "_meta": {"tags": ["x"]}, "type": None}
+    assert tool_search_request([told]) == {"tools": [A]}
+    ToolCatalog([told]).save(tmp_path / "tools")
+    assert tool_search_request(ToolCatalog.load(tmp_path / "tools"), force=True)["tools"][1:] == [
+        {**A, "defer_loading": True}
+    ]
+
+
+def test_what_only_the_api_knows_is_sent_untouched() -> None:
+    told = {**A, "strict": True, "input_examples": [{"q": "x"}], "allowed_callers": ["direct"]}
+    assert json.dumps(tool_search_request([told])["tools"]) == json.dumps([told])
+
+
+def test_tool_objects_of_each_framework_become_definitions() -> None:
+    def weather(city: str) -> str:
+        """Current weather."""
+        return city
+
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+    strands_tool = cast("Any", strands).tool
+    made: list[Any] = [
+        pydantic_ai.Tool(weather, name="from_pydantic_ai"),
+        strands_tool(name="from_strands")(weather),
+        mcp.types.Tool(name="from_mcp", title="Weather", description="Current weather.", input_schema=schema),
+    ]
+    search, *sent = tool_search_request(made, force=True)["tools"]
+    assert search == REGEX
+    assert [tool["name"] for tool in sent] == ["from_pydantic_ai", "from_strands", "from_mcp"]
+    for tool in sent:
+        assert set(tool) == {"name", "description", "input_schema", "defer_loading"}
+        assert tool["input_schema"]["type"] == "object"
+        assert list(tool["input_schema"]["properties"]) == ["city"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"variant": "bm52"}, "`variant` is 'bm52': use one of 'regex', 'bm25', 'client'."),
+        ({"provider": "azure"}, "`provider` is 'azure': use one of 'anthropic', 'foundry', 'vertex', 'bedrock'."),
+        ({"betas": "my-beta"}, "`betas` is 'my-beta': use one of 'auto', 'off' or a list of headers."),
+    ],
+)
+def test_a_word_that_no_option_knows_is_refused(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(said)):
+        tool_search_request([A], **options)
+
+
+def client_of(provider: Provider, seen: list[httpx2.Request]) -> Any:
+    """A real client of `provider`, whose requests arrive in `seen`."""
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        seen.append(request)
+        said: dict[str, Any] = {
+            "content": [],
+            "stop_reason": "end_turn",
+            "stop_sequence": None,
+            "usage": {"input_tokens": 1},
+        }
+        return httpx2.Response(200, json={"id": "msg_1", "type": "message", "role": "assistant", "model": "m", **said})
+
+    http = httpx2.Client(transport=httpx2.MockTransport(answer))
+    match provider:
+        case "anthropic":
+            return Anthropic(api_key="sk-test", http_client=http)
+        case "foundry":
+            return AnthropicFoundry(api_key="sk-test", resource="mine", http_client=http)
+        case "vertex":
+            return AnthropicVertex(region="us-east5", project_id="p", access_token="t", http_client=http)
+        case "bedrock":
+            return AnthropicBedrock(aws_region="us-east-1", api_key="sk-test", http_client=http)
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "header"),
+    [
+        ("anthropic", "claude-opus-5-5", "advanced-tool-use-2025-11-20"),
+        ("foundry", "claude-sonnet-5", "advanced-tool-use-2025-11-20"),
+        ("vertex", "claude-sonnet-5@20260901", "tool-search-tool-2025-10-19"),
+        ("bedrock", "anthropic.claude-opus-5-5-v1:0", "tool-search-tool-2025-10-19"),
+    ],
+)
+def test_the_client_of_each_provider_takes_the_request(provider: Provider, model: str, header: str) -> None:
+    seen: list[httpx2.Request] = []
+    request = tool_search_request([A], provider=provider, model=model, force=True)
+    with client_of(provider, seen) as client:
+        client.beta.messages.create(
+            model=model, max_tokens=9, messages=[{"role": "user", "content": "Hello?"}], **request
+        )
+    [sent] = seen
+    assert sent.headers["anthropic-beta"] == header
+    assert json.loads(sent.content)["tools"] == request["tools"]
+
+
+@given(
+    st.lists(
+        st.fixed_dictionaries(
+            {
+                "name": st.from_regex(r"[a-zA-Z0-9_-]{1,64}", fullmatch=True),
+                "input_schema": st.just({"type": "object"}),
+            },
+            optional={
+                "description": st.text(),
+                "cache_control": st.just(CACHE),
+                "defer_loading": st.booleans(),
+                "aliases": st.lists(st.text()),
+            },
+        ),
+        unique_by=lambda tool: tool["name"],
+        max_size=12,
+    ),
+    st.sampled_from(["regex", "bm25", "client"]),
+    st.data(),
+)
+def test_no_request_is_one_that_the_api_refuses(
+    tools: list[dict[str, Any]], variant: Variant, data: st.DataObject
+) -> None:
+    names = [tool["name"] for tool in tools]
+    kept = data.draw(st.lists(st.sampled_from(names), unique=True)) if names else []
+    before = deepcopy(tools)
+    request = tool_search_request(tools, variant=variant, always_loaded=kept, force=True)
+    body = {"model": MODEL, "max_tokens": 9, "messages": [{"role": "user", "content": "Hello?"}], **request}
+    assert refusal({"x-api-key": "sk-test"}, body) is None
+    assert loaded(request)[0] == request["tools"][0]["name"]
+    assert set(kept) <= set(loaded(request))
+    assert [tool["name"] for tool in request["tools"][1:]] == names
+    assert json.dumps(tool_search_request(tools, variant=variant, always_loaded=kept, force=True)) == json.dumps(
+        request
+    )
+    assert tools == before

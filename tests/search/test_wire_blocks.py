@@ -63,8 +63,8 @@ def test_the_count_of_searches_is_read_from_a_message_or_its_usage(reply: object
     assert search_requests(reply) == 2
 
 
-@pytest.mark.parametrize("usage", [{"input_tokens": 1}, {"server_tool_use": None}, {"server_tool_use": {}}])
-def test_a_count_that_the_api_does_not_give_is_none(usage: dict[str, Any]) -> None:
+@pytest.mark.parametrize("usage", [None, {"input_tokens": 1}, {"server_tool_use": None}, {"server_tool_use": {}}])
+def test_a_count_that_the_api_does_not_give_is_none(usage: dict[str, Any] | None) -> None:
     assert search_requests({"usage": usage}) is None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from anthropic import Anthropic, AsyncAnthropic, BadRequestError, InternalServerError
@@ -151,6 +151,53 @@ def test_too_many_words_are_an_error_block(messages_server: StartServer) -> None
     assert search.failure.code == "invalid_tool_input"
 
 
+@pytest.mark.parametrize(
+    "given",
+    [{}, {"pattern": ""}, {"pattern": 7}, {"pattern": "mail", "limit": 0}, {"pattern": "mail", "limit": "5"}],
+)
+def test_input_that_is_no_search_is_an_error_block(messages_server: StartServer, given: dict[str, Any]) -> None:
+    block = {"type": "server_tool_use", "name": "tool_search_tool_regex", "input": given}
+    server = messages_server([Reply(content=(block,))])
+    with Anthropic(base_url=server.url, api_key="sk-test", max_retries=0) as client:
+        [search] = tool_searches(asked(client, REGEX))
+    assert search.failure is not None
+    assert search.failure.code == "invalid_tool_input"
+
+
+def test_names_by_select_are_words_to_the_api(messages_server: StartServer) -> None:
+    server = messages_server([turn(search_words("select:send_mail"), search_words("select:unicorn"))])
+    with Anthropic(base_url=server.url, api_key="sk-test", max_retries=0) as client:
+        found = [search.references for search in tool_searches(asked(client, BM25))]
+    assert found == [("send_mail",), ()]
+
+
+def test_the_client_without_betas_reads_the_same(messages_server: StartServer) -> None:
+    request: dict[str, Any] = REQUEST | tool_search_request(TOOLS, betas="off", force=True)
+    server = messages_server([WEATHER_TURN, WEATHER_TURN])
+    with Anthropic(base_url=server.url, api_key="sk-test") as client:
+        check_weather_turn(client.messages.create(**request))
+        with client.messages.stream(**request) as stream:
+            check_weather_turn(stream.get_final_message())
+    assert "anthropic-beta" not in server.requests[0].headers
+
+
+def test_a_deferred_tool_costs_tokens_once_it_is_loaded(messages_server: StartServer) -> None:
+    wordy = {"name": "archive", "description": "word " * 4000, "input_schema": {"type": "object"}}
+    request = REQUEST | tool_search_request([wordy, *TOOLS], model=MODEL, force=True)
+    counting = {name: value for name, value in request.items() if name not in ("max_tokens", "messages")}
+    server = messages_server([turn(search_regex("archive"), "Found."), "Fine."])
+    with Anthropic(base_url=server.url, api_key="sk-test") as client:
+        first = asked(client, request)
+        said: list[Any] = [*QUESTION, {"role": "assistant", "content": first.content}, *QUESTION]
+        second = asked(client, request | {"messages": said})
+        counts = [
+            cast("Any", client.beta.messages.count_tokens)(**counting, messages=messages).input_tokens
+            for messages in (QUESTION, said)
+        ]
+    assert first.usage.input_tokens < 1000 < 5000 < second.usage.input_tokens
+    assert counts[0] < 1000 < 5000 < counts[1]
+
+
 @pytest.mark.parametrize("code", ["unavailable", "too_many_requests", "execution_time_exceeded"])
 def test_a_script_can_let_a_search_fail(messages_server: StartServer, code: str) -> None:
     server = messages_server([search_regex("mail", fails=code)])
@@ -242,6 +289,10 @@ LATER: dict[str, Any] = {**TOOLS[0], "defer_loading": True}
             {"tools": [TOOLS[1], {**LATER, "cache_control": {"type": "ephemeral"}}]},
             "Tool 'get_weather' cannot have both defer_loading=true and cache_control set. "
             "Tools with defer_loading cannot use prompt caching.",
+        ),
+        (
+            {"tools": [TOOLS[1], *({**LATER, "name": f"t{number}"} for number in range(10_001))]},
+            "tools: at most 10000 tools can have defer_loading set, got 10001",
         ),
         (
             {"messages": [*QUESTION, CALLED, answered("toolu_1", reference_blocks(["gone"]))]},

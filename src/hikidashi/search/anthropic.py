@@ -76,10 +76,16 @@ def run_tools(
         stream: Give a `ToolStream` of events instead of waiting for the end.
         options: `model`, `messages`, `max_tokens` and whatever else `messages.create` takes; and `LoopOptions`.
 
+    A request that fails raises what the client raises. What the tools did until then is kept by a stream alone: go on
+    from its `messages`.
+
     Raises:
         ToolTurnLimitError: the model still called tools after `max_turns` replies.
         ToolValidationError: a tool cannot be called, has no usable name, or the name of another.
+        TypeError: an argument is missing, or the client is an async one.
+        ValueError: an option is out of range.
     """
+    _check(client, "__enter__", "run_tools", "`arun_tools` for an `AsyncAnthropic`")
     loop, request = _prepared(tools, options)
     if stream:
         return ToolStream(_streamed(client, loop, request), loop)
@@ -108,6 +114,7 @@ def arun_tools(
 
     Cancelling it cancels the request and the tools that are running.
     """
+    _check(client, "__aenter__", "arun_tools", "`run_tools` for an `Anthropic`")
     loop, request = _prepared(tools, options)
     if stream:
         return AsyncToolStream(_astreamed(client, loop, request), loop)
@@ -131,6 +138,11 @@ class ToolStream:
     def text_stream(self) -> Iterator[str]:
         """Only the text, piece by piece."""
         return (event.text for event in self._events if event.type == "text")
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """The conversation so far, to go on from when a request fails: nothing that is answered in it runs again."""
+        return self._loop.settled
 
     def result(self) -> ToolRun:
         """The outcome, as `run_tools` gives it; waits for the end."""
@@ -169,6 +181,11 @@ class AsyncToolStream:
         """Only the text, piece by piece."""
         return (event.text async for event in self._events if event.type == "text")
 
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """The conversation so far, to go on from when a request fails: nothing that is answered in it runs again."""
+        return self._loop.settled
+
     async def result(self) -> ToolRun:
         """The outcome, as `arun_tools` gives it; waits for the end."""
         async for _ in self._events:
@@ -188,9 +205,21 @@ class AsyncToolStream:
         await self.aclose()
 
 
+def _check(client: Client, needed: str, function: str, instead: str) -> None:
+    """Refuses a client of the other kind, whose replies would be no messages."""
+    other = "__aenter__" if needed == "__enter__" else "__enter__"
+    if hasattr(client, other) and not hasattr(client, needed):
+        raise TypeError(f"`{function}` cannot use {type(client).__name__}. Call {instead}.")
+
+
 def _prepared(tools: ToolCatalog | Iterable[Tool], options: RunOptions) -> tuple[ToolLoop, dict[str, Any]]:
     """The loop, and the part of every request that it does not write."""
     request = cast("dict[str, Any]", dict(options))
+    for name in ("compaction", "thread"):
+        if request.get(name) is not None:
+            raise TypeError(f"`{name}` cannot go into every request of a run. Send it with `messages.create` yourself.")
+    if missing := [name for name in ("model", "max_tokens", "messages") if name not in request]:
+        raise TypeError(f"A run needs {', '.join(f'`{name}`' for name in missing)}, as `messages.create` does.")
     own = cast("LoopOptions", {name: request.pop(name) for name in LoopOptions.__annotations__ if name in request})
     return ToolLoop(tools, model=request["model"], messages=request.pop("messages"), **own), request
 

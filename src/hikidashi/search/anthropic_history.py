@@ -10,9 +10,9 @@ import json
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, cast
 
-from .wire_blocks import CLIENT_TOOL, blocks_of, plain_block, reference_blocks
+from .wire_blocks import CLIENT_TOOL, blocks_of, plain_block, reference_blocks, referenced_tools
 
-__all__ = ["found_blocks", "loaded_by", "replayed"]
+__all__ = ["found_blocks", "loaded_by", "replayed", "settled"]
 
 _LOADED = "loaded_tools"
 
@@ -38,6 +38,16 @@ def replayed(messages: Iterable[Any], known: Collection[str], *, by_reference: b
     return [_rewritten(turn, searches, known, by_reference=by_reference) for turn in turns]
 
 
+def settled(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The conversation without a last reply that is empty or has calls nobody answered: the API takes neither back."""
+    last = messages[-1] if messages else {}
+    content = last.get("content")
+    if last.get("role") != "assistant" or isinstance(content, str):
+        return list(messages)
+    kinds = [block.get("type") for block in blocks_of(content)]
+    return list(messages[:-1]) if not kinds or "tool_use" in kinds else list(messages)
+
+
 def _search_ids(blocks: Iterable[dict[str, Any]]) -> set[str]:
     return {block["id"] for block in blocks if block.get("type") == "tool_use" and block["name"] == CLIENT_TOOL}
 
@@ -53,20 +63,30 @@ def _rewritten(
         block = plain_block(given)
         if found := _names_in(block, searches):
             still = [name for name in found if name in known]
-            gone = [{"type": "text", "text": "The tools that were found here are gone. Search again."}]
-            block = {**block, "content": found_blocks(still, by_reference=by_reference) if still else gone}
+            block = {**block, "content": _found_again(block, still, by_reference=by_reference)}
         blocks.append(block)
     return {**message, "content": blocks}
 
 
+def _found_again(block: dict[str, Any], names: list[str], *, by_reference: bool) -> Any:
+    if block["type"] == "tool_search_tool_result":
+        return {"type": "tool_search_tool_search_result", "tool_references": reference_blocks(names)}
+    gone = [{"type": "text", "text": "The tools that were found here are gone. Search again."}]
+    return found_blocks(names, by_reference=by_reference) if names else gone
+
+
 def _names_in(block: dict[str, Any], searches: set[str]) -> list[str]:
-    """The names that a `tool_result` loads."""
+    """The names that the result of a search loads, one of ours or one of the API's own."""
+    if block.get("type") == "tool_search_tool_result":
+        return referenced_tools(block)
     if block.get("type") != "tool_result":
         return []
-    parts = list(blocks_of(block.get("content")))
+    content = block.get("content")
+    parts = list(blocks_of(content))
     named = [part["tool_name"] for part in parts if part.get("type") == "tool_reference"]
-    if block["tool_use_id"] in searches:
-        named += [name for part in parts for name in _names_told(part.get("text", ""))]
+    if block.get("tool_use_id") in searches:
+        texts = [content] if isinstance(content, str) else [part.get("text", "") for part in parts]
+        named += [name for text in texts for name in _names_told(text)]
     return named
 
 
@@ -75,4 +95,6 @@ def _names_told(text: str) -> list[str]:
         said = json.loads(text)
     except ValueError:  # an answer in words
         return []
-    return cast("dict[str, list[str]]", said).get(_LOADED, []) if isinstance(said, dict) else []
+    names: object = cast("dict[str, object]", said).get(_LOADED) if isinstance(said, dict) else None
+    listed = cast("list[object]", names) if isinstance(names, list) else []
+    return [name for name in listed if isinstance(name, str)]

@@ -7,24 +7,33 @@ never sees a client.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import anyio
 
 from ..convert.anthropic import call_anthropic
 from ..errors import ToolSearchError, ToolTurnLimitError, ToolValidationError, Unsupported
 from ..tool import Tool
-from .anthropic_history import found_blocks, loaded_by, replayed
+from ._desk import asked
+from .anthropic_history import found_blocks, loaded_by, replayed, settled
 from .anthropic_options import Expand
 from .catalog import MAX_LIMIT, MAX_TOOLS, ToolCatalog
 from .wire import client_search_tool, tool_search_request
 from .wire_blocks import CLIENT_TOOL, ToolSearchCall, ToolSearchFailure, blocks_of, plain_block
 from .wire_definitions import definitions_of, judged, kept_loaded, refuse_twin
-from .wire_models import Provider, support
+from .wire_models import BETA_OF, Provider, one_of, support
+
+if TYPE_CHECKING:
+    from .record import Recorder
 
 __all__ = ["ToolLoop", "ToolRun"]
+
+logger = logging.getLogger("hikidashi")
+
+_PAUSED = ("pause_turn", "compaction")  # the reply is sent back as it is, and the API goes on with it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +43,7 @@ class ToolRun:
     message: Any
     """The last message, as the anthropic client gave it."""
     messages: list[dict[str, Any]]
-    """The whole conversation with that message, to go on from."""
+    """The whole conversation with that message, to go on from; without it where it is empty or was cut in a call."""
     turns: int
     """How many requests it took."""
     searches: tuple[ToolSearchCall, ...]
@@ -45,7 +54,7 @@ class ToolRun:
     @property
     def text(self) -> str:
         """The text of the answer."""
-        return "".join(block.get("text", "") for block in blocks_of(self.messages[-1]) if block.get("type") == "text")
+        return "".join(block.get("text", "") for block in blocks_of(self.message) if block.get("type") == "text")
 
 
 class ToolLoop:
@@ -65,16 +74,23 @@ class ToolLoop:
         betas: Literal["auto", "off"] | Sequence[str] = "auto",
         expand: Expand = "auto",
         force: bool = False,
+        record: Recorder | None = None,
     ) -> None:
         if max_turns < 1:
             raise ValueError(f"`max_turns` is the number of replies and must be at least 1, got {max_turns}.")
+        if not 1 <= limit <= MAX_LIMIT:
+            raise ValueError(f"`limit` is how many tools a search loads, from 1 to {MAX_LIMIT}, got {limit}.")
+        one_of("provider", provider, BETA_OF)
+        one_of("expand", expand, get_args(Expand))
         given = list(tools)
         self._tools = {tool.name: tool for tool in map(_callable, given)}
         self._limit = limit
+        self._record = record
         self._max_turns = max_turns
         self._turns = 0
         self._searches: list[ToolSearchCall] = []
         self._message: Any = None
+        self._calls: list[dict[str, Any]] = []
         self._done = False
         definitions = definitions_of(given, limit=None)
         self._searching = force or bool(judged(definitions))
@@ -102,6 +118,11 @@ class ToolLoop:
         return {**self._request, "messages": self.messages}
 
     @property
+    def settled(self) -> list[dict[str, Any]]:
+        """The conversation as far as it can be gone on from: every call in it is answered."""
+        return settled(self.messages)
+
+    @property
     def result(self) -> ToolRun:
         """How it ended.
 
@@ -112,7 +133,7 @@ class ToolLoop:
             raise RuntimeError("The conversation was left before its answer. Read the stream to its end.")
         return ToolRun(
             message=self._message,
-            messages=list(self.messages),
+            messages=self.settled,
             turns=self._turns,
             searches=tuple(self._searches),
             loaded=tuple(self._loaded),
@@ -123,7 +144,11 @@ class ToolLoop:
         self._turns += 1
         self._message = message
         self.messages.append({"role": "assistant", "content": [plain_block(block) for block in message.content]})
-        self._done = message.stop_reason not in ("tool_use", "pause_turn")
+        if message.stop_reason == "tool_use":
+            self._calls = [block for block in self.messages[-1]["content"] if block["type"] == "tool_use"]
+        else:
+            self._calls = []
+        self._done = not self._calls and message.stop_reason not in _PAUSED
         return self._done
 
     async def answer(self) -> list[dict[str, Any]]:
@@ -134,8 +159,9 @@ class ToolLoop:
         Raises:
             ToolTurnLimitError: no further request is allowed; the conversation in it ends with these results.
         """
-        calls = [block for block in self.messages[-1]["content"] if block["type"] == "tool_use"]
-        results: list[dict[str, Any]] = [{} for _ in calls]
+        calls = self._calls
+        # What stands if a tool gives up by raising the cancellation of something that it waited for.
+        results = [_error(call, f"Tool {call['name']!r} was cancelled before it answered.") for call in calls]
         visible = set(self._loaded)  # what the model saw when it made the calls
 
         async def fill(position: int, call: dict[str, Any]) -> None:
@@ -144,7 +170,7 @@ class ToolLoop:
         async with anyio.create_task_group() as group:
             for position, call in enumerate(calls):
                 group.start_soon(fill, position, call)
-        if results:  # none after `pause_turn`: the reply itself is sent back, and the API goes on
+        if results:
             self.messages.append({"role": "user", "content": results})
         if self._turns >= self._max_turns:
             raise ToolTurnLimitError(self._max_turns, self.messages)
@@ -156,10 +182,15 @@ class ToolLoop:
             return {"type": "tool_result", "tool_use_id": call["id"], **self._search(call)}
         if self._searching and name not in visible:
             return _error(call, self._not_loaded(name))
+        if self._record is not None and name in self._tools:
+            self._record.called(name)
         try:
             return await call_anthropic([self._tools[name]] if name in self._tools else [], call)
         except Unsupported as error:
             return _error(call, str(error))
+        except Exception as error:
+            logger.exception("the result of tool %r cannot be sent", name)
+            return _error(call, f"The result of tool {name!r} cannot be sent. {type(error).__name__}: {error}")
 
     def _not_loaded(self, name: str) -> str:
         if name in self._tools:
@@ -173,8 +204,8 @@ class ToolLoop:
         )
 
     def _search(self, call: dict[str, Any]) -> dict[str, Any]:
-        asked = call["input"]
-        query, limit = asked.get("query"), asked.get("limit")
+        given = cast("dict[str, Any]", call["input"]) if isinstance(call["input"], dict) else {}
+        query, limit = given.get("query"), given.get("limit")
         made = ToolSearchCall(
             id=call["id"],
             variant="client",
@@ -185,13 +216,16 @@ class ToolLoop:
         try:
             if not isinstance(query, str):
                 raise ToolSearchError("invalid_tool_input", "`query` must be text: a few words that say what you need.")
-            matches = self._catalog.search(query, limit=min(max(wanted, 1), MAX_LIMIT))
+            kind, entries = asked(self._catalog, query, strategy="words", limit=min(max(wanted, 1), MAX_LIMIT))
         except ToolSearchError as error:
             failure = ToolSearchFailure(code=error.code, message=str(error))
             self._searches.append(replace(made, failure=failure))
             return {"content": [{"type": "text", "text": str(error)}], "is_error": True}
-        names = tuple(match.name for match in matches)
+        # The catalogue may have grown since the conversation began, and the API refuses what `tools` does not name.
+        names = tuple(entry.name for entry in entries if entry.name in self._tools)
         self._searches.append(replace(made, references=names))
+        if self._record is not None:
+            self._record.searched(query, kind, names)
         self._load(names)
         if not names:
             said = f"No tool matches {query!r}. Try other words: what it does, or what it works on."

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, Literal, Required, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict
 
 from .wire_models import Provider
+
+if TYPE_CHECKING:
+    from .record import Recorder
 
 __all__ = ["Expand", "LoopOptions", "RunOptions"]
 
@@ -33,16 +36,21 @@ class LoopOptions(TypedDict, total=False):
     which every model understands. "auto" chooses by model, provider and number of tools."""
     force: bool
     """Search even where it does not pay; otherwise a few small tools are offered as they are."""
+    record: Recorder
+    """Hears of every search and every call: a `SearchLog`."""
 
 
 class RunOptions(LoopOptions, total=False):
-    """`LoopOptions`, and what goes into every request as it is."""
+    """`LoopOptions`, and what goes into every request as it is.
+
+    Not `compaction` and `thread`: the one would make every request a compaction, and with the other the server keeps
+    the conversation that the loop sends.
+    """
 
     model: Required[str]
     max_tokens: Required[int]
     messages: Required[Iterable[Any]]
     cache_control: Any
-    compaction: Any
     container: Any
     context_management: Any
     diagnostics: Any
@@ -60,7 +68,6 @@ class RunOptions(LoopOptions, total=False):
     stop_sequences: Any
     system: Any
     thinking: Any
-    thread: Any
     timeout: Any
     tool_choice: Any
     user_profile_id: Any

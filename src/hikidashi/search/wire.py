@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, Literal, Required, TypedDict, cast
+from typing import Any, Literal, get_args
 
-from ..errors import ToolValidationError, Unsupported
+from ..errors import Unsupported
+from .catalog import MAX_QUERY
 from .wire_blocks import (
     CLIENT_TOOL,
     NAME_OF,
@@ -25,7 +26,8 @@ from .wire_blocks import (
     tool_searches,
 )
 from .wire_definitions import Verdict, definitions_of, is_server_tool, judged, kept_loaded, refuse_twin, worth_it
-from .wire_models import BETA_OF, MCP_BETA, Provider, Support, support
+from .wire_mcp import McpToolset, defers_all, is_mcp_toolset, mcp_entries, without_deferral
+from .wire_models import BETA_OF, MCP_BETA, Provider, Support, one_of, support
 
 __all__ = [
     "McpToolset",
@@ -46,21 +48,6 @@ __all__ = [
 ]
 
 logger = logging.getLogger("hikidashi")
-
-_MAX_QUERY = 500
-
-
-class McpToolset(TypedDict, total=False):
-    """An MCP server that the API connects to, and how its tools are loaded."""
-
-    name: Required[str]
-    url: str
-    """Left out where the caller sends `mcp_servers` himself."""
-    authorization_token: str
-    default_config: dict[str, Any]
-    """For all its tools; `{"defer_loading": True}` unless given."""
-    configs: dict[str, dict[str, Any]]
-    """For single tools, by their names on the server: `{"search_events": {"defer_loading": False}}`."""
 
 
 def tool_search_request(
@@ -86,7 +73,8 @@ def tool_search_request(
     loaded; it covers the same prefix there, as deferred tools are no part of the cache.
 
     Args:
-        tools: Whatever `ToolCatalog` takes, or a `ToolCatalog`, and tools that the API itself runs.
+        tools: Whatever `ToolCatalog` takes, or a `ToolCatalog`, and tools that the API itself runs. Aliases and tags,
+            which the API refuses, are left out.
         variant: "regex" and "bm25" search on the server. With "client" the search tool is an ordinary one that you
             answer with `reference_blocks`, as `hikidashi.search.anthropic.run_tools` does; a model that cannot expand
             references is offered the loaded tools only, to which you add what is found.
@@ -95,7 +83,8 @@ def tool_search_request(
         always_loaded: Names to keep loaded; 3 to 5 that nearly every conversation needs.
         usage: How often each tool was called: the most used are kept loaded too, until there are five. A dict with
             `"defer_loading": False` of its own is kept as well.
-        mcp_toolsets: MCP servers for the API to connect to, which adds their beta header.
+        mcp_toolsets: MCP servers for the API to connect to, which adds their beta header. Their tools are deferred,
+            but with "client" loaded, unless a `default_config` says otherwise: only the API's own search finds them.
         betas: "auto" sends the provider's header, "off" none: the Claude API does not need it any more. A list
             stands for itself. The header for MCP is added where it is needed.
         force: Search even where it does not pay, and on a model whose name says nothing.
@@ -105,11 +94,16 @@ def tool_search_request(
         ToolValidationError: a tool has no usable name or schema, or the name of another; a name in `always_loaded`
             is no tool's; an MCP toolset lacks its name or says what the API does not know.
         ToolSearchError: there are more than 10,000 tools.
+        ValueError: `variant`, `provider` or `betas` is a word that nobody knows.
     """
-    definitions = definitions_of(tools)
+    one_of("variant", variant, get_args(Variant))
+    one_of("provider", provider, BETA_OF)
+    if isinstance(betas, str):
+        one_of("betas", betas, ("auto", "off"), or_else="a list of headers")
+    given = definitions_of(tools)
+    definitions = [definition for definition in given if not is_mcp_toolset(definition)]
+    servers, toolsets = mcp_entries([*filter(is_mcp_toolset, given), *mcp_toolsets], deferred=variant != "client")
     kept = _kept(definitions, always_loaded, usage or {})
-    servers = [_mcp(toolset) for toolset in mcp_toolsets]
-    toolsets = [toolset for _, toolset in servers]
     request: dict[str, Any] = {}
     if not (force or toolsets) and (reason := _reason_against(definitions, kept)):
         logger.info("tool search is left out: %s", reason)
@@ -120,15 +114,15 @@ def tool_search_request(
         search = client_search_tool() if variant == "client" else {"type": TYPE_OF[variant], "name": NAME_OF[variant]}
         refuse_twin((definition.get("name") for definition in definitions), search["name"])
         if not able:
-            toolsets = [{**toolset, "default_config": {"defer_loading": False}} for toolset in toolsets]
+            toolsets = [without_deferral(toolset) for toolset in toolsets]
         request["tools"] = _offered([search, *definitions, *toolsets], kept, leave_out=not able)
         headers = [BETA_OF[provider]] if betas == "auto" and able else [] if isinstance(betas, str) else list(betas)
     if toolsets and not any(header.startswith("mcp-client-") for header in headers):
         headers.append(MCP_BETA)
     if headers:
         request["betas"] = headers
-    if connections := [server for server, _ in servers if server is not None]:
-        request["mcp_servers"] = connections
+    if servers:
+        request["mcp_servers"] = servers
     return request
 
 
@@ -147,7 +141,7 @@ def client_search_tool(name: str = CLIENT_TOOL) -> dict[str, Any]:
             "properties": {
                 "query": {
                     "type": "string",
-                    "maxLength": _MAX_QUERY,
+                    "maxLength": MAX_QUERY,
                     "description": "A few words that say what the tool should do, or `select:` and names.",
                 },
                 "limit": {
@@ -199,7 +193,7 @@ def _offered(definitions: list[dict[str, Any]], kept: set[str], *, leave_out: bo
         loaded = position == 0 or is_server_tool(definition) or definition["name"] in kept
         if not loaded and leave_out:
             continue
-        if loaded and not _defers_all(definition):
+        if loaded and not defers_all(definition):
             offered.append(_without(definition, "defer_loading"))
             last_loaded = len(offered) - 1
             continue
@@ -211,36 +205,5 @@ def _offered(definitions: list[dict[str, Any]], kept: set[str], *, leave_out: bo
     return offered
 
 
-def _defers_all(definition: Mapping[str, Any]) -> bool:
-    """Whether this is an MCP toolset of which nothing need be loaded."""
-    return bool(definition.get("default_config", {}).get("defer_loading"))
-
-
 def _without(definition: Mapping[str, Any], field: str) -> dict[str, Any]:
     return {name: value for name, value in definition.items() if name != field}
-
-
-_SERVER_FIELDS = ("authorization_token", "tool_configuration")
-_TOOLSET_FIELDS = ("configs", "cache_control", "tools")
-
-
-def _mcp(given: McpToolset | Mapping[str, Any]) -> tuple[dict[str, Any] | None, dict[str, Any]]:
-    """The entry of `mcp_servers`, if there is an address, and the `mcp_toolset`."""
-    told = cast("dict[str, Any]", dict(given))
-    told.pop("type", None)
-    name = told.pop("name", None) or told.pop("mcp_server_name", None)
-    if not isinstance(name, str) or not name:
-        raise ToolValidationError(f"An MCP toolset needs the `name` of its server, got {dict(given)!r}.")
-    toolset: dict[str, Any] = {
-        "type": "mcp_toolset",
-        "mcp_server_name": name,
-        "default_config": {"defer_loading": True, **told.pop("default_config", {})},
-    }
-    toolset |= {field: told.pop(field) for field in _TOOLSET_FIELDS if field in told}
-    url = told.pop("url", None)
-    server = {"type": "url", "name": name, "url": url}
-    server |= {field: told.pop(field) for field in _SERVER_FIELDS if field in told}
-    if told:
-        known = "name, url, default_config, " + ", ".join((*_TOOLSET_FIELDS, *_SERVER_FIELDS))
-        raise ToolValidationError(f"MCP toolset {name!r} has {', '.join(map(repr, told))}. Known are: {known}.")
-    return (None if url is None else server), toolset

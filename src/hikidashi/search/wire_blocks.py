@@ -132,7 +132,7 @@ def tool_searches(content: object, *, client_tool: str | None = None) -> list[To
         client_tool: The name of a search tool of your own, whose calls count as well.
     """
     blocks = list(blocks_of(content))
-    outcomes = {block["tool_use_id"]: block for block in blocks if block.get("type") in _RESULTS}
+    outcomes = {block.get("tool_use_id"): block for block in blocks if block.get("type") in _RESULTS}
     return [
         call
         for block in blocks
@@ -152,7 +152,7 @@ def referenced_tools(content: object) -> list[str]:
 def search_requests(reply: object) -> int | None:
     """How many searches the API counted for `reply`, a message or its usage; None where it does not say."""
     body = plain_block(reply)
-    usage = plain_block(body.get("usage", body))
+    usage = plain_block(body.get("usage", body) or {})
     counted = plain_block(usage.get("server_tool_use") or {}).get("tool_search_requests")
     return counted if isinstance(counted, int) else None
 

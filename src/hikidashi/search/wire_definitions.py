@@ -32,6 +32,7 @@ _MOST_USED = 5
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 _SEARCH_TYPE = "tool_search_tool_"
+_OF_THE_CATALOGUE = frozenset({"aliases", "tags", "title", "metadata", "_meta"})  # searched here, refused by the API
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,7 +66,7 @@ def judged(definitions: list[dict[str, Any]]) -> Verdict:
     count = sum(not is_server_tool(definition) for definition in definitions)
     tokens = 0
     for definition in definitions:
-        tokens += estimate_tokens({name: value for name, value in definition.items() if name != "defer_loading"})
+        tokens += _tokens(definition)
         if tokens >= FEWEST_TOKENS and count >= FEWEST_TOOLS:
             reason = f"{count} tools cost {FEWEST_TOKENS:,} tokens or more in every request."
             return Verdict(worth_it=True, tools=count, tokens=tokens, reason=reason)
@@ -148,8 +149,15 @@ def is_server_tool(definition: Mapping[str, Any]) -> bool:
 def _definition(tool: Any, position: int) -> dict[str, Any]:
     if isinstance(tool, Tool):
         return to_anthropic([tool])[0]
-    if isinstance(tool, Mapping) and _is_anthropic(cast("Mapping[str, Any]", tool)):
-        return dict(cast("Mapping[str, Any]", tool))
+    own: dict[str, Any] = {}
+    if isinstance(tool, Mapping):
+        given = cast("Mapping[str, Any]", tool)
+        if given.get("type") == "mcp_toolset":
+            return dict(given)
+        if _is_anthropic(given):
+            own = {name: value for name, value in given.items() if value is not None and name not in _OF_THE_CATALOGUE}
+            if is_server_tool(own) and isinstance(own.get("name"), str):
+                return own
     entry = entry_of(tool, position)
     if not _NAME.fullmatch(entry.name):
         raise ToolValidationError(
@@ -157,8 +165,19 @@ def _definition(tool: Any, position: int) -> dict[str, Any]:
             "`-`. Rename it.",
             entry.name,
         )
+    schema = entry.input_schema if "type" in entry.input_schema else {"type": "object", **entry.input_schema}
+    if own:
+        return {**own, "input_schema": schema}
     described = {"description": entry.description} if entry.description else {}
-    return {"name": entry.name, **described, "input_schema": {"type": "object", **entry.input_schema}}
+    return {"name": entry.name, **described, "input_schema": schema}
+
+
+def _tokens(definition: dict[str, Any]) -> int:
+    try:
+        return estimate_tokens({name: value for name, value in definition.items() if name != "defer_loading"})
+    except (TypeError, ValueError) as error:
+        name = definition.get("name")
+        raise ToolValidationError(f"The definition of tool {name!r} is not JSON: {error}.", name) from error
 
 
 def _is_anthropic(tool: Mapping[str, Any]) -> bool:

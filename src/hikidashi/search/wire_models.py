@@ -6,9 +6,10 @@ Nothing else knows a model's or a provider's name.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Literal
 
-__all__ = ["BETA_OF", "MCP_BETA", "Provider", "Support", "support"]
+__all__ = ["BETA_OF", "MCP_BETA", "Provider", "Support", "one_of", "support"]
 
 Provider = Literal["anthropic", "foundry", "vertex", "bedrock"]
 Support = Literal["yes", "no", "unknown"]
@@ -53,3 +54,15 @@ def support(model: str, provider: Provider = "anthropic") -> Support:
     if major is None:
         return "unknown"
     return "yes" if first is not None and (int(major), int(minor or 0)) >= first else "no"
+
+
+def one_of(option: str, value: object, choices: Iterable[str], *, or_else: str = "") -> None:
+    """Nothing, if `value` is one of `choices`.
+
+    Raises:
+        ValueError: it is not; the message lists them, and what else the option takes.
+    """
+    known = list(choices)
+    if value not in known:
+        listed = ", ".join(map(repr, known)) + (f" or {or_else}" if or_else else "")
+        raise ValueError(f"`{option}` is {value!r}: use one of {listed}.")

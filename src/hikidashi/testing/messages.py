@@ -114,12 +114,7 @@ class MessagesServer(LoopbackServer):
 
     def _messages(self, exchange: Exchange) -> None:
         body = _parsed(exchange.body)
-        request = RecordedRequest(
-            path=f"{exchange.path}?{exchange.query}" if exchange.query else exchange.path,
-            headers=exchange.headers,
-            body=body or {},
-            size=len(exchange.body),
-        )
+        request = _recorded(exchange, body)
         refused = refusal(exchange.headers, body)
         with self._lock:
             self._requests.append(request)
@@ -144,11 +139,22 @@ class MessagesServer(LoopbackServer):
             return ErrorStatus(500, "api_error", message, _NO_RETRY)
 
     def _count_tokens(self, exchange: Exchange) -> None:
-        refused = refusal(exchange.headers, _parsed(exchange.body), required=("model", "messages"))
+        body = _parsed(exchange.body)
+        refused = refusal(exchange.headers, body, required=("model", "messages"))
         if refused is not None:
             _send_error(exchange, refused)
         else:
-            exchange.answer(200, sse.wire({"input_tokens": math.ceil(len(exchange.body) / 4)}), _headers())
+            counted = math.ceil(_recorded(exchange, body).prompt_size / 4)
+            exchange.answer(200, sse.wire({"input_tokens": counted}), _headers())
+
+
+def _recorded(exchange: Exchange, body: dict[str, Any] | None) -> RecordedRequest:
+    return RecordedRequest(
+        path=f"{exchange.path}?{exchange.query}" if exchange.query else exchange.path,
+        headers=exchange.headers,
+        body=body or {},
+        size=len(exchange.body),
+    )
 
 
 def _step(step: Step) -> Step:

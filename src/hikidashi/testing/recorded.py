@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -57,6 +58,17 @@ class RecordedRequest:
 
         visible = [tool["name"] for tool in self.tools if "name" in tool and not tool.get("defer_loading")]
         return list(dict.fromkeys([*visible, *referenced_tools(self.messages)]))
+
+    @property
+    def prompt_size(self) -> int:
+        """About how many bytes of the body the model reads: all but the deferred tools that no search has loaded."""
+        deferred = [tool for tool in self.tools if tool.get("defer_loading")]
+        if not deferred:
+            return self.size
+        loaded = set(self.loaded_tools)
+        unseen = [tool for tool in deferred if tool.get("name") not in loaded]
+        written = json.dumps(unseen, ensure_ascii=False, separators=(",", ":"))
+        return max(0, self.size - len(written.encode(errors="surrogatepass")))
 
     @property
     def text(self) -> str:

@@ -19,7 +19,7 @@ __all__ = ["Answer", "Reply", "ReplyOptions", "Script", "Step", "Usage", "call",
 
 
 class Usage(TypedDict, total=False):
-    """Tokens a reply reports; what is left out is estimated from the sizes of request and reply."""
+    """Tokens a reply reports; what is left out is estimated from the sizes of prompt and reply."""
 
     input_tokens: int
     output_tokens: int
@@ -61,7 +61,7 @@ class Reply:
         content = tuple(_filled(block, request.tool_names) for block in self.content)
         calls_tool = any(block["type"] == "tool_use" for block in content)
         estimate: Usage = {
-            "input_tokens": math.ceil(request.size / 4),
+            "input_tokens": math.ceil(request.prompt_size / 4),
             "output_tokens": math.ceil(len(json.dumps(content)) / 4),
             "cache_read_input_tokens": 0,
             "cache_creation_input_tokens": 0,

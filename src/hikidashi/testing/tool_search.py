@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any, Literal, Unpack, cast
 
 from ..errors import ToolSearchError
-from ..search.catalog import ToolCatalog
+from ..search.catalog import MAX_TOOLS, ToolCatalog
 from ..search.wire_blocks import NAME_OF, ServerVariant, ToolSearchCall, ToolSearchFailure, referenced_tools
 from .fault import Cut, Slow
 from .recorded import RecordedRequest
@@ -76,6 +76,9 @@ def refused_tools(body: Mapping[str, Any]) -> str | None:
             )
     if tools and all(map(_is_deferred, tools)):
         return "All tools have defer_loading set. At least one tool must be non-deferred."
+    searched = sum(bool(tool.get("defer_loading")) for tool in tools)
+    if searched > MAX_TOOLS:
+        return f"tools: at most {MAX_TOOLS} tools can have defer_loading set, got {searched}"
     if any(tool.get("type") == "mcp_toolset" for tool in tools):
         return None  # which tools it has, only its server knows
     known = {tool.get("name") for tool in tools}
@@ -151,9 +154,14 @@ def _searched(block: dict[str, Any], request: RecordedRequest, dialect: Dialect)
 
 
 def _found(call: ToolSearchCall, request: RecordedRequest) -> list[str]:
+    asked, limit = cast("object", call.asked), cast("object", _LIMIT if call.limit is None else call.limit)
+    if not isinstance(asked, str) or type(limit) is not int:
+        raise ToolSearchError("invalid_tool_input", f"A search takes text and a whole number, got {call.input!r}.")
     deferred = [tool for tool in request.tools if tool.get("defer_loading")]
     if not deferred:
         return []
     catalog = ToolCatalog(deferred)
-    search = catalog.search_regex if call.variant == "regex" else catalog.search
-    return [match.name for match in search(call.asked, limit=_LIMIT if call.limit is None else call.limit)]
+    if call.variant == "regex":
+        return [match.name for match in catalog.search_regex(asked, limit=limit)]
+    words = asked.replace("select:", "select ")  # names by `select:` are ours; to the API these are words
+    return [match.name for match in catalog.search(words, limit=limit)]
