@@ -44,8 +44,7 @@ $(PEERS): $(STAMP) requirements/bench.txt
 	@touch $@
 
 bench: setup $(PEERS) ## measure beside the peers: JSON, tables and plots in benchmarks/results (DATA=DIR: your own data too)
-	@$(BIN)/python -m benchmarks
-	@$(BIN)/python -m benchmarks.search $(if $(DATA),--data $(DATA))
+	@$(BIN)/python -m benchmarks $(if $(DATA),--data $(DATA))
 
 soak: setup ## slow matters: long runs, many processes
 	@$(BIN)/python -m pytest -m soak

@@ -15,11 +15,14 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from . import report
 from .machine import machine
 from .registry import Case, Measurement, Plan, Suite
+from .search.__main__ import main as search
 
 RESULTS = Path(__file__).parent / "results"
 
 SUITES = ("bridge", "web")
 """Modules of this package that have a `SUITE`."""
+SEARCH = "search"
+"""The module that measures more than ratios, and has a command of its own."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -33,16 +36,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
             console.print(f"[bold]{suite.name}[/]  {suite.title}", highlight=False)
             for group, meaning in suite.groups.items():
                 console.print(f"  {suite.name}.{group}  {meaning}", highlight=False)
+        console.print(
+            f"[bold]{SEARCH}[/]  Tool search beside its peers: python -m benchmarks.search --list", highlight=False
+        )
         return 0
-    patterns: list[str] = options.names or list(SUITES)
+    patterns: list[str] = options.names or [*SUITES, SEARCH]
     chosen = [(suite, cases) for suite in suites if (cases := suite.only(patterns))]
-    if not chosen:
+    parts = [pattern.partition(".")[2] for pattern in patterns if pattern.partition(".")[0] == SEARCH]
+    if not chosen and not parts:
         console.print(f"No benchmark is called {', '.join(patterns)}. See: python -m benchmarks --list")
         return 2
     failed = False
     for suite, cases in chosen:
         failed |= _run_suite(suite, cases, options, console)
+    if parts:  # `search` alone is all of it
+        return search(_passed_on(options, parts if all(parts) else [])) or int(failed)
     return int(failed)
+
+
+def _passed_on(options: argparse.Namespace, parts: Sequence[str]) -> list[str]:
+    """The command line of the search benchmark that says the same."""
+    flags = [flag for flag, given in (("--quick", options.quick), ("--no-plot", options.no_plot)) if given]
+    folders = [word for folder in options.data for word in ("--data", str(folder))]
+    target = [] if options.json is None else ["--json", str(options.json.with_name("search.json"))]
+    return [*parts, *flags, *folders, *target]
 
 
 def _run_suite(suite: Suite, cases: Sequence[Case], options: argparse.Namespace, console: Console) -> bool:
@@ -90,6 +107,14 @@ def run(cases: Sequence[Case], plan: Plan, console: Console) -> tuple[list[Measu
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", help="suites or groups, such as `bridge` or `bridge.runs`; all by default")
+    parser.add_argument(
+        "--data",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="for `search`: one more data set, or a folder of them; may be given again",
+    )
     parser.add_argument("--quick", action="store_true", help="few rounds, to see that everything runs")
     parser.add_argument("--json", type=Path, metavar="PATH", help="write here, and draw beside it")
     parser.add_argument("--no-plot", action="store_true", help="do not draw")

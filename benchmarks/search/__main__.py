@@ -15,19 +15,23 @@ from ..machine import machine
 from . import accuracy, data, patterns, speed, tokens
 from .engines import all_engines, engines
 from .regex_engines import REGEX_ENGINES
-from .run import Run, as_json
+from .run import PARTS, Run, as_json
 from .tables import tables
 
 RESULTS = Path(__file__).parent.parent / "results"
 
-PARTS = {
-    "accuracy": "recall and nDCG on the shipped data set and those of --data",
-    "speed": "build, add, save, load, p50, p99 and memory at 100 to 100,000 tools",
-    "regex": "hostile and ordinary patterns over 10,000 tools",
-    "tokens": "what a catalogue costs a model, loaded or deferred",
-}
-
-PACKAGES = ("bm25s", "fastmcp", "google-re2", "hikidashi", "pydantic-ai-slim", "rank-bm25", "tantivy", "wordllama")
+PACKAGES = (
+    "bm25s",
+    "fastmcp",
+    "google-re2",
+    "hikidashi",
+    "numba",
+    "pydantic-ai-slim",
+    "pystemmer",
+    "rank-bm25",
+    "tantivy",
+    "wordllama",
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -41,18 +45,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for engine in all_engines().values():
             console.print(f"  {engine.name}: {engine.missing or engine.how}", highlight=False, markup=False)
         return 0
+    parts: list[str] = options.parts or list(PARTS)
+    if unknown := [part for part in parts if part not in PARTS]:
+        console.print(f"No part is called {unknown[0]!r}. There are: {', '.join(PARTS)}.", highlight=False)
+        return 2
     try:
-        folders = [folder for given in (data.SHIPPED, *options.data) for folder in data.found_in(given)]
-    except FileNotFoundError as error:
-        console.print(str(error))
+        datasets = _datasets(options.data, quick=options.quick) if "accuracy" in parts else []
+    except (OSError, ValueError) as error:  # before anything is measured for minutes
+        console.print(str(error), highlight=False, markup=False, soft_wrap=True)
         return 2
     run = Run(machine(PACKAGES), _missing())
-    parts = options.parts or list(PARTS)
     failed = False
     for part in parts:
-        failed |= not _measured(run, part, folders, console, quick=options.quick)
-    for table in tables(run):
-        console.print(table)
+        failed |= not _measured(run, part, datasets, console, quick=options.quick)
+        for table in tables(run, [part]):
+            console.print(table)
     whole = set(parts) == set(PARTS) and not options.quick and not failed
     if options.json is not None or whole:
         target: Path = options.json or RESULTS / "search.json"
@@ -64,23 +71,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(failed)
 
 
-def _measured(run: Run, part: str, folders: Sequence[Path], console: Console, *, quick: bool) -> bool:
+def _datasets(given: Sequence[Path], *, quick: bool) -> list[data.Dataset]:
+    """The shipped data set and those in the folders that were `given`."""
+    folders = dict.fromkeys(folder.resolve() for place in (data.SHIPPED, *given) for folder in data.found_in(place))
+    datasets = map(data.load, folders)
+    return [dataset.thinned(60) if quick else dataset for dataset in datasets]
+
+
+def _measured(run: Run, part: str, datasets: Sequence[data.Dataset], console: Console, *, quick: bool) -> bool:
     """Whether `part` could be measured; what it found is in `run`."""
     rows: list[Any] = getattr(run, part)
     with console.status(part) as status:
         try:
-            rows.extend(_figures(part, folders, lambda words: status.update(f"{part}: {words}"), quick=quick))
+            rows.extend(_figures(part, datasets, lambda words: status.update(f"{part}: {words}"), quick=quick))
         except Exception as error:  # one broken part must not cost the figures of the others
             console.print(f"[red]{part} failed.[/] {type(error).__name__}: {error}", highlight=False)
             return False
     return True
 
 
-def _figures(part: str, folders: Sequence[Path], progress: Callable[[str], None], *, quick: bool) -> Iterable[Any]:
+def _figures(
+    part: str, datasets: Sequence[data.Dataset], progress: Callable[[str], None], *, quick: bool
+) -> Iterable[Any]:
     if part == "accuracy":
-        datasets = map(data.load, folders)
-        chosen = [dataset.thinned(60) if quick else dataset for dataset in datasets]
-        return accuracy.measure(chosen, list(engines().values()), progress)
+        return accuracy.measure(datasets, list(engines().values()), progress)
     if part == "speed":
         sizes, rounds, seconds = (speed.QUICK_SIZES, 1, 0.2) if quick else (speed.SIZES, 4, 1.0)
         return speed.measure(list(all_engines().values()), sizes, rounds, seconds, progress)
@@ -96,7 +110,7 @@ def _missing() -> dict[str, str]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.search", description=__doc__)
-    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="all by default", metavar="PART")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(PARTS)}; all by default")
     parser.add_argument(
         "--data",
         type=Path,

@@ -1,4 +1,7 @@
-"""How often the right tool is among the first results: recall and nDCG, every engine on every data set."""
+"""How often the right tool is among the first results: recall and nDCG, every engine on every data set.
+
+Questions that no tool serves are counted apart: there, the right answer is an empty list.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +23,19 @@ class Accuracy:
     dataset: str
     tools: int
     questions: int
+    """That some tool serves."""
     engine: str
     recall: dict[int, float]
     """Mean share of the gold found in the first so many results."""
     ndcg: float
     splits: dict[str, float]
     """recall@5 for each split of a data set that has several."""
+    unserved: int = 0
+    """How many further questions no tool serves."""
+    rightly_empty: float | None = None
+    """The share of these for which nothing was found; `None` where there are none."""
+    wrongly_empty: float = 0.0
+    """The share of the questions that some tool serves for which nothing was found."""
 
 
 def recall(found: Sequence[str], question: Question, depth: int) -> float:
@@ -49,17 +59,22 @@ def _discounted(places: Iterable[int]) -> float:
 def scored(dataset: Dataset, name: str, searcher: Searcher) -> Accuracy:
     """What `searcher` scores on `dataset`."""
     results = [(question, searcher.search(question.query, _DEEPEST)) for question in dataset.questions]
+    served = [(question, found) for question, found in results if question.gold]
+    unserved = [found for question, found in results if not question.gold]
     by_split: dict[str, list[float]] = {}
-    for question, found in results:
+    for question, found in served:
         by_split.setdefault(question.split, []).append(recall(found, question, 5))
     return Accuracy(
         dataset=dataset.name,
         tools=len(dataset.tools),
-        questions=len(results),
+        questions=len(served),
         engine=name,
-        recall={depth: _mean(recall(found, question, depth) for question, found in results) for depth in DEPTHS},
-        ndcg=_mean(ndcg(found, question, _DEEPEST) for question, found in results),
+        recall={depth: _mean(recall(found, question, depth) for question, found in served) for depth in DEPTHS},
+        ndcg=_mean(ndcg(found, question, _DEEPEST) for question, found in served),
         splits={split: _mean(figures) for split, figures in by_split.items()} if len(by_split) > 1 else {},
+        unserved=len(unserved),
+        rightly_empty=_mean(not found for found in unserved) if unserved else None,
+        wrongly_empty=_mean(not found for _, found in served),
     )
 
 
@@ -71,9 +86,9 @@ def measure(
         for engine in engines:
             if engine.missing is None:
                 progress(f"{dataset.name}, {engine.name}")
-                yield scored(dataset, engine.name, engine.build(dataset.tools))
+                yield scored(dataset, engine.name, engine.searching(dataset.tools))
 
 
 def _mean(values: Iterable[float]) -> float:
     every = list(values)
-    return sum(every) / len(every)
+    return sum(every) / (len(every) or 1)

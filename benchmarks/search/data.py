@@ -20,6 +20,7 @@ class Question:
 
     query: str
     gold: frozenset[str]
+    """Empty where no tool of the catalogue would: the right answer is to find nothing."""
     alternatives: frozenset[str] = frozenset()
     """Tools that are as good as one of the gold."""
     split: str = ""
@@ -40,17 +41,23 @@ class Dataset:
 
 
 def load(folder: Path) -> Dataset:
-    """The data set in `folder`, named after it."""
-    questions = [
-        Question(
-            row["query"],
-            frozenset(row["gold"]),
-            frozenset(row.get("alt", ())),
-            row.get("split", ""),
-        )
-        for row in _rows(folder / "queries.jsonl")
-    ]
-    return Dataset(folder.name, list(_rows(folder / "tools.jsonl")), questions)
+    """The data set in `folder`, named after it.
+
+    Raises:
+        ValueError: a line is no JSON object, lacks a field, or names a tool that is not there.
+        OSError: a file cannot be read.
+    """
+    tools = [tool for _, tool in _rows(folder / "tools.jsonl", "name", "input_schema")]
+    names = {tool["name"] for tool in tools}
+    questions: list[Question] = []
+    for place, row in _rows(folder / "queries.jsonl", "query", "gold"):
+        question = Question(row["query"], frozenset(row["gold"]), frozenset(row.get("alt", ())), row.get("split") or "")
+        if unknown := (question.gold | question.alternatives) - names:
+            raise ValueError(f"{place}: no tool is called {min(unknown)!r}. Correct it, or add it to `tools.jsonl`.")
+        questions.append(question)
+    if not questions:
+        raise ValueError(f"{folder / 'queries.jsonl'}: there is no question. Write one JSON object per line.")
+    return Dataset(folder.name, tools, questions)
 
 
 def found_in(folder: Path) -> list[Path]:
@@ -59,7 +66,8 @@ def found_in(folder: Path) -> list[Path]:
     Raises:
         FileNotFoundError: there is none.
     """
-    sets = [path for path in (folder, *sorted(folder.glob("*/"))) if (path / "queries.jsonl").is_file()]
+    files = ("tools.jsonl", "queries.jsonl")
+    sets = [path for path in (folder, *sorted(folder.glob("*/"))) if all((path / file).is_file() for file in files)]
     if not sets:
         raise FileNotFoundError(
             f"No data set in {str(folder)!r}: expected `tools.jsonl` and `queries.jsonl` there or in folders below."
@@ -67,10 +75,21 @@ def found_in(folder: Path) -> list[Path]:
     return sets
 
 
-def _rows(path: Path) -> Iterable[dict[str, Any]]:
+def _rows(path: Path, *needed: str) -> Iterable[tuple[str, dict[str, Any]]]:
+    """The objects of a JSONL file that have what is `needed`, each with its place for messages."""
     with path.open(encoding="utf-8") as lines:
-        for line in lines:
-            yield json.loads(line)
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            place = f"{path}, line {number}"
+            try:
+                row = json.loads(line)
+            except ValueError as error:
+                raise ValueError(f"{place}: is not JSON ({error}). Write one object per line.") from error
+            missing = [field for field in needed if not isinstance(row, dict) or field not in row]
+            if missing:
+                raise ValueError(f"{place}: lacks {missing[0]!r}. Each line needs {', '.join(needed)}.")
+            yield place, row
 
 
 def searchable_text(tool: Definition) -> str:

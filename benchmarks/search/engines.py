@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from .data import Definition
 
@@ -53,8 +53,14 @@ class Engine:
     """What must be importable."""
     install: str
     """What to install when it is not."""
-    build: Callable[[Sequence[Definition]], Searcher]
+    build: Callable[[Sequence[Any]], Searcher]
     how: str
+    prepare: Callable[[Sequence[Definition]], Sequence[Any]] = list
+    """Makes the tool objects of a framework, which its users have anyway: no part of building the index."""
+
+    def searching(self, tools: Sequence[Definition]) -> Searcher:
+        """The engine over a catalogue."""
+        return self.build(self.prepare(tools))
 
     @property
     def missing(self) -> str | None:
@@ -72,19 +78,27 @@ def engines() -> dict[str, Engine]:
         Engine(
             "bm25s",
             "bm25s",
-            "bm25s PyStemmer",
+            "bm25s PyStemmer numba",
             peers.Bm25s,
-            "its tokenizer, English stop words, Snowball stemmer",
+            "names split, English stop words, Snowball stemmer, compiled by numba where that is installed",
         ),
-        Engine("rank-bm25", "rank_bm25", "rank-bm25", peers.RankBm25, "BM25Okapi over words split on spaces"),
+        Engine("rank-bm25", "rank_bm25", "rank-bm25", peers.RankBm25, "BM25Okapi over words, names split"),
         Engine(
             "FastMCP",
             "uncalled_for",  # comes with the full `fastmcp`; `fastmcp-slim` cannot import its server
             "fastmcp",
             peers.FastMcp,
             "BM25SearchTransform, its search alone, without the server around it",
+            peers.fastmcp_tools,
         ),
-        Engine("pydantic-ai", "pydantic_ai", "pydantic-ai-slim", peers.PydanticAi, 'ToolSearch(strategy="keywords")'),
+        Engine(
+            "pydantic-ai",
+            "pydantic_ai",
+            "pydantic-ai-slim",
+            peers.PydanticAi,
+            'ToolSearch(strategy="keywords")',
+            peers.pydantic_ai_tools,
+        ),
     ]
     return {engine.name: engine for engine in every}
 

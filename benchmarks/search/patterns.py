@@ -54,17 +54,19 @@ class Searched:
     pattern: str
     outcome: Outcome
     seconds: float
-    """How long it took, or the deadline if it was killed."""
+    """How long it took, the median of the rounds; or the deadline if it was killed."""
+    slowest: float
+    """How long the slowest round took."""
     hits: int = 0
 
 
 def worst(rows: Iterable[Searched], engine: str) -> Searched:
-    """The pattern that kept `engine` busy longest."""
-    return max((row for row in rows if row.engine == engine), key=lambda row: row.seconds)
+    """The pattern that kept `engine` busy longest in a single round."""
+    return max((row for row in rows if row.engine == engine), key=lambda row: row.slowest)
 
 
 def measure(size: int, rounds: int, progress: Callable[[str], None]) -> Iterable[Searched]:
-    """Every pattern with every engine that is installed; the median of the rounds counts."""
+    """Every pattern with every engine that is installed."""
     kinds: dict[Kind, dict[str, str]] = {"ordinary": ORDINARY, "hostile": HOSTILE, "unsupported": UNSUPPORTED}
     for engine in REGEX_ENGINES.values():
         if engine.missing is not None:
@@ -77,8 +79,8 @@ def measure(size: int, rounds: int, progress: Callable[[str], None]) -> Iterable
                     while len(tries) < rounds and tries[-1][0] != "killed":
                         tries.append(worker.search(pattern))
                     outcome, _, hits = tries[-1]
-                    seconds = median(seconds for _, seconds, _ in tries)
-                    yield Searched(engine.name, kind, name, pattern, outcome, seconds, hits)
+                    took = [seconds for _, seconds, _ in tries]
+                    yield Searched(engine.name, kind, name, pattern, outcome, median(took), max(took), hits)
 
 
 class Worker:

@@ -1,4 +1,4 @@
-"""The peers, each through its own code. What they take is prepared outside the measured calls where they allow it."""
+"""The peers, each through its own code. Tool objects of a framework are made before anything is measured."""
 
 # These libraries come without types, or with private names where the search itself lives.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportMissingImports=false
@@ -15,25 +15,30 @@ from typing import Any, cast
 
 from .data import Definition, searchable_text
 
+# Names are most of what tells tools apart, and as one word with underscores they would match nothing: the peers that
+# leave words to their user get them as FastMCP makes them. It lifts bm25s on six public sets by up to 14 points.
+_WORD = r"(?u)[^\W_]{2,}"
+_words = re.compile(_WORD).findall
+
 
 class RankBm25:
-    """rank-bm25, as its README shows it: lower case, split on spaces."""
+    """rank-bm25: words in lower case, names split; what it leaves to its user, as simply as can be."""
 
     def __init__(self, tools: Sequence[Definition]) -> None:
         from rank_bm25 import BM25Okapi
 
         self._names = [tool["name"] for tool in tools]
-        self._index = BM25Okapi([searchable_text(tool).lower().split() for tool in tools])
+        self._index = BM25Okapi([_words(searchable_text(tool).lower()) for tool in tools])
 
     def search(self, query: str, limit: int) -> list[str]:
         """The names of the best tools, best first."""
-        scores = self._index.get_scores(query.lower().split())
+        scores = self._index.get_scores(_words(query.lower()))
         best = scores.argsort(kind="stable")[::-1][:limit]
         return [self._names[at] for at in best if scores[at] > 0]
 
 
 class Bm25s:
-    """bm25s with its own tokenizer and English stop words, stemmed when PyStemmer is there."""
+    """bm25s with English stop words, names split, stemmed where PyStemmer is there, compiled where numba is."""
 
     def __init__(self, tools: Sequence[Definition]) -> None:
         import bm25s
@@ -41,17 +46,18 @@ class Bm25s:
         logging.getLogger("bm25s").setLevel(logging.ERROR)  # it would tell of every index it builds
         self._names = [tool["name"] for tool in tools]
         self._stemmer = _stemmer()
-        self._index = bm25s.BM25()
-        tokens = bm25s.tokenize([searchable_text(tool) for tool in tools], stemmer=self._stemmer, show_progress=False)
-        self._index.index(tokens, show_progress=False)
+        self._index = bm25s.BM25(backend="auto")
+        self._index.index(self._tokens([searchable_text(tool) for tool in tools]), show_progress=False)
+
+    def _tokens(self, texts: list[str] | str, **how: Any) -> Any:
+        import bm25s
+
+        return bm25s.tokenize(texts, token_pattern=_WORD, stemmer=self._stemmer, show_progress=False, **how)
 
     def search(self, query: str, limit: int) -> list[str]:
         """The names of the best tools, best first."""
-        import bm25s
-
-        tokens = bm25s.tokenize(query, stemmer=self._stemmer, show_progress=False, return_ids=False)
         limit = min(limit, len(self._names))
-        found, scores = self._index.retrieve(tokens, k=limit, show_progress=False)
+        found, scores = self._index.retrieve(self._tokens(query, return_ids=False), k=limit, show_progress=False)
         return [self._names[at] for at, score in zip(found[0], scores[0], strict=True) if score > 0]
 
     def save(self, path: Path) -> None:
@@ -71,10 +77,10 @@ class Bm25s:
 class FastMcp:
     """FastMCP's BM25 transform: what its `search_tools` runs on every call, over the tools of the server."""
 
-    def __init__(self, tools: Sequence[Definition]) -> None:
+    def __init__(self, tools: Sequence[Any]) -> None:
         from fastmcp.server.transforms.search.bm25 import BM25SearchTransform
 
-        self._tools = fastmcp_tools(tools)
+        self._tools = list(tools)
         self._transform = BM25SearchTransform(max_results=10)
         self.search("anything", 1)
 
@@ -83,21 +89,28 @@ class FastMcp:
         found = at_once(self._transform._search(self._tools, query))
         return [tool.name for tool in found][:limit]
 
+    def add(self, tool: Definition) -> None:
+        """Make `tool` findable: a server has one more, and the next search sees that."""
+        self._tools += fastmcp_tools([tool])
+
 
 class PydanticAi:
     """pydantic-ai's own local search: words of the query that occur in name or description, counted."""
 
-    def __init__(self, tools: Sequence[Definition]) -> None:
-        from pydantic_ai.tools import ToolDefinition
+    def __init__(self, tools: Sequence[Any]) -> None:
         from pydantic_ai.toolsets._tool_search import keywords_search_fn
 
-        self._tools = [ToolDefinition(name=tool["name"], description=tool.get("description")) for tool in tools]
+        self._tools = list(tools)
         self._search = keywords_search_fn
 
     def search(self, query: str, limit: int) -> list[str]:
         """The names of the best tools, best first."""
         no_context = cast("Any", None)  # it takes a run context and does not look at it
         return self._search(no_context, [query], self._tools)[:limit]
+
+    def add(self, tool: Definition) -> None:
+        """Make `tool` findable: there is no index, every search reads all tools."""
+        self._tools += pydantic_ai_tools([tool])
 
 
 class Tantivy:
@@ -114,7 +127,8 @@ class Tantivy:
 
     def search(self, query: str, limit: int) -> list[str]:
         """The names of the best tools, best first."""
-        parsed, _ = self._index.parse_query_lenient(query, ["text"])
+        # `calendar: next event` would ask for a field called calendar.
+        parsed, _ = self._index.parse_query_lenient(" ".join(re.findall(r"\w+", query)), ["text"])
         searcher = self._index.searcher()
         return [searcher.doc(address)["name"][0] for _, address in searcher.search(parsed, limit).hits]
 
@@ -185,6 +199,13 @@ def fastmcp_tools(tools: Sequence[Definition]) -> list[Any]:
     return [
         Tool(name=tool["name"], description=tool.get("description"), parameters=tool["input_schema"]) for tool in tools
     ]
+
+
+def pydantic_ai_tools(tools: Sequence[Definition]) -> list[Any]:
+    """The tools as pydantic-ai holds them."""
+    from pydantic_ai.tools import ToolDefinition
+
+    return [ToolDefinition(name=tool["name"], description=tool.get("description")) for tool in tools]
 
 
 def at_once(work: Coroutine[Any, Any, Any]) -> Any:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+_LINE_HIGH = 0.13  # inches, of the small print
+_LETTERS_PER_INCH = 15
 _INK, _FAINT, _LINE = "#22223b", "#6c757d", "#e9ecef"
 _COLOURS = {
     OURS: "#2a9d8f",
@@ -61,20 +64,25 @@ def draw(run: Run, folder: Path) -> list[Path]:
 
 def _accuracy(rows: Sequence[Accuracy], machine: Machine, path: Path) -> None:
     engines = list(dict.fromkeys(row.engine for row in rows))
-    panels = {"every data set": _by_dataset(rows), "the shipped set, by language": _by_language(rows)}
+    panels = {
+        "every data set": _by_dataset(rows),
+        "the shipped set, by language": _by_language(rows),
+        "questions that no tool serves: percent for which nothing is found, as is right": _unserved(rows),
+    }
     panels = {title: groups for title, groups in panels.items() if groups}
     group = 0.35 + 0.22 * len(engines)
     wide = max(7.5, 0.85 + group * max(map(len, panels.values())))
-    high = 1.15 + 2.75 * len(panels)
+    head = 1.02 + _LINE_HIGH * len(_versions(machine, wide))
+    high = head + 2.75 * len(panels)
     with _figure(path, (wide, high)) as figure:
         _title(figure, machine, "Is the right tool among the first five?", "recall@5 in percent; higher is better.")
         for place, (title, groups) in enumerate(panels.items()):
-            bottom = high - 1.15 - 2.75 * (place + 1) + 0.6
+            bottom = high - head - 2.75 * (place + 1) + 0.6
             axes = figure.add_axes((0.6 / wide, bottom / high, len(groups) * group / wide, 1.8 / high))
             axes.set_title(title, fontsize=9.5, loc="left", color=_INK)
             _bars(axes, groups, engines)
         handles = [Patch(color=_COLOURS[engine], label=engine) for engine in engines]
-        corner = (0.5 / wide, 1 - 0.8 / high)
+        corner = (0.5 / wide, 1 - (head - 0.35) / high)
         figure.legend(handles=handles, loc="upper left", bbox_to_anchor=corner, ncols=8, frameon=False, fontsize=8.5)
 
 
@@ -98,7 +106,8 @@ def _bars(axes: Axes, groups: dict[str, dict[str, float]], engines: Sequence[str
 def _by_dataset(rows: Sequence[Accuracy]) -> dict[str, dict[str, float]]:
     groups: dict[str, dict[str, float]] = {}
     for row in rows:
-        groups.setdefault(f"{row.dataset}\n{row.tools:,} tools", {})[row.engine] = row.recall[5]
+        if row.questions:
+            groups.setdefault(f"{row.dataset}\n{row.tools:,} tools", {})[row.engine] = row.recall[5]
     return groups
 
 
@@ -109,6 +118,14 @@ def _by_language(rows: Sequence[Accuracy]) -> dict[str, dict[str, float]]:
         for split, words in _SPLITS.items()
         if all(split in splits for splits in shipped.values())
     }
+
+
+def _unserved(rows: Sequence[Accuracy]) -> dict[str, dict[str, float]]:
+    groups: dict[str, dict[str, float]] = {}
+    for row in rows:
+        if row.rightly_empty is not None:
+            groups.setdefault(f"{row.dataset}\n{row.unserved:,} questions", {})[row.engine] = row.rightly_empty
+    return groups
 
 
 def _speed(rows: Sequence[Speed], machine: Machine, path: Path) -> None:
@@ -193,10 +210,16 @@ def _title(figure: Figure, machine: Machine, title: str, meaning: str) -> None:
     def write(down: float, words: str, **style: Any) -> None:
         figure.text(0.2 / wide, 1 - down / high, words, va="center", **style)
 
-    versions = ", ".join(f"{name} {number}" for name, number in machine["versions"].items())
     write(0.25, f"Tool search: {title}", fontsize=14, weight="bold")
     write(0.5, meaning)
-    write(0.7, versions, color=_FAINT, fontsize=7.5)
+    for place, line in enumerate(_versions(machine, wide)):
+        write(0.7 + place * _LINE_HIGH, line, color=_FAINT, fontsize=7.5)
+
+
+def _versions(machine: Machine, wide: float) -> list[str]:
+    """What was installed, in lines that fit a picture so many inches wide."""
+    named = ", ".join(f"{name} {number}" for name, number in machine["versions"].items())
+    return textwrap.wrap(named, int(wide * _LETTERS_PER_INCH), break_on_hyphens=False)
 
 
 def _plain(axes: Axes, grid: Any) -> None:

@@ -17,27 +17,28 @@ from .engines import Growing, Kept, Searcher, all_engines
 _WARM_UP = 20
 
 
-def resident() -> int:
-    """Bytes of memory this process holds now; 0 where the system does not tell."""
+def resident() -> int | None:
+    """Bytes of memory this process holds now; `None` where the system does not tell."""
     status = Path("/proc/self/status")
     if not status.exists():
-        return 0
+        return None
     line = next(line for line in status.read_text().splitlines() if line.startswith("VmRSS"))
     return int(line.split()[1]) * 1024
 
 
 def measured(name: str, size: int, seconds: float) -> dict[str, float | None]:
     """What the engine `name` needs for `size` tools, asking for about `seconds`."""
-    build = all_engines()[name].build
+    engine = all_engines()[name]
     *tools, one_more = catalogue(size + 1)
-    build(tools[:10]).search("warm up", 5)  # imports are not what is measured
+    engine.searching(tools[:10]).search("warm up", 5)  # imports are not what is measured
+    prepared = engine.prepare(tools)
     gc.collect()
     before, start = resident(), perf_counter()
-    searcher = build(tools)
+    searcher = engine.build(prepared)
     built = perf_counter() - start
-    asked = _latencies(searcher, questions(size, 2_000), seconds)
+    asked = _latencies(searcher, questions(size, _WARM_UP, seed=22), questions(size, 2_000), seconds)
     gc.collect()
-    held = resident() - before
+    after = resident()
     cuts = quantiles(asked, n=100, method="inclusive")
     saved, loaded = _kept(searcher)
     return {
@@ -47,13 +48,14 @@ def measured(name: str, size: int, seconds: float) -> dict[str, float | None]:
         "load": loaded,
         "p50": cuts[49],
         "p99": cuts[98],
-        "bytes": held,
+        "bytes": None if before is None or after is None else after - before,
         "asked": len(asked),
     }
 
 
-def _latencies(searcher: Searcher, queries: list[str], seconds: float) -> list[float]:
-    for query in queries[:_WARM_UP]:
+def _latencies(searcher: Searcher, others: list[str], queries: list[str], seconds: float) -> list[float]:
+    """The seconds of each of `queries`; what is remembered of `others`, asked before, helps with none of them."""
+    for query in others:
         start = perf_counter()
         searcher.search(query, 5)
         if perf_counter() - start > seconds / _WARM_UP:

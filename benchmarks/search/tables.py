@@ -2,35 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Container, Hashable, Iterable, Sequence
 from typing import TypeVar
 
 from rich.box import SIMPLE
 from rich.table import Table
 from rich.text import Text
 
-from ..report import amount
+from ..report import amount, times
 from .accuracy import DEPTHS, Accuracy
 from .engines import OURS
 from .patterns import AIM, DEADLINE, Searched, worst
-from .run import Run
+from .run import PARTS, Run
 from .speed import Speed
 from .tokens import Tokens
 
 _T = TypeVar("_T", bound=Hashable)
 
 
-def tables(run: Run) -> Iterable[Table]:
-    """A table for each thing that was measured."""
-    if run.accuracy:
+def tables(run: Run, parts: Container[str] = PARTS) -> Iterable[Table]:
+    """A table for each thing that was measured in these parts."""
+    if "accuracy" in parts and run.accuracy:
         yield overview(run.accuracy, run.missing)
         yield from by_split(run.accuracy)
+        if any(row.unserved for row in run.accuracy):
+            yield unserved(run.accuracy)
         yield details(run.accuracy)
-    if run.speed:
+    if "speed" in parts and run.speed:
         yield speeds(run.speed, run.missing)
-    if run.regex:
+    if "regex" in parts and run.regex:
         yield searches(run.regex, run.missing)
-    if run.tokens:
+    if "tokens" in parts and run.tokens:
         yield token_costs(run.tokens)
 
 
@@ -39,7 +41,7 @@ def overview(rows: Sequence[Accuracy], missing: dict[str, str]) -> Table:
     engines = _unique(row.engine for row in rows)
     grid = _grid("accuracy", "recall@5 in percent: the mean share of the right tools among the first five")
     _columns(grid, ("data set", "tools", "questions", *engines))
-    for dataset in _unique(row.dataset for row in rows):
+    for dataset in _unique(row.dataset for row in rows if row.questions):
         here = {row.engine: row for row in rows if row.dataset == dataset}
         first = next(iter(here.values()))
         figures = [here[engine].recall[5] for engine in engines]
@@ -58,13 +60,25 @@ def by_split(rows: Sequence[Accuracy]) -> Iterable[Table]:
         yield grid
 
 
+def unserved(rows: Sequence[Accuracy]) -> Table:
+    """The share of the questions no tool serves that were left empty, a row per data set that has such."""
+    engines = _unique(row.engine for row in rows)
+    grid = _grid("honesty", "questions that no tool serves: the percentage for which nothing was found, as is right")
+    _columns(grid, ("data set", "questions", *engines))
+    for dataset in _unique(row.dataset for row in rows if row.unserved):
+        here = {row.engine: row for row in rows if row.dataset == dataset}
+        figures = [here[engine].rightly_empty or 0.0 for engine in engines]
+        grid.add_row(dataset, f"{here[engines[0]].unserved:,}", *_best_bold(figures))
+    return grid
+
+
 def details(rows: Sequence[Accuracy]) -> Table:
     """Every figure of every engine on every data set."""
-    grid = _grid("accuracy", "all figures, in percent")
-    _columns(grid, ("data set", "engine", *(f"recall@{depth}" for depth in DEPTHS), "nDCG@10"))
-    for dataset in _unique(row.dataset for row in rows):
+    grid = _grid("accuracy", "all figures, in percent; empty: nothing found though some tool serves")
+    _columns(grid, ("data set", "engine", *(f"recall@{depth}" for depth in DEPTHS), "nDCG@10", "empty"))
+    for dataset in _unique(row.dataset for row in rows if row.questions):
         for row in (row for row in rows if row.dataset == dataset):
-            figures = [*(row.recall[depth] for depth in DEPTHS), row.ndcg]
+            figures = [*(row.recall[depth] for depth in DEPTHS), row.ndcg, row.wrongly_empty]
             grid.add_row(dataset, row.engine, *map(_percent, figures))
         grid.add_section()
     return grid
@@ -91,7 +105,19 @@ def speeds(rows: Sequence[Speed], missing: dict[str, str]) -> Table:
                 f"{size:,}", row.engine, *(_figure(row, what) for what in _HEADINGS), str(row.figures["asked"])
             )
         grid.add_section()
-    return _with_missing(grid, missing)
+    few = "p99 of fewer than 100 questions is the slowest of them."
+    return _with_missing(grid, missing, few, _growth(rows))
+
+
+def _growth(rows: Sequence[Speed]) -> str:
+    """How much more ours costs in the largest catalogue than in the one before it."""
+    ours = [row for row in rows if row.engine == OURS]
+    if len(ours) < 2:
+        return ""
+    small, large = ours[-2:]
+    pairs = {what: (small.figures[what], large.figures[what]) for what in ("build", "p50", "bytes")}
+    costs = [f"{_HEADINGS[what]} {times(new / old)}" for what, (old, new) in pairs.items() if old and new]
+    return f"{OURS}, {times(large.size / small.size)} the tools ({large.size:,}): {', '.join(costs)}"
 
 
 def _figure(row: Speed, what: str) -> Text:
@@ -105,17 +131,18 @@ def _figure(row: Speed, what: str) -> Text:
 def searches(rows: Sequence[Searched], missing: dict[str, str]) -> Table:
     """A row per pattern, a column per engine, and the worst of each."""
     engines = _unique(row.engine for row in rows)
-    grid = _grid("regex", f"median of the rounds, (hits), five at most; killed after {DEADLINE:g} s")
+    grid = _grid(
+        "regex", f"median of the rounds, (hits), five at most; killed after {DEADLINE:g} s; worst: of all rounds"
+    )
     _columns(grid, ("", "pattern", *engines), left=2)
     for kind in _unique(row.kind for row in rows):
         for pattern in _unique(row.pattern for row in rows if row.kind == kind):
             here = {row.engine: row for row in rows if row.pattern == pattern}
             grid.add_row(kind, Text(pattern), *(_outcome(here[engine]) for engine in engines))
         grid.add_section()
-    verdict = {True: "green", False: "red"}[worst(rows, OURS).seconds < AIM]
+    verdict = {True: "green", False: "red"}[worst(rows, OURS).slowest < AIM]
     slowest = [
-        Text(_outcome(worst(rows, engine)).plain, style=f"bold {verdict}" if engine == OURS else "bold")
-        for engine in engines
+        Text(_worst(worst(rows, engine)), style=f"bold {verdict}" if engine == OURS else "bold") for engine in engines
     ]
     grid.add_row("worst", f"ours: aim < {amount(AIM, 's')}", *slowest)
     return _with_missing(grid, missing)
@@ -127,6 +154,10 @@ def _outcome(row: Searched) -> Text:
     if row.outcome == "refused":
         return Text("refused", style="dim")
     return Text(f"{amount(row.seconds, 's')} ({row.hits})")
+
+
+def _worst(row: Searched) -> str:
+    return f"{'> ' if row.outcome == 'killed' else ''}{amount(row.slowest, 's')}"
 
 
 def token_costs(rows: Sequence[Tokens]) -> Table:
@@ -148,8 +179,9 @@ def _columns(grid: Table, headings: Iterable[str], left: int = 1) -> None:
         grid.add_column(heading, justify="left" if place < left or heading == "engine" else "right", no_wrap=True)
 
 
-def _with_missing(grid: Table, missing: dict[str, str]) -> Table:
-    grid.caption = "\n".join(f"{engine}: {how}" for engine, how in missing.items()) or None
+def _with_missing(grid: Table, missing: dict[str, str], *notes: str) -> Table:
+    lines = [*filter(None, notes), *(f"{engine}: {how}" for engine, how in missing.items())]
+    grid.caption = Text("\n".join(lines)) if lines else None
     grid.caption_justify = "left"
     return grid
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,11 @@ INSTALLED = [name for name, engine in all_engines().items() if engine.missing is
 
 def rows(file: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (SHIPPED / file).read_text(encoding="utf-8").splitlines()]
+
+
+def served() -> list[dict[str, Any]]:
+    """The shipped questions that some tool serves."""
+    return [row for row in rows("queries.jsonl") if row["gold"]]
 
 
 def is_japanese(text: str) -> bool:
@@ -52,7 +58,7 @@ def test_every_shipped_tool_has_a_name_of_its_own_a_description_and_described_ar
 
 def test_the_shipped_questions_are_half_english_half_japanese_and_a_third_of_the_latter_cross_over() -> None:
     described = {tool["name"]: "ja" if is_japanese(tool["description"]) else "en" for tool in rows("tools.jsonl")}
-    queries = rows("queries.jsonl")
+    queries = served()
     assert len({query["query"] for query in queries}) == len({query["id"] for query in queries}) == 300
     assert Counter(is_japanese(query["query"]) for query in queries) == {True: 150, False: 150}
     assert Counter(query["split"] for query in queries) == {"en": 140, "en-ja": 10, "ja": 100, "ja-en": 50}
@@ -63,7 +69,7 @@ def test_the_shipped_questions_are_half_english_half_japanese_and_a_third_of_the
 
 
 def test_every_shipped_tool_is_asked_for_and_a_question_has_one_or_two_answers() -> None:
-    queries = rows("queries.jsonl")
+    queries = served()
     assert {name for query in queries for name in query["gold"]} == {tool["name"] for tool in rows("tools.jsonl")}
     assert {len(set(query["gold"])) for query in queries} == {1, 2}
 
@@ -99,6 +105,26 @@ def test_an_engine_is_scored_as_a_whole_and_by_split() -> None:
     assert figures.ndcg == pytest.approx((1 + 0.6309) / 2, abs=1e-4)
 
 
+def test_a_question_that_no_tool_serves_counts_apart_and_is_right_when_nothing_is_found() -> None:
+    class Cautious:
+        def search(self, query: str, limit: int) -> list[str]:
+            return {"1": ["a"], "3": ["a"]}.get(query, [])
+
+    served = [Question("1", frozenset("a")), Question("2", frozenset("a"))]
+    unserved = [Question(query, frozenset()) for query in "3456"]
+    figures = scored(Dataset("tiny", [tool("a", "")], [*served, *unserved]), "cautious", Cautious())
+    assert (figures.questions, figures.recall[5], figures.wrongly_empty) == (2, 0.5, 0.5)
+    assert (figures.unserved, figures.rightly_empty) == (4, 0.75)
+    apart = scored(Dataset("tiny", [tool("a", "")], unserved), "cautious", Cautious())
+    assert (apart.questions, apart.recall[5], apart.rightly_empty) == (0, 0.0, 0.75)
+
+
+@pytest.mark.parametrize("name", INSTALLED)
+def test_every_engine_gets_names_whose_words_it_can_match(name: str) -> None:
+    tools = [tool("invoice_send", ""), tool("weather_get", ""), tool("order_cancel", "")]
+    assert all_engines()[name].searching(tools).search("weather: sunny", 5)[:1] == ["weather_get"]
+
+
 @pytest.mark.parametrize("name", INSTALLED)
 def test_every_engine_finds_the_obvious_tool_first_and_nothing_for_foreign_words(name: str) -> None:
     tools = [
@@ -106,7 +132,7 @@ def test_every_engine_finds_the_obvious_tool_first_and_nothing_for_foreign_words
         tool("get_weather", "Forecast for a city"),
         tool("cancel_order", "Stop a purchase"),
     ]
-    searcher = all_engines()[name].build(tools)
+    searcher = all_engines()[name].searching(tools)
     assert searcher.search("forecast weather city", 5)[:1] == ["get_weather"]
     assert searcher.search("zzyzx", 5) == []
 
@@ -117,6 +143,7 @@ def test_the_probe_measures_what_an_engine_can_do(name: str) -> None:
     assert figures.keys() == {"build", "add", "save", "load", "p50", "p99", "bytes", "asked"}
     assert all((figures[what] or 0) > 0 for what in ("build", "p50", "p99", "asked"))
     assert (figures["save"] is None) == (figures["load"] is None)
+    assert (figures["add"] is None) == (name in {"bm25s", "rank-bm25"})  # these can only start over
 
 
 def test_a_catalogue_is_the_same_every_time_and_its_names_differ() -> None:
@@ -154,8 +181,9 @@ FIGURES = {
     "asked": 7,
 }
 FAST = [Speed(OURS, size, FIGURES) for size in (1_000, 10_000)]
-SLOW = Searched("re", "hostile", "nested", "(a+)+$", "killed", 5.0)
-QUICK = Searched(OURS, "hostile", "nested", "(a+)+$", "found", 0.002, 3)
+SLOW = Searched("re", "hostile", "nested", "(a+)+$", "killed", 5.0, 5.0)
+QUICK = Searched(OURS, "hostile", "nested", "(a+)+$", "found", 0.002, 0.004, 3)
+UNEVEN = Searched(OURS, "ordinary", "word", "mail", "found", 0.001, 0.06, 3)
 
 
 def printed(run: Run) -> list[str]:
@@ -171,7 +199,7 @@ def test_the_tables_show_the_engines_side_by_side_and_name_what_is_not_installed
     lines = printed(Run(MACHINE, missing, accuracy=[FOUND, PEER], speed=FAST, regex=[QUICK, SLOW]))
     assert "drawer 175 300 75.0 50.0" in lines
     assert "ja 100.0 0.0" in lines
-    assert "drawer hikidashi 50.0 75.0 100.0 60.0" in lines
+    assert "drawer hikidashi 50.0 75.0 100.0 60.0 0.0" in lines
     assert "10,000 hikidashi 400 ms 1.00 ms – – 300 µs 1.00 ms 9.00 MB 7" in lines
     assert "hostile (a+)+$ 2.00 ms (3) > 5.00 s" in lines
     assert "rank-bm25: not installed: pip install rank-bm25" in lines
@@ -186,6 +214,29 @@ def test_an_aim_counts_for_ours_at_ten_thousand_tools_only() -> None:
         None,
     )
     assert worst([QUICK, SLOW], "re") == SLOW
+
+
+def test_the_worst_pattern_is_the_one_with_the_slowest_round() -> None:
+    assert worst([QUICK, UNEVEN], OURS) == UNEVEN
+    assert "worst ours: aim < 50.0 ms 60.0 ms" in printed(Run(MACHINE, {}, regex=[QUICK, UNEVEN]))
+
+
+def test_what_grows_with_the_catalogue_stands_below_the_speeds() -> None:
+    lines = printed(Run(MACHINE, {}, speed=FAST))
+    assert "hikidashi, 10.00× the tools (10,000): build 1.00×, p50 1.00×, memory 1.00×" in lines
+    assert "p99 of fewer than 100 questions is the slowest of them." in lines
+
+
+def test_questions_that_no_tool_serves_have_a_table_where_there_are_any() -> None:
+    honest = replace(FOUND, unserved=40, rightly_empty=0.9)
+    loud = replace(PEER, unserved=40, rightly_empty=0.0)
+    assert "drawer 40 90.0 0.0" in printed(Run(MACHINE, {}, accuracy=[honest, loud]))
+    assert not any("no tool serves:" in line for line in printed(Run(MACHINE, {}, accuracy=[FOUND, PEER])))
+
+
+def test_a_part_is_printed_alone() -> None:
+    run = Run(MACHINE, {}, accuracy=[FOUND, PEER], speed=FAST)
+    assert [str(table.title).partition(":")[0] for table in tables.tables(run, ["speed"])] == ["speed"]
 
 
 def test_the_same_figures_draw_the_same_pictures(tmp_path: Path) -> None:
@@ -216,11 +267,38 @@ def test_a_folder_of_data_sets_is_measured_besides_the_shipped_one(tmp_path: Pat
     assert (ours.keys(), ours["tiny"]["recall"]["1"]) == ({"drawer", "tiny"}, 1.0)
 
 
-def test_the_command_refuses_a_folder_without_data_and_lists_its_parts(
+TOOL = json.dumps(tool("send_mail", "Send an email"))
+
+
+@pytest.mark.parametrize(
+    ("tools", "queries", "said"),
+    [
+        (TOOL, '{"query": "mail", "gold": ["send_mial"]}', "queries.jsonl, line 1: no tool is called 'send_mial'."),
+        (TOOL, '\n{"query": "mail"}', "queries.jsonl, line 2: lacks 'gold'."),
+        (TOOL, '["mail"]', "queries.jsonl, line 1: lacks 'query'."),
+        (TOOL, "{mail}", "queries.jsonl, line 1: is not JSON"),
+        (TOOL, "\n", "queries.jsonl: there is no question."),
+        ('{"name": "send_mail"}', '{"query": "mail", "gold": []}', "tools.jsonl, line 1: lacks 'input_schema'."),
+    ],
+)
+def test_a_faulty_data_set_is_refused_before_anything_is_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], tools: str, queries: str, said: str
+) -> None:
+    (tmp_path / "tools.jsonl").write_text(tools, encoding="utf-8")
+    (tmp_path / "queries.jsonl").write_text(queries, encoding="utf-8")
+    assert main(["accuracy", "--data", str(tmp_path)]) == 2
+    assert said in capsys.readouterr().out
+
+
+def test_the_command_refuses_a_folder_without_data_and_unknown_parts_and_lists_its_parts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    (tmp_path / "half").mkdir()
+    (tmp_path / "half" / "queries.jsonl").touch()
     assert main(["--data", str(tmp_path)]) == 2
     assert "No data set in" in capsys.readouterr().out
+    assert main(["sped"]) == 2
+    assert "No part is called 'sped'. There are: accuracy, speed, regex, tokens." in capsys.readouterr().out
     assert main(["--list"]) == 0
     listed = capsys.readouterr().out
     assert re.findall(r"^(\w+)", listed, re.MULTILINE) == ["accuracy", "speed", "regex", "tokens"]

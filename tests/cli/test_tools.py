@@ -223,12 +223,19 @@ def test_many_tools_are_cheaper_with_search(run: Tools, tmp_path: Path) -> None:
     path.write_text("\n".join(map(json.dumps, many)))
     result = run("tokens", "--catalog", str(path))
     assert "\nSearch pays: " in result.stdout
+    assert "  −98%\n" in result.stdout
     assert "\nLargest definitions\n" in result.stdout
     answer = json.loads(run("tokens", "--catalog", str(path), "--loaded", "3", "--json").stdout)
     assert (answer["tools"], answer["loaded"], answer["worth_it"]) == (300, 3, True)
     assert answer["with_search"] < answer["at_most"] < answer["all_loaded"] / 10
     assert answer["change"] == pytest.approx(answer["with_search"] / answer["all_loaded"] - 1, abs=1e-4)
     assert [largest["name"] for largest in answer["largest"]][:2] == ["tool_299", "tool_298"]
+
+
+def test_what_search_saves_is_never_rounded_up_to_everything(run: Tools, tmp_path: Path) -> None:
+    path = tmp_path / "tools.jsonl"
+    path.write_text("\n".join(json.dumps(tool(f"tool_{number}", "Does a thing. " * 20)) for number in range(4_000)))
+    assert "  −99.8%\n" in run("tokens", "--catalog", str(path)).stdout
 
 
 def test_names_that_the_api_refuses_have_a_cost_as_well(run: Tools, tmp_path: Path) -> None:
@@ -272,7 +279,7 @@ def test_a_report_shows_what_to_improve(run: Tools, tmp_path: Path, catalog: str
         "    1× 会議室予約",
         "    3× get_weather (75% of all calls)",
         "       old",
-        "  send_message + everybody, mail, notify, outage, server",
+        "  send_message + mail, notify, outage, server",
         "    “notify everybody at once about th…” missed it, then “channel” led to a call",
     ):
         assert f"{line}\n" in result.stdout
@@ -297,6 +304,37 @@ def test_a_long_report_is_cut_with_a_word_about_the_rest(run: Tools, tmp_path: P
     assert "  tool_00 + figs, apples, pears, plums\n    2× “figs” missed it, then a pattern or names found it\n" in said
     assert said.count("    and 1 more\n") == 10
     assert said.endswith("  … and 2 more: --json shows all\n")
+
+
+def test_a_proposal_of_many_words_shows_the_best_supported_and_a_rare_favourite_its_share(
+    run: Tools, tmp_path: Path, catalog: str
+) -> None:
+    path = tmp_path / "searches.db"
+    fruits = ("apples", "bananas", "cherries", "dates", "elderberries", "figs", "grapes", "honeydews", "kiwis", "kiwis")
+    with SearchLog(path) as log:
+        for fruit in fruits:
+            with log.session():
+                log.searched(fruit, "words", [])
+                log.searched("get_weather", "select", ["get_weather"])
+        for _ in range(3):
+            log.called("get_weather")
+        for number in range(301):
+            log.called(f"other_{number}")
+        log.flush()
+        with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            connection.execute("UPDATE searches SET at = at - 10 WHERE kind = 'words'")
+    said = run("report", "--log", str(path), "--catalog", catalog).stdout
+    words = said.partition("  get_weather + ")[2].partition("    2×")[0]
+    assert " ".join(words.split()) == "kiwis, apples, bananas, cherries, dates, elderberries, figs, grapes and 1 more"
+    assert "    3× get_weather (<1% of all calls)\n" in said
+    assert "kiwis" in run("report", "--log", str(path), "--catalog", catalog, "--json").stdout
+
+
+def test_one_search_is_not_called_searches(run: Tools, tmp_path: Path, catalog: str) -> None:
+    with SearchLog(tmp_path / "log.db") as log:
+        log.searched("weather", "words", ["get_weather"])
+    said = run("report", "--log", str(tmp_path / "log.db"), "--catalog", catalog).stdout
+    assert said.startswith("1 search and 0 calls, 4 tools.\n")
 
 
 def test_a_report_without_queries_has_none(run: Tools, tmp_path: Path, catalog: str) -> None:
@@ -326,6 +364,7 @@ def test_every_command_has_help_with_examples_that_fits_80_columns(command: Comm
         done = command("tools", *arguments, without=FRAMEWORKS)
         assert (done.returncode, done.stderr) == (0, "")
         assert "Examples:\n    hikidashi tools " in done.stdout
+        assert ("QUERY" in done.stdout) == ("search" in arguments)
         assert max(map(cell_len, done.stdout.splitlines())) <= 80
 
 

@@ -14,6 +14,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Thread
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -355,9 +356,10 @@ def test_an_empty_file_is_a_new_log(path: Path) -> None:
         assert log.searches() == []
 
 
-def test_a_folder_is_no_log(tmp_path: Path) -> None:
+@pytest.mark.parametrize("must_exist", [False, True])
+def test_a_folder_is_no_log(tmp_path: Path, must_exist: bool) -> None:
     with pytest.raises(SearchLogError, match="cannot be opened"):
-        SearchLog(tmp_path)
+        SearchLog(tmp_path, must_exist=must_exist)
 
 
 def test_a_file_in_the_place_of_the_folder_is_told(path: Path) -> None:
@@ -433,10 +435,75 @@ def test_a_log_that_nobody_closes_and_nobody_can_write_says_what_is_lost(
     assert "The last records are lost." in caplog.text
 
 
-def test_a_record_that_cannot_be_stored_does_not_stop_the_others(path: Path) -> None:
+def test_a_record_of_the_wrong_type_is_the_callers_to_hear_of_and_costs_no_other(path: Path) -> None:
     with SearchLog(path) as log:
-        log.searched("odd", "words", [], seconds=object())  # pyright: ignore[reportArgumentType]
-        with pytest.raises(SearchLogError):
-            log.flush()
-        log.searched("even", "words", [], seconds=0.25)
-        assert [(search.query, search.seconds) for search in log.searches()] == [("even", 0.25)]
+        log.searched("before", "words", [])
+        with pytest.raises(TypeError, match="'object'"):
+            log.searched("odd", "words", [], seconds=object())  # pyright: ignore[reportArgumentType]
+        log.searched("after", "words", [], seconds=0.25)
+        assert [(search.query, search.seconds) for search in log.searches()] == [("before", None), ("after", 0.25)]
+
+
+@pytest.mark.parametrize(
+    ("limits", "said"),
+    [
+        ({"max_records": 0}, "cannot keep 0 records. Use 1 or more."),
+        ({"max_records": -3}, "cannot keep -3 records. Use 1 or more."),
+        ({"max_age_days": 0}, "cannot keep records for 0 days. Use more than 0."),
+        ({"max_age_days": float("nan")}, "cannot keep records for nan days. Use more than 0."),
+    ],
+)
+def test_a_log_that_would_keep_nothing_is_refused(path: Path, limits: dict[str, Any], said: str) -> None:
+    with pytest.raises(SearchLogError) as caught:
+        SearchLog(path, **limits)
+    assert str(caught.value).endswith(said)
+    assert not path.exists()
+
+
+def test_a_log_may_keep_everything(path: Path) -> None:
+    with SearchLog(path, max_records=10**30, max_age_days=float("inf")) as log:
+        log.searched("kept", "words", [])
+        assert [search.query for search in log.searches()] == ["kept"]
+
+
+def test_where_the_file_is_taken_away_the_next_record_begins_a_new_one(path: Path) -> None:
+    with SearchLog(path) as log:
+        log.searched("old", "words", [])
+        log.flush()
+        path.rename(path.with_name("rotated.db"))
+        assert log.searches() == []
+        assert path.stat().st_mode & 0o777 == 0o600
+        path.unlink()
+        log.searched("new", "words", [])
+        log.flush()
+        assert [search.query for search in log.searches()] == ["new"]
+    assert queries(path) == ["new"]
+
+
+def test_a_file_of_another_program_in_its_place_is_told_and_left_as_it_is(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = SearchLog(path)
+    log.searched("mine", "words", [])
+    log.flush()
+    path.unlink()
+    with opened(path) as other:
+        other.execute("CREATE TABLE orders (id)")
+    before = path.read_bytes()
+    log.searched("lost", "words", [])
+    with pytest.raises(SearchLogError, match="is a SQLite file of another program"):
+        log.flush()
+    log.close()
+    assert path.read_bytes() == before
+    assert caplog.text.count("another program") == 1
+
+
+def test_a_name_that_means_something_to_sqlite_is_a_file_like_any_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    log = SearchLog(":memory:")
+    monkeypatch.chdir("/")  # the file stays where it was named
+    log.searched("mail", "words", [])
+    log.close()
+    assert queries(tmp_path / ":memory:") == ["mail"]

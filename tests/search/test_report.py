@@ -68,7 +68,7 @@ def test_searches_that_found_nothing_are_grouped_by_what_they_say(log: SearchLog
 def test_tools_are_told_apart_by_whether_they_are_found_and_called(log: SearchLog) -> None:
     log.searched("weather", "words", ["create_event", "get_weather"])
     log.searched("event", "words", ["get_weather", "create_event"])
-    log.searched("sun", "words", ["get_weather"])
+    log.searched("sun", "words", ["get_weather", "get_weather"])  # a search that finds a tool twice is still one
     log.called("send_message")  # loaded all along: nobody had to find it
     found = report(log, CATALOG)
     assert found.never_found == ("ping_host",)
@@ -112,7 +112,7 @@ def test_words_of_a_search_that_found_nothing_are_proposed_for_what_the_next_one
     log.searched("rain tomorrow", "words", [])
     log.searched("get_.*", "regex", ["get_weather", "create_event"])
     assert report(log, CATALOG).proposals == (
-        Proposal("get_weather", ("rain", "tomorrow"), (Missed("rain tomorrow", None, 1, False),)),
+        Proposal("get_weather", ("rain",), (Missed("rain tomorrow", None, 1, False),)),
     )
 
 
@@ -136,6 +136,18 @@ def test_the_best_supported_proposal_comes_first(log: SearchLog) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("query", "words"), [("find the gatherings", ("gatherings",)), ("find data", ("data", "find"))]
+)
+def test_words_that_come_with_any_question_are_proposed_only_where_there_are_no_other(
+    log: SearchLog, query: str, words: tuple[str, ...]
+) -> None:
+    log.searched(query, "words", [])
+    log.searched("event", "words", ["create_event"])
+    log.called("create_event")
+    assert [proposal.words for proposal in report(log, CATALOG).proposals] == [words]
+
+
 def test_japanese_words_are_proposed_as_words(log: SearchLog) -> None:
     log.searched("会議室をチームで使いたい", "words", [])
     log.searched("イベントを作成", "words", ["create_event"])
@@ -145,11 +157,22 @@ def test_japanese_words_are_proposed_as_words(log: SearchLog) -> None:
     assert proposal.words
 
 
-def test_words_that_already_lead_to_the_tool_are_not_proposed(log: SearchLog) -> None:
-    log.searched("please could you send messages", "words", ["create_event"])
+@pytest.mark.parametrize("query", ["please could you send messages", "mesage", "メッセージを送信"])
+def test_words_that_already_lead_to_the_tool_are_not_proposed(log: SearchLog, query: str) -> None:
+    log.searched(query, "words", ["create_event"])
     log.searched("send", "words", ["send_message"])
     log.called("send_message")
     assert report(log, CATALOG).proposals == ()
+
+
+def test_a_word_of_another_tool_is_no_misspelling_and_is_proposed(log: SearchLog) -> None:
+    catalog = ToolCatalog([tool("sign_contract", "Sign a contract"), tool("add_contact", "Add a contact")])
+    log.searched("contact", "words", ["add_contact"])
+    log.searched("sign", "words", ["sign_contract"])
+    log.called("sign_contract")
+    assert [(proposal.tool, proposal.words) for proposal in report(log, catalog).proposals] == [
+        ("sign_contract", ("contact",))
+    ]
 
 
 @pytest.mark.parametrize("between", ["called", "session", "moment", "hours", "pattern"])

@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from ..errors import SearchLogError
-from .record_store import Called, RecordedSearch, Searched, Store
+from .record_store import Appender, Called, RecordedSearch, Searched, Store
 
 __all__ = ["RecordedSearch", "Recorder", "SearchLog"]
 
@@ -29,7 +29,6 @@ logger = logging.getLogger("hikidashi")
 
 _GATHER = 0.05  # seconds in which records share one commit
 _BATCH = 1_000
-_PRUNE_EVERY = 1_000
 _MOST_WAITING = 10_000  # records kept while the file cannot be written
 
 
@@ -52,7 +51,8 @@ class SearchLog:
     `with log.session(...)` says otherwise. Records older or more than the log should hold are forgotten.
 
     What `flush()` or `close()` returned from is on the disk; a process that is killed loses at most what it
-    recorded in the last moment before. A log that is garbage-collected, or alive when Python ends, is closed.
+    recorded in the last moment before. A log that is garbage-collected, or alive when Python ends, is closed. Where
+    the file is taken away, the next record begins a new one.
 
     Args:
         path: The file; made, with its folder, where there is none, and then readable for its owner alone.
@@ -62,7 +62,7 @@ class SearchLog:
         must_exist: Refuse a path without a file instead of making one.
 
     Raises:
-        SearchLogError: the file is damaged, belongs to another program, or cannot be opened.
+        SearchLogError: the file is damaged, belongs to another program, or cannot be opened; or it should hold nothing.
     """
 
     def __init__(
@@ -84,12 +84,14 @@ class SearchLog:
 
     def searched(self, query: str, kind: str, names: Sequence[str], *, seconds: float | None = None) -> None:
         """Record a search of `kind` (`words`, `regex` or `select`) that found the tools `names`, best first."""
-        kept = query if self.keep_queries else None
-        self._writer.put(Searched(time.time(), self._current_session(), kind, kept, tuple(names), seconds))
+        # Converted here, where a wrong type is the caller's to hear of, and not among others' records in the thread.
+        kept = str(query) if self.keep_queries else None
+        took = None if seconds is None else float(seconds)
+        self._writer.put(Searched(time.time(), self._current_session(), str(kind), kept, tuple(map(str, names)), took))
 
     def called(self, name: str) -> None:
         """Record a call of the tool `name`."""
-        self._writer.put(Called(time.time(), self._current_session(), name))
+        self._writer.put(Called(time.time(), self._current_session(), str(name)))
 
     @contextmanager
     def session(self, name: str | None = None) -> Generator[str]:
@@ -221,25 +223,21 @@ class _Writer:
 
     def _run(self, queue: _Queue) -> None:
         waiting: list[Searched | Called] = []
-        connection: sqlite3.Connection | None = None
-        written = _PRUNE_EVERY  # a log is pruned when it is first written to
+        appender = Appender(self._store)
         failure: Exception | None = None
         while True:
             events, mark = _gathered(queue)
             waiting += events
             told, failure = failure, None
             try:
-                connection = connection or self._store.connect()
-                self._store.write(connection, waiting)
-                written += len(waiting)
-                waiting.clear()
-                if written >= _PRUNE_EVERY:
-                    self._store.prune(connection)
-                    written = 0
-            except sqlite3.OperationalError as error:  # locked, disk full: may pass
+                if waiting:
+                    appender.write(waiting)
+                    waiting.clear()
+                    appender.prune()
+            except (sqlite3.OperationalError, OSError) as error:  # locked, disk full: may pass
                 failure = error
                 del waiting[:-_MOST_WAITING]
-            except Exception as error:  # a damaged file, a record that cannot be stored: trying again is no use
+            except Exception as error:  # a damaged file, another program's: trying again is no use
                 failure = error
                 waiting.clear()
             if failure and not told:
@@ -247,8 +245,8 @@ class _Writer:
             if mark is None:
                 continue
             mark.failure = failure
-            if mark.last and connection is not None:
-                connection.close()
+            if mark.last:
+                appender.close()
             mark.done.set()
             if mark.last:
                 return

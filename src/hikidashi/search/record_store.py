@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Generator, Iterable
+from collections import defaultdict
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,12 +14,14 @@ from typing import NamedTuple
 
 from ..errors import SearchLogError
 
-__all__ = ["Called", "RecordedSearch", "Searched", "Store"]
+__all__ = ["Appender", "Called", "RecordedSearch", "Searched", "Store"]
 
 _APPLICATION = 0x48494B49  # "HIKI": this file is a search log, and no other program's database
 _VERSION = 1
 _LONGEST_QUERY = 2_000
 _SECONDS_PER_DAY = 86_400
+_PRUNE_EVERY = 1_000  # records
+_MOST_RECORDS = 2**62  # SQLite's numbers end at twice that
 _WAIT_FOR_OTHERS = 10.0  # seconds that one process waits for another's commit
 
 _TABLES = """
@@ -100,31 +103,45 @@ class Store:
 
     def __init__(self, path: Path, *, max_age_days: float, max_records: int, must_exist: bool = False) -> None:
         self.path = path
-        self._max_age = max_age_days * _SECONDS_PER_DAY
-        self._max_records = max_records
-        if must_exist and not path.is_file():
+        if not max_age_days > 0:
+            raise SearchLogError(str(path), f"cannot keep records for {max_age_days!r} days", "Use more than 0.")
+        if max_records < 1:
+            raise SearchLogError(str(path), f"cannot keep {max_records!r} records", "Use 1 or more.")
+        if must_exist and not path.exists():
             raise SearchLogError(str(path), "does not exist", "Record searches into it first, or check the path.")
-        with self.telling_errors():
-            if not path.exists():
-                path.parent.mkdir(parents=True, exist_ok=True)
-                os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))  # queries are nobody else's business
-            with closing(self.connect()) as connection:
-                if self._is_new(connection):
-                    _create(connection)
-                (fault,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-                if fault != "ok":
-                    raise sqlite3.DatabaseError(fault)
+        self._max_age = max_age_days * _SECONDS_PER_DAY
+        self._max_records = min(max_records, _MOST_RECORDS)
+        self._file = path.absolute()  # wherever the process goes later
+        with self.telling_errors(), closing(self.connect()) as connection:
+            (fault,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+            if fault != "ok":
+                raise sqlite3.DatabaseError(fault)
 
     def connect(self) -> sqlite3.Connection:
-        """A connection to the file; each thread needs its own."""
-        connection = sqlite3.connect(self.path, timeout=_WAIT_FOR_OTHERS, isolation_level=None)
+        """A connection to the file, which is made where there is none; each thread needs its own."""
+        if not self._file.exists():
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            os.close(os.open(self._file, os.O_CREAT | os.O_RDWR, 0o600))  # queries are nobody else's business
+        # As an address, `:memory:` is the name of a file too, and SQLite makes no file with rights of its own choice.
+        address = f"{self._file.as_uri()}?mode=rw"
+        connection = sqlite3.connect(address, uri=True, timeout=_WAIT_FOR_OTHERS, isolation_level=None)
         try:
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute("PRAGMA synchronous = FULL")
+            if self._is_new(connection):
+                _create(connection)
         except BaseException:
             connection.close()
             raise
         return connection
+
+    def identity(self) -> tuple[int, int] | None:
+        """Which file has the log's name now; None where there is none."""
+        try:
+            status = self._file.stat()
+        except OSError:
+            return None
+        return status.st_dev, status.st_ino
 
     @contextmanager
     def telling_errors(self) -> Generator[None]:
@@ -136,6 +153,8 @@ class Store:
 
     def error(self, error: Exception) -> SearchLogError:
         """`error` of SQLite or the system, with the file's name and what to do."""
+        if isinstance(error, SearchLogError):
+            return error
         code = getattr(error, "sqlite_errorname", "")
         if isinstance(error, OSError) or code.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM")):
             remedy = "Check that it is a file, and that it and its folder can be written."
@@ -180,31 +199,26 @@ class Store:
         """All searches, oldest first."""
         with self.telling_errors(), closing(self.connect()) as connection:
             connection.execute("BEGIN")
-            found = _names_by_search(
-                connection,
-                "SELECT found.search, tools.name FROM found JOIN tools ON tools.id = found.tool ORDER BY search, rank",
+            # Names are put in here: joining half a million rows to them takes SQLite twice as long.
+            tools: dict[int, str] = dict(connection.execute("SELECT id, name FROM tools"))
+            sessions: dict[int, str] = dict(connection.execute("SELECT id, name FROM sessions"))
+            found = _by_search(connection.execute("SELECT search, tool FROM found ORDER BY search, rank"), tools)
+            called = _by_search(
+                connection.execute("SELECT search, tool FROM calls WHERE search IS NOT NULL ORDER BY id"), tools
             )
-            called = _names_by_search(
-                connection,
-                "SELECT calls.search, tools.name FROM calls JOIN tools ON tools.id = calls.tool "
-                "WHERE calls.search IS NOT NULL ORDER BY calls.id",
-            )
-            rows = connection.execute(
-                "SELECT searches.id, at, sessions.name, kind, query, seconds FROM searches "
-                "JOIN sessions ON sessions.id = searches.session ORDER BY searches.id"
-            ).fetchall()
-        return [
-            RecordedSearch(
-                at=at,
-                session=session,
-                kind=kind,
-                query=query,
-                names=tuple(found.get(search, ())),
-                seconds=seconds,
-                called=tuple(called.get(search, ())),
-            )
-            for search, at, session, kind, query, seconds in rows
-        ]
+            rows = connection.execute("SELECT id, at, session, kind, query, seconds FROM searches ORDER BY id")
+            return [
+                RecordedSearch(
+                    at=at,
+                    session=sessions[session],
+                    kind=kind,
+                    query=query,
+                    names=tuple(found.get(search, ())),
+                    seconds=seconds,
+                    called=tuple(called.get(search, ())),
+                )
+                for search, at, session, kind, query, seconds in rows
+            ]
 
     def usage(self) -> dict[str, int]:
         """How often each tool was called, the most called first."""
@@ -228,6 +242,38 @@ class Store:
         if application != _APPLICATION and (tables or application or version):
             raise SearchLogError(str(self.path), "is a SQLite file of another program", "Name another file.")
         return application != _APPLICATION
+
+
+class Appender:
+    """Puts records into a store; a file that was removed or replaced is opened anew."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._connection: sqlite3.Connection | None = None
+        self._opened: tuple[int, int] | None = None
+        self._not_pruned = _PRUNE_EVERY  # a log is pruned when it is first written to
+
+    def write(self, events: Sequence[Searched | Called]) -> None:
+        """Put `events` into the file, all or none."""
+        if self._opened != self._store.identity():
+            self.close()
+        if self._connection is None:
+            self._connection = self._store.connect()
+            self._opened = self._store.identity()
+        self._store.write(self._connection, events)
+        self._not_pruned += len(events)
+
+    def prune(self) -> None:
+        """Forget what grew old, now and then."""
+        if self._connection is not None and self._not_pruned >= _PRUNE_EVERY:
+            self._store.prune(self._connection)
+            self._not_pruned = 0
+
+    def close(self) -> None:
+        """Give the file free; writing opens it again."""
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
 
 
 def _create(connection: sqlite3.Connection) -> None:
@@ -293,11 +339,11 @@ def _id_of(connection: sqlite3.Connection, table: str, name: str) -> int:
     return number
 
 
-def _names_by_search(connection: sqlite3.Connection, statement: str) -> dict[int, list[str]]:
-    names: dict[int, list[str]] = {}
-    for search, name in connection.execute(statement):
-        names.setdefault(search, []).append(name)
-    return names
+def _by_search(rows: Iterable[tuple[int, int]], names: dict[int, str]) -> dict[int, list[str]]:
+    found: defaultdict[int, list[str]] = defaultdict(list)
+    for search, tool in rows:
+        found[search].append(names[tool])
+    return found
 
 
 def _storable(text: str) -> str:

@@ -7,19 +7,25 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain
 from typing import Any
 
 from .catalog import ToolCatalog
+from .entry import entry_of
+from .fuzzy import Speller
+from .query import read_query
 from .record import RecordedSearch, SearchLog
-from .stopwords import FUNCTION, REQUEST
-from .text import fold
+from .stem import stem
+from .stopwords import FUNCTION, REQUEST, WEAK
+from .text import Analyzer, fold
 
 __all__ = ["CalledTool", "EmptySearch", "FoundTool", "Missed", "Proposal", "Report", "report"]
 
 _SAME_WISH = 600.0  # seconds: a later search still tries to satisfy the same wish
 _SAME_MOMENT = 0.05  # seconds: a model that searches for several things at once has several wishes
+_WEAK = frozenset(map(stem, WEAK))
 _FAVOURITES = 5
 _FAVOURITE_CALLS = 3
 # Words are letters of one script; hiragana alone is mostly inflection, and numbers say nothing about a tool.
@@ -145,13 +151,14 @@ def report(log: SearchLog, catalog: ToolCatalog) -> Report:
     )
 
 
-def _found(searches: Iterable[RecordedSearch]) -> dict[str, FoundTool]:
-    found: dict[str, FoundTool] = {}
+def _found(searches: Sequence[RecordedSearch]) -> dict[str, FoundTool]:
+    counts = Counter(chain.from_iterable(set(search.names) for search in searches))
+    best: dict[str, int] = {}
     for search in searches:
         for rank, name in enumerate(search.names, 1):
-            before = found.get(name, FoundTool(name, 0, rank))
-            found[name] = FoundTool(name, before.found + 1, min(before.best_rank, rank))
-    return found
+            if rank < best.setdefault(name, rank):
+                best[name] = rank
+    return {name: FoundTool(name, count, best[name]) for name, count in counts.items()}
 
 
 def _found_nothing(searches: Iterable[RecordedSearch]) -> tuple[EmptySearch, ...]:
@@ -174,7 +181,8 @@ def _proposals(searches: Iterable[RecordedSearch], tools: dict[str, Any]) -> tup
         if name in tools and missed.query:
             later = finder.query if finder.kind == "words" else None
             evidence.setdefault(name, Counter())[missed.query, later, called] += 1
-    proposals = (_proposal(name, tools[name], cases) for name, cases in evidence.items())
+    vocabulary = _Vocabulary(tools if evidence else {})
+    proposals = (_proposal(name, cases, vocabulary) for name, cases in evidence.items())
     return tuple(sorted(filter(None, proposals), key=lambda proposal: (-proposal.count, proposal.tool)))
 
 
@@ -211,12 +219,11 @@ def _recent(wishes: list[RecordedSearch], later: RecordedSearch) -> list[Recorde
     return [wish for wish in wishes if wish.kind == "words" and _SAME_MOMENT < later.at - wish.at <= _SAME_WISH]
 
 
-def _proposal(name: str, tool: Any, cases: Counter[tuple[str, str | None, bool]]) -> Proposal | None:
-    alone = ToolCatalog([tool])
+def _proposal(name: str, cases: Counter[tuple[str, str | None, bool]], vocabulary: _Vocabulary) -> Proposal | None:
     weights: Counter[str] = Counter()
     because: list[Missed] = []
     for (query, later, called), count in cases.items():
-        new = [word for word in _words(query) if not alone.search(word)]
+        new = [word for word in vocabulary.words(query) if not vocabulary.leads(word, name)]
         weights.update(dict.fromkeys(new, count))
         if new:
             because.append(Missed(query, later, count, called))
@@ -228,7 +235,35 @@ def _proposal(name: str, tool: Any, cases: Counter[tuple[str, str | None, bool]]
     )
 
 
-def _words(query: str) -> Iterator[str]:
-    """The words of a query that say what it is about, each once."""
-    words = (match.group() for match in _WORD.finditer(fold(query)))
-    return iter(dict.fromkeys(word for word in words if word not in FUNCTION and word not in REQUEST))
+class _Vocabulary:
+    """The words of a catalogue, as a search knows them; each word of a question is looked up once."""
+
+    def __init__(self, tools: dict[str, Any]) -> None:
+        self._analyzer = Analyzer()
+        self._of_tool = {name: frozenset(self._analyzer.terms(_text(tool))) for name, tool in tools.items()}
+        self._known = frozenset[str]().union(*self._of_tool.values())
+        self._speller = Speller(self._known)
+        self._looked_up: dict[str, frozenset[str]] = {}
+        self._words: dict[str, tuple[str, ...]] = {}
+
+    def leads(self, word: str, tool: str) -> bool:
+        """Whether a search for `word` looks for something that the tool has: itself, translated or respelled."""
+        if word not in self._looked_up:
+            asked = read_query(word, self._analyzer, self._known, self._nearest, rarity=lambda _: 1.0)
+            self._looked_up[word] = frozenset(asked.weights)
+        return not self._looked_up[word].isdisjoint(self._of_tool[tool])
+
+    def words(self, query: str) -> tuple[str, ...]:
+        """The words of a query that say what it is about, each once; those of any talk if there are no other."""
+        if query not in self._words:
+            words = (match.group() for match in _WORD.finditer(fold(query)))
+            said = dict.fromkeys(word for word in words if word not in FUNCTION and word not in REQUEST)
+            self._words[query] = tuple(word for word in said if stem(word) not in _WEAK) or tuple(said)
+        return self._words[query]
+
+    def _nearest(self, word: str) -> list[str]:
+        return self._speller.nearest(word, self._known)
+
+
+def _text(tool: Any) -> str:
+    return "\n".join(text for _, texts in entry_of(tool).texts() for text in texts)

@@ -59,12 +59,15 @@ def _tools() -> None:  # pyright: ignore[reportUnusedFunction]
 
 @tools.command(epilog=_SEARCH_EXAMPLES, short_help="Show which tools a search finds, and why.")
 def search(
-    query: Annotated[str, typer.Argument(help="Words in any language, `select:a,b`, or a pattern with --regex.")],
+    query: Annotated[
+        str,
+        typer.Argument(metavar="QUERY", help="Words in any language, `select:a,b`, or a pattern with --regex."),
+    ],
     *,
     catalog: _Catalog = None,
     mcp: _Mcp = None,
     regex: Annotated[bool, typer.Option("--regex", help="QUERY is a regular expression.")] = False,
-    limit: Annotated[int, typer.Option(help="How many tools at most.")] = 5,
+    limit: Annotated[int, typer.Option(metavar="N", help="How many tools at most.")] = 5,
     timeout: _Timeout = 30.0,
     as_json: _Json = False,
 ) -> None:

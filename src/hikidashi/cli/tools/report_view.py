@@ -17,6 +17,7 @@ from .text import clean, counted, cut, more
 __all__ = ["print_report"]
 
 _SHOWN = 10
+_WORDS_SHOWN = 8  # more than anybody would put into one description
 
 
 def print_report(console: Console, report: Report, *, as_json: bool) -> None:
@@ -25,7 +26,10 @@ def print_report(console: Console, report: Report, *, as_json: bool) -> None:
         print(json.dumps(report.as_json(), ensure_ascii=False, indent=2))  # noqa: T201 - this is the output
         return
     console.print(
-        Text(f"{report.searches:,} searches and {counted(report.calls, 'call')}, {counted(report.tools, 'tool')}.")
+        Text(
+            f"{counted(report.searches, 'search', 'searches')} and {counted(report.calls, 'call')}, "
+            f"{counted(report.tools, 'tool')}."
+        )
     )
     if not report.searches and not report.calls:
         console.print(Text("Nothing is on record yet: give a SearchLog to what runs your agent."))
@@ -51,7 +55,7 @@ def print_report(console: Console, report: Report, *, as_json: bool) -> None:
     _section(
         console,
         "Tools called a lot",
-        [(tool.calls, f"{tool.name}  ({tool.share:.0%} of all calls)") for tool in report.often_called],
+        [(tool.calls, f"{tool.name} ({_percent(tool.share)} of all calls)") for tool in report.often_called],
         "Keep them loaded: always_loaded=[...], or usage=SearchLog(...).usage().",
     )
     _section(
@@ -91,7 +95,11 @@ def _print_proposals(console: Console, proposals: Sequence[Proposal]) -> None:
         "People searched with them and missed the tool that they found later. Leave out names and values.",
     )
     for proposal in proposals[:_SHOWN]:
-        words = Text.assemble((clean(proposal.tool), "bold green"), " + ", (", ".join(proposal.words), "bold"))
+        words = Text.assemble(
+            (clean(proposal.tool), "bold green"), " + ", (", ".join(proposal.words[:_WORDS_SHOWN]), "bold")
+        )
+        if len(proposal.words) > _WORDS_SHOWN:
+            words.append(f" and {len(proposal.words) - _WORDS_SHOWN} more", "dim")
         for number, line in enumerate(wrapped(words, console.width - 4)):
             console.print(Text("  " if not number else "    ") + line)
         for line in _because(proposal.because, console.width - 4):
@@ -108,6 +116,10 @@ def _because(cases: Sequence[Missed], width: int) -> Iterable[str]:
         yield times + _quoted(case.query, width - cell_len(times + end)) + end
     if len(cases) > 3:
         yield f"and {len(cases) - 3} more"
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}" if share >= 0.01 else "<1%"
 
 
 def _shown(query: str | None) -> str:

@@ -33,9 +33,9 @@ def cut(text: str, width: int) -> str:
     return line if cell_len(line) <= width else set_cell_size(line, max(width - 1, 0)).rstrip() + "…"
 
 
-def counted(count: int, thing: str) -> str:
-    """`1 tool`, `1,200 tools`."""
-    return f"{count:,} {thing}" + ("" if count == 1 else "s")
+def counted(count: int, thing: str, things: str | None = None) -> str:
+    """`1 tool`, `1,200 tools`; `things` is for words that take more than an s."""
+    return f"{count:,} {thing if count == 1 else things or thing + 's'}"
 
 
 def print_row(console: Console, cells: Sequence[Text], widths: Sequence[int], last: Sequence[Text]) -> None:

@@ -26,7 +26,7 @@ def print_budget(console: Console, budget: Budget, loaded: Loaded, *, as_json: b
     console.print()
     rows = [
         ("all tools loaded", budget.all_loaded, ""),
-        (f"search tool + {budget.loaded} loaded", budget.with_search, f"{budget.change:+.0%}".replace("-", "−")),
+        (f"search tool + {budget.loaded} loaded", budget.with_search, _percent(budget.change)),
         (f"search tool + the {budget.loaded} largest", budget.at_most, ""),
     ]
     for label, tokens, note in rows:
@@ -40,3 +40,8 @@ def print_budget(console: Console, budget: Budget, loaded: Loaded, *, as_json: b
         console.print(Text("Largest definitions", "bold"))
         for name, tokens in budget.largest:
             console.print(Text(f"  {tokens:>7,}  {cut(name, console.width - 11)}"))
+
+
+def _percent(change: float) -> str:
+    """`−96%`, `+12%`; never `−100%`, since something is left."""
+    return f"{change:+.{1 if change < -0.99 else 0}%}".replace("-", "−")
