@@ -68,9 +68,10 @@ def names(answer: Answer) -> list[str]:
 @pytest.mark.parametrize("key", ["mcpServers", "servers"])
 def test_servers_of_every_kind_are_read(tmp_path: Path, key: str) -> None:
     given = {
-        "mail": {"command": "mail-server", "args": ["--port", 1], "env": {"LEVEL": 2}, "cwd": "/srv"},
+        "mail": {"command": "mail-server", "args": ["--port", 1], "env": {"LEVEL": 2, "ON": True}, "cwd": "/srv"},
         "plain": {"type": "stdio", "command": "plain"},
         "web": {"url": "https://example.com/mcp", "headers": {"X-Team": "a"}},
+        "new": {"type": "streamableHttp", "url": "https://example.com/mcp"},
         "old": {"type": "sse", "url": "https://example.com/sse"},
         "off": {"command": "off", "disabled": True},
     }
@@ -80,11 +81,12 @@ def test_servers_of_every_kind_are_read(tmp_path: Path, key: str) -> None:
             transport="stdio",
             command="mail-server",
             args=("--port", "1"),
-            env={"LEVEL": "2"},
+            env={"LEVEL": "2", "ON": "true"},
             cwd="/srv",
         ),
         McpServer(name="plain", transport="stdio", command="plain"),
         McpServer(name="web", transport="http", url="https://example.com/mcp", headers={"X-Team": "a"}),
+        McpServer(name="new", transport="http", url="https://example.com/mcp"),
         McpServer(name="old", transport="sse", url="https://example.com/sse"),
     ]
 
@@ -111,6 +113,16 @@ def test_variables_are_filled_in_from_the_environment(tmp_path: Path, monkeypatc
         ('{"mcpServers": {"a": {}}}', "server 'a' has neither a command nor an address"),
         ('{"mcpServers": {"a": null}}', "server 'a' has neither a command nor an address"),
         ('{"mcpServers": {"a": {"command": 5}}}', "server 'a' has neither a command nor an address"),
+        ('{"mcpServers": {"a": {"command": "x", "args": "--port 1"}}}', "server 'a' has `args` that are no list of"),
+        ('{"mcpServers": {"a": {"command": "x", "args": [null]}}}', "server 'a' has `args` that are no list of texts"),
+        ('{"mcpServers": {"a": {"command": "x", "env": ["A=1"]}}}', "server 'a' has `env` that are no object of texts"),
+        ('{"mcpServers": {"a": {"command": "x", "env": {"A": null}}}}', "server 'a' has `env` that are no object"),
+        ('{"mcpServers": {"a": {"command": "x", "cwd": 5}}}', "server 'a' has a `cwd` that is no text"),
+        (
+            '{"mcpServers": {"a": {"url": "http://x", "headers": "X: 1"}}}',
+            "server 'a' has `headers` that are no object",
+        ),
+        ('{"mcpServers": {"a": {"url": "ws://x", "type": "ws"}}}', "server 'a' is of type 'ws', which nobody here can"),
         ('{"mcpServers": {"a": {"command": "${HIKIDASHI_UNSET}"}}}', "needs the environment variable HIKIDASHI_UNSET"),
         ('{\n"mcpServers":\n}', ", line 3: is not JSON"),
     ],
@@ -149,6 +161,30 @@ async def test_servers_that_fail_are_told_by_name_and_the_others_answer(tmp_path
     assert "ConnectError" in str(refused.failure)
     assert odd.failure
     assert [answer.tools for answer in (dead, missing, refused, odd)] == [()] * 4
+
+
+async def test_two_servers_of_one_name_have_an_answer_each() -> None:
+    first, second = await tools_of_servers([python("twin", MAIL), python("twin", "raise SystemExit('no')")])
+    assert (names(first), second.failure is None) == (["twin__send_mail"], False)
+
+
+async def test_keys_are_neither_in_a_failure_nor_in_what_a_server_looks_like() -> None:
+    complains = "import os; raise SystemExit('bad key ' + os.environ['API_KEY'] + ' in ' + os.environ['FOLDER'])"
+
+    async def refuse(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 403, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    async with served(refuse) as url:
+        servers = [
+            python("process", complains, API_KEY="sk-test-1", AUTH_MODE="in", FOLDER="letters"),
+            McpServer(name="sse", transport="sse", url=f"{url}/sse?key=sk-test-2"),
+            McpServer(name="header", transport="http", url=url, headers={"X-Key": "Bearer sk-test-あ"}),
+        ]
+        failures = [str(answer.failure) for answer in await tools_of_servers(servers)]
+    assert "bad key *** in letters" in failures[0]
+    assert "key=***" in failures[1]
+    assert "sk-test" not in "".join(failures) + repr(servers)
 
 
 async def test_a_server_that_says_nothing_is_given_up_and_ended(tmp_path: Path) -> None:

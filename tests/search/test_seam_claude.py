@@ -13,10 +13,10 @@ from mcp.types import CallToolResult, TextContent
 from pydantic_ai import Agent
 from tests.support import Heard
 
-from hikidashi import ClaudeCodeModel, Tool, ToolResult, ToolValidationError, from_function
+from hikidashi import ClaudeCodeModel, Tool, ToolResult, ToolValidationError, from_function, to_claude
 from hikidashi.search import ToolCatalog
-from hikidashi.search.claude import search_tool_names, to_claude_search
-from hikidashi.testing import MessagesServer, call, say
+from hikidashi.search.claude import search_hooks, search_tool_names, to_claude_search
+from hikidashi.testing import MessagesServer, call, say, turn
 
 PLACEHOLDER = "DeferredToolPlaceholder"
 """What Claude Code's own tool search adds to a request, whether it has tools to defer or not."""
@@ -43,34 +43,36 @@ def filler(count: int) -> list[Tool]:
 
 
 async def ask(server: MessagesServer, config: Any, env: dict[str, str], cwd: Path, **options: Any) -> ResultMessage:
-    """The CLI's last word on one question."""
+    """The CLI's last word on one question, or several."""
     answer: ResultMessage | None = None
+    questions = options.pop("questions", ["Write to Ada."])
+    given: dict[str, Any] = {"tools": [], **options}
     settings = ClaudeAgentOptions(
         mcp_servers={"tools": config},
         allowed_tools=search_tool_names(),
-        tools=[],
         setting_sources=[],
         system_prompt="Be brief.",
         cwd=cwd,
         env=env,
-        **options,
+        **given,
     )
     async with ClaudeSDKClient(settings) as client:
-        await client.query("Write to Ada.")
-        async for message in client.receive_response():
-            if isinstance(message, ResultMessage):
-                answer = message
+        for question in questions:
+            await client.query(question)
+            async for message in client.receive_response():
+                if isinstance(message, ResultMessage):
+                    answer = message
     assert answer is not None
     assert server.refusals == []
     return answer
 
 
 @pytest.mark.cli
-async def test_the_model_sees_two_tools_and_the_first_request_does_not_grow(
+async def test_the_model_sees_two_tools_and_no_request_grows_with_the_catalogue(
     messages_server: Server, claude_code_env: Environment, tmp_path: Path
 ) -> None:
-    first_requests: list[list[dict[str, Any]]] = []
-    for count in (1, 3000):
+    sizes: list[list[int]] = []
+    for count in (50, 10_000):
         server = messages_server(
             [
                 call("search_tools", {"query": "メールを送る"}),
@@ -79,7 +81,7 @@ async def test_the_model_sees_two_tools_and_the_first_request_does_not_grow(
             ]
         )
         heard = Heard()
-        config = to_claude_search([*filler(count), from_function(send_mail)], record=heard)
+        config = to_claude_search([*filler(count - 1), from_function(send_mail)], record=heard)
         answer = await ask(server, config, claude_code_env(server), tmp_path)
 
         assert answer.result == "done"
@@ -89,9 +91,45 @@ async def test_the_model_sees_two_tools_and_the_first_request_does_not_grow(
         )
         assert server.requests[2].tool_result_texts[0].startswith("sent to Ada")
         assert (heard.searches, heard.calls) == ([("メールを送る", "words", ["send_mail"])], ["send_mail"])
-        assert "archive_record" not in str(server.requests[0].body)
-        first_requests.append(server.requests[0].tools)
-    assert first_requests[0] == first_requests[1]
+        sizes.append([request.size for request in server.requests])
+    assert sizes[0] == sizes[1]
+
+
+@pytest.mark.cli
+async def test_the_first_request_is_smaller_than_with_the_cli_own_tool_search_which_grows(
+    messages_server: Server, claude_code_env: Environment, tmp_path: Path
+) -> None:
+    async def first_request_with(config: Any, **options: Any) -> int:
+        server = messages_server([say("done")])
+        await ask(server, config, claude_code_env(server), tmp_path, **options)
+        return server.requests[0].size
+
+    ours = await first_request_with(to_claude_search(filler(50)))
+    few = await first_request_with(to_claude(filler(50)), tools=["ToolSearch"])
+    many = await first_request_with(to_claude(filler(1000)), tools=["ToolSearch"])
+    assert ours < few
+    assert many > few + 950 * len("archive_record_")
+
+
+@pytest.mark.cli
+async def test_a_tool_called_by_its_own_name_brings_the_advice_to_search(
+    messages_server: Server, claude_code_env: Environment, tmp_path: Path
+) -> None:
+    own = call("mcp__tools__send_mail", {"to": "Ada"})
+    server = messages_server(
+        [
+            turn(own, call("send_mail"), call("mcp__other__x"), call("search_tools", {"query": "send a mail"})),
+            call("call_tool", {"name": "send_mail", "arguments": {"to": "Ada"}}),
+            say("done"),
+        ]
+    )
+    config = to_claude_search([from_function(send_mail)])
+    await ask(server, config, claude_code_env(server), tmp_path, hooks=search_hooks())
+    advised, went_on = str(server.requests[1].messages[-1]), str(server.requests[2].messages[-1])
+    assert "'mcp__tools__send_mail' is not in your list of tools. Look for it with search_tools" in advised
+    assert "'send_mail' is not in your list of tools." in advised
+    assert "mcp__other__x" not in advised
+    assert "is not in your list" not in went_on
 
 
 @pytest.mark.cli
@@ -111,6 +149,26 @@ async def test_a_resumed_conversation_goes_on_with_what_it_had_found(
     await ask(later, to_claude_search(tools, discovered=found), env, tmp_path, resume=session)
     assert "send a mail" in str(later.requests[0].messages)
     assert later.requests[1].tool_result_texts[0].startswith("sent to Ada")
+
+
+@pytest.mark.cli
+async def test_what_was_found_can_be_called_after_the_conversation_was_compacted(
+    messages_server: Server, claude_code_env: Environment, tmp_path: Path
+) -> None:
+    server = messages_server(
+        [
+            call("search_tools", {"query": "send a mail"}),
+            say("found"),
+            say("<summary>They found send_mail.</summary>"),
+            call("call_tool", {"name": "send_mail", "arguments": {"to": "Ada"}}),
+            say("done"),
+        ]
+    )
+    config = to_claude_search([from_function(send_mail)])
+    questions = ["Look for it.", "/compact", "Write to Ada."]
+    await ask(server, config, claude_code_env(server), tmp_path, questions=questions)
+    assert server.requests[3].tool_results == []
+    assert server.requests[4].tool_result_texts[0].startswith("sent to Ada")
 
 
 @pytest.mark.cli
@@ -158,7 +216,9 @@ async def test_a_tool_called_without_a_search_is_shown_instead_and_can_be_called
 
 
 async def test_tools_that_are_always_loaded_stand_beside_the_two() -> None:
-    config = to_claude_search([*filler(9), from_function(send_mail).deferred()], always_loaded=["send_mail"])
+    heard = Heard()
+    tools = [*filler(9), from_function(send_mail).deferred()]
+    config = to_claude_search(tools, always_loaded=["send_mail"], record=heard)
     async with connected(config) as client:
         tools = (await client.list_tools()).tools
         assert [tool.name for tool in tools] == ["search_tools", "call_tool", "send_mail"]
@@ -166,6 +226,7 @@ async def test_tools_that_are_always_loaded_stand_beside_the_two() -> None:
         assert text_of(await client.call_tool("send_mail", {"to": "Ada"})) == "sent to Ada"
         use = {"name": "send_mail", "arguments": {"to": "Bo"}}
         assert text_of(await client.call_tool("call_tool", use)) == "sent to Bo"
+    assert heard.calls == ["send_mail", "send_mail"]
 
 
 async def test_a_catalogue_may_grow_while_the_server_runs() -> None:
@@ -179,3 +240,18 @@ async def test_a_catalogue_may_grow_while_the_server_runs() -> None:
 def test_a_tool_with_the_name_of_one_of_the_two_is_refused(name: str) -> None:
     with pytest.raises(ToolValidationError, match=name):
         to_claude_search([from_function(send_mail, name=name)])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"strategy": "bm25"}, "`strategy` is 'bm25'"),
+        ({"max_results": 51}, "`max_results` is 51"),
+        ({"language": "de"}, "`language` is 'de'"),
+        ({"always_loaded": "send_mail"}, "`always_loaded` is 'send_mail'"),
+        ({"discovered": "send_mail"}, "`discovered` is 'send_mail'"),
+    ],
+)
+def test_options_that_could_not_work_are_refused_at_once(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        to_claude_search([from_function(send_mail)], **options)

@@ -1,27 +1,20 @@
-"""`to_mcp_search` with the official client: in memory, over stdio, over streamable HTTP."""
+"""`to_mcp_search` with the official client, in memory."""
 
 from __future__ import annotations
 
 import json
-import socket
-import sys
-import textwrap
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
-import uvicorn
 from mcp import types
 from mcp.client import Client
-from mcp.client.stdio import StdioServerParameters
-from mcp.server.mcpserver import MCPServer
 from tests.support import Heard
 
 from hikidashi import Tool, ToolResult, ToolValidationError, from_function
 from hikidashi.search import ToolCatalog
+from hikidashi.search._answer import found_names
 from hikidashi.search.mcp import to_mcp_search
 from hikidashi.search.record import SearchLog
 from hikidashi.tool import image
@@ -102,6 +95,10 @@ async def test_the_tool_itself_checks_the_arguments() -> None:
         assert "to" in text_of(wrong)
         assert text_of(await call(client, "send_mail", '{"to": "Ada"}')) == "hello sent to Ada"
         assert text_of(await call(client, "send_mail", [1])).startswith("`arguments` is [1].")
+        await search(client, "select:take_photo")
+        for empty in ("null", "{}", '"{}"'):
+            assert not (await call(client, "take_photo", json.loads(empty))).is_error
+        assert not (await client.call_tool("call_tool", {"name": "take_photo"})).is_error
 
 
 async def test_a_tool_called_without_a_search_is_shown_instead_and_can_be_called_then() -> None:
@@ -156,22 +153,41 @@ async def test_what_a_session_found_is_in_its_own_list_and_called_by_its_own_nam
             assert [block.type for block in photo.content] == ["image"]
 
 
+class Told:
+    """What a client is told beside its answers."""
+
+    def __init__(self) -> None:
+        self.messages: list[str] = []
+
+    async def __call__(self, message: Any) -> None:
+        self.messages.append(type(message).__name__)
+
+
 async def test_a_session_is_told_that_its_list_changed_and_only_then() -> None:
-    told: list[str] = []
-
-    async def hear(message: Any) -> None:
-        told.append(type(message).__name__)
-
-    async with Client(to_mcp_search(TOOLS), mode="legacy", message_handler=hear) as client:
+    told = Told()
+    async with Client(to_mcp_search(TOOLS), mode="legacy", message_handler=told) as client:
         capability = client.server_capabilities.tools
         assert capability is not None
         assert capability.list_changed
         await search(client, "bake a cake")
-        assert told == []
+        assert told.messages == []
         await search(client, "send a mail")
         await search(client, "send a mail")
+        assert told.messages == ["ToolListChangedNotification"]
         await call(client, "get_weather", {"city": "Kyoto"})
-    assert told == ["ToolListChangedNotification"] * 2
+        assert told.messages == ["ToolListChangedNotification"] * 2
+        assert (await client.call_tool("take_photo", {})).is_error
+        assert told.messages == ["ToolListChangedNotification"] * 3
+        assert not (await client.call_tool("take_photo", {})).is_error
+    assert told.messages == ["ToolListChangedNotification"] * 3
+
+
+async def test_a_client_that_listens_is_told_that_the_list_changed() -> None:
+    async with Client(to_mcp_search(TOOLS)) as client, client.listen(tools_list_changed=True) as changes:
+        await search(client, "send a mail")
+        with anyio.fail_after(30):
+            await anext(aiter(changes))
+        assert await names(client) == ["search_tools", "call_tool", "send_mail"]
 
 
 async def test_a_list_may_stay_as_it_is() -> None:
@@ -205,8 +221,48 @@ async def test_a_catalogue_may_change_while_the_server_runs_and_more_tools_may_b
 async def test_a_tool_that_was_taken_out_is_a_tool_that_is_not_there() -> None:
     catalog = ToolCatalog(TOOLS)
     async with Client(to_mcp_search(catalog)) as client:
+        await search(client, "take a photo")
         catalog.remove("take_photo")
-        assert text_of(await call(client, "take_photo", {})).startswith("There is no tool 'take_photo'.")
+        for gone in (await call(client, "take_photo", {}), await client.call_tool("take_photo", {})):
+            assert gone.is_error
+            assert text_of(gone).startswith("There is no tool 'take_photo'. Look for one with search_tools")
+
+
+async def test_calls_of_tools_that_are_always_loaded_are_recorded_too() -> None:
+    heard = Heard()
+    async with Client(to_mcp_search(TOOLS, always_loaded=["take_photo"], record=heard)) as client:
+        await client.call_tool("take_photo", {})
+        await call(client, "take_photo", {})
+    assert heard.calls == ["take_photo", "take_photo"]
+
+
+async def test_a_definition_is_one_line_whatever_is_in_it() -> None:
+    odd = Tool(
+        name="send_mail",
+        description="Send a mail.\u2028Not a letter.\x85\n\ud83d",
+        input_schema={"type": "object", "properties": {"to": {"default": frozenset({"Ada"})}}},
+        call=nothing_to_say,
+    )
+    async with Client(to_mcp_search([odd])) as client:
+        shown = text_of(await search(client, "send a mail"))
+    shown.encode()
+    assert len(shown.split("\n")) == 2
+    assert found_names(shown) == ["send_mail"]
+    assert json.loads(shown.split("\n")[1])["input_schema"]["properties"] == {"to": {"default": ["Ada"]}}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"strategy": "bm25"}, "`strategy` is 'bm25': use 'words', 'regex' or 'both'"),
+        ({"max_results": -1}, "`max_results` is -1: use a whole number from 1 to 50"),
+        ({"language": "de"}, "`language` is 'de': use 'en' or 'ja'"),
+        ({"always_loaded": "send_mail"}, "`always_loaded` is 'send_mail': use a list of names"),
+    ],
+)
+def test_options_that_could_not_work_are_refused_at_once(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        to_mcp_search(TOOLS, **options)
 
 
 async def nothing_to_say(_: dict[str, Any]) -> ToolResult:
@@ -251,81 +307,6 @@ async def test_titles_that_libraries_make_from_names_are_not_shown() -> None:
         },
         "additionalProperties": False,
     }
-
-
-# Over the wire
-
-PROGRAM = """
-from hikidashi import from_function
-from hikidashi.search.mcp import to_mcp_search
-
-def send_mail(to: str) -> str:
-    '''Send a mail to somebody.'''
-    return f"sent to {to}"
-
-to_mcp_search([from_function(send_mail)]).run()
-"""
-
-
-@pytest.mark.parametrize("mode", ["legacy", "auto"])
-async def test_over_stdio_what_was_found_is_listed(mode: str) -> None:
-    parameters = StdioServerParameters(command=sys.executable, args=["-c", textwrap.dedent(PROGRAM)])
-    async with Client(parameters, mode=mode) as client:
-        await search(client, "send a mail")
-        assert await names(client) == ["search_tools", "call_tool", "send_mail"]
-        assert text_of(await client.call_tool("send_mail", {"to": "Ada"})) == "sent to Ada"
-
-
-@asynccontextmanager
-async def served(server: MCPServer[Any], **options: Any) -> AsyncGenerator[str]:
-    """The address of `server` on a free port."""
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        app = server.streamable_http_app(**options)
-        http = uvicorn.Server(uvicorn.Config(app, log_level="error", ws="none"))
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(http.serve, [listening])
-            try:
-                yield f"http://127.0.0.1:{listening.getsockname()[1]}/mcp"
-            finally:
-                http.should_exit = True
-
-
-async def test_over_http_each_session_has_what_it_found() -> None:
-    async with (
-        served(to_mcp_search(TOOLS)) as url,
-        Client(url, mode="legacy") as finder,
-        Client(url, mode="legacy") as other,
-    ):
-        await search(finder, "send a mail")
-        assert await names(finder) == ["search_tools", "call_tool", "send_mail"]
-        assert await names(other) == ["search_tools", "call_tool"]
-        assert text_of(await finder.call_tool("send_mail", {"to": "Ada"})) == "hello sent to Ada"
-
-
-async def test_over_http_a_session_that_is_forgotten_is_told_to_search_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hikidashi.search.mcp._MOST_SESSIONS", 1)
-    async with (
-        served(to_mcp_search(TOOLS)) as url,
-        Client(url, mode="legacy") as finder,
-        Client(url, mode="legacy") as other,
-    ):
-        await search(finder, "send a mail")
-        await names(other)
-        assert text_of(await finder.call_tool("send_mail", {"to": "Ada"})).startswith("'send_mail' was not called")
-        assert text_of(await finder.call_tool("send_mail", {"to": "Ada"})) == "hello sent to Ada"
-
-
-@pytest.mark.parametrize(("mode", "options"), [("auto", {}), ("legacy", {"stateless_http": True})])
-async def test_over_http_without_sessions_everything_can_be_called_and_errors_show_the_tool(
-    mode: str, options: dict[str, Any]
-) -> None:
-    async with served(to_mcp_search(TOOLS), **options) as url, Client(url, mode=mode) as client:
-        await search(client, "send a mail")
-        assert await names(client) == ["search_tools", "call_tool"]
-        assert text_of(await call(client, "send_mail", {"to": "Ada"})) == "hello sent to Ada"
-        assert text_of(await call(client, "get_weather", {"city": "Kyoto"})) != ""
-        assert text_of(await call(client, "send_mail", {"address": "Ada"})).endswith(MAIL)
 
 
 async def test_a_search_log_hears_what_was_searched_and_called(tmp_path: Path) -> None:

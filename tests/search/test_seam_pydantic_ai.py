@@ -1,39 +1,35 @@
-"""pydantic-ai's `ToolSearch` with our engine: on every kind of model, in step with the tools, across histories."""
+"""pydantic-ai's `ToolSearch` with our engine: queries, in step with the tools, deferring, across histories."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from anthropic import AsyncAnthropic
-from openai import AsyncOpenAI
-from pydantic_ai import Agent, RunContext
-from pydantic_ai.capabilities import ToolSearch
-from pydantic_ai.messages import CompactionPart, ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
+from pydantic_ai import Agent, RunContext, ToolAvailabilityDeltaPart
+from pydantic_ai.capabilities import ProcessHistory, ToolSearch
+from pydantic_ai.messages import (
+    CompactionPart,
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
 from pydantic_ai.models import Model
-from pydantic_ai.models.anthropic import AnthropicModel
 from pydantic_ai.models.function import AgentInfo, FunctionModel
-from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.models.test import TestModel
-from pydantic_ai.profiles import ModelProfile
-from pydantic_ai.providers.anthropic import AnthropicProvider
-from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai.usage import RunUsage
 from tests.support import Heard
 
-from hikidashi import ClaudeCodeModel, ToolResult, from_function, to_pydantic_ai
-from hikidashi.loopback import Exchange, LoopbackServer
+from hikidashi import ToolResult, from_function, to_pydantic_ai
 from hikidashi.search import ToolCatalog
 from hikidashi.search.pydantic_ai import deferred, tool_search
-from hikidashi.testing import MessagesServer, call, say
 
-Server = Callable[..., MessagesServer]
 Messages = list[ModelMessage]
 
 
@@ -53,13 +49,7 @@ def list_events(day: str) -> str:
 
 
 TOOLS = FunctionToolset[Any]([send_mail, get_weather, list_events])
-FOUND_AND_CALLED = [call("search_tools", {"queries": ["メールを送る"]}), call("send_mail", {"to": "Ada"}), say("done")]
-
-
-@asynccontextmanager
-async def anthropic_model(server: MessagesServer, **options: Any) -> AsyncGenerator[AnthropicModel]:
-    async with AsyncAnthropic(api_key="sk-test", base_url=server.url) as client:
-        yield AnthropicModel("claude-sonnet-4-6", provider=AnthropicProvider(anthropic_client=client), **options)
+CALLS = ToolCallPart("send_mail", {"to": "Ada"})
 
 
 def scripted(*answers: ToolCallPart | str, seen: list[AgentInfo] | None = None) -> FunctionModel:
@@ -84,102 +74,6 @@ def returned(messages: Messages, name: str) -> list[ToolReturnPart]:
     return [part for part in parts if isinstance(part, ToolReturnPart) and part.tool_name == name]
 
 
-async def test_anthropic_gets_deferred_tools_and_references_and_an_unchanging_tool_list(
-    messages_server: Server,
-) -> None:
-    server = messages_server(FOUND_AND_CALLED)
-    heard = Heard()
-    async with anthropic_model(server) as model:
-        agent = Agent(model, toolsets=[deferred(TOOLS)], capabilities=[tool_search(record=heard)])
-        assert (await agent.run("Write to Ada.")).output == "done"
-
-    first, second, third = server.requests
-    assert {tool["name"]: tool.get("defer_loading", False) for tool in first.tools} == {
-        "send_mail": True,
-        "get_weather": True,
-        "list_events": True,
-        "search_tools": False,
-    }
-    assert first.tools == second.tools == third.tools
-    assert second.tool_results[0]["content"] == [{"type": "tool_reference", "tool_name": "send_mail"}]
-    assert third.tool_result_texts == ["sent to Ada"]
-    assert (heard.searches, heard.calls) == ([("メールを送る", "words", ["send_mail"])], ["send_mail"])
-    assert server.refusals == []
-
-
-async def test_a_claude_without_tool_search_is_offered_what_was_found(messages_server: Server) -> None:
-    server = messages_server(FOUND_AND_CALLED)
-    profile: ModelProfile = {"supported_native_tools": frozenset(), "tool_deferral_mode": None}
-    async with anthropic_model(server, profile=profile) as model:
-        agent = Agent(model, toolsets=[deferred(TOOLS)], capabilities=[tool_search()])
-        assert (await agent.run("Write to Ada.")).output == "done"
-
-    assert [sorted(request.tool_names) for request in server.requests] == [
-        ["search_tools"],
-        ["search_tools", "send_mail"],
-        ["search_tools", "send_mail"],
-    ]
-
-
-class ChatCompletions(LoopbackServer):
-    """OpenAI's chat completions, from a script of messages."""
-
-    def __init__(self, *script: dict[str, Any]) -> None:
-        super().__init__()
-        self.script = list(script)
-        self.requests: list[dict[str, Any]] = []
-
-    def handle(self, exchange: Exchange) -> None:
-        assert (exchange.method, exchange.path) == ("POST", "/v1/chat/completions")
-        self.requests.append(json.loads(exchange.body))
-        message = {"role": "assistant", "content": None, **self.script.pop(0)}
-        choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if "tool_calls" in message else "stop"}
-        body = {"id": "c1", "object": "chat.completion", "created": 1, "model": "gpt-4o", "choices": [choice]}
-        exchange.answer(200, json.dumps(body).encode(), {"content-type": "application/json"})
-
-
-def openai_call(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    function = {"name": name, "arguments": json.dumps(arguments)}
-    return {"tool_calls": [{"id": f"call_{name}", "type": "function", "function": function}]}
-
-
-async def test_openai_is_offered_what_was_found() -> None:
-    script = (
-        openai_call("search_tools", {"queries": ["send a mail"]}),
-        openai_call("send_mail", {"to": "Ada"}),
-        {"content": "done"},
-    )
-    server = ChatCompletions(*script)
-    async with server, AsyncOpenAI(base_url=f"{server.start().url}/v1", api_key="sk-test") as client:
-        model = OpenAIChatModel("gpt-4o", provider=OpenAIProvider(openai_client=client))
-        agent = Agent(model, toolsets=[deferred(TOOLS)], capabilities=[tool_search()])
-        result = await agent.run("Write to Ada.")
-
-    assert result.output == "done"
-    offered = [sorted(tool["function"]["name"] for tool in request["tools"]) for request in server.requests]
-    assert offered == [["search_tools"], ["search_tools", "send_mail"], ["search_tools", "send_mail"]]
-    assert server.requests[2]["messages"][-1]["content"] == "sent to Ada"
-
-
-@pytest.mark.cli
-async def test_claude_code_is_offered_what_was_found(
-    messages_server: Server, claude_code_env: Callable[[MessagesServer], dict[str, str]], tmp_path: Path
-) -> None:
-    server = messages_server(FOUND_AND_CALLED)
-    model = ClaudeCodeModel(
-        tool_execution="agent", env=claude_code_env(server), working_directory=tmp_path, max_retries=0, timeout=60.0
-    )
-    agent = Agent(model, toolsets=[deferred(TOOLS)], capabilities=[tool_search()])
-
-    assert (await agent.run("Write to Ada.")).output == "done"
-    assert [sorted(name.rpartition("__")[2] for name in request.tool_names) for request in server.requests] == [
-        ["search_tools"],
-        ["search_tools", "send_mail"],
-        ["search_tools", "send_mail"],
-    ]
-    assert server.requests[2].tool_result_texts == ["sent to Ada"]
-
-
 async def test_the_model_reads_how_to_search_in_the_language_asked_for() -> None:
     seen: list[AgentInfo] = []
     search = tool_search(about="メールと予定", language="ja")
@@ -187,11 +81,6 @@ async def test_the_model_reads_how_to_search_in_the_language_asked_for() -> None
     (tool,) = (tool for tool in seen[0].function_tools if tool.name == "search_tools")
     assert "対象分野: メールと予定。" in (tool.description or "")
     assert "/mail_.*/" in tool.parameters_json_schema["properties"]["queries"]["description"]
-
-
-def test_a_language_we_do_not_write_is_refused() -> None:
-    with pytest.raises(ValueError, match="use 'en' or 'ja'"):
-        tool_search(language="de")  # pyright: ignore[reportArgumentType]
 
 
 async def found_by(search: ToolSearch[Any], *queries: str) -> list[str]:
@@ -224,23 +113,51 @@ async def test_several_queries_each_have_their_best_first() -> None:
     ]
 
 
-async def test_a_broken_pattern_is_explained_and_never_ends_the_run() -> None:
-    broken = searches("/mail(/")
-    agent = Agent(scripted(broken, broken, broken, "sorry"), toolsets=[deferred(TOOLS)], capabilities=[tool_search()])
+def told(messages: Messages) -> list[str]:
+    """What searches that found nothing said."""
+    contents: list[Any] = [part.content for part in returned(messages, "search_tools")]
+    return [content["message"] for content in contents if not content["discovered_tools"]]
+
+
+async def test_a_search_that_cannot_be_answered_is_explained_and_never_ends_the_run() -> None:
+    broken = [searches("/mail(/"), searches("select:nobody"), searches("x" * 501), searches(" ", ""), searches()]
+    agent = Agent(scripted(*broken, *broken, "sorry"), toolsets=[deferred(TOOLS)], capabilities=[tool_search()])
     result = await agent.run("?")
     assert result.output == "sorry"
-    (first, *_) = answers = returned(result.all_messages(), "search_tools")
-    assert [part.outcome for part in answers] == ["failed", "failed", "failed"]
-    assert "mail(" in first.model_response_str()
+    pattern, name, long, *empty = told(result.all_messages())[:5]
+    assert "'mail('" in pattern
+    assert "'nobody'" in name
+    assert "501 characters" in long
+    assert all(said.startswith("One entry for each action") for said in empty)
 
 
-async def test_a_broken_pattern_reaches_anthropic_as_an_error(messages_server: Server) -> None:
-    server = messages_server([call("search_tools", {"queries": ["/mail(/"]}), say("sorry")])
-    async with anthropic_model(server) as model:
-        agent = Agent(model, toolsets=[deferred(TOOLS)], capabilities=[tool_search()])
-        assert (await agent.run("?")).output == "sorry"
-    assert server.requests[1].tool_results[0]["is_error"]
-    assert "mail(" in server.requests[1].tool_result_texts[0]
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [
+        ("en", "No tool fits 'bake a cake, cook'. Try once more"),
+        ("ja", "'bake a cake, cook' に合うツールはありません。"),
+    ],
+)
+async def test_a_search_without_a_match_says_so_in_the_language_asked_for(language: Any, said: str) -> None:
+    model = scripted(searches("bake a cake", "cook"), "sorry")
+    agent = Agent(model, toolsets=[deferred(TOOLS)], capabilities=[tool_search(language=language)])
+    (message,) = told((await agent.run("?")).all_messages())
+    assert message.startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"strategy": "bm25"}, "`strategy` is 'bm25': use 'words', 'regex' or 'both'"),
+        ({"max_results": 0}, "`max_results` is 0: use a whole number from 1 to 50"),
+        ({"max_results": 51}, "`max_results` is 51"),
+        ({"max_results": True}, "`max_results` is True"),
+        ({"language": "de"}, "`language` is 'de': use 'en' or 'ja'"),
+    ],
+)
+def test_options_that_could_not_work_are_refused_at_once(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        tool_search(**options)
 
 
 # The index follows the tools
@@ -305,6 +222,29 @@ def test_a_catalogue_given_keeps_its_own_tools_and_never_offers_them_to_another_
     assert "pigeon_0" in catalog
 
 
+def test_tools_of_others_in_a_shared_catalogue_do_not_keep_an_agent_from_its_own() -> None:
+    theirs: list[Any] = [{"name": f"mail_{n}", "description": "Send a mail", "input_schema": {}} for n in range(60)]
+    catalog = Counting(theirs)
+    search = strategy_of(tool_search(catalog=catalog))
+    post = definition("post", "Send a mail, by a way that has many words of its own in a long description")
+    for query in ("send a mail", "/mail/"):
+        assert search(CONTEXT, [query], [post]) == ["post"]
+    changed = definition("post", "Send a mail, or a letter, by a way that has many words in a long description")
+    assert search(CONTEXT, ["/a letter|mail/"], [changed, definition("rain", "The weather")]) == ["post"]
+    assert search(CONTEXT, ["select:mail_0"], [post]) == []
+
+
+def test_a_tool_that_its_owner_took_out_of_the_catalogue_comes_back_with_the_agent() -> None:
+    catalog = Counting()
+    search = strategy_of(tool_search(catalog=catalog))
+    mail, weather = definition("mail", "Send a mail"), definition("weather", "The weather")
+    search(CONTEXT, ["send mail"], [mail, weather])
+    catalog.remove("mail")
+    assert search(CONTEXT, ["send mail"], [mail, weather]) == ["mail"]
+    catalog.remove("weather")
+    assert search(CONTEXT, ["send mail"], [mail]) == ["mail"]
+
+
 def test_aliases_of_a_neutral_tool_are_found() -> None:
     tool = from_function(send_mail, aliases=("telegram",))
     (listed,) = to_pydantic_ai([tool.deferred()])._definitions.values()  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
@@ -327,7 +267,7 @@ async def offered(toolset: Any, model: Model | None = None) -> list[str]:
         ({}, ["search_tools"]),
         ({"always_loaded": ["send_mail"]}, ["search_tools", "send_mail"]),
         (
-            {"usage": {"get_weather": 9, "list_events": 2, "send_mail": 5, "gone": 7}, "keep": 3},
+            {"usage": {"gone": 99, "get_weather": 9, "list_events": 2, "send_mail": 5}, "keep": 2},
             ["get_weather", "search_tools", "send_mail"],
         ),
         ({"usage": {"get_weather": 9}, "keep": 0}, ["search_tools"]),
@@ -336,6 +276,20 @@ async def offered(toolset: Any, model: Model | None = None) -> list[str]:
 )
 async def test_all_is_deferred_but_what_is_named_or_used_most(options: dict[str, Any], names: list[str]) -> None:
     assert await offered(deferred(TOOLS, **options)) == names
+
+
+def test_one_name_in_the_place_of_a_list_of_names_is_refused() -> None:
+    with pytest.raises(
+        ValueError, match=r"`always_loaded` is 'send_mail': use a list of names, such as \['send_mail'\]"
+    ):
+        deferred(TOOLS, always_loaded="send_mail")
+
+
+async def test_calls_of_tools_that_stay_loaded_are_recorded_too() -> None:
+    heard = Heard()
+    toolset = deferred(TOOLS, usage={"send_mail": 1}, keep=1)
+    await Agent(scripted(CALLS, "done"), toolsets=[toolset], capabilities=[tool_search(record=heard)]).run("?")
+    assert heard.calls == ["send_mail"]
 
 
 async def test_neutral_tools_are_deferred_and_found_too() -> None:
@@ -358,9 +312,6 @@ async def discovered_history() -> Messages:
     return (await agent.run("Look for it.")).all_messages()
 
 
-CALLS = ToolCallPart("send_mail", {"to": "Ada"})
-
-
 async def test_what_was_found_is_callable_when_the_history_is_replayed() -> None:
     heard = Heard()
     search = tool_search(record=heard)
@@ -370,14 +321,74 @@ async def test_what_was_found_is_callable_when_the_history_is_replayed() -> None
     assert (heard.searches, heard.calls) == ([], ["send_mail"])
 
 
-async def test_what_was_compacted_away_must_be_searched_again() -> None:
-    history = [*await discovered_history(), ModelResponse(parts=[CompactionPart("They looked for a mail tool.")])]
+async def test_a_tool_that_was_not_found_is_not_called_and_the_model_is_told_to_search() -> None:
     agent = Agent(
         scripted(CALLS, searches("send a mail"), CALLS, "done"),
         toolsets=[deferred(TOOLS)],
         capabilities=[tool_search()],
     )
-    messages = (await agent.run("Now write.", message_history=history)).new_messages()
-    refused, answered = returned(messages, "send_mail")
+    refused, answered = returned((await agent.run("Write.")).all_messages(), "send_mail")
     assert "search for it first" in refused.model_response_str()
     assert (refused.outcome, answered.content) == ("retried", "sent to Ada")
+
+
+SUMMARY = CompactionPart("They looked for a mail tool.")
+
+
+@pytest.mark.parametrize("compaction", [ModelResponse(parts=[SUMMARY]), ModelRequest(parts=[SUMMARY])])
+async def test_what_was_found_stays_found_behind_a_compaction(compaction: ModelMessage) -> None:
+    history = [*await discovered_history(), compaction]
+    for _ in range(2):
+        seen: list[AgentInfo] = []
+        agent = Agent(scripted(CALLS, "done", seen=seen), toolsets=[deferred(TOOLS)], capabilities=[tool_search()])
+        result = await agent.run("Now write.", message_history=history)
+        assert [part.content for part in returned(result.new_messages(), "send_mail")] == ["sent to Ada"]
+        assert [sorted(tool.name for tool in info.function_tools) for info in seen] == [
+            ["search_tools", "send_mail"]
+        ] * 2
+        history = result.all_messages()
+    shown = [part for message in history for part in message.parts if isinstance(part, ToolAvailabilityDeltaPart)]
+    assert [part.tools_added for part in shown] == [["send_mail"]]
+
+
+async def test_what_was_found_stays_found_when_a_processor_cuts_the_history() -> None:
+    def newest(messages: Messages) -> Messages:
+        return messages[-2:]
+
+    seen: list[AgentInfo] = []
+    agent = Agent(
+        scripted(searches("send a mail"), CALLS, CALLS, CALLS, "done", seen=seen),
+        toolsets=[deferred(TOOLS)],
+        capabilities=[tool_search(), ProcessHistory(newest)],
+    )
+    assert (await agent.run("Write thrice.")).output == "done"
+    offered = [sorted(tool.name for tool in info.function_tools) for info in seen]
+    assert offered == [["search_tools"], *[["search_tools", "send_mail"]] * 4]
+
+
+async def test_a_history_in_which_a_tool_was_called_counts_as_found() -> None:
+    called = ModelResponse(parts=[CALLS])
+    answered = ModelRequest(parts=[ToolReturnPart("send_mail", "sent", tool_call_id=CALLS.tool_call_id)])
+    history: Messages = [ModelRequest(parts=[UserPromptPart("Write.")]), called, answered]
+    seen: list[AgentInfo] = []
+    agent = Agent(scripted("done", seen=seen), toolsets=[deferred(TOOLS)], capabilities=[tool_search()])
+    await agent.run("Again.", message_history=[*history, ModelResponse(parts=[TextPart("ok")])])
+    assert sorted(tool.name for tool in seen[0].function_tools) == ["search_tools", "send_mail"]
+
+
+async def test_what_one_run_found_is_not_found_for_another() -> None:
+    seen: list[AgentInfo] = []
+    model = scripted(searches("send a mail"), "found", "hi", seen=seen)
+    agent = Agent(model, toolsets=[deferred(TOOLS)], capabilities=[tool_search()])
+    await agent.run("Look for it.")
+    await agent.run("Hello.")
+    assert [tool.name for tool in seen[2].function_tools] == ["search_tools"]
+
+
+async def test_what_a_history_found_and_is_gone_now_is_not_offered() -> None:
+    seen: list[AgentInfo] = []
+    agent = Agent(
+        scripted("hi", seen=seen), toolsets=[deferred(FunctionToolset([get_weather]))], capabilities=[tool_search()]
+    )
+    await agent.run("?", message_history=[*await discovered_history(), ModelResponse(parts=[SUMMARY])])
+    assert [tool.name for tool in seen[0].function_tools] == ["search_tools"]

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
 import strands
+from strands.agent.conversation_manager import SlidingWindowConversationManager
 from strands.models.anthropic import AnthropicModel
-from strands.tools.registry import ToolRegistry
+from strands.session.file_session_manager import FileSessionManager
 from tests.support import Heard
 
-from hikidashi import Tool, ToolResult, ToolValidationError, from_function, to_strands
+from hikidashi import Tool, ToolResult, ToolValidationError, Unsupported, from_function, to_strands
 from hikidashi.search import ToolCatalog
 from hikidashi.search.strands import searchable
 from hikidashi.testing import MessagesServer, call, say, turn
@@ -40,14 +42,15 @@ def list_events(day: str) -> str:
 TOOLS: list[Any] = [from_function(send_mail), from_function(get_weather), list_events]
 
 
-async def run(server: MessagesServer, hook: Any, prompt: str = "?", **options: Any) -> strands.Agent:
-    """An agent with the hook, after one run on `server`."""
+async def run(server: MessagesServer, hook: Any, *prompts: str, **options: Any) -> strands.Agent:
+    """An agent with the hook, after it was asked on `server`."""
     model = AnthropicModel(
         client_args={"base_url": server.url, "api_key": "sk-test"}, model_id="claude-sonnet-4-6", max_tokens=1000
     )
     async with model.client:
         agent = strands.Agent(model=model, hooks=[hook], callback_handler=None, **options)
-        await agent.invoke_async(prompt)
+        for prompt in prompts or ("?",):
+            await agent.invoke_async(prompt)
     return agent
 
 
@@ -135,6 +138,40 @@ async def test_a_history_without_the_search_leaves_the_tool_to_be_searched_again
     assert "look for others with search_tools" in server.requests[1].tool_result_texts[0]
 
 
+async def test_a_session_that_is_restored_has_what_was_found_even_where_messages_were_cut(
+    messages_server: Server, tmp_path: Path
+) -> None:
+    def session() -> dict[str, Any]:
+        manager = FileSessionManager(session_id="one", storage_dir=str(tmp_path))
+        window = SlidingWindowConversationManager(window_size=2)
+        return {"agent_id": "a", "session_manager": manager, "conversation_manager": window}
+
+    script = [call("search_tools", {"query": "send a mail"}), say("found"), say("one"), say("two")]
+    first = await run(messages_server(script), searchable(TOOLS), "Look for it.", "Hello.", "Hello.", **session())
+    assert "search_tools" not in str(first.messages)
+
+    later = messages_server([call("send_mail", {"to": "Ada"}), say("done")])
+    await run(later, searchable(TOOLS), "Now write.", **session())
+    assert offered(later) == [["search_tools", "send_mail"]] * 2
+    assert later.requests[1].tool_result_texts == ["sent to Ada"]
+
+
+async def test_a_summary_with_the_state_of_an_earlier_agent_has_what_was_found(messages_server: Server) -> None:
+    server = messages_server([call("send_mail", {"to": "Ada"}), say("found")])
+    first = await run(server, searchable(TOOLS), "Look for it.")
+    later = messages_server([say("done")])
+    state = {**first.state.get(), "own": 1}
+    await run(later, searchable(TOOLS), "They found a mail tool. Write.", state=state)
+    assert offered(later) == [["search_tools", "send_mail"]]
+
+
+async def test_a_state_that_somebody_else_wrote_does_no_harm(messages_server: Server) -> None:
+    for odd in ("send_mail", [7, None, "gone"], {"a": 1}):
+        server = messages_server([say("done")])
+        await run(server, searchable(TOOLS), state={"hikidashi_found_tools": odd})
+        assert offered(server) == [["search_tools"]]
+
+
 async def test_a_tool_called_without_a_search_is_not_run_but_loaded(messages_server: Server) -> None:
     server = messages_server([call("send_mail", {"address": "?"}), call("send_mail", {"to": "Ada"}), say("done")])
     heard = Heard()
@@ -163,18 +200,19 @@ async def test_a_query_that_cannot_be_answered_is_explained(messages_server: Ser
             turn(
                 call("search_tools", {"query": "/mail(/"}),
                 call("search_tools", {}),
+                call("search_tools", {"query": ["mail"]}),
                 call("search_tools", {"query": "bake a cake"}),
             ),
             say("sorry"),
         ]
     )
     await run(server, searchable(TOOLS), "?")
-    broken, empty, nothing = server.requests[1].tool_results
-    assert broken["is_error"]
-    assert "mail(" in server.requests[1].tool_result_texts[0]
-    assert empty["is_error"]
-    assert not nothing["is_error"]
-    assert server.requests[1].tool_result_texts[2].startswith("No tool fits 'bake a cake'.")
+    assert [result["is_error"] for result in server.requests[1].tool_results] == [True, True, True, False]
+    broken, empty, listed, nothing = server.requests[1].tool_result_texts
+    assert "mail(" in broken
+    assert empty.startswith("`query` is None. What the tool should do")
+    assert listed.startswith("`query` is ['mail']. ")
+    assert nothing.startswith("No tool fits 'bake a cake'.")
 
 
 async def test_searches_of_one_turn_that_find_the_same_tool_load_it_once(messages_server: Server) -> None:
@@ -196,12 +234,25 @@ async def test_one_hook_serves_many_agents_and_each_has_what_it_found(messages_s
 
 
 def test_a_tool_the_agent_already_has_is_left_alone() -> None:
-    hook = searchable(TOOLS)
-    registry = ToolRegistry()
     own = to_strands([from_function(send_mail)])[0]
-    registry.register_tool(own)
-    hook.search("send a mail", registry)
-    assert registry.registry["send_mail"] is own
+    hook = searchable(TOOLS)
+    agent = strands.Agent(hooks=[hook], tools=[own])
+    assert "send_mail" in hook.search("send a mail", agent)
+    assert agent.tool_registry.registry["send_mail"] is own
+
+
+def test_a_tool_that_cannot_be_loaded_beside_the_agents_own_does_not_hide_the_others(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    heard = Heard()
+    catalog = ToolCatalog(TOOLS)
+    hook = searchable(catalog, record=heard)
+    agent = strands.Agent(hooks=[hook], tools=to_strands([named("get-weather")]))
+    catalog.add({"name": "dictated", "description": "Send a letter", "input_schema": {"type": "object"}})
+    assert hook.search("select:get_weather,dictated,send_mail", agent).startswith("Found 1.")
+    assert heard.searches == [("select:get_weather,dictated,send_mail", "select", ["send_mail"])]
+    assert hook.search("select:get_weather", agent).startswith("No tool fits")
+    assert ["get_weather" in message or "dictated" in message for message in caplog.messages] == [True] * 3
 
 
 async def nothing_to_say(_: dict[str, Any]) -> ToolResult:
@@ -220,6 +271,9 @@ def named(name: str) -> Tool:
         ([named("search_tools")], {}, "search_tools"),
         ([{"name": "a", "description": "x", "input_schema": {"type": "object"}}], {}, "cannot run a dict"),
         ([named("a")], {"always_loaded": ["b"]}, "'b'"),
+        ([named("x.y")], {}, "cannot call a tool named 'x.y'"),
+        ([named("メール")], {}, "cannot call a tool named 'メール'"),
+        ([named("n" * 65)], {}, "cannot call a tool named 'nnn"),
     ],
 )
 def test_tools_that_strands_could_not_load_are_refused_at_once(tools: Any, options: Any, message: str) -> None:
@@ -227,10 +281,30 @@ def test_tools_that_strands_could_not_load_are_refused_at_once(tools: Any, optio
         searchable(tools, **options)
 
 
+def test_a_schema_that_strands_could_not_take_is_refused_at_once() -> None:
+    tool = Tool(name="a", description="", input_schema={"properties": {}}, call=nothing_to_say)
+    with pytest.raises(Unsupported, match="tool 'a'"):
+        searchable([tool])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"strategy": "bm25"}, "`strategy` is 'bm25'"),
+        ({"max_results": 0}, "`max_results` is 0"),
+        ({"language": "de"}, "`language` is 'de'"),
+        ({"always_loaded": "a"}, "`always_loaded` is 'a': use a list of names"),
+    ],
+)
+def test_options_that_could_not_work_are_refused_at_once(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        searchable([named("a")], **options)
+
+
 def test_a_catalogue_is_used_as_it_is() -> None:
     catalog = ToolCatalog(TOOLS)
     hook = searchable(catalog)
     catalog.add(from_function(nothing_to_say, name="play_music", description="Play music"))
-    registry = ToolRegistry()
-    hook.search("play music", registry)
-    assert list(registry.registry) == ["play_music"]
+    agent = strands.Agent(hooks=[hook])
+    hook.search("play music", agent)
+    assert agent.tool_names == ["search_tools", "play_music"]

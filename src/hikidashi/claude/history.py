@@ -18,6 +18,7 @@ from pydantic_ai.messages import (
     ERROR_OUTCOMES,
     BinaryContent,
     CachePoint,
+    CompactionPart,
     DocumentUrl,
     ImageUrl,
     ModelMessage,
@@ -182,6 +183,8 @@ def _request_blocks(part: object) -> list[Block]:
             return [block for item in content for block in content_blocks(item)]
         case ToolReturnPart():
             return [_tool_result(cast("ToolReturnPart[Any]", part))]
+        case CompactionPart():
+            return [{"type": "text", "text": f"<conversation_summary>\n{part.content}\n</conversation_summary>"}]
         case _ if callable(model_response := getattr(part, "model_response", None)):
             return _retry_blocks(part, str(model_response()))
         case _:

@@ -15,13 +15,15 @@ from uuid import uuid4
 import claude_agent_sdk
 from claude_agent_sdk import (
     ClaudeAgentOptions,
+    HookContext,
+    HookMatcher,
     InMemorySessionStore,
     McpSdkServerConfig,
     McpServerConfig,
     SettingSource,
     project_key_for_directory,
 )
-from claude_agent_sdk.types import SystemPromptFile
+from claude_agent_sdk.types import HookEvent, HookJSONOutput, SystemPromptFile
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.tools import ToolDefinition
 
@@ -148,9 +150,29 @@ def _options(start: Launch, question: Question, resources: ExitStack) -> ClaudeA
         extra_args={} if keep else {"no-session-persistence": None},
         include_partial_messages=True,
         verbatim_prompts=True,
+        hooks=_hooks(question),
         output_format=None if output is None else {"type": "json_schema", "schema": output.json_schema},
         **thinking(parameters.thinking),
     )
+
+
+def _hooks(question: Question) -> dict[HookEvent, list[HookMatcher]] | None:
+    """What tells a model to search that calls a tool it has not found: the CLI itself only says there is none."""
+    defined = question.parameters.tool_defs.values()
+    search = next((tool.name for tool in defined if tool.tool_kind == "tool-search"), None)
+    if search is None:
+        return None
+
+    async def advise(given: Any, _: str | None, __: HookContext) -> HookJSONOutput:
+        calls = (call for call in given["tool_calls"] if "No such tool available" in str(call.get("tool_response")))
+        missing = ", ".join(dict.fromkeys(repr(call["tool_name"]) for call in calls))
+        if not missing:
+            return {}
+        advice = f"Not in your list of tools: {missing}. Search with {question.wire_name(search)} first."
+        return {"hookSpecificOutput": {"hookEventName": "PostToolBatch", "additionalContext": advice}}
+
+    # The one hook that sees such calls; the SDK types its answer and not its name.
+    return {cast("HookEvent", "PostToolBatch"): [HookMatcher(hooks=[advise])]}
 
 
 def _tied(cli_path: str | Path | None) -> tuple[str | Path | None, dict[str, str]]:

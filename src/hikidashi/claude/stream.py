@@ -113,14 +113,8 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
                 return self._block_start(index, block, waiting)
             case {"type": "content_block_delta", "index": index, "delta": delta}:
                 return self._block_delta(index, delta)
-            case {"type": "content_block_stop", "index": index} if call := self._running.pop(index, None):
-                part = NativeToolCallPart(
-                    tool_name=call.name,
-                    args=call.arguments or "{}",
-                    tool_call_id=call.id,
-                    provider_name=CLAUDE_CODE,
-                )
-                return [self._parts_manager.handle_part(vendor_part_id=call.id, part=part)]
+            case {"type": "content_block_stop", "index": index}:
+                return self._own_call(index)
             case {"type": "message_delta", "delta": delta}:
                 if reason := delta.get("stop_reason"):
                     self.finish_reason = _FINISH_REASONS.get(reason)
@@ -190,12 +184,24 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
             case _:
                 return []
 
+    def _own_call(self, index: int) -> list[ModelResponseStreamEvent]:
+        call = self._running.pop(index, None)
+        if call is None:
+            return []
+        part = NativeToolCallPart(
+            tool_name=call.name, args=call.arguments or "{}", tool_call_id=call.id, provider_name=CLAUDE_CODE
+        )
+        return [self._parts_manager.handle_part(vendor_part_id=call.id, part=part)]
+
     def _results_of_own_calls(self, message: UserMessage) -> list[ModelResponseStreamEvent]:
         if message.parent_tool_use_id is not None or isinstance(message.content, str):
             return []
         events: list[ModelResponseStreamEvent] = []
         for block in message.content:
             if isinstance(block, ToolResultBlock) and block.tool_use_id in self._names:
+                # Claude Code answers a tool it does not know before the block of the call has ended.
+                for index in [index for index, call in self._running.items() if call.id == block.tool_use_id]:
+                    events += self._own_call(index)
                 part = NativeToolReturnPart(
                     tool_name=self._names[block.tool_use_id],
                     content=_result_text(block.content),

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, cast
 
+from ..tool import json_text
 from .entry import Entry
 from .record import Recorder
 
@@ -63,6 +64,10 @@ _EN = {
     ),
     "unknown": "There is no tool {name!r}. Look for one with {search}.",
     "unknown near": "There is no tool {name!r}. Look for one with {search}; the nearest are: {near}.",
+    "not listed": (
+        f"{{name!r}} is not in your list of tools. Look for it with {SEARCH_TOOLS}, and call what that finds with "
+        f"{CALL_TOOL}(name, arguments)."
+    ),
     "definition": "The definition of {name!r}, in case it has not been looked up:",
 }
 
@@ -98,6 +103,10 @@ _JA = {
     ),
     "unknown": "{name!r} というツールはありません。{search} で探してください。",
     "unknown near": "{name!r} というツールはありません。{search} で探してください。近いもの: {near}。",
+    "not listed": (
+        f"{{name!r}} はツール一覧にありません。{SEARCH_TOOLS} で探し、見つかったものを {CALL_TOOL}(name, arguments) で"
+        "呼び出してください。"
+    ),
     "definition": "{name!r} の定義 (まだ検索していない場合のために):",
 }
 
@@ -143,6 +152,10 @@ class Wording:
         key = "unknown near" if names else "unknown"
         return self[key].format(name=name, search=SEARCH_TOOLS, near=names)
 
+    def not_listed(self, name: str) -> str:
+        """That a tool cannot be called by its own name, and how it is found and called."""
+        return self["not listed"].format(name=name)
+
     def definition(self, entry: Entry) -> str:
         """What a call of the tool needs, beside an error."""
         return self["definition"].format(name=entry.name) + "\n" + definition_line(entry)
@@ -166,13 +179,22 @@ def definition_line(entry: Entry, *, schema: bool = True) -> str:
     shown: dict[str, Any] = {"name": entry.name, "description": entry.description}
     if schema:
         shown["input_schema"] = compact_schema(entry.input_schema)
-    return json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
+    try:
+        line = _one_line(shown)
+        line.encode()
+    except (TypeError, ValueError):  # no JSON value, or half of a UTF-16 pair
+        return _one_line(json.loads(json_text(shown)))
+    return line
+
+
+def _one_line(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def found_names(text: str) -> list[str]:
     """The names of the tools that an answer of a search showed."""
     names: list[str] = []
-    for line in text.splitlines():
+    for line in text.split("\n"):  # not `splitlines`: a description may have a U+2028
         if not line.startswith('{"name":'):
             continue
         try:

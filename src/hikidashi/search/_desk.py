@@ -10,21 +10,44 @@ import json
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_args
 
 from ..errors import ToolSearchError, ToolValidationError
 from ..tool import Tool, ToolAnnotations, ToolResult, text
 from ._answer import CALL_TOOL, SEARCH_TOOLS, Language, Recorder, wording
-from .catalog import ToolCatalog
+from .catalog import MAX_LIMIT, ToolCatalog
 from .entry import Entry, entry_of
 
-__all__ = ["Desk", "Strategy", "asked", "catalog_of", "entry_named", "nearest"]
+__all__ = ["Desk", "Strategy", "asked", "catalog_of", "check_options", "entry_named", "names_in", "nearest"]
 
 Strategy = Literal["words", "regex", "both"]
 Kind = Literal["words", "regex", "select"]
 
 _SELECT = "select:"
 _MAX_NEAR = 3
+
+
+def check_options(strategy: str, max_results: int) -> None:
+    """Refuse at once what would otherwise fail in the middle of a conversation.
+
+    Raises:
+        ValueError: one of them is none of what it can be.
+    """
+    if strategy not in get_args(Strategy):
+        raise ValueError(f"`strategy` is {strategy!r}: use 'words', 'regex' or 'both'.")
+    if type(max_results) is not int or not 1 <= max_results <= MAX_LIMIT:
+        raise ValueError(f"`max_results` is {max_results!r}: use a whole number from 1 to {MAX_LIMIT}; 5 is usual.")
+
+
+def names_in(option: str, names: Iterable[str]) -> list[str]:
+    """The names given for `option`.
+
+    Raises:
+        ValueError: it is one string, whose letters would pass for names.
+    """
+    if isinstance(names, str):
+        raise ValueError(f"`{option}` is {names!r}: use a list of names, such as [{names!r}].")
+    return list(names)
 
 
 def asked(catalog: ToolCatalog, query: str, *, strategy: Strategy, limit: int) -> tuple[Kind, list[Entry]]:
@@ -71,6 +94,7 @@ class Desk:
 
     Raises:
         ToolValidationError: a tool cannot be called, or has the name of one of the desk's own.
+        ValueError: `strategy`, `max_results` or `language` is none of what it can be.
     """
 
     def __init__(
@@ -83,6 +107,7 @@ class Desk:
         language: Language,
         record: Recorder | None,
     ) -> None:
+        check_options(strategy, max_results)
         self.catalog = catalog_of(tools)
         self._strategy: Strategy = strategy
         self._max_results = max_results
@@ -104,18 +129,18 @@ class Desk:
         tool = self.catalog.get(name)
         return None if tool is None else _callable(tool)
 
-    def tools(self, names: Iterable[str]) -> list[Tool]:
-        """The catalogue's tools of these names.
+    def always_loaded(self, names: Iterable[str]) -> list[Tool]:
+        """The catalogue's tools of these names, to be called directly; `record` hears of it.
 
         Raises:
             ToolValidationError: the catalogue does not have one of them.
         """
         found: list[Tool] = []
-        for name in names:
+        for name in names_in("always_loaded", names):
             tool = self.tool(name)
             if tool is None:
                 raise ToolValidationError(f"`always_loaded` names {name!r}, which the catalogue does not have.", name)
-            found.append(tool)
+            found.append(tool if self._record is None else _heard(tool, self._record))
         return found
 
     def search_tool(self, search: Callable[[dict[str, Any]], ToolResult]) -> Tool:
@@ -156,10 +181,11 @@ class Desk:
         except ToolSearchError as error:
             return ToolResult.error(str(error))
         names = [entry.name for entry in entries]
+        said = self._words.definitions(entries) if entries else self._words.nothing(query)
         if self._record is not None:
             self._record.searched(query, kind, names)
         found.update(dict.fromkeys(names))
-        return ToolResult.of(self._words.definitions(entries) if entries else self._words.nothing(query))
+        return ToolResult.of(said)
 
     async def call(self, arguments: dict[str, Any], found: dict[str, None] | None) -> ToolResult:
         """What the tool answers; one that is not in `found` is not called, shown and added instead.
@@ -173,7 +199,7 @@ class Desk:
         if found is not None and entry.name not in found:
             found[entry.name] = None
             return ToolResult.error(self._words.undiscovered(entry))
-        given = _object(arguments.get("arguments", {}))
+        given = _object(arguments.get("arguments"))
         if given is None:
             return ToolResult.error(f"`arguments` is {arguments['arguments']!r}. {self._words['call arguments']}")
         if self._record is not None:
@@ -185,11 +211,21 @@ class Desk:
 
 
 def _object(value: object) -> dict[str, Any] | None:
-    """The object that `value` is, or is the JSON text of, as some models send it."""
+    """The object that `value` is, or is the JSON text of, as some models send it; none at all is an empty one."""
+    if value is None:
+        return {}
     if isinstance(value, str):
         with suppress(ValueError):
             value = json.loads(value)
     return cast("dict[str, Any]", value) if isinstance(value, dict) else None
+
+
+def _heard(tool: Tool, record: Recorder) -> Tool:
+    async def call(arguments: dict[str, Any]) -> ToolResult:
+        record.called(tool.name)
+        return await tool.call(arguments)
+
+    return replace(tool, call=call)
 
 
 def _callable(tool: Any) -> Tool:

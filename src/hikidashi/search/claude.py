@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 from .. import __version__
 from ..errors import MissingExtra
 from ..tool import Tool, ToolResult
-from ._answer import CALL_TOOL, SEARCH_TOOLS, Language, Recorder
-from ._desk import Desk, Strategy
+from ._answer import CALL_TOOL, SEARCH_TOOLS, Language, Recorder, wording
+from ._desk import Desk, Strategy, names_in
 from .catalog import ToolCatalog
 
 try:
-    from claude_agent_sdk import McpSdkServerConfig
+    from claude_agent_sdk import HookContext, HookMatcher, McpSdkServerConfig
+    from claude_agent_sdk.types import HookEvent, HookJSONOutput
 except ImportError as error:
     raise MissingExtra("claude-agent-sdk", "claude") from error
 
 from ..convert.claude import shown_name, to_claude
 
-__all__ = ["search_tool_names", "to_claude_search"]
+__all__ = ["search_hooks", "search_tool_names", "to_claude_search"]
+
+_AFTER_CALLS = cast("HookEvent", "PostToolBatch")
+"""The one hook that sees calls of tools that Claude Code does not know; the SDK types its answer and not its name."""
 
 
 def to_claude_search(
@@ -40,7 +44,8 @@ def to_claude_search(
     `search_tools` answers with name, description and input schema of what fits; `call_tool` calls one of these. The
     tool itself checks the arguments. A tool that was not found before is not called: the answer shows it, so that the
     next call can be right. Allow both with `allowed_tools=search_tool_names(name)`; a permission callback finds the
-    tool's own name in the input of `call_tool`.
+    tool's own name in the input of `call_tool`. With `hooks=search_hooks(name)` a model that calls a tool by its own
+    name is told to search as well.
 
     One server serves one conversation: what was found stays found as long as it lives. For a conversation that is
     resumed, `discovered` names what was found before.
@@ -60,10 +65,11 @@ def to_claude_search(
     Raises:
         ToolValidationError: a tool is called `search_tools` or `call_tool`, is no hikidashi tool, or `always_loaded`
             names one that is not there.
+        ValueError: `strategy`, `max_results` or `language` is none of what it can be.
     """
     desk = Desk(tools, strategy=strategy, max_results=max_results, about=about, language=language, record=record)
-    loaded = desk.tools(always_loaded)
-    found = dict.fromkeys([*discovered, *(tool.name for tool in loaded)])
+    loaded = desk.always_loaded(always_loaded)
+    found = dict.fromkeys([*names_in("discovered", discovered), *(tool.name for tool in loaded)])
 
     def search(arguments: dict[str, Any]) -> ToolResult:
         return desk.search(arguments, found)
@@ -78,3 +84,26 @@ def to_claude_search(
 def search_tool_names(server_name: str = "tools") -> list[str]:
     """The two tools of `to_claude_search` as Claude Code names them, for `allowed_tools`."""
     return [f"mcp__{shown_name(server_name)}__{tool}" for tool in (SEARCH_TOOLS, CALL_TOOL)]
+
+
+def search_hooks(server_name: str = "tools", *, language: Language = "en") -> dict[HookEvent, list[HookMatcher]]:
+    """Hooks for `ClaudeAgentOptions(hooks=...)` by which a tool called by its own name brings the advice to search.
+
+    Such a call never reaches a server: Claude Code itself answers that there is no such tool, and no more than that.
+    """
+    words = wording(language)
+    own = f"mcp__{shown_name(server_name)}__"
+
+    async def advise(given: Any, _: str | None, __: HookContext) -> HookJSONOutput:
+        missing = dict.fromkeys(
+            call["tool_name"]
+            for call in given["tool_calls"]
+            if "No such tool available" in str(call.get("tool_response"))
+            and (call["tool_name"].startswith(own) or not call["tool_name"].startswith("mcp__"))
+        )
+        if not missing:
+            return {}
+        advice = "\n".join(map(words.not_listed, missing))
+        return {"hookSpecificOutput": {"hookEventName": "PostToolBatch", "additionalContext": advice}}
+
+    return {_AFTER_CALLS: [HookMatcher(hooks=[advise])]}

@@ -27,7 +27,7 @@ from ..convert.mcp import answer, wire_tool
 
 __all__ = ["to_mcp_search"]
 
-_SESSION_ID = "mcp-session-id"
+_SESSION_ID = "mcp-session-id"  # streamable HTTP
 _MOST_SESSIONS = 10_000
 """HTTP sessions whose findings are kept; one that is dropped is told to search again."""
 
@@ -103,7 +103,7 @@ class _SearchServer(MCPServer[_Findings]):
         instructions: str | None,
     ) -> None:
         self._desk = desk
-        self._loaded = {tool.name: tool for tool in desk.tools(always_loaded)}
+        self._loaded = {tool.name: tool for tool in desk.always_loaded(always_loaded)}
         self._list_found = list_found
         self._found: ContextVar[dict[str, None] | None] = ContextVar("hikidashi_found", default=None)
         """What the session of the running request has found; None where there is no session."""
@@ -123,18 +123,21 @@ class _SearchServer(MCPServer[_Findings]):
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> types.CallToolResult | types.InputRequiredResult:
-        if name in self._own:
-            before = len(self._found.get() or ())
-            result = await answer(self._own[name], arguments)
-            if self._list_found and context is not None and len(self._found.get() or ()) > before:
-                await context.session.send_tool_list_changed()
-                await context.notify_tools_changed()
-            return result
         if tool := self._loaded.get(name):
             return await answer(tool, arguments)
-        if name in self._desk.catalog:
-            return await answer(self._own[CALL_TOOL], {"name": name, "arguments": arguments})
-        return await super().call_tool(name, arguments, context)
+        if name not in self._own and name not in self._desk.catalog and await self._is_added(name):
+            return await super().call_tool(name, arguments, context)
+        own, given = (name, arguments) if name in self._own else (CALL_TOOL, {"name": name, "arguments": arguments})
+        before = len(self._found.get() or ())
+        result = await answer(self._own[own], given)
+        if self._list_found and context is not None and len(self._found.get() or ()) > before:
+            await context.session.send_tool_list_changed()
+            await context.notify_tools_changed()
+        return result
+
+    async def _is_added(self, name: str) -> bool:
+        """Whether `name` is a tool that was added to the server by its own means."""
+        return any(tool.name == name for tool in await super().list_tools())
 
     def _search(self, arguments: dict[str, Any]) -> ToolResult:
         found = self._found.get()
@@ -160,7 +163,7 @@ class _SearchServer(MCPServer[_Findings]):
 
 
 def _found_by(ctx: ServerRequestContext[Any, Any]) -> dict[str, None] | None:
-    session_id = "" if ctx.request is None else ctx.request.headers.get(_SESSION_ID)
+    session_id = "" if ctx.request is None else _http_session(ctx.request)
     if session_id is None:
         return None
     findings = cast("_Findings", ctx.lifespan_context)
@@ -169,3 +172,8 @@ def _found_by(ctx: ServerRequestContext[Any, Any]) -> dict[str, None] | None:
     if len(findings) > _MOST_SESSIONS:
         findings.popitem(last=False)
     return found
+
+
+def _http_session(request: Any) -> str | None:
+    """The session a request belongs to: streamable HTTP has its id in a header, the older SSE in the address."""
+    return request.headers.get(_SESSION_ID) or request.query_params.get("session_id")

@@ -2,33 +2,56 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, cast
+from urllib.parse import parse_qsl, quote
 
 from ..errors import ToolSourceError
 from .sources import no_such_file, parsed, text_of
 
 __all__ = ["McpServer", "read_mcp_config"]
 
+_SHORTEST_SECRET = 7  # shorter ones would blot out ordinary words, such as "Bearer"
 _VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
+
+
+_SECRET = re.compile(r"key|token|secret|pass|auth|credential", re.IGNORECASE)
+_TRANSPORTS: dict[str, Literal["http", "sse"]] = {
+    "http": "http",
+    "streamable-http": "http",
+    "streamable_http": "http",
+    "streamablehttp": "http",
+    "sse": "sse",
+}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class McpServer:
-    """How to reach one MCP server."""
+    """How to reach one MCP server; keys may be anywhere in it, so its `repr` shows the rest."""
 
     name: str
     transport: Literal["stdio", "http", "sse"]
     command: str = ""
-    args: tuple[str, ...] = ()
-    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    args: tuple[str, ...] = field(default=(), repr=False)
+    env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     cwd: str | None = None
-    url: str = ""
-    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    url: str = field(default="", repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+
+    def without_secrets(self, text: str) -> str:
+        """`text` with `***` in the place of this server's keys: headers, the query of its address, such variables."""
+        secrets = [word for value in self.headers.values() for word in value.split()]
+        secrets += [value for _, value in parse_qsl(self.url.partition("?")[2])]
+        secrets += [value for name, value in self.env.items() if _SECRET.search(name)]
+        for secret in sorted(secrets, key=len, reverse=True):
+            if len(secret) >= _SHORTEST_SECRET:
+                text = text.replace(secret, "***").replace(quote(secret, safe=""), "***")
+        return text
 
 
 def read_mcp_config(path: str | Path) -> list[McpServer]:
@@ -55,23 +78,32 @@ def read_mcp_config(path: str | Path) -> list[McpServer]:
 
 
 def _server(source: str, name: str, given: dict[str, Any]) -> McpServer:
+    def wrong(what: str, remedy: str) -> ToolSourceError:
+        return ToolSourceError(source, f"server {name!r} {what}", remedy)
+
+    def texts(key: str) -> dict[str, str]:
+        value = given.get(key, {})
+        if not isinstance(value, dict) or not all(map(_is_plain, cast("dict[str, Any]", value).values())):
+            raise wrong(f"has `{key}` that are no object of texts", f'Write "{key}": {{"NAME": "value"}}.')
+        return {str(key): _plain(item) for key, item in cast("dict[str, Any]", value).items()}
+
     command, url = given.get("command"), given.get("url")
     if isinstance(command, str) and command:
-        args = given.get("args")
-        return McpServer(
-            name=name,
-            transport="stdio",
-            command=command,
-            args=tuple(map(str, cast("list[Any]", args) if isinstance(args, list) else ())),
-            env=_texts(given.get("env")),
-            cwd=given.get("cwd"),
-        )
+        args, cwd = given.get("args", []), given.get("cwd")
+        if not isinstance(args, list) or not all(map(_is_plain, cast("list[Any]", args))):
+            raise wrong("has `args` that are no list of texts", 'Write "args": ["one", "two"].')
+        if cwd is not None and not isinstance(cwd, str):
+            raise wrong("has a `cwd` that is no text", 'Write "cwd": "folder", or leave it out.')
+        plain = tuple(map(_plain, cast("list[Any]", args)))
+        return McpServer(name=name, transport="stdio", command=command, args=plain, env=texts("env"), cwd=cwd)
     if isinstance(url, str) and url:
-        kind = str(given.get("type", given.get("transport", "http"))).lower()
-        headers = _texts(given.get("headers"))
-        return McpServer(name=name, transport="sse" if kind == "sse" else "http", url=url, headers=headers)
+        kind = given.get("type", given.get("transport", "http"))
+        transport = _TRANSPORTS.get(str(kind).lower())
+        if transport is None:
+            raise wrong(f"is of type {kind!r}, which nobody here can reach", 'Use "http" or "sse".')
+        return McpServer(name=name, transport=transport, url=url, headers=texts("headers"))
     remedy = "Give it a `command` with `args` and `env`, or a `url` with `headers`."
-    raise ToolSourceError(source, f"server {name!r} has neither a command nor an address", remedy)
+    raise wrong("has neither a command nor an address", remedy)
 
 
 def _filled(source: str, server: str, value: Any) -> Any:
@@ -95,5 +127,9 @@ def _object(value: Any) -> dict[str, Any]:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
-def _texts(value: Any) -> dict[str, str]:
-    return {key: str(item) for key, item in _object(value).items()}
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, str | int | float)
+
+
+def _plain(value: str | float) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

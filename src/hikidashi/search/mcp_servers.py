@@ -50,16 +50,16 @@ async def tools_of_servers(
     Servers are asked at the same time, each has `seconds`, and those started here are ended.
     """
     asked = list(servers)
-    answers: dict[str, Answer] = {}
+    answers: dict[int, Answer] = {}
 
-    async def ask(server: McpServer) -> None:
-        answers[server.name] = await _answer(server, seconds)
-        on_answer(answers[server.name])
+    async def ask(place: int, server: McpServer) -> None:
+        answers[place] = await _answer(server, seconds)
+        on_answer(answers[place])
 
     async with anyio.create_task_group() as group:
-        for server in asked:
-            group.start_soon(ask, server)
-    return [answers[server.name] for server in asked]
+        for place, server in enumerate(asked):
+            group.start_soon(ask, place, server)
+    return [answers[place] for place in range(len(asked))]
 
 
 async def _answer(server: McpServer, seconds: float) -> Answer:
@@ -74,7 +74,7 @@ async def _answer(server: McpServer, seconds: float) -> Answer:
             failure = _told(error)
         else:
             return Answer(server=server.name, tools=tuple(tool.prefixed(server.name + _SEPARATOR) for tool in tools))
-        return Answer(server=server.name, failure=failure + _last_words(complaints))
+        return Answer(server=server.name, failure=server.without_secrets(failure + _last_words(complaints)))
 
 
 async def _listed(server: McpServer, complaints: TextIO, seconds: float) -> list[Tool]:

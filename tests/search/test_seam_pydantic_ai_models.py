@@ -1,0 +1,336 @@
+"""pydantic-ai's `ToolSearch` with our engine on each kind of model: the real classes, on loopback servers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from anthropic import AsyncAnthropic
+from openai import AsyncOpenAI
+from pydantic_ai import Agent
+from pydantic_ai.capabilities import ToolSearch
+from pydantic_ai.messages import CompactionPart, ModelMessage, ModelRequest
+from pydantic_ai.models import Model
+from pydantic_ai.models.anthropic import AnthropicModel
+from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
+from pydantic_ai.profiles import ModelProfile
+from pydantic_ai.providers.anthropic import AnthropicProvider
+from pydantic_ai.providers.openai import OpenAIProvider
+from pydantic_ai.toolsets import FunctionToolset
+from tests.support import Heard
+
+from hikidashi import ClaudeCodeModel
+from hikidashi.loopback import Exchange, LoopbackServer
+from hikidashi.search.pydantic_ai import deferred, tool_search
+from hikidashi.testing import MessagesServer, call, say, search_regex, search_words, turn
+
+Server = Callable[..., MessagesServer]
+Environment = Callable[[MessagesServer], dict[str, str]]
+
+
+def send_mail(to: str) -> str:
+    """Send a mail to somebody."""
+    return f"sent to {to}"
+
+
+def get_weather(city: str) -> str:
+    """The weather in a city."""
+    return f"rain in {city}"
+
+
+TOOLS = FunctionToolset[Any]([send_mail, get_weather])
+FOUND_AND_CALLED = [call("search_tools", {"queries": ["メールを送る"]}), call("send_mail", {"to": "Ada"}), say("done")]
+WITHOUT_TOOL_SEARCH: ModelProfile = {"supported_native_tools": frozenset(), "tool_deferral_mode": None}
+SUMMARY = CompactionPart("They looked for a mail tool.")
+
+
+def agent_of(model: Model, **options: Any) -> Agent[Any, str]:
+    return Agent(model, toolsets=[deferred(TOOLS)], capabilities=[tool_search(**options)])
+
+
+# Anthropic
+
+
+@asynccontextmanager
+async def anthropic_model(server: MessagesServer, **options: Any) -> AsyncGenerator[AnthropicModel]:
+    async with AsyncAnthropic(api_key="sk-test", base_url=server.url) as client:
+        yield AnthropicModel("claude-sonnet-4-6", provider=AnthropicProvider(anthropic_client=client), **options)
+
+
+async def test_anthropic_gets_deferred_tools_and_references_and_an_unchanging_tool_list(
+    messages_server: Server,
+) -> None:
+    server = messages_server(FOUND_AND_CALLED)
+    heard = Heard()
+    async with anthropic_model(server) as model:
+        assert (await agent_of(model, record=heard).run("Write to Ada.")).output == "done"
+
+    first, second, third = server.requests
+    assert {tool["name"]: tool.get("defer_loading", False) for tool in first.tools} == {
+        "send_mail": True,
+        "get_weather": True,
+        "search_tools": False,
+    }
+    assert first.tools == second.tools == third.tools
+    assert second.tool_results[0]["content"] == [{"type": "tool_reference", "tool_name": "send_mail"}]
+    assert third.tool_result_texts == ["sent to Ada"]
+    assert (heard.searches, heard.calls) == ([("メールを送る", "words", ["send_mail"])], ["send_mail"])
+    assert server.refusals == []
+
+
+async def test_a_claude_without_tool_search_is_offered_what_was_found(messages_server: Server) -> None:
+    server = messages_server(FOUND_AND_CALLED)
+    async with anthropic_model(server, profile=WITHOUT_TOOL_SEARCH) as model:
+        assert (await agent_of(model).run("Write to Ada.")).output == "done"
+    assert [sorted(request.tool_names) for request in server.requests] == [
+        ["search_tools"],
+        ["search_tools", "send_mail"],
+        ["search_tools", "send_mail"],
+    ]
+
+
+@pytest.mark.parametrize("profile", [None, WITHOUT_TOOL_SEARCH])
+async def test_claude_is_told_to_search_and_why_a_search_found_nothing(
+    messages_server: Server, profile: ModelProfile | None
+) -> None:
+    script = [call("send_mail", {"to": "Ada"}), call("search_tools", {"queries": ["/mail(/"]}), say("sorry")]
+    server = messages_server(script)
+    async with anthropic_model(server, profile=profile) as model:
+        assert (await agent_of(model).run("?")).output == "sorry"
+    undiscovered, broken = (request.tool_results[-1] for request in server.requests[1:])
+    assert undiscovered["is_error"]
+    assert "search for it first" in str(undiscovered["content"])
+    assert "mail(" in str(broken["content"])
+
+
+@pytest.mark.parametrize("profile", [None, WITHOUT_TOOL_SEARCH])
+async def test_claude_calls_what_was_found_before_a_compaction(
+    messages_server: Server, profile: ModelProfile | None
+) -> None:
+    async with anthropic_model(messages_server(FOUND_AND_CALLED), profile=profile) as model:
+        history = (await agent_of(model).run("Write to Ada.")).all_messages()
+    server = messages_server([call("send_mail", {"to": "Bo"}), say("done")])
+    async with anthropic_model(server, profile=profile) as model:
+        assert (
+            await agent_of(model).run("And to Bo.", message_history=[*history, ModelRequest(parts=[SUMMARY])])
+        ).output == "done"
+    assert server.requests[1].tool_result_texts[-1] == "sent to Bo"
+    assert server.refusals == []
+
+
+@pytest.mark.parametrize(
+    ("strategy", "search"), [("bm25", search_words("send a mail")), ("regex", search_regex("mail"))]
+)
+async def test_what_the_api_found_itself_is_found_for_our_engine_and_the_other_way_round(
+    messages_server: Server, strategy: Literal["bm25", "regex"], search: Any
+) -> None:
+    def run_by(engine: ToolSearch[Any], model: Model) -> Agent[Any, str]:
+        return Agent(model, toolsets=[deferred(TOOLS)], capabilities=[engine])
+
+    theirs, ours = ToolSearch[Any](strategy=strategy), tool_search()
+    use = call("send_mail", {"to": "Ada"})
+    scripts = [[turn(search, use), say("done")], [call("search_tools", {"queries": ["send a mail"]}), use, say("done")]]
+    for script, first, second in zip(scripts, (theirs, ours), (ours, theirs), strict=True):
+        async with anthropic_model(messages_server(script)) as model:
+            history = (await run_by(first, model).run("Write to Ada.")).all_messages()
+        server = messages_server([call("send_mail", {"to": "Bo"}), say("done")])
+        async with anthropic_model(server) as model:
+            assert (await run_by(second, model).run("And to Bo.", message_history=history)).output == "done"
+        assert server.requests[1].tool_result_texts[-1] == "sent to Bo"
+        assert server.refusals == []
+
+
+# OpenAI
+
+
+class OpenAI(LoopbackServer):
+    """OpenAI's chat completions and responses, from a script of messages or output items."""
+
+    def __init__(self, *script: dict[str, Any]) -> None:
+        super().__init__()
+        self.script = list(script)
+        self.requests: list[dict[str, Any]] = []
+
+    def handle(self, exchange: Exchange) -> None:
+        self.requests.append(json.loads(exchange.body))
+        answer = self.script.pop(0)
+        if exchange.path == "/v1/chat/completions":
+            reason = "tool_calls" if "tool_calls" in answer else "stop"
+            choice = {"index": 0, "message": {"role": "assistant", "content": None, **answer}, "finish_reason": reason}
+            body: dict[str, Any] = {"object": "chat.completion", "created": 1, "choices": [choice]}
+        else:
+            assert exchange.path == "/v1/responses"
+            body = {"object": "response", "created_at": 1, "output": [answer], "status": "completed", "tools": []}
+            body |= {"parallel_tool_calls": True, "tool_choice": "auto"}
+        body |= {"id": f"r{len(self.requests)}", "model": "gpt"}
+        exchange.answer(200, json.dumps(body).encode(), {"content-type": "application/json"})
+
+    def inputs(self, kind: str) -> list[dict[str, Any]]:
+        """The items of a kind in the last request to the responses API."""
+        return [item for item in self.requests[-1]["input"] if item.get("type") == kind]
+
+
+@asynccontextmanager
+async def openai_provider(server: OpenAI) -> AsyncGenerator[OpenAIProvider]:
+    async with server, AsyncOpenAI(base_url=f"{server.start().url}/v1", api_key="sk-test", max_retries=0) as client:
+        yield OpenAIProvider(openai_client=client)
+
+
+def chat_call(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    function = {"name": name, "arguments": json.dumps(arguments)}
+    return {"tool_calls": [{"id": f"call_{name}", "type": "function", "function": function}]}
+
+
+async def test_openai_chat_is_offered_what_was_found() -> None:
+    server = OpenAI(
+        chat_call("search_tools", {"queries": ["send a mail"]}),
+        chat_call("send_mail", {"to": "Ada"}),
+        {"content": "done"},
+    )
+    async with openai_provider(server) as provider:
+        result = await agent_of(OpenAIChatModel("gpt-4o", provider=provider)).run("Write to Ada.")
+
+    assert result.output == "done"
+    offered = [sorted(tool["function"]["name"] for tool in request["tools"]) for request in server.requests]
+    assert offered == [["search_tools"], ["search_tools", "send_mail"], ["search_tools", "send_mail"]]
+    assert server.requests[2]["messages"][-1]["content"] == "sent to Ada"
+
+
+async def test_openai_chat_is_told_to_search_and_why_a_search_found_nothing() -> None:
+    server = OpenAI(
+        chat_call("send_mail", {"to": "Ada"}),
+        chat_call("search_tools", {"queries": ["/mail(/"]}),
+        {"content": "sorry"},
+    )
+    async with openai_provider(server) as provider:
+        await agent_of(OpenAIChatModel("gpt-4o", provider=provider)).run("Write to Ada.")
+    assert "search for it first" in server.requests[1]["messages"][-1]["content"]
+    assert "mail(" in server.requests[2]["messages"][-1]["content"]
+
+
+def item(kind: str, number: int, **fields: Any) -> dict[str, Any]:
+    return {"type": kind, "id": f"{kind}_{number}", "call_id": f"call_{number}", "status": "completed", **fields}
+
+
+def searches(number: int, *queries: str) -> dict[str, Any]:
+    return item("tool_search_call", number, execution="client", arguments={"queries": list(queries)})
+
+
+def uses(number: int, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    return item("function_call", number, name=name, arguments=json.dumps(arguments))
+
+
+def says(text: str) -> dict[str, Any]:
+    content: list[dict[str, Any]] = [{"type": "output_text", "text": text, "annotations": []}]
+    return {"type": "message", "id": "m1", "role": "assistant", "status": "completed", "content": content}
+
+
+async def run_on_responses(server: OpenAI, model: str = "gpt-5.4", **options: Any) -> list[ModelMessage]:
+    async with openai_provider(server) as provider:
+        result = await agent_of(OpenAIResponsesModel(model, provider=provider)).run("Write to Ada.", **options)
+    assert result.output == "done"
+    return result.all_messages()
+
+
+async def test_openai_responses_searches_with_its_own_kind_of_call_and_an_unchanging_tool_list() -> None:
+    server = OpenAI(searches(1, "メールを送る"), uses(2, "send_mail", {"to": "Ada"}), says("done"))
+    await run_on_responses(server)
+    tools = server.requests[0]["tools"]
+    assert {tool.get("name", tool["type"]): tool.get("defer_loading", False) for tool in tools} == {
+        "tool_search": False,
+        "send_mail": True,
+        "get_weather": True,
+    }
+    assert [request["tools"] for request in server.requests] == [tools] * 3
+    (found,) = server.inputs("tool_search_output")
+    assert [tool["name"] for tool in found["tools"]] == ["send_mail"]
+    assert [result["output"] for result in server.inputs("function_call_output")] == ["sent to Ada"]
+
+
+async def test_each_search_of_openai_responses_has_an_answer_of_its_own_kind_even_a_broken_one() -> None:
+    server = OpenAI(searches(1, "/mail(/"), searches(2, "bake a cake"), searches(3, " "), says("done"))
+    await run_on_responses(server)
+    answered = [(output["call_id"], output["tools"]) for output in server.inputs("tool_search_output")]
+    assert answered == [("call_1", []), ("call_2", []), ("call_3", [])]
+    assert server.inputs("function_call_output") == []
+
+
+async def test_openai_responses_is_told_to_search() -> None:
+    server = OpenAI(uses(1, "send_mail", {"to": "Ada"}), says("done"))
+    await run_on_responses(server)
+    (refused,) = server.inputs("function_call_output")
+    assert "search for it first" in refused["output"]
+
+
+async def test_openai_responses_calls_what_was_found_before_a_compaction() -> None:
+    history = await run_on_responses(OpenAI(searches(1, "send a mail"), says("done")))
+    server = OpenAI(uses(2, "send_mail", {"to": "Ada"}), says("done"))
+    await run_on_responses(server, message_history=[*history, ModelRequest(parts=[SUMMARY])])
+    assert server.inputs("function_call_output")[-1]["output"] == "sent to Ada"
+
+
+async def test_an_older_model_on_openai_responses_is_shown_what_was_found() -> None:
+    server = OpenAI(
+        uses(1, "search_tools", {"queries": ["send a mail"]}), uses(2, "send_mail", {"to": "Ada"}), says("done")
+    )
+    await run_on_responses(server, "gpt-4o")
+    assert [[tool["name"] for tool in request["tools"]] for request in server.requests] == [["search_tools"]] * 3
+    (added,) = server.inputs("additional_tools")
+    assert [tool["name"] for tool in added["tools"]] == ["send_mail"]
+
+
+# Claude Code
+
+
+@pytest.fixture
+def claude_code(messages_server: Server, claude_code_env: Environment, tmp_path: Path) -> Callable[..., Any]:
+    def make(script: Any, mode: Literal["mcp", "agent"]) -> tuple[MessagesServer, ClaudeCodeModel]:
+        server = messages_server(script)
+        model = ClaudeCodeModel(
+            tool_execution=mode, env=claude_code_env(server), working_directory=tmp_path, max_retries=0, timeout=60.0
+        )
+        if mode == "mcp":
+            model.set_agent_toolsets(TOOLS)
+        return server, model
+
+    return make
+
+
+@pytest.mark.cli
+@pytest.mark.parametrize("mode", ["agent", "mcp"])
+async def test_claude_code_is_offered_what_was_found(claude_code: Callable[..., Any], mode: str) -> None:
+    server, model = claude_code(FOUND_AND_CALLED, mode)
+    assert (await agent_of(model).run("Write to Ada.")).output == "done"
+    assert [sorted(name.rpartition("__")[2] for name in request.tool_names) for request in server.requests] == [
+        ["search_tools"],
+        ["search_tools", "send_mail"],
+        ["search_tools", "send_mail"],
+    ]
+    assert server.requests[2].tool_result_texts[-1] == "sent to Ada"
+    assert server.refusals == []
+
+
+@pytest.mark.cli
+@pytest.mark.parametrize("mode", ["agent", "mcp"])
+async def test_claude_code_calls_what_was_found_before_a_compaction(claude_code: Callable[..., Any], mode: str) -> None:
+    _, model = claude_code([call("search_tools", {"queries": ["send a mail"]}), say("found")], mode)
+    history = (await agent_of(model).run("Look for it.")).all_messages()
+    server, model = claude_code([call("send_mail", {"to": "Ada"}), say("done")], mode)
+    history.append(ModelRequest(parts=[SUMMARY]))
+    assert (await agent_of(model).run("Write to Ada.", message_history=history)).output == "done"
+    assert server.requests[1].tool_result_texts[-1] == "sent to Ada"
+    assert server.refusals == []
+
+
+@pytest.mark.cli
+@pytest.mark.parametrize("mode", ["agent", "mcp"])
+async def test_claude_code_is_told_to_search_and_goes_on(claude_code: Callable[..., Any], mode: str) -> None:
+    server, model = claude_code([call("mcp__pydantic_tools__send_mail", {"to": "Ada"}), *FOUND_AND_CALLED], mode)
+    assert (await agent_of(model).run("Write to Ada.")).output == "done"
+    assert "Not in your list of tools: 'mcp__pydantic_tools__send_mail'." in str(server.requests[1].messages[-1])
+    assert server.requests[3].tool_result_texts[-1] == "sent to Ada"
+    assert server.refusals == []
