@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from threading import Thread
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
@@ -388,3 +389,36 @@ def test_importing_the_search_imports_no_framework() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("query", [None, 5, b"mail", ["mail"]])
+def test_what_is_no_text_is_refused_by_name(query: Any) -> None:
+    catalog = ToolCatalog([{"name": "send_mail"}])
+    with pytest.raises(ToolSearchError, match=r"`query` is .*text"):
+        catalog.search(query)
+    with pytest.raises(ToolSearchError, match=r"`pattern` is .*text"):
+        catalog.search_regex(query)
+
+
+@pytest.mark.parametrize("limit", [None, "5", 2.5, True, 0, -1, 51])
+def test_a_limit_that_is_no_number_of_tools_is_refused(limit: Any) -> None:
+    catalog = ToolCatalog([{"name": "send_mail"}])
+    for search in (catalog.search, catalog.search_regex):
+        with pytest.raises(ToolSearchError, match=r"`limit` is .*whole number from 1 to 50"):
+            search("mail", limit=limit)
+
+
+def test_a_ranker_that_nobody_knows_is_refused_with_those_there_are() -> None:
+    with pytest.raises(ToolSearchError, match=r"'semantic'.*lexical.*hybrid"):
+        ToolCatalog(ranker=cast("Any", "semantic"))
+
+
+@pytest.mark.parametrize("pattern", ["slack", "^slack$", "(?i)Slack", "(?im)^SLACK$"])
+def test_a_pattern_that_is_a_name_finds_that_tool_first(pattern: str) -> None:
+    catalog = ToolCatalog([{"name": "slack_post", "description": "slack"}, {"name": "slack"}])
+    assert names(catalog.search_regex(pattern))[0] == "slack"
+
+
+def test_a_pattern_with_escaped_letters_finds_the_tool_of_that_name_first() -> None:
+    catalog = ToolCatalog([{"name": "fs.read.all"}, {"name": "fs.read"}])
+    assert names(catalog.search_regex(r"fs\.read")) == ["fs.read", "fs.read.all"]

@@ -5,12 +5,14 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from hikidashi import ToolCatalog
-from hikidashi.search.semantic import Embedder, default_embedder
+from hikidashi.errors import ToolSearchError
+from hikidashi.search.semantic import default_embedder
 
 TOOLS = [
     {"name": "open_ticket", "description": "Report a defect in the software.", "input_schema": {"type": "object"}},
@@ -29,9 +31,8 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("no_network")
 def test_the_default_model_finds_by_meaning_what_shares_no_word(tmp_path: Path) -> None:
-    model = default_embedder()
-    kept = Embedder(embed=model.embed, id=model.id, cache=tmp_path / "vectors")
-    question = "travel by plane to Osaka"
+    kept = replace(default_embedder(), cache=tmp_path / "vectors")
+    question = "flying with an airline"
     assert ToolCatalog(TOOLS).search(question) == []
     assert [match.name for match in ToolCatalog(TOOLS, ranker="hybrid", embed=kept).search(question)][:1] == [
         "book_flight"
@@ -40,10 +41,22 @@ def test_the_default_model_finds_by_meaning_what_shares_no_word(tmp_path: Path) 
 
 @pytest.mark.usefixtures("no_network")
 def test_a_question_in_a_script_it_does_not_know_is_searched_by_words(tmp_path: Path) -> None:
-    model = default_embedder()
-    kept = Embedder(embed=model.embed, id=model.id, cache=tmp_path / "vectors")
+    kept = replace(default_embedder(), cache=tmp_path / "vectors")
     words, meaning = ToolCatalog(TOOLS), ToolCatalog(TOOLS, ranker="hybrid", embed=kept)
     assert [m.name for m in meaning.search("音楽を再生して")] == [m.name for m in words.search("音楽を再生して")]
+
+
+def test_a_user_without_a_home_folder_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nowhere() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    for module in [name for name in sys.modules if name.partition(".")[0] == "wordllama"]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setattr(Path, "home", nowhere)
+    default_embedder.cache_clear()
+    with pytest.raises(ToolSearchError, match=r"wordllama cannot be loaded: .* Set HOME to any folder\.") as caught:
+        ToolCatalog(TOOLS, ranker="hybrid")
+    assert caught.value.code == "unavailable"
 
 
 def test_loading_it_leaves_the_logging_of_the_program_alone() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from hikidashi import Tool, ToolResult
 from hikidashi.errors import ToolValidationError
 from hikidashi.search import ToolCatalog
 from hikidashi.search.entry import entry_of
+from hikidashi.tool import ToolAnnotations
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -80,7 +82,9 @@ def test_aliases_titles_and_tags_are_searched() -> None:
         metadata={"tags": ["climate"]},
     )
     titled = McpTool(name="op_18", title="Barometer", input_schema={"type": "object"}, _meta={"tags": ["pressure"]})
-    catalog = ToolCatalog([neutral, titled, {"name": "op_19", "aliases": ["hygrometer"], "tags": "humidity"}])
+    other = {"name": "op_19", "aliases": ["hygrometer"], "tags": "humidity", "annotations": {"title": "Moisture"}}
+    hinted = replace(neutral, name="op_20", aliases=(), metadata={}, annotations=ToolAnnotations(title="Anemometer"))
+    catalog = ToolCatalog([neutral, titled, other, hinted])
     for query, name in [
         ("thermometer", "op_17"),
         ("climate", "op_17"),
@@ -88,6 +92,8 @@ def test_aliases_titles_and_tags_are_searched() -> None:
         ("pressure", "op_18"),
         ("hygrometer", "op_19"),
         ("humidity", "op_19"),
+        ("moisture", "op_19"),
+        ("anemometer", "op_20"),
     ]:
         assert [match.name for match in catalog.search(query)] == [name]
 
@@ -112,6 +118,26 @@ def test_nested_arguments_and_definitions_are_searched_each_once() -> None:
     assert entry.argument_descriptions == ("Street name", "Where they work")
 
 
+def test_definitions_that_name_each_other_are_each_read_once_at_a_depth() -> None:
+    every = [f"d{number}" for number in range(150)]
+    definition = {"properties": {name: {"$ref": f"#/$defs/{name}"} for name in every}}
+    schema = {"$defs": dict.fromkeys(every, definition), "properties": {"top": {"$ref": "#/$defs/d0"}}}
+    assert entry_of({"name": "x", "input_schema": schema}).argument_names == ("top", *every)
+
+
+def test_what_is_near_the_top_is_searched_though_it_was_met_far_down_before() -> None:
+    schema: dict[str, Any] = {
+        "$defs": {
+            "A": {"properties": {"b": {"$ref": "#/$defs/B"}}},
+            "B": {"properties": {"c": {"$ref": "#/$defs/C"}}},
+            "C": {"properties": {"d": {"$ref": "#/$defs/D"}}},
+            "D": {"properties": {"e": {"properties": {"f": {}}}}},
+        },
+        "properties": {"a": {"$ref": "#/$defs/A"}, "again": {"$ref": "#/$defs/D"}},
+    }
+    assert "f" in entry_of({"name": "x", "input_schema": schema}).argument_names
+
+
 def test_the_words_an_argument_may_be_are_searched_unless_they_are_a_long_list() -> None:
     properties = {
         "format": {"enum": ["PDF", "PNG", 3, None]},
@@ -130,6 +156,15 @@ def test_the_words_an_argument_may_be_are_searched_unless_they_are_a_long_list()
         ({"name": "  "}, "has no name"),
         ({"name": 7}, "has no name"),
         ("get_weather", "(str) has no name"),
+        (None, "(NoneType) has no name"),
+        (
+            get_weather,
+            "(function) has no name. Give it one: a dict needs `name`, `description` and `input_schema`, a "
+            "function is made a tool by `hikidashi.from_function`",
+        ),
+        ({"name": "a", "input_schema": ""}, "'a' at position 1 is str, not an object"),
+        ({"name": "a", "input_schema": True}, "is bool, not an object"),
+        ({"name": "a", "input_schema": {"type": ["object", "null"]}}, "has type ['object', 'null'], not 'object'"),
         ({"name": "a", "input_schema": ["city"]}, "'a' at position 1 is list, not an object"),
         ({"name": "a", "input_schema": {"type": "string"}}, "has type 'string', not 'object'"),
     ],
@@ -150,6 +185,16 @@ def test_a_duplicate_name_is_refused_and_both_origins_are_named() -> None:
         f"Two tools are named 'search': number 1 is a dict ('Searches the web'), number 2 is a {home} Tool with no "
         "description. Rename one, for example with a prefix of its server."
     )
+
+
+def test_origins_are_told_apart_by_a_description_without_spaces_too() -> None:
+    invoice, receipt = (
+        "取引先への請求書を作成して保存します。" * 3,
+        "領収書を発行して、指定された取引先へ送ります。" * 3,
+    )
+    with pytest.raises(ToolValidationError) as caught:
+        ToolCatalog([{"name": "issue", "description": invoice}, {"name": "issue", "description": receipt}])
+    assert f"number 0 is a dict ('{invoice[:39]}…'), number 1 is a dict ('{receipt[:39]}…')" in str(caught.value)
 
 
 def test_a_tool_with_no_description_or_schema_is_found_by_its_name() -> None:

@@ -9,6 +9,9 @@ from importlib.resources import files
 
 import pytest
 
+from hikidashi.search.glossary import bundled
+from hikidashi.search.text import fold
+
 ENGLISH = re.compile(r"[a-z0-9.+#-]+(?: [a-z0-9.+#-]+)*")
 JAPANESE = re.compile("[\u3041-\u309f\u30a0-\u30ff\u4e00-\u9fff]")
 ONE_KANA = re.compile("[\u3041-\u309f\u30a0-\u30ff]")
@@ -25,20 +28,10 @@ def glossary() -> dict[str, list[str]]:
     return {term: english.split("|") for term, english in (line.split("\t") for line in lines())}
 
 
-def found_in(request: str) -> dict[str, list[str]]:
-    """The glossary terms of `request`, from left to right, of those that start at one place the longest."""
-    meanings = glossary()
-    longest = max(map(len, meanings))
-    text = unicodedata.normalize("NFKC", request).lower()
-    found: dict[str, list[str]] = {}
-    at = 0
-    while at < len(text):
-        sizes = range(min(longest, len(text) - at), 0, -1)
-        term = next((text[at : at + size] for size in sizes if text[at : at + size] in meanings), None)
-        if term is not None:
-            found[term] = meanings[term]
-        at += len(term or " ")
-    return found
+def found_in(request: str) -> dict[str, tuple[str, ...]]:
+    """The glossary terms of `request`, as a search finds them, and what they mean."""
+    text = fold(request)
+    return {term: english for glossary in bundled(text) for term, english in glossary.found_in(text)}
 
 
 def english_of(request: str) -> set[str]:

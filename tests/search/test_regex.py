@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from hikidashi.errors import ToolSearchError
 from hikidashi.search import ToolCatalog
-from hikidashi.search.regex import Pattern
+from hikidashi.search.regex import MAX_PATTERN, Pattern
 
 TOOLS = [
     {"name": "weather_forecast", "description": "Forecast for a place"},
@@ -44,6 +45,10 @@ def catalog() -> ToolCatalog:
         ("(?P<kind>user|weather)_data", ["get_weather_data", "get_user_data"]),
         ("(?s)forecast.for", ["weather_forecast"]),
         ("(?x) get_ user  # spaces do not count", ["get_user_data"]),
+        ("get_(?x: u s e r # spaces count outside\n)_data", ["get_user_data"]),
+        ("(?x) get_ (?-x:user_data|what is) ", ["get_user_data"]),
+        (r"get\N{LOW LINE}user[\N{LOW LINE}]", ["get_user_data"]),
+        ("[a-z]{100}|[一-龯ぁ-んァ-ン가-힣]{2}|user_i", ["get_user_data"]),
         ("(?#comment)user", ["get_user_data"]),
         (r"[\b]|Slack[\s\b]member", ["get_user_data"]),
         (r"\bmember\B|\bmember\b", ["get_user_data"]),
@@ -66,6 +71,35 @@ def test_the_texts_that_matched_are_told_per_field(catalog: ToolCatalog) -> None
     }
 
 
+def test_words_an_argument_may_be_are_for_searches_by_words() -> None:
+    schema = {"properties": {"method": {"enum": ["squash"]}}}
+    catalog = ToolCatalog([{"name": "land", "description": "Squashes commits", "input_schema": schema}, {"name": "x"}])
+    assert [match.why for match in catalog.search_regex("squash")] == [{"description": ("Squashes commits",)}]
+    assert catalog.search_regex("^squash$") == []
+
+
+def test_a_text_with_half_of_a_utf16_pair_is_matched_like_any_other() -> None:
+    catalog = ToolCatalog([{"name": "write", "description": "Writes \ud83d files"}])
+    assert [match.why for match in catalog.search_regex("files$")] == [{"description": ("Writes \ud83d files",)}]
+
+
+def test_an_endless_description_hides_no_argument_and_no_alias() -> None:
+    schema: dict[str, Any] = {"properties": {"method": {}}}
+    endless = {
+        "name": "land",
+        "description": "long " * 3_000,
+        "input_schema": schema,
+        "aliases": ["al"],
+        "tags": ["ta"],
+    }
+    catalog = ToolCatalog([endless])
+    assert [catalog.search_regex(pattern)[0].why for pattern in ("^method$", "^al$", "^ta$")] == [
+        {"argument_names": ("method",)},
+        {"aliases": ("al",)},
+        {"tags": ("ta",)},
+    ]
+
+
 def test_no_more_tools_than_asked_for_come_back(catalog: ToolCatalog) -> None:
     assert [match.name for match in catalog.search_regex("weather", limit=2)] == ["weather", "weather_forecast"]
 
@@ -73,18 +107,20 @@ def test_no_more_tools_than_asked_for_come_back(catalog: ToolCatalog) -> None:
 @pytest.mark.parametrize(
     ("pattern", "position", "words"),
     [
-        ("mail(", 4, "missing ), unterminated subpattern at position 4"),
+        ("mail(", 4, "missing ), unterminated subpattern at position 4. Escape it with \\, or use plain words."),
         ("mail)", 4, "unbalanced parenthesis at position 4"),
-        ("[abc", 0, "missing ] of the set"),
-        ("[a-", 0, "missing ] of the set"),
+        ("[abc", 0, r"missing ] for the [ at position 0. Close the set, or write \["),
+        ("[a-", 0, "missing ] for the ["),
         ("*", 0, "nothing to repeat at position 0"),
         ("a**", 2, "multiple repeat"),
         ("x[z-a]", 1, "bad character range"),
-        (r"[\d-z]", 3, "a range needs a letter on both sides"),
+        (r"[\d-z]", 3, "a range without a letter on both sides at position 3. Put - last"),
         (r"x\q", 1, r"unknown escape \q at position 1"),
-        (r"\p{L}", 0, r"use \w"),
+        (r"\p{L}", 0, r"unknown escape \p at position 0. Use \w"),
         ("x\\", 1, "lone backslash"),
         (r"\x4", 0, "needs 2 hexadecimal digits"),
+        (r"\N{NO SUCH LETTER}", 0, r"\N without the name of a letter"),
+        (r"\N", 0, r"as in \N{BULLET}"),
         ("(?=x)", 0, "look-ahead"),
         ("a(?!x)", 1, "look-ahead"),
         ("(?<=x)y", 0, "look-behind"),
@@ -94,13 +130,21 @@ def test_no_more_tools_than_asked_for_come_back(catalog: ToolCatalog) -> None:
         ("(a)(?(1)b|c)", 3, "a conditional group"),
         ("(?>a)", 0, "an atomic group"),
         ("a*+", 2, "a possessive quantifier"),
-        ("a(?i)b", 1, "flags go to the start"),
+        ("a(?i)b", 1, "flags in the middle at position 1. Write them first"),
         ("(?L)a", 0, "flag L"),
-        ("(?x: a )", 0, "whole pattern"),
+        ("(?<year>a)", 0, "unknown group '(?<' at position 0. Write (?:…) or (?P<name>…)"),
+        ("a(?", 1, "unknown group '(?' at position 1"),
+        ("(?~a)", 0, "unknown group '(?~'"),
         ("(?#open", 0, "unterminated comment"),
-        ("(?P<1>a", 0, "missing )"),
+        ("(?P<1>a)", 0, "bad group name '1' at position 0"),
+        ("(?P<>a)", 0, "bad group name ''"),
+        ("(?P<n>a)|(?P<n>b)", 9, "a second group named 'n' at position 9. Rename one."),
+        ("(?P<n>a", 0, "missing )"),
+        ("[\u0100-\U0010ffff]" * 3, 12, "too many letters in ranges at position 12"),
         ("(a{1000}){1000}", None, "repeats too much"),
         (r"\w{500}", None, "repeats too much"),
+        ("{9000000000}", None, "repeats too much"),
+        ("a{9000000000,1}", None, "repeats too much"),
         (r"((a{30}){30}){30}", None, "repeats too much"),
     ],
 )
@@ -145,6 +189,21 @@ def test_a_search_that_takes_too_long_is_ended(monkeypatch: pytest.MonkeyPatch, 
     assert caught.value.code == "execution_time_exceeded"
 
 
+@pytest.mark.parametrize(("pattern", "found"), [("a.{9}=", True), ("a.{450}=", False)])
+def test_a_costly_pattern_is_matched_against_the_start_of_a_long_text(pattern: str, found: bool) -> None:
+    catalog = ToolCatalog([{"name": "x", "description": "a" * 5_000 + "="}])
+    assert bool(catalog.search_regex(pattern)) == found
+
+
+def test_time_spent_on_compiling_counts(monkeypatch: pytest.MonkeyPatch, catalog: ToolCatalog) -> None:
+    ticks = iter(range(100))
+    monkeypatch.setattr("hikidashi.search.regex.perf_counter", lambda: 0.0)
+    monkeypatch.setattr("hikidashi.search.regex.thread_time", lambda: float(next(ticks)))
+    with pytest.raises(ToolSearchError) as caught:
+        catalog.search_regex("no such words")
+    assert caught.value.code == "execution_time_exceeded"
+
+
 @pytest.mark.parametrize(
     "hostile",
     [
@@ -167,7 +226,23 @@ def test_patterns_that_hang_other_engines_are_answered(hostile: str) -> None:
 
 LETTERS = st.sampled_from(["a", "b", "B", "_", "é", "語", " ", "-", ".", "&", "~", "[", "{", "}", "<", "#", "]", "0"])
 ESCAPED = st.sampled_from(
-    [r"\d", r"\w", r"\s", r"\S", r"\W", r"\D", r"\.", r"\<", r"\-", r"\ ", r"\n", r"\x61", r"\u8a9e", r"\141"]
+    [
+        r"\d",
+        r"\w",
+        r"\s",
+        r"\S",
+        r"\W",
+        r"\D",
+        r"\.",
+        r"\<",
+        r"\-",
+        r"\ ",
+        r"\n",
+        r"\x61",
+        r"\u8a9e",
+        r"\141",
+        r"\N{DOLLAR SIGN}",
+    ]
 )
 MEMBERS = st.lists(
     st.one_of(st.sampled_from(["a", "b", "[", "&&", "~~", "--b", "a-c", "^", " ", "#", r"\]", r"\d", r"\w", r"\b"])),
@@ -180,7 +255,7 @@ REPEATS = st.sampled_from(["", "*", "+", "?", "*?", "{2}", "{,2}", "{1,3}", "{1,
 
 
 def group(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    opening = st.sampled_from(["(", "(?:", "(?i:", "(?s:"])
+    opening = st.sampled_from(["(", "(?:", "(?i:", "(?s:", "(?x:", "(?-x:"])
     alternatives = st.lists(inner, min_size=1, max_size=2).map("|".join)
     return st.tuples(opening, alternatives, REPEATS).map(lambda parts: f"{parts[0]}{parts[1]}){parts[2]}")
 
@@ -201,4 +276,19 @@ def test_a_pattern_matches_what_it_matches_in_python(pattern: str, text: str) ->
         with pytest.raises(ToolSearchError):
             Pattern(pattern)
         return
-    assert Pattern(pattern).matches(text) == bool(expected.search(text))
+    try:
+        found = Pattern(pattern).matches(text)
+    except ToolSearchError as error:
+        if "repeats too much" not in str(error):
+            raise
+        reject()
+    assert found == bool(expected.search(text))
+
+
+@given(st.text(alphabet="ab()[]{}?*+|^$\\.<>=!:#-,019PxisLNdwbAZ_ \n語é&~", max_size=MAX_PATTERN), TEXTS)
+def test_any_text_is_a_pattern_or_refused_as_one(pattern: str, text: str) -> None:
+    try:
+        assert Pattern(pattern).matches(text) in (True, False)
+    except ToolSearchError as error:
+        if error.code != "invalid_pattern":
+            raise

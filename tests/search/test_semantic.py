@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import sqlite3
+import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -77,6 +78,7 @@ def test_neither_words_nor_meaning_gives_nothing(model: Model) -> None:
 def test_a_question_in_a_script_the_model_does_not_know_is_ranked_by_words_alone(model: Model) -> None:
     japanese = {"name": "天気予報", "description": "明日の天気"}
     catalog = ToolCatalog([*TOOLS, japanese], ranker="hybrid", embed=model)
+    model.asked.clear()
     assert names(catalog, "明日の天気")[0] == "天気予報"
     assert model.asked == []
     many = ToolCatalog([*TOOLS, japanese], ranker="hybrid", embed=Embedder(embed=model, multilingual=True))
@@ -90,8 +92,10 @@ def test_an_exact_name_comes_first_whatever_its_meaning(model: Model) -> None:
 
 def test_only_new_tools_are_embedded(model: Model) -> None:
     catalog = ToolCatalog(TOOLS, ranker="hybrid", embed=model)
+    assert model.asked[1:] == [f"{tool['name'].replace('_', ' ')}. {tool['description']}" for tool in TOOLS]
+    model.asked.clear()
     catalog.search("umbrella")
-    assert model.asked == ["umbrella", *(f"{tool['name'].replace('_', ' ')}. {tool['description']}" for tool in TOOLS)]
+    assert model.asked == ["umbrella"]
     model.asked.clear()
     catalog.add({"name": "rain_radar", "description": "rain"})
     catalog.remove("get_weather")
@@ -133,7 +137,7 @@ def test_vectors_are_kept_on_disk_under_the_name_of_the_model(model: Model, tmp_
         model.asked.clear()
         embedder = Embedder(embed=model, id=name, cache=tmp_path / "deep" / "vectors.sqlite")
         assert names(ToolCatalog(TOOLS, ranker="hybrid", embed=embedder), "umbrella")[0] == "get_weather"
-        return model.asked[1:]
+        return [text for text in model.asked if text not in ("tool", "umbrella")]
 
     assert len(search("toy-1")) == 3
     assert search("toy-1") == []
@@ -171,21 +175,138 @@ def test_the_file_of_a_model_lies_in_the_users_cache_folder(monkeypatch: pytest.
     monkeypatch.setattr(sys, "platform", "win32")
     monkeypatch.setenv("LOCALAPPDATA", str(tmp_path))
     assert cache_folder() == tmp_path / "hikidashi"
+    assert len(VectorCache("m" * 500).path.name) < 200
+
+
+def test_a_user_without_a_home_searches_all_the_same(
+    model: Model, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def nowhere() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", nowhere)
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    catalog = ToolCatalog(TOOLS, ranker="hybrid", embed=Embedder(embed=model, id="toy"))
+    assert names(catalog, "umbrella")[0] == "get_weather"
+    assert [record.getMessage().split(" in ")[0] for record in caplog.records] == ["The embeddings cannot be kept"]
+
+
+def test_a_file_that_may_not_be_looked_at_is_no_obstacle(
+    model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(_: Path, **__: object) -> bool:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "exists", refuse)
+    catalog = ToolCatalog(TOOLS, ranker="hybrid", embed=Embedder(embed=model, id="toy", cache=tmp_path / "vectors"))
+    assert names(catalog, "umbrella")[0] == "get_weather"
+    assert "Permission denied" in caplog.text
 
 
 def test_more_vectors_than_one_statement_holds_are_read(tmp_path: Path) -> None:
     cache = VectorCache("toy", tmp_path / "vectors.sqlite")
     vectors = {number.to_bytes(4, "big"): bytes([number % 256]) for number in range(1_200)}
     cache.write(vectors)
-    assert cache.read(vectors) == vectors
+    assert cache.read(vectors, 1) == vectors
+    assert cache.read(vectors, 2) == {}
     with closing(sqlite3.connect(cache.path)) as database:
         assert database.execute("SELECT count(*) FROM vectors").fetchone() == (1_200,)
 
 
-@pytest.mark.parametrize("vectors", [[[1.0]], [1.0, 2.0], np.zeros((4, 2, 2))])
-def test_a_function_that_gives_no_vector_per_text_is_an_error(vectors: Any) -> None:
-    with pytest.raises(ToolSearchError, match="one vector per text"):
-        ToolCatalog(TOOLS, ranker="hybrid", embed=lambda texts: vectors if len(texts) > 1 else [[1.0]]).search("mail")
+@pytest.mark.parametrize(
+    ("vectors", "told"),
+    [
+        ([[1.0]], "an array of shape (1, 1) when called with a list of 3"),
+        ([1.0, 2.0], "an array of shape (2,)"),
+        (np.zeros((4, 2, 2)), "an array of shape (4, 2, 2)"),
+        (np.zeros((3, 0)), "an array of shape (3, 0)"),
+        ([[1.0], [1.0, 2.0], [1.0]], "a list that is no array of numbers"),
+        (["a", "b", "c"], "a list that is no array of numbers"),
+        ((vector for vector in [[1.0]]), "a generator that is no array of numbers"),
+        ([[1.0, 2.0]] * 3, "vectors of 2 numbers, after some of 1,"),
+        ([[float("nan")]] * 3, "a vector with NaN or infinity in it,"),
+        ([[float("inf")]] * 3, "a vector with NaN or infinity in it,"),
+    ],
+)
+def test_a_function_that_gives_no_vector_per_text_is_an_error(vectors: Any, told: str) -> None:
+    with pytest.raises(ToolSearchError, match="one vector per text") as caught:
+        ToolCatalog(TOOLS, ranker="hybrid", embed=lambda texts: vectors if len(texts) > 1 else [[1.0]])
+    assert (caught.value.code, told in str(caught.value)) == ("unavailable", True)
+
+
+def test_an_async_function_is_refused() -> None:
+    async def embed(texts: list[str]) -> list[list[float]]:
+        return [[1.0] for _ in texts]
+
+    with pytest.raises(ToolSearchError, match=r"gave a coroutine .* not a coroutine"):
+        ToolCatalog(TOOLS, ranker="hybrid", embed=embed)
+
+
+def test_what_is_no_function_is_refused_at_once() -> None:
+    with pytest.raises(ToolSearchError, match="`embed` is 'wordllama': pass a function"):
+        ToolCatalog(TOOLS, ranker="hybrid", embed=cast("Any", "wordllama"))
+
+
+def test_a_search_after_a_failed_one_embeds_what_is_missing(model: Model) -> None:
+    def moody(texts: list[str]) -> list[list[float]]:
+        if failures:
+            raise failures.pop()
+        return model(texts)
+
+    failures: list[Exception] = []
+    catalog = ToolCatalog(TOOLS, ranker="hybrid", embed=moody)
+    pass_through(catalog, 60)
+    catalog.search("umbrella")
+    pass_through(catalog, 70)  # numbers are given out anew, vectors are kept
+    catalog.add({"name": "rain_radar", "description": "rain"})
+    failures.append(TimeoutError("try later"))
+    with pytest.raises(TimeoutError):
+        catalog.search("umbrella")
+    model.asked.clear()
+    assert "rain_radar" in names(catalog, "umbrella")
+    assert model.asked == ["umbrella", "rain radar. rain"]
+
+
+def test_texts_reach_the_model_as_valid_unicode(model: Model) -> None:
+    catalog = ToolCatalog([{"name": "x", "description": "half \ud83d a pair"}], ranker="hybrid", embed=model)
+    catalog.search("mail \ud83d")
+    assert model.asked[1:] == ["x. half ? a pair", "mail ?"]
+
+
+def test_kept_vectors_that_do_not_fit_are_made_again(model: Model, tmp_path: Path) -> None:
+    file = tmp_path / "vectors.sqlite"
+    embedder = Embedder(embed=model, id="toy", cache=file)
+    names(ToolCatalog(TOOLS, ranker="hybrid", embed=embedder), "umbrella")
+    for damage in ("x'0102'", "'text'", "NULL", "x'00000000'"):
+        with closing(sqlite3.connect(file)) as database, database:
+            database.execute(f"UPDATE vectors SET vector = {damage}")
+        model.asked.clear()
+        assert names(ToolCatalog(TOOLS, ranker="hybrid", embed=embedder), "umbrella")[0] == "get_weather"
+        assert len(model.asked) == 5
+    model.asked.clear()
+    names(ToolCatalog(TOOLS, ranker="hybrid", embed=embedder), "umbrella")
+    assert model.asked == ["tool", "umbrella"]
+
+
+def test_two_processes_keep_vectors_in_one_file(tmp_path: Path) -> None:
+    script = """
+import sys
+from pathlib import Path
+from hikidashi.search import Embedder, ToolCatalog
+first = int(sys.argv[2])
+tools = [{"name": f"tool_{number}", "description": "mail"} for number in range(first, first + 300)]
+embedder = Embedder(embed=lambda texts: [[1.0, len(text)] for text in texts], id="toy", cache=Path(sys.argv[1]))
+print(len(ToolCatalog(tools, ranker="hybrid", embed=embedder).search("mail")))
+"""
+    file = tmp_path / "vectors.sqlite"
+    running = [
+        subprocess.Popen([sys.executable, "-c", script, str(file), str(first)], stdout=-1, stderr=-1, text=True)
+        for first in (0, 300, 150)
+    ]
+    assert [process.communicate(timeout=60) for process in running] == [("5\n", "")] * 3
+    with closing(sqlite3.connect(file)) as database:
+        assert database.execute("SELECT count(*) FROM vectors").fetchone() == (600,)
 
 
 def test_arrays_are_taken_as_lists_are() -> None:

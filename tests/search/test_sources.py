@@ -85,9 +85,11 @@ def test_a_file_may_hold_more_tools_than_a_request_takes(tmp_path: Path) -> None
         ('{"name": "a"}\n{"b": 1}', 2, "has an object that is no tool"),
         ('{"mcpServers": {}}', None, "Pass it with --mcp."),
         ('[{"name": "a"}, {"name": "b"}, {"name": "a"}]', None, "two tools are named 'a', number 1 and number 3"),
-        ('[{"name": ""}]', None, "has no name"),
+        ('[{"name": "a"}, {"name": ""}]', None, "The tool at position 2 (dict) has no name"),
         ('[{"name": "a", "input_schema": {"type": "string"}}]', None, "The input schema of tool 'a'"),
         ("[" * 100_000, None, "is nested too deeply"),
+        ("[" * 100_000 + "\n1", None, "is nested too deeply"),
+        ('{"name": "a"}\n{"name": ' + "9" * 5_000 + "}", 2, "is not JSON: Exceeds the limit"),
     ],
 )
 def test_what_is_wrong_in_a_file_is_told_with_its_name(
@@ -111,6 +113,22 @@ def test_a_file_that_is_no_text_is_told(tmp_path: Path) -> None:
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
     with pytest.raises(ToolSourceError, match="cannot be read"):
         catalog_from(tmp_path)
+
+
+def test_a_file_that_may_not_be_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: Path, *_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied", str(self))
+
+    file = tmp_path / "tools.json"
+    file.write_text("[]")
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(ToolSourceError, match=r"cannot be read \(Permission denied\)\. Check the path"):
+        catalog_from(file)
+
+
+def test_a_path_that_cannot_be_is_told() -> None:
+    with pytest.raises(ToolSourceError, match=r"cannot be read \(File name too long\)"):
+        catalog_from("x" * 5_000)
 
 
 @pytest.mark.parametrize("source", ["nowhere.json", "C:\\tools.json", "no_such_module.json:"])
@@ -210,7 +228,11 @@ def test_what_is_wrong_in_a_module_is_told_with_its_name(module: str, attribute:
 
 @pytest.mark.parametrize(
     ("code", "said"),
-    [("1 / 0", "failed (ZeroDivisionError: division by zero)"), (None, "failed (ModuleNotFoundError: ")],
+    [
+        ("1 / 0", "failed (ZeroDivisionError: division by zero)"),
+        ("raise SystemExit(3)", "failed (SystemExit: 3)"),
+        (None, "failed (ModuleNotFoundError: "),
+    ],
 )
 def test_a_module_that_cannot_be_imported_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str | None, said: str

@@ -10,7 +10,7 @@ import pytest
 from mcp.types import Tool as McpTool
 
 from hikidashi.errors import ToolSearchError
-from hikidashi.search import ToolCatalog
+from hikidashi.search import ToolCatalog, store
 
 TOOLS: list[dict[str, Any]] = [
     {"name": "send_mail", "description": "Send an email", "input_schema": {"type": "object"}, "defer_loading": True},
@@ -91,8 +91,12 @@ def test_a_dict_with_more_than_json_in_it_is_saved_without_the_rest(path: Path) 
 def test_a_schema_that_is_no_json_cannot_be_saved_and_what_was_there_stays(path: Path) -> None:
     ToolCatalog(TOOLS).save(path)
     before = path.read_bytes()
-    with pytest.raises(ToolSearchError, match="Tool 'odd' cannot be saved"):
-        ToolCatalog([{"name": "odd", "input_schema": {"default": object()}}]).save(path)
+    deep: dict[str, Any] = {}
+    for _ in range(10_000):
+        deep = {"a": deep}
+    for default in (object(), deep):
+        with pytest.raises(ToolSearchError, match=r"Tool 'odd' cannot be saved: its schema is no JSON.*Use only"):
+            ToolCatalog([{"name": "odd", "input_schema": {"default": default}}]).save(path)
     assert path.read_bytes() == before
     assert list(path.parent.iterdir()) == [path]
 
@@ -105,28 +109,70 @@ def test_a_write_that_fails_leaves_what_was_there(path: Path, monkeypatch: pytes
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(ToolSearchError, match=r"cannot be saved to '.*tools\.catalogue': No space.*has room") as caught:
         ToolCatalog(TOOLS[:1]).save(path)
+    assert caught.value.code == "unavailable"
     assert path.read_bytes() == before
     assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    ("target", "reason"),
+    [("no/such/folder", "No such file"), (".", "Is a directory"), ("a\0b", "embedded null byte")],
+)
+def test_a_place_that_takes_no_file_is_told(tmp_path: Path, target: str, reason: str) -> None:
+    with pytest.raises(ToolSearchError, match=f"cannot be saved to .*: {reason}.*Choose a file"):
+        ToolCatalog(TOOLS).save(tmp_path / target)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_link_stays_a_link_to_what_was_saved(path: Path) -> None:
+    link = path.with_name("link")
+    link.symlink_to(path.name)
+    ToolCatalog(TOOLS).save(link)
+    assert link.is_symlink()
+    assert ToolCatalog.load(path).names == ToolCatalog(TOOLS).names
 
 
 @pytest.mark.parametrize("place", [0.1, 0.5, 0.9])
 def test_a_damaged_file_is_refused(path: Path, place: float) -> None:
     ToolCatalog(TOOLS).save(path)
     content = bytearray(path.read_bytes())
-    content[30 + int((len(content) - 30) * place)] ^= 1
+    head = content.index(b"\n") + 1
+    content[head + int((len(content) - head) * place)] ^= 1
     path.write_bytes(content)
     with pytest.raises(ToolSearchError, match=r"is damaged\. Build it again") as caught:
         ToolCatalog.load(path)
     assert caught.value.code == "unavailable"
 
 
-def test_a_file_cut_short_is_refused(path: Path) -> None:
+def test_a_file_cut_short_is_refused_wherever_it_ends(path: Path) -> None:
     ToolCatalog(TOOLS).save(path)
-    path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(ToolSearchError, match="is damaged"):
+    content = path.read_bytes()
+    head = content.index(b"\n") + 1
+    zeros = content[:head] + bytes(8)  # what a crash may leave of a file; the checksum of nothing is 0
+    for rest in (content[:head], zeros, content[: head + 8], content[: head + 40], content[:-20]):
+        path.write_bytes(rest)
+        with pytest.raises(ToolSearchError, match="is damaged"):
+            ToolCatalog.load(path)
+
+
+def test_a_file_whose_terms_were_made_by_other_rules_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hikidashi.search.store._RULES", ("stem",))
+    store._magic.cache_clear()
+    ToolCatalog(TOOLS).save(path)
+    monkeypatch.undo()
+    store._magic.cache_clear()
+    with pytest.raises(ToolSearchError, match=r"another version of hikidashi\. Build the catalogue again"):
         ToolCatalog.load(path)
+
+
+def test_a_program_without_its_sources_reads_what_it_wrote(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hikidashi.search.store._RULES", ("no_such_module",))
+    store._magic.cache_clear()
+    ToolCatalog(TOOLS).save(path)
+    assert answers(ToolCatalog.load(path)) == answers(ToolCatalog(TOOLS))
+    store._magic.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -139,9 +185,11 @@ def test_a_foreign_file_is_refused(path: Path, content: bytes, words: str) -> No
         ToolCatalog.load(path)
 
 
-def test_a_missing_file_is_an_error_that_names_it(path: Path) -> None:
-    with pytest.raises(ToolSearchError, match=r"tools\.catalogue' cannot be read: No such file"):
-        ToolCatalog.load(path)
+@pytest.mark.parametrize(("name", "reason"), [("nowhere", "No such file"), ("a\0b", "embedded null byte")])
+def test_a_missing_file_is_an_error_that_names_it(tmp_path: Path, name: str, reason: str) -> None:
+    with pytest.raises(ToolSearchError, match=f"cannot be read: {reason}.*Check the path") as caught:
+        ToolCatalog.load(tmp_path / name)
+    assert repr(str(tmp_path / name)) in str(caught.value)
 
 
 def test_a_file_with_more_tools_than_the_limit_is_refused(path: Path) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ..errors import ToolSearchError
 from . import store
@@ -32,6 +33,7 @@ MAX_TOOLS = 10_000
 MAX_QUERY = 500
 MAX_LIMIT = 50
 _SELECT = "select:"
+_NOT_NAME = re.compile(r"^(?:\(\?[aimsux]+\))?\^?|\$$|\\(?=\W)")  # what a pattern for one name has beside the name
 _REMEMBERED = 10_000  # misspelled words; people repeat theirs
 _CANDIDATES = 50  # of each ranking: more change nothing among the first ten
 # The share of meaning in a hybrid score: a fifth where tools have all words of a question, since these tell tools
@@ -44,7 +46,8 @@ class ToolCatalog:
     """Tools to search by words, by pattern or by name.
 
     Any thread may search while another adds or removes: a search sees the catalogue before or after a change,
-    never in between. It takes well below a millisecond, so async code calls it as it is.
+    never in between. It takes well below a millisecond, and with a ranking by meaning a few, so async code calls it as
+    it is.
 
     Args:
         tools: Anthropic, OpenAI or MCP dicts, tools of hikidashi, pydantic-ai, strands or MCP, mixed as they come.
@@ -72,6 +75,8 @@ class ToolCatalog:
         limit_query: int = MAX_QUERY,
         glossary: Mapping[str, str | Iterable[str]] | str | Path | None = None,
     ) -> None:
+        if ranker not in get_args(Ranker):
+            raise ToolSearchError("invalid_tool_input", f'`ranker` is {ranker!r}: use "lexical" or "hybrid".')
         if embed is not None and ranker != "hybrid":
             raise ToolSearchError("invalid_tool_input", '`embed` is for `ranker="hybrid"`: pass both, or neither.')
         self.ranker: Ranker = ranker
@@ -87,6 +92,7 @@ class ToolCatalog:
         self._guesses: tuple[int, dict[str, list[str]]] | None = None
         self._snapshot: tuple[int, Snapshot] | None = None
         self._fill(entry_of(tool, position) for position, tool in enumerate(tools))
+        self._understand()
 
     def __len__(self) -> int:
         return len(self._rows.numbers)
@@ -176,6 +182,7 @@ class ToolCatalog:
             ToolSearchError: the pattern is empty, too long, broken, or asks for what this engine does not do;
                 `limit` is out of range, or the catalogue is empty.
         """
+        _check_text("pattern", pattern)
         if len(pattern) > MAX_PATTERN:
             raise ToolSearchError(
                 "pattern_too_long",
@@ -188,8 +195,9 @@ class ToolCatalog:
         compiled = Pattern(pattern)
         with self._lock:
             seen = self._seen_by_patterns()
-            alike = [(number, seen.entry(number)) for number in self._rows.spelled_like(pattern)]
-        first = [number for number, entry in alike if entry.name.casefold() == pattern.casefold()]
+            name = _NOT_NAME.sub("", pattern).casefold()
+            alike = [(number, seen.entry(number)) for number in self._rows.spelled_like(name)]
+        first = [number for number, entry in alike if entry.name.casefold() == name]
         found = [number for number in compiled.first_matches(seen.texts, limit) if number not in first]
         entries = [seen.entry(number) for number in (first + found)[:limit]]
         return [ToolMatch(entry.name, 1.0, entry, compiled.places) for entry in entries]
@@ -200,7 +208,7 @@ class ToolCatalog:
         Tools that are no dicts are kept as Anthropic tool dicts: name, description, schema, aliases and tags.
 
         Raises:
-            ToolSearchError: a tool's schema is no JSON.
+            ToolSearchError: a tool's schema is no JSON, or the file cannot be written.
         """
         with self._lock:
             if len(self._rows.entries) != len(self):
@@ -227,11 +235,17 @@ class ToolCatalog:
         catalog._rows, catalog._index = store.read(Path(path))
         if len(catalog) > limit_tools:
             raise catalog._full(f"{str(path)!r} has {len(catalog)}")
+        catalog._understand()
         return catalog
 
     def _fill(self, entries: Iterable[Entry]) -> None:
         """Put tools into an empty catalogue."""
         self._index.extend(self._terms(entry) for entry in map(self._row, entries))
+
+    def _understand(self) -> None:
+        """Have a vector for each tool: at once for a whole catalogue, so that no search waits for thousands."""
+        if self._meanings is not None and self._rows.numbers:
+            self._meanings.update(self._index.version, self._rows.numbers.values(), self._rows.entry)
 
     def _row(self, entry: Entry) -> Entry:
         if len(self) >= self.limit_tools:
@@ -248,7 +262,7 @@ class ToolCatalog:
     def _hybrid(self, asked: Query, meaning: Any) -> list[tuple[int, float]]:
         """The hits by words and by meaning, best first; none where neither has anything relevant."""
         assert self._meanings is not None
-        self._meanings.update(self._index.version, self._rows.numbers.values(), self._rows.entry)
+        self._understand()
         by_words = self._index.top(asked.weights, _CANDIDATES)
         by_meaning = self._meanings.similar(meaning, _CANDIDATES, [number for number, _ in by_words])
         if max(by_meaning.values()) < self._meanings.embedder.floor and not relevant(
@@ -316,6 +330,7 @@ class ToolCatalog:
         return self._snapshot[1]
 
     def _check_query(self, query: str) -> None:
+        _check_text("query", query)
         if not query.strip():
             raise ToolSearchError(
                 "invalid_tool_input", "The query is empty. Say in a few words what the tool should do."
@@ -328,18 +343,23 @@ class ToolCatalog:
             )
 
     def _check(self, limit: int) -> None:
-        if not 1 <= limit <= MAX_LIMIT:
+        if type(limit) is not int or not 1 <= limit <= MAX_LIMIT:
             raise ToolSearchError(
                 "invalid_tool_input", f"`limit` is {limit!r}: use a whole number from 1 to {MAX_LIMIT}; 5 is usual."
             )
         if not self._rows.numbers:
-            raise ToolSearchError("unavailable", "The catalogue has no tools. Add some before searching.")
+            raise ToolSearchError("unavailable", "The catalogue has no tools, so that there is nothing to find.")
 
 
 def _meanings(embed: Embed | None) -> Meanings:
     from .semantic import Meanings, embedder_of  # only a hybrid catalogue pays for this import
 
     return Meanings(embedder_of(embed))
+
+
+def _check_text(name: str, text: object) -> None:
+    if not isinstance(text, str):
+        raise ToolSearchError("invalid_tool_input", f"`{name}` is {text!r}: it must be text.")
 
 
 def _by_name(entry: Entry) -> dict[str, tuple[str, ...]]:

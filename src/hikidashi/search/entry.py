@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from textwrap import shorten
 from typing import Any, cast
 
 from ..errors import ToolValidationError
@@ -16,6 +15,8 @@ __all__ = ["Entry", "entry_of"]
 
 _MAX_VALUES = 40  # a longer list is data, such as all currencies, rather than what a tool does
 _MAX_DEPTH = 6  # deeper arguments are rare, say little about the tool, and a schema may refer to itself
+
+_MAX_SAID = 40  # letters of a description that tell a tool from another in a message
 
 _REMEDY = 'Use {"type": "object", "properties": {…}}.'
 _REFERRING = frozenset({"items", "anyOf", "oneOf", "allOf", "$ref", "enum"})
@@ -55,7 +56,8 @@ class Entry:
         """Where the tool comes from, for messages: its class, and what it says about itself."""
         kind = cast("type[object]", type(self.tool))
         home = "" if isinstance(self.tool, Mapping) else kind.__module__.split(".")[0] + " "
-        said = shorten(self.description, 40, placeholder="…")
+        said = " ".join(self.description.split())
+        said = said if len(said) <= _MAX_SAID else said[: _MAX_SAID - 1] + "…"
         return f"a {home}{kind.__name__}" + (f" ({said!r})" if said else " with no description")
 
 
@@ -97,7 +99,7 @@ def _of_mapping(tool: Mapping[str, Any]) -> _Parts:
         tool.get("name"),
         tool.get("description"),
         wrapped if _is_mapping(wrapped) else schema,  # strands: {"json": {...}}
-        _words(tool.get("aliases")) + _words(tool.get("title")),
+        _words(tool.get("aliases")) + _title(tool.get("title"), tool.get("annotations")),
         _words(tool.get("tags")) + _tags(tool.get("metadata") or tool.get("_meta")),
     )
 
@@ -111,7 +113,7 @@ def _of_object(tool: Any) -> _Parts:
         getattr(tool, "name", None),
         getattr(tool, "description", None),
         schema,
-        _words(getattr(tool, "aliases", ())) + _words(getattr(tool, "title", ())),  # MCP's name for people
+        _words(getattr(tool, "aliases", ())) + _title(getattr(tool, "title", None), getattr(tool, "annotations", None)),
         _tags(getattr(tool, "metadata", None) or getattr(tool, "meta", None)),
     )
 
@@ -122,7 +124,8 @@ def _checked(tool: Any, position: int | None, parts: _Parts) -> Entry:
     if not isinstance(name, str) or not name.strip():
         raise ToolValidationError(
             f"The tool{_at(position)} ({type(tool).__name__}) has no name. Give it one: a dict needs `name`, "
-            "`description` and `input_schema`; an object of a framework is passed as it is."
+            "`description` and `input_schema`, a function is made a tool by `hikidashi.from_function`, and a tool of a "
+            "framework is passed as it is."
         )
     if not _is_mapping(schema):
         raise ToolValidationError(
@@ -169,6 +172,14 @@ def _words(value: Any) -> tuple[str, ...]:
     return tuple(item for item in cast("Iterable[Any]", value) if isinstance(item, str))
 
 
+def _title(title: Any, annotations: Any) -> tuple[str, ...]:
+    """MCP's name of a tool for people, which may stand among its hints."""
+    if title is None and annotations is not None:
+        hints = cast("Mapping[str, Any]", annotations) if _is_mapping(annotations) else None
+        title = getattr(annotations, "title", None) if hints is None else hints.get("title")
+    return _words(title)
+
+
 def _tags(meta: Any) -> tuple[str, ...]:
     return _words(cast("Mapping[str, Any]", meta).get("tags")) if _is_mapping(meta) else ()
 
@@ -180,6 +191,8 @@ class _Arguments:
     names: dict[str, None] = field(default_factory=dict[str, None])
     descriptions: dict[str, None] = field(default_factory=dict[str, None])
     values: dict[str, None] = field(default_factory=dict[str, None])
+    referred: dict[str, int] = field(default_factory=dict[str, int])
+    """How deep in the schema each reference was followed: definitions that name each other would multiply."""
 
 
 def _walk(schema: dict[str, Any], definitions: Any, found: _Arguments, depth: int) -> None:
@@ -206,7 +219,12 @@ def _walk(schema: dict[str, Any], definitions: Any, found: _Arguments, depth: in
         if isinstance(options, list):
             inner += cast("list[Any]", options)
     reference = schema.get("$ref")
-    if isinstance(reference, str) and isinstance(definitions, dict):
+    if (
+        isinstance(reference, str)
+        and isinstance(definitions, dict)
+        and depth < found.referred.get(reference, _MAX_DEPTH + 1)
+    ):
+        found.referred[reference] = depth
         inner.append(cast("dict[str, Any]", definitions).get(reference.rpartition("/")[2]))
     for part in inner:
         if isinstance(part, dict):

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable
 
+from .stem import stem
+from .variants import SAME
+
 __all__ = ["Speller"]
 
 _MIN_LETTERS = 5  # shorter words have too many neighbours: `send`, `sand`, `lend`
 _TWO_ERRORS_FROM = 8
 _NONE: dict[str, int] = {}
+_TERMS = {form: stem(form) for form in SAME}  # the index has `mail` for `email`, but people misspell what they say
 
 
 class Speller:
@@ -20,6 +24,7 @@ class Speller:
 
     def __init__(self, words: Iterable[str] = ()) -> None:
         self._buckets: dict[tuple[str, int], dict[str, int]] = {}
+        self.add(_TERMS)
         self.add(words)
 
     def add(self, words: Iterable[str]) -> None:
@@ -32,17 +37,24 @@ class Speller:
         """Those of `known` at the smallest distance from `word`, if that is one error, or two in a long word."""
         if len(word) < _MIN_LETTERS or not word.isalpha():
             return []
-        allowed = 2 if len(word) >= _TWO_ERRORS_FROM else 1
+        found = self._within(word, known, 2 if len(word) >= _TWO_ERRORS_FROM else 1)
+        if not found and len(short := stem(word)) == _MIN_LETTERS - 1:  # `tbale` is `tabl`, as the index has `table`
+            found = self._within(short, known, 1)
+        return sorted(found[min(found)]) if found else []
+
+    def _within(self, word: str, known: Container[str], allowed: int) -> dict[int, set[str]]:
+        """Those of `known` at most `allowed` errors from `word`, by their number."""
         letters = _letters(word)
-        found: dict[int, list[str]] = {}
+        found: dict[int, set[str]] = {}
         for length in range(len(word) - allowed, len(word) + allowed + 1):
             changes = 2 * allowed - abs(length - len(word))  # a replaced letter changes two bits, a missing one one
             bucket = self._buckets.get((word[0], length), _NONE)
             alike = [other for other, its_letters in bucket.items() if (letters ^ its_letters).bit_count() <= changes]
             for other in alike:
-                if other in known and (errors := _distance(word, other, allowed)) <= allowed:
-                    found.setdefault(errors, []).append(other)
-        return sorted(found[min(found)]) if found else []
+                term = other if other in known else _TERMS.get(other, other)
+                if term in known and (errors := _distance(word, other, allowed)) <= allowed:
+                    found.setdefault(errors, set()).add(term)
+        return found
 
 
 def _letters(word: str) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +11,7 @@ from .entry import Entry
 
 __all__ = ["Reasons", "ToolMatch"]
 
+_THREES = re.compile("[\u0e00-\u109f\u1780-\u17ff]+")  # Thai, Lao, Tibetan, Myanmar, Khmer
 Reasons = Callable[[Entry], dict[str, tuple[str, ...]]]
 
 
@@ -35,12 +37,13 @@ class ToolMatch:
 
 
 def _whole_words(words: tuple[str, ...]) -> tuple[str, ...]:
-    """`words` with 請求 and 求書 as 請求書: languages without spaces are searched by pairs of letters."""
+    """`words` with 請求 and 求書 as 請求書: languages without spaces are searched by twos or threes of letters."""
     whole: list[str] = []
     for word in words:
-        pair = len(word) == 2 and not word.isascii()
-        if pair and whole and not whole[-1].isascii() and "→" not in whole[-1] and whole[-1][-1] == word[0]:
-            whole[-1] += word[1]
+        before = whole[-1] if whole else ""
+        piece = len(word) == 2 or (len(word) == 3 and _THREES.fullmatch(word) is not None)
+        if piece and not word.isascii() and "→" not in before and before.endswith(word[:-1]):
+            whole[-1] += word[-1]
         else:
             whole.append(word)
     return tuple(whole)

@@ -13,6 +13,7 @@ from functools import cache
 from hashlib import blake2b
 from importlib import import_module
 from importlib.metadata import version
+from inspect import iscoroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Embedder", "Meanings", "default_embedder", "embedder_of"]
 
+_FLOOR = 0.45  # of this model: below it are pairs that share no more than the manner of speaking
 _MOST_LETTERS = 1_000  # of a description: what a tool does is said at its start
+_BYTES = 4  # of a number in a vector
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -57,6 +60,7 @@ def default_embedder() -> Embedder:
 
     Raises:
         MissingExtra: wordllama is not installed.
+        ToolSearchError: it cannot be loaded.
     """
     root = logging.getLogger()
     handlers, level = list(root.handlers), root.level
@@ -64,12 +68,14 @@ def default_embedder() -> Embedder:
         wordllama: Any = import_module("wordllama")
     except ImportError as error:
         raise MissingExtra("wordllama", "semantic") from error
+    except RuntimeError as error:  # it asks for the home folder, which a user in a container may not have
+        raise ToolSearchError("unavailable", f"wordllama cannot be loaded: {error} Set HOME to any folder.") from error
     finally:  # importing it sets up logging for the whole program, which is not for a library to do
         root.handlers[:] = handlers
         root.setLevel(level)
     # Its own default looks for the weights beside the package and then downloads; they are inside the package.
     model = wordllama.WordLlama.load(cache_dir=Path(wordllama.__file__).parent, disable_download=True)
-    return Embedder(embed=model.embed, id=f"wordllama-{version('wordllama')}-256")
+    return Embedder(embed=model.embed, id=f"wordllama-{version('wordllama')}-256", floor=_FLOOR)
 
 
 class Meanings:
@@ -84,6 +90,7 @@ class Meanings:
         self._matrix: Matrix | None = None
         self._used = 0
         self._kept: dict[bytes, Matrix] = {}
+        self._columns: int | None = None
 
     def vector(self, text: str) -> Matrix:
         """The vector of a question, of length 1."""
@@ -93,6 +100,8 @@ class Meanings:
         """Have a vector for each of these tools and for no others; only texts never seen before are embedded."""
         if version == self._version:
             return
+        if self._columns is None:
+            self.vector("tool")  # to know how long a vector is, and so which of those on disk are whole
         gone = self._keys.keys() - set(numbers)
         for number in gone:
             del self._keys[number]
@@ -107,6 +116,7 @@ class Meanings:
             for number, key in keys.items():
                 matrix[number] = vectors[key]
             self._keys |= keys
+            self._kept = {}
             self._used = max(self._used, max(new) + 1)
         self._version = version
 
@@ -146,9 +156,8 @@ class Meanings:
         """The vectors of texts by their keys: those kept, else those on disk, else new ones."""
         numpy = self._numpy
         found = {key: self._kept[key] for key in texts if key in self._kept}
-        self._kept = {}
         if self._disk:
-            stored = self._disk.read(key for key in texts if key not in found)
+            stored = self._disk.read((key for key in texts if key not in found), _BYTES * (self._columns or 0))
             found |= {key: numpy.frombuffer(vector, numpy.float32) for key, vector in stored.items()}
         unknown = {key: text for key, text in texts.items() if key not in found}
         if unknown:
@@ -160,15 +169,30 @@ class Meanings:
 
     def _embedded(self, texts: list[str]) -> Matrix:
         numpy = self._numpy
-        vectors = cast("Matrix", numpy.asarray(self.embedder.embed(texts), dtype=numpy.float32))
-        if vectors.ndim != 2 or len(vectors) != len(texts):
-            raise ToolSearchError(
-                "unavailable",
-                f"The embedding function gave an array of shape {vectors.shape} for {len(texts)} texts. "
-                "Return one vector per text, all of one length.",
-            )
+        given: Any = self.embedder.embed([text.encode("utf-8", "replace").decode() for text in texts])
+        try:
+            vectors = cast("Matrix", numpy.asarray(given, dtype=numpy.float32))
+        except (TypeError, ValueError) as error:  # a coroutine, a generator, vectors of several lengths
+            if iscoroutine(given):
+                given.close()
+            raise _unusable(f"a {type(given).__name__} that is no array of numbers", texts) from error
+        if vectors.ndim != 2 or len(vectors) != len(texts) or not vectors.size:
+            raise _unusable(f"an array of shape {vectors.shape}", texts)
+        if self._columns not in (None, vectors.shape[1]):
+            raise _unusable(f"vectors of {vectors.shape[1]} numbers, after some of {self._columns},", texts)
+        self._columns = vectors.shape[1]
         lengths = numpy.linalg.norm(vectors, axis=1, keepdims=True)
+        if not numpy.isfinite(lengths).all():
+            raise _unusable("a vector with NaN or infinity in it,", texts)
         return vectors / numpy.where(lengths > 0, lengths, 1)
+
+
+def _unusable(what: str, texts: list[str]) -> ToolSearchError:
+    return ToolSearchError(
+        "unavailable",
+        f"The embedding function gave {what} when called with a list of {len(texts)}. "
+        "Return one vector per text, all of one length: lists of numbers or an array, not a coroutine.",
+    )
 
 
 def text_of(entry: Entry) -> str:
@@ -185,7 +209,17 @@ def _numpy() -> Any:
 
 
 def embedder_of(embed: Callable[[list[str]], Any] | Embedder | None) -> Embedder:
-    """What was given as an `Embedder`; the default where nothing was."""
+    """What was given as an `Embedder`; the default where nothing was.
+
+    Raises:
+        MissingExtra: nothing was given, and the default is not installed.
+        ToolSearchError: what was given is no function.
+    """
     if embed is None:
         return default_embedder()
-    return embed if isinstance(embed, Embedder) else Embedder(embed=embed)
+    embedder = embed if isinstance(embed, Embedder) else Embedder(embed=embed)
+    if not callable(embedder.embed):
+        raise ToolSearchError(
+            "invalid_tool_input", f"`embed` is {embedder.embed!r}: pass a function from a list of texts to vectors."
+        )
+    return embedder

@@ -18,11 +18,11 @@ from typing import Any, cast
 from ..errors import MissingExtra, ToolSourceError, ToolValidationError
 from .catalog import MAX_TOOLS, ToolCatalog
 from .entry import entry_of
+from .store import NAME
 
 __all__ = ["catalog_from", "catalog_of", "no_such_file", "parsed", "text_of", "tools_from"]
 
 _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
-_SAVED = b"hikidashi catalogue "  # how a saved catalogue begins, whatever its version
 _SEARCH_TOOL = "tool_search_tool_"
 _SHAPES = "Use a list of tools, one tool per line (JSONL), or the result of MCP's `tools/list`."
 
@@ -48,7 +48,7 @@ def catalog_of(tools: Iterable[Any], source: str) -> ToolCatalog:
     places: dict[str, int] = {}
     try:
         for place, tool in enumerate(listed, 1):
-            name = entry_of(tool, place - 1).name
+            name = entry_of(tool, place).name
             if name in places:
                 raise ToolSourceError(
                     source,
@@ -73,10 +73,10 @@ def tools_from(source: str | Path) -> list[Any]:
         ToolSearchError: a saved catalogue is damaged.
     """
     path = Path(source)
+    saved = _saved(path)
+    if saved is not None:
+        return list(saved)
     if path.exists():
-        saved = _saved(path)
-        if saved is not None:
-            return list(saved)
         return _from_json(text_of(path), str(source))
     if _MODULE.fullmatch(str(source)):
         return _from_python(str(source))
@@ -85,17 +85,24 @@ def tools_from(source: str | Path) -> list[Any]:
 
 def _saved(path: Path) -> ToolCatalog | None:
     """The catalogue in a file that `ToolCatalog.save` wrote, None for any other file."""
-    if not path.is_file():
-        return None
-    with path.open("rb") as file:
-        if file.read(len(_SAVED)) != _SAVED:
+    try:
+        if not path.is_file():
             return None
+        with path.open("rb") as file:
+            if file.read(len(NAME)) != NAME:
+                return None
+    except OSError as error:
+        raise _unreadable(path, error) from error
     return ToolCatalog.load(path, limit_tools=sys.maxsize)
 
 
 def no_such_file(source: str, remedy: str) -> ToolSourceError:
     """The error for a path where nothing is."""
     return ToolSourceError(source, "there is no such file", remedy)
+
+
+def _unreadable(path: Path, error: OSError) -> ToolSourceError:
+    return ToolSourceError(str(path), f"cannot be read ({error.strerror})", "Check the path, and who may read it.")
 
 
 def text_of(path: Path) -> str:
@@ -109,7 +116,7 @@ def text_of(path: Path) -> str:
     except UnicodeDecodeError as error:
         raise ToolSourceError(str(path), f"is not text in UTF-8 (byte {error.start})", _SHAPES) from error
     except OSError as error:
-        raise ToolSourceError(str(path), f"cannot be read ({error.strerror})") from error
+        raise _unreadable(path, error) from error
 
 
 def parsed(text: str, source: str, first_line: int = 1) -> Any:
@@ -123,6 +130,8 @@ def parsed(text: str, source: str, first_line: int = 1) -> Any:
     except json.JSONDecodeError as error:
         reason = f"is not JSON: {error.msg} (column {error.colno})"
         raise ToolSourceError(source, reason, line=first_line + error.lineno - 1) from error
+    except ValueError as error:  # a number of thousands of digits
+        raise ToolSourceError(source, f"is not JSON: {error}", line=first_line) from error
     except RecursionError as error:
         raise ToolSourceError(source, "is nested too deeply") from error
 
@@ -140,7 +149,7 @@ def _is_object(line: str) -> bool:
     """Whether a first line is JSON of its own, so that the others are too."""
     try:
         return isinstance(json.loads(line), dict)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
 
 
@@ -184,7 +193,7 @@ def _from_python(source: str) -> list[Any]:
         sys.path.insert(0, here)
     try:
         value: Any = importlib.import_module(module_name)
-    except Exception as error:  # importing runs the user's code, which may raise anything
+    except (Exception, SystemExit) as error:  # importing runs the user's code, which may raise anything
         remedy = "Run it where the module can be imported."
         raise ToolSourceError(source, f"importing {module_name!r} failed ({_told(error)})", remedy) from error
     try:
@@ -227,5 +236,5 @@ async def _entered(tools: Any) -> list[Any]:
         return list(listed)
 
 
-def _told(error: Exception) -> str:
+def _told(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"

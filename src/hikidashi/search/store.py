@@ -6,6 +6,7 @@ until a search finds them, which is why a file opens faster than a catalogue is 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import sys
@@ -14,6 +15,7 @@ from array import array
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -22,11 +24,23 @@ from .bm25 import Index, Postings
 from .entry import Entry
 from .rows import Rows
 
-__all__ = ["read", "write"]
+__all__ = ["NAME", "read", "write"]
 
-_MAGIC = b"hikidashi catalogue 2\n"  # 2: other terms for some words, and values of arguments
-_HEAD = len(_MAGIC) + 8
+NAME = b"hikidashi catalogue "  # how a file begins, whatever its version
+_FORMAT = 3
+# What makes terms of a tool: a question that is read by other rules would miss those in the file.
+_RULES = ("bm25", "entry", "stem", "stopwords", "text", "variants")
 _SECTIONS = ("names", "rows", "row_ends", "texts", "text_ends", "terms", "term_ends", "packed", "lengths")
+
+
+@cache
+def _magic() -> bytes:
+    """How a file begins that this code can read: with its format, and a digest of the rules for terms."""
+    rules = hashlib.blake2b(digest_size=8)
+    for module in _RULES:
+        with suppress(OSError):  # a frozen program has no sources: there, the number of the format must do
+            rules.update(Path(__file__).with_name(f"{module}.py").read_bytes())
+    return NAME + f"{_FORMAT} {rules.hexdigest()}\n".encode()
 
 
 def write(path: Path, rows: Rows, index: Index) -> None:
@@ -35,7 +49,7 @@ def write(path: Path, rows: Rows, index: Index) -> None:
     The numbers of `rows` and `index` must have no gaps.
 
     Raises:
-        ToolSearchError: a tool's schema is no JSON.
+        ToolSearchError: a tool's schema is no JSON, or the file cannot be written.
     """
     entries = [rows.entry(number) for number in rows.numbers.values()]
     saved = [_saved(entry) for entry in entries]
@@ -57,7 +71,7 @@ def write(path: Path, rows: Rows, index: Index) -> None:
     }
     sizes = _bytes(array("Q", (len(body[name]) for name in _SECTIONS)))
     content = sizes + b"".join(body[name] for name in _SECTIONS)
-    _replace(path, _MAGIC + zlib.crc32(content).to_bytes(8, "little") + content)
+    _replace(path, _magic() + zlib.crc32(content).to_bytes(8, "little") + content)
 
 
 def read(path: Path) -> tuple[Rows, Index]:
@@ -68,23 +82,25 @@ def read(path: Path) -> tuple[Rows, Index]:
     """
     try:
         content = path.read_bytes()
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: no path at all, for example with a zero byte
         raise ToolSearchError(
-            "unavailable", f"The catalogue {str(path)!r} cannot be read: {error.strerror}."
+            "unavailable", f"The catalogue {str(path)!r} cannot be read: {_reason(error)}. Check the path."
         ) from error
-    if not content.startswith(_MAGIC):
-        known = content.startswith(_MAGIC.rsplit(b" ", 1)[0])
-        what = "was saved by another version of hikidashi" if known else "is no saved catalogue"
+    magic = _magic()
+    head = len(magic) + 8
+    if not content.startswith(magic):
+        what = "was saved by another version of hikidashi" if content.startswith(NAME) else "is no saved catalogue"
         raise ToolSearchError("unavailable", f"The file {str(path)!r} {what}. Build the catalogue again and save it.")
-    if zlib.crc32(memoryview(content)[_HEAD:]) != int.from_bytes(content[len(_MAGIC) : _HEAD], "little"):
+    checksum = int.from_bytes(content[len(magic) : head], "little")
+    if len(content) < head + 8 * len(_SECTIONS) or zlib.crc32(memoryview(content)[head:]) != checksum:
         raise ToolSearchError("unavailable", f"The catalogue {str(path)!r} is damaged. Build it again and save it.")
-    return _parse(content)
+    return _parse(content, head)
 
 
-def _parse(content: bytes) -> tuple[Rows, Index]:
-    start = _HEAD + 8 * len(_SECTIONS)
+def _parse(content: bytes, head: int) -> tuple[Rows, Index]:
+    start = head + 8 * len(_SECTIONS)
     part: dict[str, bytes] = {}
-    for name, size in zip(_SECTIONS, _array(content[_HEAD:start]), strict=True):
+    for name, size in zip(_SECTIONS, _array(content[head:start]), strict=True):
         part[name] = content[start : start + size]
         start += size
     rows, index = Rows(), Index()
@@ -119,7 +135,7 @@ def _saved(entry: Entry) -> bytes:
     """The tool as it came if it is JSON already, else as an Anthropic tool dict."""
     tool = cast("object", entry.tool)
     if isinstance(tool, Mapping):
-        with suppress(TypeError, ValueError):
+        with suppress(TypeError, ValueError, RecursionError):
             return _json(dict(cast("Mapping[str, Any]", tool)))
     plain: dict[str, Any] = {
         "name": entry.name,
@@ -129,9 +145,11 @@ def _saved(entry: Entry) -> bytes:
     plain |= {key: list(words) for key, words in (("aliases", entry.aliases), ("tags", entry.tags)) if words}
     try:
         return _json(plain)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise ToolSearchError(
-            "invalid_tool_input", f"Tool {entry.name!r} cannot be saved: its schema is no JSON ({error})."
+            "invalid_tool_input",
+            f"Tool {entry.name!r} cannot be saved: its schema is no JSON ({error}). "
+            "Use only dicts, lists, text, numbers, true, false and null.",
         ) from error
 
 
@@ -174,13 +192,24 @@ def _array(content: bytes) -> array[int]:
 
 def _replace(path: Path, content: bytes) -> None:
     """Write beside the target and move over it: a reader sees the old file or the new one."""
-    beside = path.with_name(f".{path.name}.{os.urandom(6).hex()}")
     try:
-        with beside.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
+        path = Path(os.path.realpath(path))  # a link stays a link
+        beside = path.with_name(f".hikidashi-{os.urandom(6).hex()}")
+        try:
+            with beside.open("xb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            beside.replace(path)
+        finally:
+            beside.unlink(missing_ok=True)
+    except (OSError, ValueError) as error:
+        raise ToolSearchError(
+            "unavailable",
+            f"The catalogue cannot be saved to {str(path)!r}: {_reason(error)}. "
+            "Choose a file in a folder that exists, can be written to and has room.",
+        ) from error
+
+
+def _reason(error: OSError | ValueError) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)

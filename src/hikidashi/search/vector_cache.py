@@ -15,6 +15,7 @@ __all__ = ["VectorCache"]
 
 logger = logging.getLogger("hikidashi")
 _BATCH = 500  # sqlite's bound on variables is 999 in old builds
+_MAX_NAME = 100  # letters of a model in a file's name; the file itself has the whole name
 
 
 class VectorCache:
@@ -25,25 +26,31 @@ class VectorCache:
 
     def __init__(self, model: str, path: Path | None = None) -> None:
         self.model = model
-        self.path = path or cache_folder() / "embeddings" / (re.sub(r"[^\w.-]+", "_", model) + ".sqlite")
+        self.path = (
+            Path(path)
+            if path
+            else cache_folder() / "embeddings" / (re.sub(r"[^\w.-]+", "_", model)[:_MAX_NAME] + ".sqlite")
+        )
 
-    def read(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
-        """The vectors known for `keys`."""
+    def read(self, keys: Iterable[bytes], size: int) -> dict[bytes, bytes]:
+        """The vectors of `size` bytes known for `keys`; others are no vectors of this model as it is now."""
         wanted = list(keys)
         found: dict[bytes, bytes] = {}
-        if not self.path.exists():
-            return found
         try:
+            if not self.path.exists():
+                return found
             with closing(self._open()) as database:
                 for start in range(0, len(wanted), _BATCH):
                     some = wanted[start : start + _BATCH]
                     marks = ",".join("?" * len(some))
                     found.update(
                         database.execute(
-                            f"SELECT key, vector FROM vectors WHERE model = ? AND key IN ({marks})", [self.model, *some]
+                            "SELECT key, vector FROM vectors WHERE model = ? AND typeof(vector) = 'blob' "
+                            f"AND length(vector) = ? AND key IN ({marks})",
+                            [self.model, size, *some],
                         )
                     )
-        except sqlite3.Error as error:
+        except (OSError, sqlite3.Error) as error:
             logger.warning("The embeddings in %s cannot be read (%s); delete the file to start anew.", self.path, error)
         return found
 
@@ -75,9 +82,16 @@ class VectorCache:
 def cache_folder() -> Path:
     """Where this platform wants programs to keep what can be made again."""
     if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
+        base = os.environ.get("LOCALAPPDATA") or _home() / "AppData" / "Local"
     elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
+        base = _home() / "Library" / "Caches"
     else:
-        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        base = os.environ.get("XDG_CACHE_HOME") or _home() / ".cache"
     return Path(base) / "hikidashi"
+
+
+def _home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError:  # a container may run as a user without one: then nothing can be kept, which `write` tells
+        return Path(os.devnull)
