@@ -224,6 +224,16 @@ def test_imports_point_one_way() -> None:
     assert wrong == []
 
 
+def test_errors_come_through_their_own_door() -> None:
+    found = [
+        f"{path.relative_to(SOURCE)} imports {name}"
+        for path, room, names in modules()
+        for name in names
+        if room != "errors" and name.startswith("hikidashi.errors.") and name.count(".") > 2
+    ]
+    assert found == []
+
+
 def may_import(path: Path, framework: str) -> bool:
     """A framework belongs to the files that carry its name; Claude Code needs three, the tour shows two."""
     inside = path.relative_to(SOURCE)
