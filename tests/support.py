@@ -1,4 +1,4 @@
-"""What several tests need: the type of the `claude_code` fixture, a look at processes, a picture."""
+"""What several tests need: the type of the `claude_code` fixture, a look at processes, a schema, a picture."""
 
 from __future__ import annotations
 
@@ -46,6 +46,17 @@ class Heard:
     def called(self, name: str) -> None:
         self.calls.append(name)
 
+
+SEARCH_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "query": {"type": "string", "description": "検索クエリ"},
+        "search_depth": {"type": "string", "enum": ["basic", "advanced"], "default": "basic"},
+        "max_results": {"type": "integer", "minimum": 1, "maximum": 20, "default": 5},
+    },
+    "required": ["query"],
+}
+"""The arguments of `tavily_search`, as every framework must get them."""
 
 PIXEL = bytes.fromhex(
     "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c6360000002000001"

@@ -7,10 +7,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import hikidashi
+import hikidashi.agents
+import hikidashi.testing
+import hikidashi.web
 
 SOURCE = Path(hikidashi.__file__).parent
 FRAMEWORKS = ("anthropic", "claude_agent_sdk", "mcp", "pydantic_ai", "slack_bolt", "strands", "tavily")
@@ -88,13 +92,22 @@ def test_every_public_name_has_a_home_and_nothing_else_has() -> None:
     assert {*hikidashi._HOME_OF, "__version__"} == set(PUBLIC)
 
 
-def test_type_checkers_see_the_same_names_from_the_same_homes() -> None:
-    tree = ast.parse((SOURCE / "__init__.py").read_text(encoding="utf-8"))
+@pytest.mark.parametrize("door", [hikidashi, hikidashi.agents, hikidashi.testing, hikidashi.web])
+def test_type_checkers_see_the_same_names_from_the_same_homes(door: ModuleType) -> None:
+    tree = ast.parse(Path(str(door.__file__)).read_text(encoding="utf-8"))
     (guarded,) = [node for node in tree.body if isinstance(node, ast.If)]
     seen = {
-        alias.name: node.module for node in guarded.body if isinstance(node, ast.ImportFrom) for alias in node.names
+        alias.name: "." * node.level + (node.module or "")
+        for node in guarded.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
     }
-    assert seen == hikidashi._HOME_OF
+    assert seen == door._HOME_OF
+
+
+def test_a_name_is_loaded_once_and_then_stays() -> None:
+    script = "import hikidashi; print('Tool' in vars(hikidashi), hikidashi.Tool is vars(hikidashi)['Tool'])"
+    assert in_a_new_process(script) == "False True"
 
 
 @pytest.mark.parametrize("name", PUBLIC)
@@ -163,17 +176,18 @@ def test_what_needs_no_framework_works_without_any(name: str) -> None:
 
 # Which room may read which; a room not named here may read none but itself.
 ROOMS_BELOW = {
+    "_lazy": set[str](),
     "errors": set[str](),
     "tool": {"errors"},
     "convert": {"tool", "errors"},
     "claude": {"convert", "tool", "errors"},
     "tokens": set[str](),
     "loopback": set[str](),
-    "search": {"convert", "tool", "tokens", "errors"},
-    "web": {"convert", "claude", "config", "loopback", "tool", "tokens", "errors"},
+    "search": {"_lazy", "convert", "tool", "tokens", "errors"},
+    "web": {"_lazy", "convert", "claude", "config", "loopback", "tool", "tokens", "errors"},
     "config": {"errors"},
-    "agents": {"web", "config", "claude", "convert", "search", "tool", "errors"},
-    "testing": {"search", "web", "loopback", "errors"},  # the servers perform the APIs' searches
+    "agents": {"_lazy", "web", "config", "claude", "convert", "search", "tool", "errors"},
+    "testing": {"_lazy", "search", "web", "loopback", "errors"},  # the servers perform the APIs' searches
     "cli": {
         "agents",
         "claude",
@@ -218,10 +232,20 @@ def test_imports_point_one_way() -> None:
             parts = name.split(".")
             if parts[0] != "hikidashi" or len(parts) == 1:
                 continue
-            target = hikidashi._HOME_OF.get(parts[1], parts[1]).partition(".")[0]
+            target = hikidashi._HOME_OF.get(parts[1], parts[1]).lstrip(".").partition(".")[0]
             if target != room and target != "__version__" and target not in ROOMS_BELOW.get(room, set()):
                 wrong.append(f"{path.relative_to(SOURCE)} imports {name}")
     assert wrong == []
+
+
+def test_errors_come_through_their_own_door() -> None:
+    found = [
+        f"{path.relative_to(SOURCE)} imports {name}"
+        for path, room, names in modules()
+        for name in names
+        if room != "errors" and name.startswith("hikidashi.errors.") and name.count(".") > 2
+    ]
+    assert found == []
 
 
 def may_import(path: Path, framework: str) -> bool:

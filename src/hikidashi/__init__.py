@@ -6,8 +6,9 @@ and one that needs an extra says which to install.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from ._lazy import lazy
 
 if TYPE_CHECKING:
     from .claude.deps_support import DepsContext, deserialize_deps, serialize_deps
@@ -55,58 +56,58 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME_OF = {
-    "ClaudeCodeAPIError": "errors",
-    "ClaudeCodeError": "errors",
-    "ClaudeCodeLimitError": "errors",
-    "ClaudeCodeModel": "claude.model",
-    "ClaudeCodeModelSettings": "claude.model",
-    "ClaudeCodeNotFoundError": "errors",
-    "ClaudeCodeProcessError": "errors",
-    "ClaudeCodeTimeoutError": "errors",
-    "ConfigError": "errors",
-    "DepsContext": "claude.deps_support",
-    "DepsJSONError": "errors",
-    "ErrorType": "errors",
-    "FetchRefused": "errors",
-    "HikidashiError": "errors",
-    "InvalidSettingError": "errors",
-    "MissingExtra": "errors",
-    "SearchLogError": "errors",
-    "SlackError": "errors",
-    "TavilyAPIError": "errors",
-    "Tool": "tool",
-    "ToolAnnotations": "tool",
-    "ToolCatalog": "search.catalog",
-    "ToolConnectionError": "errors",
-    "ToolNotFoundError": "errors",
-    "ToolResult": "tool",
-    "ToolSearchError": "errors",
-    "ToolSourceError": "errors",
-    "ToolTurnLimitError": "errors",
-    "ToolValidationError": "errors",
-    "ToolsetNotRegisteredError": "errors",
-    "TypeHintResolutionError": "errors",
-    "Unsupported": "errors",
-    "UnsupportedDepsTypeError": "errors",
-    "WebIndexError": "errors",
-    "allowed_tools": "convert.claude",
-    "call_anthropic": "convert.anthropic",
-    "convert_tool": "claude.tool_converter",
-    "convert_tool_with_deps": "claude.tool_converter",
-    "convert_tools_to_mcp_server": "claude.tool_converter",
-    "create_mcp_server_from_tools": "claude.mcp_integration",
-    "deserialize_deps": "claude.deps_support",
-    "from_function": "convert.functions",
-    "from_mcp": "convert.mcp",
-    "from_pydantic_ai": "convert.pydantic_ai",
-    "from_strands": "convert.strands",
-    "serialize_deps": "claude.deps_support",
-    "to_anthropic": "convert.anthropic",
-    "to_claude": "convert.claude",
-    "to_claude_tool": "convert.claude",
-    "to_mcp": "convert.mcp",
-    "to_pydantic_ai": "convert.pydantic_ai",
-    "to_strands": "convert.strands",
+    "ClaudeCodeAPIError": ".errors",
+    "ClaudeCodeError": ".errors",
+    "ClaudeCodeLimitError": ".errors",
+    "ClaudeCodeModel": ".claude.model",
+    "ClaudeCodeModelSettings": ".claude.model",
+    "ClaudeCodeNotFoundError": ".errors",
+    "ClaudeCodeProcessError": ".errors",
+    "ClaudeCodeTimeoutError": ".errors",
+    "ConfigError": ".errors",
+    "DepsContext": ".claude.deps_support",
+    "DepsJSONError": ".errors",
+    "ErrorType": ".errors",
+    "FetchRefused": ".errors",
+    "HikidashiError": ".errors",
+    "InvalidSettingError": ".errors",
+    "MissingExtra": ".errors",
+    "SearchLogError": ".errors",
+    "SlackError": ".errors",
+    "TavilyAPIError": ".errors",
+    "Tool": ".tool",
+    "ToolAnnotations": ".tool",
+    "ToolCatalog": ".search.catalog",
+    "ToolConnectionError": ".errors",
+    "ToolNotFoundError": ".errors",
+    "ToolResult": ".tool",
+    "ToolSearchError": ".errors",
+    "ToolSourceError": ".errors",
+    "ToolTurnLimitError": ".errors",
+    "ToolValidationError": ".errors",
+    "ToolsetNotRegisteredError": ".errors",
+    "TypeHintResolutionError": ".errors",
+    "Unsupported": ".errors",
+    "UnsupportedDepsTypeError": ".errors",
+    "WebIndexError": ".errors",
+    "allowed_tools": ".convert.claude",
+    "call_anthropic": ".convert.anthropic",
+    "convert_tool": ".claude.tool_converter",
+    "convert_tool_with_deps": ".claude.tool_converter",
+    "convert_tools_to_mcp_server": ".claude.tool_converter",
+    "create_mcp_server_from_tools": ".claude.mcp_integration",
+    "deserialize_deps": ".claude.deps_support",
+    "from_function": ".convert.functions",
+    "from_mcp": ".convert.mcp",
+    "from_pydantic_ai": ".convert.pydantic_ai",
+    "from_strands": ".convert.strands",
+    "serialize_deps": ".claude.deps_support",
+    "to_anthropic": ".convert.anthropic",
+    "to_claude": ".convert.claude",
+    "to_claude_tool": ".convert.claude",
+    "to_mcp": ".convert.mcp",
+    "to_pydantic_ai": ".convert.pydantic_ai",
+    "to_strands": ".convert.strands",
 }
 
 __all__ = [
@@ -165,15 +166,4 @@ __all__ = [
     "to_strands",
 ]
 
-
-def __getattr__(name: str) -> object:
-    home = _HOME_OF.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f".{home}", __name__), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = lazy(__name__, _HOME_OF, __all__)

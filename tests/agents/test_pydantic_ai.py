@@ -12,6 +12,7 @@ from pydantic_ai.models import Model
 from pydantic_ai.models.anthropic import AnthropicModel
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.providers.anthropic import AnthropicProvider
+from tests.support import SEARCH_SCHEMA
 
 from hikidashi import ClaudeCodeModel, Unsupported
 from hikidashi.agents import ClaudeCodeTavilySearchAgent, TavilySearchAgent
@@ -30,15 +31,6 @@ FOUND = "## 検索結果: 花\n\n### 1. 桜\nURL: https://example.com/sakura\n�
 SEARCHES = [call("tavily_search", {"query": "花"}), say("桜です。")]
 PREFIX = "mcp__pydantic_tools__"
 NAMES = ["tavily_search", "tavily_extract", "tavily_context"]
-SEARCH_SCHEMA = {
-    "type": "object",
-    "properties": {
-        "query": {"type": "string", "description": "検索クエリ"},
-        "search_depth": {"type": "string", "enum": ["basic", "advanced"], "default": "basic"},
-        "max_results": {"type": "integer", "minimum": 1, "maximum": 20, "default": 5},
-    },
-    "required": ["query"],
-}
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from mcp import Client, StdioServerParameters, types
 from mcp.client.stdio import stdio_client
+from tests.support import SEARCH_SCHEMA
 
 from hikidashi import to_anthropic
 from hikidashi.testing.tavily import TavilyPage, TavilyServer
@@ -18,16 +19,6 @@ from hikidashi.web.mcp import web_mcp_server
 NAMES = ["tavily_search", "tavily_extract", "tavily_context"]
 
 PAGES = [TavilyPage(title="Cherry", url="https://example.com/cherry", content="A tree of spring.", score=0.9)]
-
-SEARCH_SCHEMA = {
-    "type": "object",
-    "properties": {
-        "query": {"type": "string", "description": "検索クエリ"},
-        "search_depth": {"type": "string", "enum": ["basic", "advanced"], "default": "basic"},
-        "max_results": {"type": "integer", "minimum": 1, "maximum": 20, "default": 5},
-    },
-    "required": ["query"],
-}
 
 
 @pytest.fixture

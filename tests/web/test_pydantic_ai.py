@@ -15,6 +15,7 @@ from pydantic_ai.models.test import TestModel
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai.usage import RunUsage
+from tests.support import SEARCH_SCHEMA
 
 from hikidashi import from_pydantic_ai
 from hikidashi.testing.tavily import TavilyPage, TavilyServer
@@ -39,16 +40,6 @@ PAGES = [
     TavilyPage(title="桜", url="https://example.com/sakura", content="桜は春の花です。", score=0.91),
     TavilyPage(title="梅", url="https://example.com/ume", content="梅は二月に咲く花です。", score=0.5),
 ]
-
-SEARCH_SCHEMA = {
-    "type": "object",
-    "properties": {
-        "query": {"type": "string", "description": "検索クエリ"},
-        "search_depth": {"type": "string", "enum": ["basic", "advanced"], "default": "basic"},
-        "max_results": {"type": "integer", "minimum": 1, "maximum": 20, "default": 5},
-    },
-    "required": ["query"],
-}
 
 
 @pytest.fixture

@@ -5,8 +5,9 @@ Importing this package imports no framework: each name is loaded when it is firs
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from .._lazy import lazy
 
 if TYPE_CHECKING:
     from .conversation import AnswerEvent, AnswerFailed, Message, Responder, TextDelta, ToolCalled, ToolReturned
@@ -18,20 +19,20 @@ if TYPE_CHECKING:
     from .strands import StrandsResponder
 
 _HOME_OF = {
-    "SEARCH_PROMPT": "prompts",
-    "AnswerEvent": "conversation",
-    "AnswerFailed": "conversation",
-    "ClaudeCodeTavilySearchAgent": "pydantic_ai",
-    "Message": "conversation",
-    "PydanticAIResponder": "pydantic_ai_responder",
-    "Responder": "conversation",
-    "SlackBot": "slack",
-    "StrandsResponder": "strands",
-    "TavilySearchAgent": "pydantic_ai",
-    "TextDelta": "conversation",
-    "ToolCalled": "conversation",
-    "ToolReturned": "conversation",
-    "make_responder": "responder",
+    "SEARCH_PROMPT": ".prompts",
+    "AnswerEvent": ".conversation",
+    "AnswerFailed": ".conversation",
+    "ClaudeCodeTavilySearchAgent": ".pydantic_ai",
+    "Message": ".conversation",
+    "PydanticAIResponder": ".pydantic_ai_responder",
+    "Responder": ".conversation",
+    "SlackBot": ".slack",
+    "StrandsResponder": ".strands",
+    "TavilySearchAgent": ".pydantic_ai",
+    "TextDelta": ".conversation",
+    "ToolCalled": ".conversation",
+    "ToolReturned": ".conversation",
+    "make_responder": ".responder",
 }
 
 __all__ = [
@@ -51,15 +52,4 @@ __all__ = [
     "make_responder",
 ]
 
-
-def __getattr__(name: str) -> object:
-    home = _HOME_OF.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f".{home}", __name__), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = lazy(__name__, _HOME_OF, __all__)

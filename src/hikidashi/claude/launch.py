@@ -38,6 +38,7 @@ _LONGEST_ARGUMENT = 100_000
 
 _BUNDLED_CLI = Path(claude_agent_sdk.__file__).with_name("_bundled") / "claude"
 _TIED_CLI = Path(__file__).with_name("tied_cli.sh")
+_TIED_CLI_NEEDS = ("setpriv", "setsid")
 
 _ENVIRONMENT = {
     "CLAUDE_CODE_DISABLE_ATTACHMENTS": "1",  # else reminders about tokens and dates ride along with each turn
@@ -178,7 +179,7 @@ def _hooks(question: Question) -> dict[HookEvent, list[HookMatcher]] | None:
 def _tied(cli_path: str | Path | None) -> tuple[str | Path | None, dict[str, str]]:
     """A CLI that ends with this process, where Linux can do that, and the environment it needs."""
     cli = shutil.which(cli_path or _BUNDLED_CLI) or shutil.which("claude")
-    if cli is None or not os.access(_TIED_CLI, os.X_OK) or shutil.which("setpriv") is None:
+    if cli is None or not os.access(_TIED_CLI, os.X_OK) or not all(map(shutil.which, _TIED_CLI_NEEDS)):
         return cli_path, {}  # a path that leads nowhere is for the SDK to refuse
     return _TIED_CLI, {"HIKIDASHI_CLAUDE_CLI": cli}
 

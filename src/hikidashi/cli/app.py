@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import io
 import sys
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -65,11 +64,7 @@ app.add_typer(web, name="web")
 app.add_typer(config, name="config")
 
 
-class Language(StrEnum):
-    """The languages the tour speaks."""
-
-    EN = "en"
-    JA = "ja"
+_Language = Literal["en", "ja"]
 
 
 def run() -> None:
@@ -104,7 +99,7 @@ def _hikidashi(  # pyright: ignore[reportUnusedFunction]
 
 @app.command(epilog=_TOUR_EXAMPLES, short_help="See tools run on the real Claude Code CLI, step by step.")
 def tour(
-    lang: Annotated[Language | None, typer.Option(help="Language of the tour.", show_default="from LANG")] = None,
+    lang: Annotated[_Language | None, typer.Option(help="Language of the tour.", show_default="from LANG")] = None,
     pause: Annotated[
         bool, typer.Option("--pause/--no-pause", help="Short pauses to read along, on a terminal only.")
     ] = True,
@@ -127,7 +122,7 @@ def tour(
     from .tour import run_tour
 
     run_tour(
-        language=lang.value if lang else language_of_environment(),
+        language=lang or language_of_environment(),
         pause=pause,
         as_json=as_json,
         cli_path=cli_path,
@@ -166,7 +161,9 @@ def chat(
     keep: Annotated[
         bool, typer.Option("--keep/--no-keep", help="Keep the conversation and what was typed in your state folder.")
     ] = True,
-    lang: Annotated[Language | None, typer.Option(help="Language of the chat.", show_default="from the config")] = None,
+    lang: Annotated[
+        _Language | None, typer.Option(help="Language of the chat.", show_default="from the config")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print each event as a line of JSON.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print the log, instead of keeping it.")] = False,
 ) -> None:
@@ -180,7 +177,7 @@ def chat(
     code = run_chat(
         config_path=config,
         once=once,
-        language=lang.value if lang else None,
+        language=lang,
         resume=resume,
         keep=keep,
         as_json=as_json,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .._lazy import lazy
 from ..errors import ToolSearchError
 from .catalog import ToolCatalog
 from .match import ToolMatch
@@ -13,10 +14,5 @@ if TYPE_CHECKING:
 
 __all__ = ["Embedder", "ToolCatalog", "ToolMatch", "ToolSearchError"]
 
-
-def __getattr__(name: str) -> object:
-    if name == "Embedder":  # only a search by meaning pays for this import
-        from .semantic import Embedder
-
-        return Embedder
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# Only a search by meaning pays for this import.
+__getattr__, __dir__ = lazy(__name__, {"Embedder": ".semantic"}, __all__)

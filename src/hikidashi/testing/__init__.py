@@ -18,8 +18,9 @@ Anything that takes a base URL talks to it: the anthropic client, pydantic-ai, s
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from .._lazy import lazy
 
 if TYPE_CHECKING:
     from . import fault, tavily_fault
@@ -35,29 +36,29 @@ if TYPE_CHECKING:
 
 # Loaded when first used: pytest imports this package at every start, for the plugin beside it.
 _HOME_OF = {
-    "Answer": "script",
-    "Fault": "fault",
-    "MessagesServer": "messages",
-    "RecordedRequest": "recorded",
-    "Reply": "script",
-    "Script": "script",
-    "SlackCall": "slack",
-    "SlackMessage": "slack_state",
-    "SlackServer": "slack",
-    "Step": "script",
-    "TavilyFault": "tavily_fault",
-    "TavilyPage": "tavily",
-    "TavilyRequest": "tavily",
-    "TavilyServer": "tavily",
-    "Usage": "script",
-    "call": "script",
-    "fault": "fault",
-    "say": "script",
-    "search_regex": "tool_search",
-    "search_words": "tool_search",
-    "tavily_fault": "tavily_fault",
-    "think": "script",
-    "turn": "script",
+    "Answer": ".script",
+    "Fault": ".fault",
+    "MessagesServer": ".messages",
+    "RecordedRequest": ".recorded",
+    "Reply": ".script",
+    "Script": ".script",
+    "SlackCall": ".slack",
+    "SlackMessage": ".slack_state",
+    "SlackServer": ".slack",
+    "Step": ".script",
+    "TavilyFault": ".tavily_fault",
+    "TavilyPage": ".tavily",
+    "TavilyRequest": ".tavily",
+    "TavilyServer": ".tavily",
+    "Usage": ".script",
+    "call": ".script",
+    "fault": ".",
+    "say": ".script",
+    "search_regex": ".tool_search",
+    "search_words": ".tool_search",
+    "tavily_fault": ".",
+    "think": ".script",
+    "turn": ".script",
 }
 
 __all__ = [
@@ -86,16 +87,4 @@ __all__ = [
     "turn",
 ]
 
-
-def __getattr__(name: str) -> object:
-    home = _HOME_OF.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = import_module(f".{home}", __name__)
-    value = module if name == home else getattr(module, name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = lazy(__name__, _HOME_OF, __all__)

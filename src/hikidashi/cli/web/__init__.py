@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
+
+from ..spread import spread
+from .options import Index, Json, Lang, ProviderOptions, ServerOptions
 
 __all__ = ["web"]
 
@@ -58,48 +59,6 @@ Examples:
   claude mcp add web -- hikidashi web mcp --provider local
 """
 
-
-class Provider(StrEnum):
-    """Who may answer."""
-
-    TAVILY = "tavily"
-    LOCAL = "local"
-    SEARXNG = "searxng"
-
-
-class Depth(StrEnum):
-    """How much a search shows of a page."""
-
-    BASIC = "basic"
-    ADVANCED = "advanced"
-
-
-class Language(StrEnum):
-    """The languages of the output."""
-
-    EN = "en"
-    JA = "ja"
-
-
-_Provider = Annotated[
-    Provider | None,
-    typer.Option(help="Who answers.", show_default="tavily if TAVILY_API_KEY is set, else local"),
-]
-_BaseUrl = Annotated[
-    str | None, typer.Option(metavar="URL", help="Where Tavily's API or SearXNG is.", show_default=False)
-]
-_Index = Annotated[
-    Path | None,
-    typer.Option("--index", metavar="FILE", help="The local index.", show_default="in your data folder"),
-]
-_Keyless = Annotated[bool, typer.Option("--keyless", help="Ask Tavily without a key (--provider tavily).")]
-_Cache = Annotated[bool, typer.Option("--cache/--no-cache", help="Keep Tavily's answers for an hour.")]
-_Timeout = Annotated[
-    float | None, typer.Option(metavar="SECONDS", help="For each try.", show_default="the provider's", min=0.1)
-]
-_Lang = Annotated[Language | None, typer.Option(help="Language of the output.", show_default="from LANG")]
-_Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-
 web = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 
@@ -113,20 +72,15 @@ def _web() -> None:  # pyright: ignore[reportUnusedFunction]
 
 
 @web.command(epilog=_SEARCH_EXAMPLES, short_help="Show the best hits for a query.")
+@spread
 def search(
     query: Annotated[str, typer.Argument(help="What to look for, up to 1,000 characters.")],
     *,
     max_results: Annotated[int, typer.Option("--max-results", "-n", help="How many hits, 1 to 20.")] = 5,
-    depth: Annotated[Depth, typer.Option(help="Summaries of pages, or passages.")] = Depth.BASIC,
+    depth: Annotated[Literal["basic", "advanced"], typer.Option(help="Summaries of pages, or passages.")] = "basic",
     answer: Annotated[bool, typer.Option("--answer", help="Ask for a short answer too.")] = False,
-    provider: _Provider = None,
-    base_url: _BaseUrl = None,
-    index: _Index = None,
-    keyless: _Keyless = False,
-    cache: _Cache = True,
-    timeout: _Timeout = None,
-    lang: _Lang = None,
-    as_json: _Json = False,
+    asked: ProviderOptions,
+    as_json: Json = False,
 ) -> None:
     """Show the best hits for a query, as Markdown or JSON.
 
@@ -135,23 +89,17 @@ def search(
     from .ask import search as run
     from .choice import choice_of
 
-    choice = choice_of(provider, base_url, index, lang, keyless=keyless, cache=cache, timeout=timeout)
-    if not run(choice, query, max_results=max_results, depth=depth.value, answer=answer, as_json=as_json):
+    if not run(choice_of(asked), query, max_results=max_results, depth=depth, answer=answer, as_json=as_json):
         raise typer.Exit(1)
 
 
 @web.command(epilog=_EXTRACT_EXAMPLES, short_help="Show the text of pages.")
+@spread
 def extract(
     urls: Annotated[list[str], typer.Argument(metavar="URL", help="Up to 20 addresses.")],
     *,
-    provider: _Provider = None,
-    base_url: _BaseUrl = None,
-    index: _Index = None,
-    keyless: _Keyless = False,
-    cache: _Cache = True,
-    timeout: _Timeout = None,
-    lang: _Lang = None,
-    as_json: _Json = False,
+    asked: ProviderOptions,
+    as_json: Json = False,
 ) -> None:
     """Show the text of pages, and which could not be read.
 
@@ -160,26 +108,20 @@ def extract(
     from .ask import extract as run
     from .choice import choice_of
 
-    choice = choice_of(provider, base_url, index, lang, keyless=keyless, cache=cache, timeout=timeout)
-    if not run(choice, urls, as_json=as_json):
+    if not run(choice_of(asked), urls, as_json=as_json):
         raise typer.Exit(1)
 
 
 @web.command(epilog=_CONTEXT_EXAMPLES, short_help="Pack what is known about a query for a prompt.")
+@spread
 def context(
     query: Annotated[str, typer.Argument(help="What to look for, up to 1,000 characters.")],
     *,
     max_tokens: Annotated[
         int | None, typer.Option("--max-tokens", help="About how long it may be.", show_default="4000")
     ] = None,
-    provider: _Provider = None,
-    base_url: _BaseUrl = None,
-    index: _Index = None,
-    keyless: _Keyless = False,
-    cache: _Cache = True,
-    timeout: _Timeout = None,
-    lang: _Lang = None,
-    as_json: _Json = False,
+    asked: ProviderOptions,
+    as_json: Json = False,
 ) -> None:
     """Show passages about a query, best first and with their sources, in so many tokens.
 
@@ -188,8 +130,7 @@ def context(
     from .ask import context as run
     from .choice import choice_of
 
-    choice = choice_of(provider, base_url, index, lang, keyless=keyless, cache=cache, timeout=timeout)
-    if not run(choice, query, max_tokens=max_tokens, as_json=as_json):
+    if not run(choice_of(asked), query, max_tokens=max_tokens, as_json=as_json):
         raise typer.Exit(1)
 
 
@@ -197,9 +138,9 @@ def context(
 def index(
     sources: Annotated[list[str], typer.Argument(metavar="PATH_OR_URL", help="Folders, files, pages or sitemaps.")],
     *,
-    index: _Index = None,
-    lang: _Lang = None,
-    as_json: _Json = False,
+    index: Index = None,
+    lang: Lang = None,
+    as_json: Json = False,
 ) -> None:
     """Add documents to the local index: Markdown, HTML, text and PDF, or pages and sitemaps.
 
@@ -214,6 +155,7 @@ def index(
 
 
 @web.command(epilog=_SERVE_EXAMPLES, short_help="Serve a provider to every Tavily client.")
+@spread
 def serve(
     *,
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
@@ -224,13 +166,7 @@ def serve(
             metavar="KEY", envvar="HIKIDASHI_WEB_API_KEY", help="The key clients must send.", show_default="any will do"
         ),
     ] = None,
-    provider: Annotated[Provider, typer.Option(help="Who answers.")] = Provider.LOCAL,
-    base_url: _BaseUrl = None,
-    index: _Index = None,
-    keyless: _Keyless = False,
-    cache: _Cache = True,
-    timeout: _Timeout = None,
-    lang: _Lang = None,
+    asked: ServerOptions,
 ) -> None:
     """Serve a provider under Tavily's HTTP API, for clients that take a base URL.
 
@@ -239,21 +175,12 @@ def serve(
     from .choice import choice_of
     from .serving import run_server
 
-    choice = choice_of(provider, base_url, index, lang, keyless=keyless, cache=cache, timeout=timeout)
-    run_server(choice, host=host, port=port, api_key=api_key)
+    run_server(choice_of(asked), host=host, port=port, api_key=api_key)
 
 
 @web.command(epilog=_MCP_EXAMPLES, short_help="Serve the web tools to an MCP client on stdio.")
-def mcp(
-    *,
-    provider: _Provider = None,
-    base_url: _BaseUrl = None,
-    index: _Index = None,
-    keyless: _Keyless = False,
-    cache: _Cache = True,
-    timeout: _Timeout = None,
-    lang: _Lang = None,
-) -> None:
+@spread
+def mcp(*, asked: ProviderOptions) -> None:
     """Serve tavily_search, tavily_extract and tavily_context to an MCP client on stdin and stdout.
 
     Text from the web is fenced, so that the model can tell it from instructions.
@@ -264,5 +191,5 @@ def mcp(
 
     from .choice import choice_of
 
-    choice = choice_of(provider, base_url, index, lang, keyless=keyless, cache=cache, timeout=timeout)
+    choice = choice_of(asked)
     asyncio.run(serve_stdio(choice.opened(), language=choice.language))

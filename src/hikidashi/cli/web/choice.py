@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 
 import typer
@@ -14,6 +13,7 @@ from hikidashi.web.choose import KEY_VARIABLE, SEARXNG_VARIABLE, choose_provider
 from hikidashi.web.provider import ProviderName, SearchProvider
 
 from ..output import Language, language_of_environment
+from .options import ProviderOptions
 
 __all__ = ["Choice", "choice_of", "language_of"]
 
@@ -52,50 +52,39 @@ def cache_path() -> Path:
     return (Path(folder) if folder else Path.home() / ".cache") / "hikidashi" / "web-cache.db"
 
 
-def language_of(lang: StrEnum | None) -> Language:
+def language_of(lang: Language | None) -> Language:
     """The language that was asked for, here or by the environment."""
-    if lang is None:
-        return language_of_environment()
-    return "ja" if lang.value == "ja" else "en"
+    return lang or language_of_environment()
 
 
-def choice_of(
-    provider: StrEnum | None,
-    base_url: str | None,
-    index: Path | None,
-    lang: StrEnum | None,
-    *,
-    keyless: bool,
-    cache: bool,
-    timeout: float | None,
-) -> Choice:
+def choice_of(asked: ProviderOptions) -> Choice:
     """What the options say, refused where they contradict each other.
 
     Raises:
         TavilyAPIError: Tavily was asked for, and there is no key.
     """
     has_key = bool(os.environ.get(KEY_VARIABLE, "").strip())
-    asked = provider.value if provider else ("local" if index is not None else None)
-    name = provider_name(asked)
-    if index is not None and name != "local":
+    named = asked.provider or ("local" if asked.index is not None else None)
+    name = provider_name(named)
+    if asked.index is not None and name != "local":
         raise typer.BadParameter(f"--index belongs to --provider local, not {name}.")
-    if keyless and asked != "tavily":
+    if asked.keyless and named != "tavily":
         raise typer.BadParameter("--keyless belongs to --provider tavily.")
-    if base_url and name == "local":
+    if asked.base_url and name == "local":
         raise typer.BadParameter("--base-url needs --provider tavily or --provider searxng.")
-    if name == "searxng" and not (base_url or os.environ.get(SEARXNG_VARIABLE, "").strip()):
+    if name == "searxng" and not (asked.base_url or os.environ.get(SEARXNG_VARIABLE, "").strip()):
         raise typer.BadParameter(f"--provider searxng needs --base-url URL, or {SEARXNG_VARIABLE}.")
-    if name == "tavily" and not (keyless or has_key):
+    if name == "tavily" and not (asked.keyless or has_key):
         raise TavilyAPIError(
             f"There is no Tavily API key. Set {KEY_VARIABLE}, or use --provider local, or --keyless.",
             ErrorType.AUTH_ERROR,
         )
     return Choice(
         name=name,
-        base_url=base_url,
-        index=index,
-        keyless=keyless,
-        cache=cache,
-        timeout=timeout,
-        language=language_of(lang),
+        base_url=asked.base_url,
+        index=asked.index,
+        keyless=asked.keyless,
+        cache=asked.cache,
+        timeout=asked.timeout,
+        language=language_of(asked.lang),
     )

@@ -1,0 +1,32 @@
+"""Names of a package that are loaded when they are first used."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+
+def lazy(
+    package: str, home_of: Mapping[str, str], names: Sequence[str]
+) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` of `package` (PEP 562): what it loads on first use, and `names` as its listing.
+
+    Args:
+        package: its `__name__`.
+        home_of: the module of each name as `from` would say it: `.model`, `..errors`, or `.` for a module itself.
+        names: its `__all__`.
+    """
+
+    def load(name: str) -> object:
+        home = home_of.get(name)
+        if home is None:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = import_module(f".{name}", package) if home == "." else getattr(import_module(home, package), name)
+        setattr(sys.modules[package], name, value)  # the next use finds it without coming here
+        return value
+
+    return load, lambda: list(names)

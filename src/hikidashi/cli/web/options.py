@@ -1,0 +1,47 @@
+"""The options of every command that asks a provider."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+__all__ = ["Index", "Json", "Lang", "ProviderOptions", "ServerOptions"]
+
+Index = Annotated[
+    Path | None,
+    typer.Option("--index", metavar="FILE", help="The local index.", show_default="in your data folder"),
+]
+Lang = Annotated[Literal["en", "ja"] | None, typer.Option(help="Language of the output.", show_default="from LANG")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+_Provider = Literal["tavily", "local", "searxng"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProviderOptions:
+    """Who is asked, where and how."""
+
+    provider: Annotated[
+        _Provider | None,
+        typer.Option(help="Who answers.", show_default="tavily if TAVILY_API_KEY is set, else local"),
+    ] = None
+    base_url: Annotated[
+        str | None, typer.Option(metavar="URL", help="Where Tavily's API or SearXNG is.", show_default=False)
+    ] = None
+    index: Index = None
+    keyless: Annotated[bool, typer.Option("--keyless", help="Ask Tavily without a key (--provider tavily).")] = False
+    cache: Annotated[bool, typer.Option("--cache/--no-cache", help="Keep Tavily's answers for an hour.")] = True
+    timeout: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="For each try.", show_default="the provider's", min=0.1)
+    ] = None
+    lang: Lang = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerOptions(ProviderOptions):
+    """The same for a server of one's own: it serves one's own documents unless told otherwise."""
+
+    provider: Annotated[_Provider, typer.Option(help="Who answers.")] = "local"

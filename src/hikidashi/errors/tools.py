@@ -1,0 +1,45 @@
+"""Errors of tools and their conversions."""
+
+from __future__ import annotations
+
+from ._base import HikidashiError
+
+
+class Unsupported(HikidashiError, TypeError):  # noqa: N818 - reads as what it says
+    """The target of a conversion cannot express `what`."""
+
+    def __init__(self, what: str, target: str, remedy: str = "") -> None:
+        super().__init__(what, target, remedy)
+        self.what = what
+        self.target = target
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{self.target} cannot express {self.what}." + (f" {self.remedy}" if self.remedy else "")
+
+
+class ToolValidationError(HikidashiError, ValueError):
+    """A tool has no usable name, function or schema."""
+
+    def __init__(self, message: str, tool_name: str | None = None) -> None:
+        super().__init__(message, tool_name)
+        self.message = message
+        self.tool_name = tool_name
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class ToolConnectionError(HikidashiError, ConnectionError):
+    """The server behind the tool `tool_name` is gone."""
+
+    def __init__(self, tool_name: str, reason: str) -> None:
+        super().__init__(tool_name, reason)
+        self.tool_name = tool_name
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return (
+            f"Tool {self.tool_name!r} lost its server: {self.reason}. "
+            "Connect again, take its tools anew, and use them while the connection is open."
+        )

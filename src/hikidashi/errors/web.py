@@ -1,0 +1,102 @@
+"""Errors of the web tools: what could not be searched, fetched, read or indexed."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from ._base import HikidashiError
+
+
+class ErrorType(StrEnum):
+    """What kind of failure a `TavilyAPIError` is; the value is the name, as tools print it."""
+
+    AUTH_ERROR = "AUTH_ERROR"
+    RATE_LIMIT_ERROR = "RATE_LIMIT_ERROR"
+    VALIDATION_ERROR = "VALIDATION_ERROR"
+    TIMEOUT_ERROR = "TIMEOUT_ERROR"
+    SERVER_ERROR = "SERVER_ERROR"
+    SERVICE_UNAVAILABLE = "SERVICE_UNAVAILABLE"
+    NETWORK_ERROR = "NETWORK_ERROR"
+    API_ERROR = "API_ERROR"
+
+
+_WORTH_ANOTHER_TRY = frozenset(
+    {
+        ErrorType.RATE_LIMIT_ERROR,
+        ErrorType.TIMEOUT_ERROR,
+        ErrorType.SERVER_ERROR,
+        ErrorType.SERVICE_UNAVAILABLE,
+        ErrorType.NETWORK_ERROR,
+    }
+)
+
+
+class TavilyAPIError(HikidashiError):
+    """A web search, extraction or context that failed, with Tavily or any other provider."""
+
+    def __init__(
+        self,
+        message: str,
+        error_type: ErrorType,
+        status_code: int | None = None,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message, error_type, status_code, retry_after)
+        self.message = message
+        self.error_type = ErrorType(error_type)
+        self.status_code = status_code
+        """The HTTP status; None where no answer came."""
+        self.retry_after = retry_after
+        """Seconds the server asked to wait; None where it did not say."""
+
+    @property
+    def is_retryable(self) -> bool:
+        """Whether the same request may succeed later: not with a bad key or bad input."""
+        return self.error_type in _WORTH_ANOTHER_TRY
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class PageError(TavilyAPIError):
+    """The page at `url` could not be fetched or read; `reason` says why and fits the failed section."""
+
+    def __init__(
+        self,
+        url: str,
+        reason: str,
+        error_type: ErrorType,
+        status_code: int | None = None,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(f"{url!r} could not be read: {reason}.", error_type, status_code, retry_after)
+        self.args = (url, reason, error_type, status_code, retry_after)
+        self.url = url
+        self.reason = reason
+
+
+class FetchRefused(HikidashiError, ValueError):  # noqa: N818 - reads as what it says
+    """`url` must not be fetched: its scheme, host, port or address is not allowed."""
+
+    def __init__(self, url: str, reason: str, code: str = "") -> None:
+        super().__init__(url, reason, code)
+        self.url = url
+        self.reason = reason
+        self.code = code
+        """The reason as one word, such as `private` or `scheme`; empty where there is none."""
+
+    def __str__(self) -> str:
+        return f"{self.url!r} is not fetched: {self.reason}."
+
+
+class WebIndexError(HikidashiError):
+    """The local index of documents at `path` cannot be read or written; the file stays as it is."""
+
+    def __init__(self, path: str, reason: str, remedy: str = "") -> None:
+        super().__init__(path, reason, remedy)
+        self.path = path
+        self.reason = reason
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"The web index {self.path!r} {self.reason}." + (f" {self.remedy}" if self.remedy else "")
