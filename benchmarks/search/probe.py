@@ -6,6 +6,7 @@ import gc
 import json
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import quantiles
 from time import perf_counter
@@ -32,6 +33,7 @@ def measured(name: str, size: int, seconds: float) -> dict[str, float | None]:
     *tools, one_more = catalogue(size + 1)
     engine.searching(tools[:10]).search("warm up", 5)  # imports are not what is measured
     prepared = engine.prepare(tools)
+    words = _counting(tools)
     gc.collect()
     before, start = resident(), perf_counter()
     searcher = engine.build(prepared)
@@ -42,6 +44,7 @@ def measured(name: str, size: int, seconds: float) -> dict[str, float | None]:
     cuts = quantiles(asked, n=100, method="inclusive")
     saved, loaded = _kept(searcher)
     return {
+        "words": words,
         "build": built,
         "add": _added(searcher, one_more),
         "save": saved,
@@ -51,6 +54,16 @@ def measured(name: str, size: int, seconds: float) -> dict[str, float | None]:
         "bytes": None if before is None or after is None else after - before,
         "asked": len(asked),
     }
+
+
+def _counting(tools: Sequence[Definition]) -> float:
+    """Seconds to count the words of all tools: the least that any engine must do, and how memory slows it down."""
+    start = perf_counter()
+    counts: dict[str, int] = {}
+    for tool in tools:
+        for word in json.dumps(tool).split():
+            counts[word] = counts.get(word, 0) + 1
+    return perf_counter() - start
 
 
 def _latencies(searcher: Searcher, others: list[str], queries: list[str], seconds: float) -> list[float]:

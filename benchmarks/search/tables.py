@@ -115,8 +115,11 @@ def _growth(rows: Sequence[Speed]) -> str:
     if len(ours) < 2:
         return ""
     small, large = ours[-2:]
-    pairs = {what: (small.figures[what], large.figures[what]) for what in ("build", "p50", "bytes")}
-    costs = [f"{_HEADINGS[what]} {times(new / old)}" for what, (old, new) in pairs.items() if old and new]
+    shown = {**_HEADINGS, "words": "merely counting the words"}
+    pairs = {
+        what: (small.figures[what], large.figures[what]) for what in ("build", "load", "p50", "p99", "bytes", "words")
+    }
+    costs = [f"{shown[what]} {times(new / old)}" for what, (old, new) in pairs.items() if old and new]
     return f"{OURS}, {times(large.size / small.size)} the tools ({large.size:,}): {', '.join(costs)}"
 
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hikidashi.search import bm25
 from hikidashi.search.bm25 import Index
 
 WORDS = ["get", "user", "mail", "send", "weather", "file", "list", "rare", "odd", "unique"]
@@ -76,8 +77,13 @@ def test_frequent_words_only_add_to_tools_that_rare_words_proposed() -> None:
     assert rare_only <= set(range(0, 2_000, 150))
 
 
+@pytest.mark.parametrize("table", [20, 2_000])
 @pytest.mark.parametrize("seed", range(8))
-def test_among_many_tools_the_best_are_those_of_a_plain_bm25f(seed: int) -> None:
+def test_among_many_tools_the_best_are_those_of_a_plain_bm25f(
+    monkeypatch: pytest.MonkeyPatch, seed: int, table: int
+) -> None:
+    monkeypatch.setattr(bm25, "_TABLE", table)  # for more tools than that, a term has no table of scores
+    monkeypatch.setattr(bm25, "_DIRECT", table // 4)
     chance = Random(seed)
     often = [1 / (place + 1) for place in range(len(WORDS))]
     tools: list[Fields] = [
@@ -145,3 +151,25 @@ def test_an_index_filled_at_once_grows_and_shrinks_as_any(tools: list[Fields], q
     moved = [(number - 1 if number else len(tools) - 1, score) for number, score in index_of(tools).top(query, 80)]
     found = [(number - 1, score) for number, score in at_once.top(query, 80)]
     assert sorted(found) == sorted(moved)
+
+
+def test_a_term_that_outgrows_its_table_and_shrinks_back_ranks_as_in_a_fresh_index(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in (("_TABLE", 30), ("_DIRECT", 10), ("_LONG", 25)):
+        monkeypatch.setattr(bm25, name, value)
+    chance = Random(7)
+    tools: list[Fields] = [
+        [(50, chance.choices(WORDS, k=2)), (20, chance.choices(WORDS, k=chance.randint(1, 9)))] for _ in range(120)
+    ]
+    query = dict.fromkeys(WORDS[:6], 1.0)
+    index = Index()
+    index.extend(tools[:50])
+    for number in range(50, 120):
+        index.top(query, 5)
+        index.add(tools[number])
+        assert index.top(query, 5) == index_of(tools[: number + 1]).top(query, 5)
+    for number in range(100):
+        index.remove(number, [term for _, terms in tools[number] for term in terms])
+        index.top(query, 5)
+    same_ranking(index.top(query, 5), [(number + 100, score) for number, score in index_of(tools[100:]).top(query, 5)])

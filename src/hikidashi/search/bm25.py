@@ -15,6 +15,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import ceil, log
+from typing import cast
 
 __all__ = ["FIELD_WEIGHTS", "MAX_TERMS", "Index", "Postings"]
 
@@ -37,12 +38,14 @@ _K1 = 1.2  # the textbook's saturation: a second mention helps, a tenth hardly
 _B = 0.6  # below the textbook's .75: a tool with many arguments is longer for a reason
 
 _FEW = 16  # tools of a rare term: all are scored, as any of them may be the best
-_DIRECT = 600  # tools over all terms of a question: so few are scored sooner than chosen from
+_TABLE = 2_000  # tools of a term: to compute what it adds to more of them takes longer than all else in a search
+_DIRECT = 600  # tools over all terms of a question, and fewer than `_TABLE`: they are scored sooner than chosen from
 _LONG = 512  # occurrences of a term: so many are summed up before anybody asks
 _STEPS = 8  # in which the most an average term adds is counted: more tell tools better apart, and cost more
 _ROUNDING = 1 - 1e-9  # sums in another order differ in the last digits: a bound must not be above the sum it bounds
 
-_NO_SCORES: dict[int, float] = {}
+_LONGEST = 1 << 32
+_DIGITS = b"01" + bytes(254)
 _NOT_ZERO = re.compile(rb"[^\0]", re.DOTALL)
 _BITS_OF: list[list[int]] = [[bit for bit in range(8) if octet >> bit & 1] for octet in range(256)]
 
@@ -50,16 +53,17 @@ _BITS_OF: list[list[int]] = [[bit for bit in range(8) if octet >> bit & 1] for o
 class Postings:
     """The tools that have a term, with rising numbers, and how much it counts in each: both packed in one integer."""
 
-    __slots__ = ("_counted", "_version", "best", "docs", "packed", "rarity", "scores")
+    __slots__ = ("_counted", "_shortest", "_version", "best", "docs", "packed", "rarity", "scores")
 
     def __init__(self, packed: Iterable[int]) -> None:
         self.packed: array[int] = array("Q", packed)
         self._counted = 0
+        self._shortest: dict[int, int] = {}
         self._version = -1
         self.rarity = 0.0
         """How much the term says."""
-        self.scores = _NO_SCORES
-        """What the term adds to each tool that has it."""
+        self.scores: dict[int, float] | None = None
+        """What the term adds to each tool that has it; None for so many tools that these are asked for one by one."""
         self.best = 0.0
         """The most of these."""
         self.docs = 0
@@ -68,10 +72,19 @@ class Postings:
     def __len__(self) -> int:
         return len(self.packed)
 
+    def weight(self, doc: int) -> int:
+        """How much the term counts in a tool; 0 where the tool does not have it."""
+        place = doc << _SHIFT
+        if self.packed[-1] < place:
+            return 0
+        found = self.packed[bisect_left(self.packed, place)]
+        return found & _WEIGHT if found >> _SHIFT == doc else 0
+
     def discard(self, doc: int) -> None:
         """Take out a tool."""
         self.packed.pop(bisect_left(self.packed, doc << _SHIFT))
         self._counted = 0
+        self._shortest = {}
 
     def score(self, index: Index) -> None:
         """Compute `rarity`, `scores`, `best` and `docs`, once per state of the index."""
@@ -79,19 +92,40 @@ class Postings:
             return
         base, slope, lengths, numbers = index.base, index.slope, index.lengths, index.numbers
         self.rarity = rarity = index.rarity(len(self.packed))
-        self.scores = {
-            (doc := numbers[packed >> _SHIFT]): rarity
-            * (weight := packed & _WEIGHT)
-            / (weight + base + slope * lengths[doc])
-            for packed in self.packed
-        }
-        self.best = max(self.scores.values())
-        if len(self.packed) <= _FEW:
-            self.docs = 0
-        elif self._counted != len(self.packed):  # tools came; another tool elsewhere leaves these as they are
-            self.docs = _bits(self.scores, self.packed[-1] >> _SHIFT)
-            self._counted = len(self.packed)
+        if len(self.packed) <= _TABLE:
+            self.scores = {
+                (doc := numbers[packed >> _SHIFT]): rarity
+                * (weight := packed & _WEIGHT)
+                / (weight + base + slope * lengths[doc])
+                for packed in self.packed
+            }
+            self.best = max(self.scores.values())
+            if len(self.packed) <= _FEW:
+                self.docs = 0
+            elif self._counted != len(self.packed):  # tools came; another tool elsewhere leaves these as they are
+                self.docs = _bits(self.scores, self.packed[-1] >> _SHIFT)
+                self._counted = len(self.packed)
+        else:
+            self.count(lengths)
+            self.scores = None
+            self.best = max(rarity * weight / (weight + base + slope * n) for weight, n in self._shortest.items())
         self._version = index.version
+
+    def count(self, lengths: array[int]) -> None:
+        """Take in the tools that came, for `docs` and for `best`: of all with one weight the shortest adds most."""
+        shortest = self._shortest
+        first = self._counted if shortest else 0
+        if first == len(self.packed):
+            return
+        flags = bytearray((self.packed[-1] >> _SHIFT) + 1)
+        for packed in self.packed[first:]:
+            doc, weight = packed >> _SHIFT, packed & _WEIGHT
+            flags[doc] = 1
+            if shortest.get(weight, _LONGEST) > (length := lengths[doc]):
+                shortest[weight] = length
+        flags.reverse()
+        self.docs = (self.docs if first else 0) | int(flags.translate(_DIGITS), 2)
+        self._counted = len(self.packed)
 
 
 class Index:
@@ -152,7 +186,9 @@ class Index:
     def has(self, doc: int, term: str) -> bool:
         """Whether a term is in a tool."""
         postings = self._scored(term)
-        return postings is not None and doc in postings.scores
+        if postings is None:
+            return False
+        return postings.weight(doc) > 0 if postings.scores is None else doc in postings.scores
 
     def _scored(self, term: str) -> Postings | None:
         postings = self.postings(term)
@@ -209,12 +245,18 @@ class Index:
                     occurrences[term].append(place)
             self.lengths.append(length)
         self.terms = {
-            term: places[0] if len(places) == 1 else places if len(places) < _LONG else Postings(_summed(places))
+            term: places[0] if len(places) == 1 else places if len(places) < _LONG else self._counted(places)
             for term, places in occurrences.items()
         }
         self.count = self.version = len(self.lengths)
         self.numbers = list(range(self.count))
         self.total = sum(self.lengths)
+
+    def _counted(self, places: list[int]) -> Postings:
+        postings = Postings(_summed(places))
+        if len(postings) > _TABLE:
+            postings.count(self.lengths)
+        return postings
 
     def remove(self, doc: int, terms: Iterable[str]) -> None:
         """Forget a tool, given the terms it was added with."""
@@ -242,16 +284,35 @@ class Index:
         else:
             bounds = Bounds(frequent)
             highest = bounds.highest(2 * limit)
-            rare = [postings.scores for *_, postings in lists if not postings.docs]
-            found = _scored(_docs(highest).union(*rare), lists)
+            rare = [postings.scores or () for *_, postings in lists if not postings.docs]
+            found = self._sums(_docs(highest).union(*rare), lists)
             floor = heapq.nlargest(limit, found.values())[-1] * _ROUNDING if len(found) >= limit else 0.0
             others = bounds.at_least(floor) & ~highest
             if others:
-                found |= _scored(_docs(others) - found.keys(), lists)
+                found |= self._sums(_docs(others) - found.keys(), lists)
         if len(found) > 4 * limit:
             floor = heapq.nlargest(limit, found.values())[-1]
             found = {doc: score for doc, score in found.items() if score >= floor}
         return sorted(found.items(), key=lambda item: (-item[1], item[0]))[:limit]
+
+    def _sums(self, docs: set[int], lists: list[tuple[float, str, float, Postings]]) -> dict[int, float]:
+        """What the terms of `lists` together add to each of `docs`."""
+        found = dict.fromkeys(docs, 0.0)
+        base, slope, lengths = self.base, self.slope, self.lengths
+        for _, _, gain, postings in lists:
+            scores = postings.scores
+            if scores is None:
+                rarity, packed = postings.rarity, postings.packed
+                last = packed[-1]
+                for doc in docs:  # as `weight` does it, but this is where a search in a large catalogue spends its time
+                    place = doc << _SHIFT
+                    if place <= last and (there := packed[bisect_left(packed, place)]) >> _SHIFT == doc:
+                        weight = there & _WEIGHT
+                        found[doc] += gain * (rarity * weight / (weight + base + slope * lengths[doc]))
+            else:
+                for doc in docs & scores.keys():
+                    found[doc] += gain * scores[doc]
+        return found
 
     def _lists(self, query: Mapping[str, float]) -> Iterator[tuple[float, str, float, Postings]]:
         """For each known term: how little it can add, itself, the query's weight for it, and its postings."""
@@ -331,7 +392,7 @@ def _all_scored(lists: list[tuple[float, str, float, Postings]], limit: int) -> 
     rest = sum([gain * postings.best for _, _, gain, postings in lists])
     closed = False
     for _, _, gain, postings in lists:
-        scores = postings.scores
+        scores = cast("dict[int, float]", postings.scores)
         if not closed and len(found) >= limit and len(scores) > _FEW:
             closed = rest < heapq.nlargest(limit, found.values())[-1] * _ROUNDING
         rest -= gain * postings.best
@@ -339,16 +400,6 @@ def _all_scored(lists: list[tuple[float, str, float, Postings]], limit: int) -> 
         if not closed:
             found |= scores if gain == 1.0 else {doc: gain * score for doc, score in scores.items()}
         found |= both
-    return found
-
-
-def _scored(docs: set[int], lists: list[tuple[float, str, float, Postings]]) -> dict[int, float]:
-    """What the terms of `lists` together add to each of `docs`."""
-    found = dict.fromkeys(docs, 0.0)
-    for _, _, gain, postings in lists:
-        scores = postings.scores
-        for doc in docs & scores.keys():
-            found[doc] += gain * scores[doc]
     return found
 
 
