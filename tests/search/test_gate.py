@@ -92,3 +92,14 @@ def test_words_of_other_meaning_are_not_taken_for_everyday_ones() -> None:
     catalog = ToolCatalog([tool("headlines", "The latest news."), tool("cellar", "Find a wine."), tool("x", "Other.")])
     assert found(catalog, "what is in the news about bees and honey") == ["headlines"]
     assert found(catalog, "we need a wine with the trout") == ["cellar"]
+
+
+def test_everyday_words_are_no_misspellings_of_tool_words() -> None:
+    catalog = ToolCatalog([tool("list_newer", "List what is newer."), tool("clear_cache", "Clear the cache.")])
+    assert found(catalog, "never clean") == []
+    assert found(catalog, "cleer the cahce") == ["clear_cache"]
+
+
+def test_japanese_in_hiragana_alone_is_understood_through_the_glossary() -> None:
+    catalog = ToolCatalog([tool("send_letter", "Send a letter."), tool("list_dogs", "List dogs.")])
+    assert found(catalog, "これをおくりたい") == ["send_letter"]

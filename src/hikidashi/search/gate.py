@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from .bm25 import Index
 from .query import Query
-from .stem import stem
-from .stopwords import WEAK
-from .text import is_inflection, share_of_word
+from .text import is_inflection, is_weak, share_of_word
 
 __all__ = ["near_best", "relevant"]
 
@@ -14,15 +12,13 @@ __all__ = ["near_best", "relevant"]
 # asked for, and a tool that has less than half of it must bring a quarter of what an average word brings when found
 # in full, which a chance word in an example does not. A small catalogue lacks most words, so that it says little how
 # many of them are missing; but there too, words that come in any talk, words whose spelling was guessed, and less than
-# half a word must be two thirds of what is asked for, and one word must bring more than in an argument's description.
+# half a word must be two thirds of what is asked for.
 _QUARTER = 1 / 4
 _HALF = 1 / 2
 _TWO_THIRDS = 2 / 3
 _LARGE = 2_000
 # A hit this far behind the best has matched only words that come with any question.
 _OF_BEST = 1 / 4
-
-_WEAK = frozenset(map(stem, WEAK))
 
 
 def relevant(index: Index, hits: list[tuple[int, float]], query: Query, limit: int) -> list[tuple[int, float]]:
@@ -56,9 +52,8 @@ def _is_enough(index: Index, doc: int, score: float, query: Query) -> bool:
             sure += 0.0 if _is_doubtful(term, query) else share_of_word(term)
     missing = sum(map(share_of_word, query.missing))
     total = sum(asked.values()) + missing * index.rarity(0)
-    brought = sum(found.values())
-    share = brought / total
-    if share < 1 and ((sure < _HALF and share < _TWO_THIRDS) or (len(found) == 1 and score < _QUARTER * brought)):
+    share = sum(found.values()) / total
+    if sure < _HALF and share < _TWO_THIRDS:
         return False
     if share >= _HALF:
         return True
@@ -69,10 +64,10 @@ def _is_enough(index: Index, doc: int, score: float, query: Query) -> bool:
 
 
 def _is_doubtful(term: str, query: Query) -> bool:
-    if term in _WEAK or term in query.respelled or is_inflection(term):
+    if is_weak(term) or is_inflection(term) or term in query.respelled:
         return True
     word = query.word_of(term)
-    return word in _WEAK or (word is term and len(term) == 1 and share_of_word(term) < 1)
+    return is_weak(word) or (word is term and len(term) == 1 and share_of_word(term) < 1)
 
 
 def near_best(hits: list[tuple[int, float]]) -> list[tuple[int, float]]:

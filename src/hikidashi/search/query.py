@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from .entry import Entry
 from .glossary import Glossary, bundled
 from .stem import stem
-from .text import Analyzer, fold, is_request, spelling
+from .text import Analyzer, fold, is_request, is_weak, spelling
 from .variants import RELATED
 
 __all__ = ["Query", "read_query"]
@@ -112,7 +112,8 @@ def read_query(
         if term in known or wishes.get(term):
             continue
         word = spelling(term, source)
-        respelled = (source is first or not is_value) and _respell(query, term, word, nearest)
+        may_be_typo = (source is first or not is_value) and not is_weak(term)  # nobody means `newer` by `never`
+        respelled = may_be_typo and _respell(query, term, word, nearest)
         if not respelled and not is_value:
             query.missing.append(word)
     unexplained = ""

@@ -18,14 +18,13 @@ from .fuzzy import Speller
 from .query import read_query
 from .record import RecordedSearch, SearchLog
 from .stem import stem
-from .stopwords import FUNCTION, REQUEST, WEAK
-from .text import Analyzer, fold
+from .stopwords import FUNCTION, REQUEST
+from .text import Analyzer, fold, is_weak
 
 __all__ = ["CalledTool", "EmptySearch", "FoundTool", "Missed", "Proposal", "Report", "report"]
 
 _SAME_WISH = 600.0  # seconds: a later search still tries to satisfy the same wish
 _SAME_MOMENT = 0.05  # seconds: a model that searches for several things at once has several wishes
-_WEAK = frozenset(map(stem, WEAK))
 _FAVOURITES = 5
 _FAVOURITE_CALLS = 3
 # Words are letters of one script; hiragana alone is mostly inflection, and numbers say nothing about a tool.
@@ -258,7 +257,7 @@ class _Vocabulary:
         if query not in self._words:
             words = (match.group() for match in _WORD.finditer(fold(query)))
             said = dict.fromkeys(word for word in words if word not in FUNCTION and word not in REQUEST)
-            self._words[query] = tuple(word for word in said if stem(word) not in _WEAK) or tuple(said)
+            self._words[query] = tuple(word for word in said if not is_weak(stem(word))) or tuple(said)
         return self._words[query]
 
     def _nearest(self, word: str) -> list[str]:

@@ -11,9 +11,9 @@ import unicodedata
 from operator import add
 
 from .stem import stem
-from .stopwords import FUNCTION, FUNCTION_BIGRAMS, REQUEST
+from .stopwords import FUNCTION, FUNCTION_BIGRAMS, REQUEST, WEAK
 
-__all__ = ["Analyzer", "fold", "is_inflection", "is_request", "name_key", "share_of_word", "spelling"]
+__all__ = ["Analyzer", "fold", "is_inflection", "is_request", "is_weak", "name_key", "share_of_word", "spelling"]
 
 _HAN = "\u2e80-\u2fdf\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"
 _HIRAGANA = "\u3041-\u309f"
@@ -121,6 +121,11 @@ def share_of_word(term: str) -> float:
     return _SHARE.get(script.lastgroup or "", 1.0) if script else 1.0
 
 
+def is_weak(term: str) -> bool:
+    """Whether `term` comes in any talk and in any description."""
+    return term in _WEAK_STEMS
+
+
 def is_inflection(term: str) -> bool:
     """Whether `term` is in the letters that Japanese inflects words with."""
     return _INFLECTION.fullmatch(term) is not None
@@ -210,3 +215,4 @@ def _grams(letters: str, kind: str | None) -> list[str]:
 
 
 _REQUEST_STEMS = frozenset(stem(word) for word in REQUEST)
+_WEAK_STEMS = frozenset(stem(word) for word in WEAK)
