@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -72,9 +73,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _datasets(given: Sequence[Path], *, quick: bool) -> list[data.Dataset]:
-    """The shipped data set and those in the folders that were `given`."""
+    """The shipped data set and those in the folders that were `given`, which are also asked what no tool serves."""
     folders = dict.fromkeys(folder.resolve() for place in (data.SHIPPED, *given) for folder in data.found_in(place))
-    datasets = map(data.load, folders)
+    shipped, *others = map(data.load, folders)
+    datasets = [shipped, *(replace(other, questions=[*other.questions, *shipped.talk]) for other in others)]
     return [dataset.thinned(60) if quick else dataset for dataset in datasets]
 
 

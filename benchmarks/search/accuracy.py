@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from .data import Dataset, Question
 from .engines import Engine, Searcher
@@ -34,6 +34,8 @@ class Accuracy:
     """How many further questions no tool serves."""
     rightly_empty: float | None = None
     """The share of these for which nothing was found; `None` where there are none."""
+    empty_splits: dict[str, float] = field(default_factory=dict[str, float])
+    """The same for each split of them."""
     wrongly_empty: float = 0.0
     """The share of the questions that some tool serves for which nothing was found."""
 
@@ -60,7 +62,10 @@ def scored(dataset: Dataset, name: str, searcher: Searcher) -> Accuracy:
     """What `searcher` scores on `dataset`."""
     results = [(question, searcher.search(question.query, _DEEPEST)) for question in dataset.questions]
     served = [(question, found) for question, found in results if question.gold]
-    unserved = [found for question, found in results if not question.gold]
+    unserved = [(question, found) for question, found in results if not question.gold]
+    left_empty: dict[str, list[bool]] = {}
+    for question, found in unserved:
+        left_empty.setdefault(question.split, []).append(not found)
     by_split: dict[str, list[float]] = {}
     for question, found in served:
         by_split.setdefault(question.split, []).append(recall(found, question, 5))
@@ -73,7 +78,8 @@ def scored(dataset: Dataset, name: str, searcher: Searcher) -> Accuracy:
         ndcg=_mean(ndcg(found, question, _DEEPEST) for question, found in served),
         splits={split: _mean(figures) for split, figures in by_split.items()} if len(by_split) > 1 else {},
         unserved=len(unserved),
-        rightly_empty=_mean(not found for found in unserved) if unserved else None,
+        rightly_empty=_mean(not found for _, found in unserved) if unserved else None,
+        empty_splits={split: _mean(figures) for split, figures in left_empty.items()},
         wrongly_empty=_mean(not found for _, found in served),
     )
 

@@ -10,6 +10,8 @@ from typing import Any
 
 SHIPPED = Path(__file__).parent.parent / "data" / "drawer"
 
+_TALK = "talk-"
+
 Definition = dict[str, Any]
 """A tool as the Anthropic API takes it: name, description, input_schema."""
 
@@ -33,6 +35,11 @@ class Dataset:
     name: str
     tools: Sequence[Definition]
     questions: Sequence[Question]
+
+    @property
+    def talk(self) -> list[Question]:
+        """What no tool of any catalogue serves, so that it may be asked of all of them."""
+        return [question for question in self.questions if not question.gold and question.split.startswith(_TALK)]
 
     def thinned(self, at_most: int) -> Dataset:
         """The same catalogue with at most so many questions, spread evenly over all of them."""

@@ -61,14 +61,16 @@ def by_split(rows: Sequence[Accuracy]) -> Iterable[Table]:
 
 
 def unserved(rows: Sequence[Accuracy]) -> Table:
-    """The share of the questions no tool serves that were left empty, a row per data set that has such."""
+    """The share of the questions no tool serves that were left empty, a row per data set and kind of question."""
     engines = _unique(row.engine for row in rows)
     grid = _grid("honesty", "questions that no tool serves: the percentage for which nothing was found, as is right")
-    _columns(grid, ("data set", "questions", *engines))
+    _columns(grid, ("data set", "questions", *engines), left=2)
     for dataset in _unique(row.dataset for row in rows if row.unserved):
         here = {row.engine: row for row in rows if row.dataset == dataset}
-        figures = [here[engine].rightly_empty or 0.0 for engine in engines]
-        grid.add_row(dataset, f"{here[engines[0]].unserved:,}", *_best_bold(figures))
+        for split in here[engines[0]].empty_splits:
+            figures = [here[engine].empty_splits[split] for engine in engines]
+            grid.add_row(dataset, split or "all", *_best_bold(figures))
+        grid.add_section()
     return grid
 
 
