@@ -6,9 +6,11 @@ import asyncio
 import logging
 import os
 import signal
+import sqlite3
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -197,6 +199,102 @@ async def test_a_question_that_is_delivered_again_is_answered_once(slack: SlackS
         await slack.until(lambda: all(one.acknowledged for one in slack.socket.deliveries))
     assert len(slack.socket.deliveries) == 3
     assert replies(slack, question) == ["once"]
+
+
+async def test_a_question_that_is_delivered_again_after_a_restart_is_answered_once(
+    slack: SlackServer, tmp_path: Path
+) -> None:
+    file = tmp_path / "state" / "seen.sqlite"
+    async with answering(slack, Scripted(TextDelta("before")), seen_file=file):
+        question = ask(slack, "hello")
+        await answered(slack)
+    async with answering(slack, Scripted(TextDelta("after")), seen_file=file):
+        slack.deliver_again(slack.socket.deliveries[0])
+        other = ask(slack, "and now?")
+        await answered(slack, 2)
+    assert (replies(slack, question), replies(slack, other)) == (["before"], ["after"])
+    assert slack.ever_reacted(question) == ["thinking_face"]
+    assert (file.stat().st_mode & 0o777, file.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    assert list(file.parent.iterdir()) == [file]
+    kept = file.read_bytes()
+    assert question.ts.encode() in kept
+    assert not any(secret in kept for secret in (b"hello", HANAKO.encode(), b"before", b"xoxb", b"xapp"))
+
+
+async def test_a_question_whose_answer_was_broken_off_is_not_taken_up_after_a_restart(
+    slack: SlackServer, tmp_path: Path
+) -> None:
+    file = tmp_path / "seen.sqlite"
+    async with answering(slack, Scripted(asyncio.Event()), seen_file=file, language="en") as bot:
+        question = ask(slack, "hello")
+        await slack.until(lambda: replies(slack, question))
+        await bot.aclose(grace=0)
+    async with answering(slack, Scripted(TextDelta("after")), seen_file=file):
+        slack.deliver_again(slack.socket.deliveries[0])
+        ask(slack, "and now?")
+        await answered(slack, 2)
+    assert replies(slack, question) == [":warning: The bot was stopped, so this is all. Please ask again."]
+
+
+async def test_a_question_that_was_asked_long_ago_is_forgotten(slack: SlackServer, tmp_path: Path) -> None:
+    file = tmp_path / "seen.sqlite"
+    async with answering(slack, Scripted(TextDelta("before")), seen_file=file):
+        question = ask(slack, "hello")
+        await answered(slack)
+    with closing(sqlite3.connect(file)) as database:
+        database.execute("UPDATE seen SET at = at - 2 * 60 * 60")
+        database.commit()
+    async with answering(slack, Scripted(TextDelta("after")), seen_file=file):
+        slack.deliver_again(slack.socket.deliveries[0])
+        await answered(slack, 2)
+    assert replies(slack, question) == ["before", "after"]
+
+
+async def test_of_two_bots_at_once_one_answers(slack: SlackServer, tmp_path: Path) -> None:
+    file = tmp_path / "seen.sqlite"
+    first, second = Scripted(TextDelta("first")), Scripted(TextDelta("second"))
+    async with answering(slack, first, seen_file=file):
+        question = ask(slack, "hello")
+        await answered(slack)
+        async with answering(slack, second, seen_file=file):  # Slack sends to the bot that came last
+            slack.deliver_again(slack.socket.deliveries[0])
+            other = ask(slack, "and you?")
+            await answered(slack, 2)
+        slack.deliver_again(slack.socket.deliveries[-1])
+        ask(slack, "and now?")
+        await answered(slack, 3)
+    assert (replies(slack, question), replies(slack, other)) == (["first"], ["second"])
+    assert [conversation[-1].text for conversation in first.conversations] == ["hello", "and now?"]
+
+
+async def test_two_apps_that_share_a_file_both_answer_a_message_that_calls_both(tmp_path: Path) -> None:
+    file = tmp_path / "seen.sqlite"
+    for name in ("U0BOT", "U0OTHER"):
+        with SlackServer() as slack:
+            slack.pretend("auth.test", user_id=name, team_id="T0LOOP")
+            async with answering(slack, Scripted(TextDelta("here")), seen_file=file):
+                slack.emit({"type": "app_mention", "channel": GENERAL, "user": HANAKO, "ts": "1.0", "text": "both"})
+                await answered(slack)
+            assert len(slack.calls_of("chat.postMessage")) == 1
+
+
+@pytest.mark.parametrize("trouble", ["damaged", "no folder"])
+async def test_a_file_that_cannot_be_used_is_told_once_and_memory_remembers(
+    slack: SlackServer, tmp_path: Path, caplog: pytest.LogCaptureFixture, trouble: str
+) -> None:
+    there = tmp_path / "there"
+    there.write_bytes(b"neither a folder nor SQLite" * 100)
+    file = there if trouble == "damaged" else there / "seen.sqlite"
+    async with answering(slack, Scripted(TextDelta("once")), seen_file=file):
+        question = ask(slack, "hello")
+        await answered(slack)
+        slack.deliver_again(slack.socket.deliveries[0])
+        other = ask(slack, "and now?")
+        await answered(slack, 2)
+    assert (replies(slack, question), replies(slack, other)) == (["once"], ["once"])
+    (warning,) = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    assert warning.startswith(f"Slack: {file} cannot be used (")
+    assert there.read_bytes() == b"neither a folder nor SQLite" * 100
 
 
 async def test_a_mention_that_arrives_as_two_events_is_answered_once() -> None:

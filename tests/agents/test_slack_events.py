@@ -1,14 +1,12 @@
-"""Which events are questions, and what was seen before."""
+"""Which events are questions."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from hikidashi.agents.slack_events import Question, Seen, question_in
+from hikidashi.agents.slack_events import Question, question_in
 
 MENTION: dict[str, Any] = {
     "type": "app_mention",
@@ -61,19 +59,3 @@ def test_these_are_questions(change: dict[str, Any]) -> None:
 )
 def test_these_are_not(change: dict[str, Any]) -> None:
     assert question_in(MENTION | change, "U0BOT") is None
-
-
-@given(st.lists(st.integers(0, 20)), st.integers(1, 30))
-def test_only_the_last_few_are_remembered(shown: list[int], limit: int) -> None:
-    seen = Seen(limit)
-    recent: list[int] = []
-    for key in shown:
-        assert seen.is_new(key) == (key not in recent)
-        recent = [*(one for one in recent if one != key), key][-limit:]
-
-
-def test_one_known_key_is_enough_and_the_others_are_known_then() -> None:
-    seen = Seen()
-    assert seen.is_new("event 1", "message 1")
-    assert not seen.is_new("event 2", "message 1")
-    assert not seen.is_new("event 2", "message 3")

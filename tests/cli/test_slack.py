@@ -71,10 +71,11 @@ def test_the_manifest_asks_for_what_the_bot_uses_and_no_more(slack: SlackServer)
 
 
 @pytest.fixture
-def here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
+def here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Callable[..., Ended]:
     """`here("--check")` runs `hikidashi slack --check` in this process, which has everything imported."""
     for name in ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
     def run(*arguments: str, **environment: str) -> Ended:
         for name, value in environment.items():
@@ -154,23 +155,60 @@ def test_without_its_extra_it_says_what_to_install(command: Command, slack: Slac
     assert done.stderr == "error: `slack-bolt` is not installed. Run: pip install 'hikidashi[slack]'\n"
 
 
-def test_it_answers_until_a_signal_and_ends_with_0(
-    here: Callable[..., Ended], slack: SlackServer, tmp_path: Path
-) -> None:
+@pytest.fixture
+def until_answered(here: Callable[..., Ended], slack: SlackServer, tmp_path: Path) -> Callable[..., Ended]:
+    """`until_answered(2, "Yes.")` runs the bot until it is done with its second question; the model says "Yes."."""
+
+    def run(count: int, said: str) -> Ended:
+        def stop() -> None:
+            slack.wait_for(lambda: len(slack.calls_of("reactions.remove")) >= count)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        stopping = threading.Thread(target=stop)
+        with MessagesServer([say(said)]) as model:
+            file = config_for(slack, tmp_path, model_url=model.url)
+            stopping.start()
+            ended = here("--config", str(file))
+            stopping.join()
+        return ended
+
+    return run
+
+
+def test_it_answers_until_a_signal_and_ends_with_0(until_answered: Callable[..., Ended], slack: SlackServer) -> None:
     question = slack.say("D0HANAKO", "U0HANAKO", "Anybody there?")
-
-    def stop_when_answered() -> None:
-        slack.wait_for(lambda: slack.calls_of("reactions.remove"))
-        os.kill(os.getpid(), signal.SIGINT)
-
-    stopping = threading.Thread(target=stop_when_answered)
-    with MessagesServer([say("Yes, **here**.")]) as model:
-        file = config_for(slack, tmp_path, model_url=model.url)
-        stopping.start()
-        code, out, err = here("--config", str(file))
-        stopping.join()
+    code, out, err = until_answered(1, "Yes, **here**.")
     assert code == 0
     assert out.endswith("Tools: none\nCtrl-C ends it.\n")
     assert [one.text for one in slack.thread("D0HANAKO", question.ts)] == ["Anybody there?", "Yes, *here*."]
     assert "INFO hikidashi: Slack: answered" in err
     assert not any(token in out + err for token in (slack.bot_token, slack.app_token, "sk-test"))
+
+
+def test_a_question_that_comes_again_after_a_restart_is_not_answered_again(
+    until_answered: Callable[..., Ended], slack: SlackServer, tmp_path: Path
+) -> None:
+    first = slack.say("D0HANAKO", "U0HANAKO", "Anybody there?")
+    until_answered(1, "Yes.")
+    slack.deliver_again(slack.socket.deliveries[0])
+    second = slack.say("D0HANAKO", "U0HANAKO", "Still?")
+    _, _, err = until_answered(2, "Still.")
+    assert [one.text for one in slack.thread("D0HANAKO", first.ts)] == ["Anybody there?", "Yes."]
+    assert [one.text for one in slack.thread("D0HANAKO", second.ts)] == ["Still?", "Still."]
+    assert f"INFO hikidashi: Slack: {first.ts} in D0HANAKO was delivered again." in err
+    assert (tmp_path / "state" / "hikidashi" / "slack-seen.sqlite").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_user_without_a_home_is_told_that_nothing_is_kept(
+    until_answered: Callable[..., Ended], slack: SlackServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_STATE_HOME")
+    monkeypatch.setattr(Path, "home", homeless)
+    question = slack.say("D0HANAKO", "U0HANAKO", "Anybody there?")
+    code, _, err = until_answered(1, "Yes.")
+    assert code == 0
+    assert [one.text for one in slack.thread("D0HANAKO", question.ts)] == ["Anybody there?", "Yes."]
+    assert err.count("slack-seen.sqlite cannot be used (") == 1

@@ -64,7 +64,7 @@ def test_a_search_that_is_asked_for_in_slack_is_answered_in_the_thread_and_logge
         }
         application = subprocess.Popen(
             [sys.executable, "-m", "hikidashi", "slack", "--config", str(config)],
-            env={**os.environ, **keys, "NO_PROXY": "127.0.0.1", "LANG": "C.UTF-8"},
+            env={**os.environ, **keys, "NO_PROXY": "127.0.0.1", "LANG": "C.UTF-8", "XDG_STATE_HOME": str(tmp_path)},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -6,13 +6,15 @@ import asyncio
 import logging
 import signal
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from ..errors import SlackError
 from .conversation import Responder
 from .slack_answer import Answerer
 from .slack_api import SlackAPI
-from .slack_events import Question, Seen, question_in
+from .slack_events import Question, question_in
+from .slack_seen import Seen
 from .slack_socket import SlackSocket
 from .slack_thread import Identity, ThreadReader
 from .slack_words import Language, words_in
@@ -44,6 +46,9 @@ class SlackBot:
         update_seconds: How often growing answers are shown; Slack takes about 50 updates a minute from an app.
         answer_seconds: How long an answer may take.
         ping_seconds: How often the connection is looked after.
+        seen_file: Where the ids of questions are kept for about an hour, and nothing of their text, so that one which
+            Slack delivers again after a restart is not answered again; None remembers them while the bot runs. Bots
+            may share the file.
     """
 
     def __init__(
@@ -58,6 +63,7 @@ class SlackBot:
         update_seconds: float = 1.2,
         answer_seconds: float = 600.0,
         ping_seconds: float = 10.0,
+        seen_file: Path | None = None,
     ) -> None:
         if bot_token.startswith("xapp-") or app_token.startswith(("xoxb-", "xoxp-")):
             raise SlackError("auth.test", "not_allowed_token_type")
@@ -70,7 +76,7 @@ class SlackBot:
         self._update_seconds = update_seconds
         self._answer_seconds = answer_seconds
         self._ping_seconds = ping_seconds
-        self._seen = Seen()
+        self._seen = Seen(seen_file)
         self._answers: set[asyncio.Task[None]] = set()
         self._last_in_thread: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._identity: Identity | None = None
@@ -175,11 +181,13 @@ class SlackBot:
         )
 
     def _hear(self, body: dict[str, Any]) -> None:
-        question = question_in(body["event"], self.identity.user_id)
+        me = self.identity
+        question = question_in(body["event"], me.user_id)
         if question is None or self._answerer is None:
             return
-        # A mention can come as app_mention and as message, each with an id of its own.
-        if not self._seen.is_new(("event", body.get("event_id")), (question.channel, question.ts)):
+        # Not by the id of the event: a mention can come as app_mention and as message, each with an id of its own.
+        # Other bots that share the file may be asked by the same message.
+        if not self._seen.is_new(f"{me.team_id} {me.user_id} {question.channel} {question.ts}"):
             logger.info("Slack: %s in %s was delivered again.", question.ts, question.channel)
             return
         logger.info("Slack: %s asks in %s (%s).", question.user, question.channel, question.ts)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Question", "Seen", "question_in"]
+__all__ = ["Question", "question_in"]
 
 # Further subtypes are edits, joins, topics and the like.
 _SUBTYPES_OF_PEOPLE = frozenset({None, "file_share", "me_message", "thread_broadcast"})
@@ -42,21 +41,3 @@ def question_in(event: Mapping[str, Any], bot_user_id: str) -> Question | None:
     if not called:
         return None
     return Question(channel=channel, ts=ts, thread_ts=event.get("thread_ts") or ts, user=user, text=text)
-
-
-class Seen:
-    """Remembers the last `limit` things it was shown."""
-
-    def __init__(self, limit: int = 10_000) -> None:
-        self._limit = limit
-        self._keys: OrderedDict[Hashable, None] = OrderedDict()
-
-    def is_new(self, *keys: Hashable) -> bool:
-        """Whether none of `keys` was shown before; from now on all of them were."""
-        new = not any(key in self._keys for key in keys)
-        for key in keys:
-            self._keys[key] = None
-            self._keys.move_to_end(key)
-        while len(self._keys) > self._limit:
-            self._keys.popitem(last=False)
-        return new

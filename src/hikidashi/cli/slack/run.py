@@ -14,6 +14,7 @@ from hikidashi.agents.slack import Identity, SlackBot
 from hikidashi.config import Config, SlackConfig
 from hikidashi.errors import ConfigError
 
+from ..chat.keep import state_folder
 from ..log import logged_to_stderr
 from ..output import Language, stdout
 from ..settings import config_for
@@ -54,7 +55,14 @@ def run_slack(*, config_path: Path | None, language: Language | None, check_only
     spoken: Language = language or config.agent.language
     with logged_to_stderr():
         responder = make_responder(config)
-        bot = SlackBot(responder, bot_token=bot_token, app_token=app_token, base_url=slack.base_url, language=spoken)
+        bot = SlackBot(
+            responder,
+            bot_token=bot_token,
+            app_token=app_token,
+            base_url=slack.base_url,
+            language=spoken,
+            seen_file=_seen_file(),
+        )
         asyncio.run(_serve(bot, responder, spoken, check_only=check_only, grace=grace))
 
 
@@ -84,3 +92,10 @@ def _token(configured: str | None, key: str, start: str, config: Config) -> str:
         reason = f"is missing. Set {variable} to the token that begins with {start}; `hikidashi slack --help` says how."
         raise ConfigError(config.path or "config", reason, f"slack.{key}")
     return token
+
+
+def _seen_file() -> Path:
+    try:
+        return state_folder() / "slack-seen.sqlite"
+    except RuntimeError:  # a container may run as a user without a home: then nothing can be kept, which the bot tells
+        return Path(os.devnull, "slack-seen.sqlite")
