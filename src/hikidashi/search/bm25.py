@@ -9,13 +9,14 @@ which tools came and went: a changed index scores exactly as a fresh one.
 from __future__ import annotations
 
 import heapq
-import re
 from array import array
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from math import ceil, log
+from math import log
 from typing import cast
+
+from .bounds import Bounds, bits_of, docs_of, flagged
 
 __all__ = ["FIELD_WEIGHTS", "MAX_TERMS", "Index", "Postings"]
 
@@ -41,13 +42,9 @@ _FEW = 16  # tools of a rare term: all are scored, as any of them may be the bes
 _TABLE = 2_000  # tools of a term: to compute what it adds to more of them takes longer than all else in a search
 _DIRECT = 600  # tools over all terms of a question, and fewer than `_TABLE`: they are scored sooner than chosen from
 _LONG = 512  # occurrences of a term: so many are summed up before anybody asks
-_STEPS = 8  # in which the most an average term adds is counted: more tell tools better apart, and cost more
 _ROUNDING = 1 - 1e-9  # sums in another order differ in the last digits: a bound must not be above the sum it bounds
 
 _LONGEST = 1 << 32
-_DIGITS = b"01" + bytes(254)
-_NOT_ZERO = re.compile(rb"[^\0]", re.DOTALL)
-_BITS_OF: list[list[int]] = [[bit for bit in range(8) if octet >> bit & 1] for octet in range(256)]
 
 
 class Postings:
@@ -103,7 +100,7 @@ class Postings:
             if len(self.packed) <= _FEW:
                 self.docs = 0
             elif self._counted != len(self.packed):  # tools came; another tool elsewhere leaves these as they are
-                self.docs = _bits(self.scores, self.packed[-1] >> _SHIFT)
+                self.docs = bits_of(self.scores, self.packed[-1] >> _SHIFT)
                 self._counted = len(self.packed)
         else:
             self.count(lengths)
@@ -123,8 +120,7 @@ class Postings:
             flags[doc] = 1
             if shortest.get(weight, _LONGEST) > (length := lengths[doc]):
                 shortest[weight] = length
-        flags.reverse()
-        self.docs = (self.docs if first else 0) | int(flags.translate(_DIGITS), 2)
+        self.docs = (self.docs if first else 0) | flagged(flags)
         self._counted = len(self.packed)
 
 
@@ -285,11 +281,11 @@ class Index:
             bounds = Bounds(frequent)
             highest = bounds.highest(2 * limit)
             rare = [postings.scores or () for *_, postings in lists if not postings.docs]
-            found = self._sums(_docs(highest).union(*rare), lists)
+            found = self._sums(docs_of(highest).union(*rare), lists)
             floor = heapq.nlargest(limit, found.values())[-1] * _ROUNDING if len(found) >= limit else 0.0
             others = bounds.at_least(floor) & ~highest
             if others:
-                found |= self._sums(_docs(others) - found.keys(), lists)
+                found |= self._sums(docs_of(others) - found.keys(), lists)
         if len(found) > 4 * limit:
             floor = heapq.nlargest(limit, found.values())[-1]
             found = {doc: score for doc, score in found.items() if score >= floor}
@@ -320,66 +316,6 @@ class Index:
             postings = self._scored(term)
             if postings is not None:
                 yield -gain * postings.rarity, term, gain, postings
-
-
-class Bounds:
-    """The most that terms could add to each tool: whole numbers, kept as one long integer per binary digit.
-
-    An operation on such an integer is one on all tools, which is why thousands of tools cost no more than one.
-    """
-
-    def __init__(self, lists: list[tuple[float, int]]) -> None:
-        """`lists` has the most that a term adds, and the bits of the tools that have it."""
-        self._unit = sum(most for most, _ in lists) / (_STEPS * len(lists))
-        self._digits: list[int] = []
-        self._all = 0
-        for most, docs in lists:
-            self._all |= docs
-            self._add(ceil(most / self._unit), docs)
-
-    def _add(self, units: int, docs: int) -> None:
-        """Add a number to that of each of `docs`."""
-        digits = self._digits
-        carry = at = 0
-        while units or carry:
-            if at == len(digits):
-                digits.append(0)
-            digit = digits[at]
-            if units & 1:
-                digits[at] = digit ^ docs ^ carry
-                carry |= digit & docs
-            else:
-                digits[at] = digit ^ carry
-                carry &= digit
-            units >>= 1
-            at += 1
-
-    def highest(self, count: int) -> int:
-        """The bits of the `count` tools with the highest bounds, and those as high as the last of them."""
-        above, level = 0, self._all
-        for digit in reversed(self._digits):
-            high = level & digit
-            if (above | high).bit_count() >= count:
-                level = high
-            else:
-                above |= high
-                level ^= high
-        return above | level
-
-    def at_least(self, floor: float) -> int:
-        """The bits of the tools whose bound is `floor` or more."""
-        units = ceil(floor / self._unit)
-        if units >> len(self._digits):
-            return 0
-        above, level = 0, self._all
-        for at in range(len(self._digits) - 1, -1, -1):
-            high = level & self._digits[at]
-            if units >> at & 1:
-                level = high
-            else:
-                above |= high
-                level ^= high
-        return above | level
 
 
 def _all_scored(lists: list[tuple[float, str, float, Postings]], limit: int) -> dict[int, float]:
@@ -413,18 +349,3 @@ def _summed(occurrences: list[int]) -> Iterator[int]:
             yield before
             before = occurrence
     yield before
-
-
-def _bits(docs: Iterable[int], last: int) -> int:
-    """One bit for each of `docs`, of which `last` is the highest."""
-    octets = bytearray((last >> 3) + 1)
-    for doc in docs:
-        octets[doc >> 3] |= 1 << (doc & 7)
-    return int.from_bytes(octets, "little")
-
-
-def _docs(bits: int) -> set[int]:
-    """The tools of which `bits` has the bits."""
-    octets = bits.to_bytes((bits.bit_length() + 7) >> 3, "little")
-    places = [match.start() for match in _NOT_ZERO.finditer(octets)]
-    return {(place << 3) + bit for place in places for bit in _BITS_OF[octets[place]]}
