@@ -6,14 +6,12 @@ import json
 import socket
 import sys
 import textwrap
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
-import uvicorn
+from tests.mcp_support import served
 
 from hikidashi import from_function, to_mcp
 from hikidashi.errors import ToolSourceError
@@ -223,20 +221,6 @@ def guarded(app: App) -> App:
             await send({"type": "http.response.body", "body": b""})
 
     return answer
-
-
-@asynccontextmanager
-async def served(app: App) -> AsyncGenerator[str]:
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        listening.listen()  # so that who comes early waits
-        http = uvicorn.Server(uvicorn.Config(app, log_level="error", ws="none"))
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(http.serve, [listening])
-            try:
-                yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-            finally:
-                http.should_exit = True
 
 
 @pytest.mark.parametrize(("transport", "path"), [("http", "/mcp"), ("sse", "/sse")])

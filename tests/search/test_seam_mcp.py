@@ -10,6 +10,7 @@ import anyio
 import pytest
 from mcp import types
 from mcp.client import Client
+from tests.mcp_support import call, names, search, text_of
 from tests.support import Heard
 
 from hikidashi import Tool, ToolResult, ToolValidationError, from_function
@@ -49,22 +50,6 @@ MAIL = json.dumps(
     },
     separators=(",", ":"),
 )
-
-
-async def names(client: Client) -> list[str]:
-    return [tool.name for tool in (await client.list_tools()).tools]
-
-
-def text_of(result: types.CallToolResult) -> str:
-    return "\n".join(block.text for block in result.content if isinstance(block, types.TextContent))
-
-
-async def search(client: Client, query: str) -> types.CallToolResult:
-    return await client.call_tool("search_tools", {"query": query})
-
-
-async def call(client: Client, name: str, arguments: Any) -> types.CallToolResult:
-    return await client.call_tool("call_tool", {"name": name, "arguments": arguments})
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])

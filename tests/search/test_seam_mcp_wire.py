@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import sys
 import textwrap
 from collections.abc import AsyncGenerator, Callable
@@ -12,11 +11,10 @@ from typing import Any
 
 import anyio
 import pytest
-import uvicorn
-from mcp import types
 from mcp.client import Client
 from mcp.client.sse import sse_client
 from mcp.client.stdio import StdioServerParameters
+from tests.mcp_support import call, names, search, served, text_of
 
 from hikidashi import from_function
 from hikidashi.search.mcp import to_mcp_search
@@ -47,22 +45,6 @@ class Told:
         self.something.set()
 
 
-async def names(client: Client) -> list[str]:
-    return [tool.name for tool in (await client.list_tools()).tools]
-
-
-def text_of(result: types.CallToolResult) -> str:
-    return "\n".join(block.text for block in result.content if isinstance(block, types.TextContent))
-
-
-async def search(client: Client, query: str) -> types.CallToolResult:
-    return await client.call_tool("search_tools", {"query": query})
-
-
-async def call(client: Client, name: str, arguments: Any) -> types.CallToolResult:
-    return await client.call_tool("call_tool", {"name": name, "arguments": arguments})
-
-
 PROGRAM = """
 from hikidashi import from_function
 from hikidashi.search.mcp import to_mcp_search
@@ -85,21 +67,6 @@ async def test_over_stdio_what_was_found_is_listed(mode: str) -> None:
         assert await names(client) == ["search_tools", "call_tool", "send_mail"]
         assert text_of(await client.call_tool("send_mail", {"to": "Ada"})) == "sent to Ada"
     assert told.messages == (["ToolListChangedNotification"] if mode == "legacy" else [])
-
-
-@asynccontextmanager
-async def served(app: Any) -> AsyncGenerator[str]:
-    """The address of `app` on a free port."""
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        listening.listen()  # so that who comes early waits
-        http = uvicorn.Server(uvicorn.Config(app, log_level="error", ws="none"))
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(http.serve, [listening])
-            try:
-                yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-            finally:
-                http.should_exit = True
 
 
 @asynccontextmanager

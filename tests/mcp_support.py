@@ -1,0 +1,43 @@
+"""What tests of MCP seams share: short words for the client, and an app on a free port."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import uvicorn
+from mcp import Client, types
+
+
+async def names(client: Client) -> list[str]:
+    return [tool.name for tool in (await client.list_tools()).tools]
+
+
+def text_of(result: types.CallToolResult) -> str:
+    return "\n".join(block.text for block in result.content if isinstance(block, types.TextContent))
+
+
+async def search(client: Client, query: str) -> types.CallToolResult:
+    return await client.call_tool("search_tools", {"query": query})
+
+
+async def call(client: Client, name: str, arguments: Any) -> types.CallToolResult:
+    return await client.call_tool("call_tool", {"name": name, "arguments": arguments})
+
+
+@asynccontextmanager
+async def served(app: Any) -> AsyncGenerator[str]:
+    """The address of `app` on a free port."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()  # so that who comes early waits
+        http = uvicorn.Server(uvicorn.Config(app, log_level="error", ws="none"))
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(http.serve, [listening])
+            try:
+                yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+            finally:
+                http.should_exit = True
