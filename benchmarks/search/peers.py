@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from typing import Any, cast
+from weakref import finalize
 
 from .data import Definition, searchable_text
 
@@ -160,6 +161,7 @@ class Fts5:
 
     def _open(self, place: str) -> None:
         self._db = sqlite3.connect(place)
+        finalize(self, self._db.close)
 
     def search(self, query: str, limit: int) -> list[str]:
         """The names of the best tools, best first."""

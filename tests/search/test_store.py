@@ -118,7 +118,7 @@ def test_a_write_that_fails_leaves_what_was_there(path: Path, monkeypatch: pytes
 
 @pytest.mark.parametrize(
     ("target", "reason"),
-    [("no/such/folder", "No such file"), (".", "Is a directory"), ("a\0b", "embedded null byte")],
+    [("no/such/folder", "No such file"), (".", "Is a directory"), ("a\0b", "embedded null")],
 )
 def test_a_place_that_takes_no_file_is_told(tmp_path: Path, target: str, reason: str) -> None:
     with pytest.raises(ToolSearchError, match=f"cannot be saved to .*: {reason}.*Choose a file"):
@@ -185,7 +185,7 @@ def test_a_foreign_file_is_refused(path: Path, content: bytes, words: str) -> No
         ToolCatalog.load(path)
 
 
-@pytest.mark.parametrize(("name", "reason"), [("nowhere", "No such file"), ("a\0b", "embedded null byte")])
+@pytest.mark.parametrize(("name", "reason"), [("nowhere", "No such file"), ("a\0b", "embedded null")])
 def test_a_missing_file_is_an_error_that_names_it(tmp_path: Path, name: str, reason: str) -> None:
     with pytest.raises(ToolSearchError, match=f"cannot be read: {reason}.*Check the path") as caught:
         ToolCatalog.load(tmp_path / name)

@@ -45,9 +45,11 @@ class Forks:
             env=plain,
         )
 
-    def start(self, arguments: list[str], environment: dict[str, str], streams: list[str]) -> int:
-        """The id of a new process."""
-        return self._order("start", arguments, environment, streams)
+    def start(
+        self, arguments: list[str], environment: dict[str, str], streams: list[str], *, anew: bool = False
+    ) -> int:
+        """The id of a new process; started `anew`, it waits for its imports after all."""
+        return self._order("start", arguments, environment, streams, anew)
 
     def wait(self, process: int) -> int:
         """The exit code of a process, once it has ended."""
@@ -67,10 +69,10 @@ class Forks:
 class Terminal:
     """`hikidashi` in a pseudo-terminal: what it shows, and keys for it."""
 
-    def __init__(self, forks: Forks, arguments: list[str], environment: dict[str, str]) -> None:
+    def __init__(self, forks: Forks, arguments: list[str], environment: dict[str, str], *, anew: bool) -> None:
         self._forks = forks
         self._keys, end = pty.openpty()
-        self._process = forks.start(arguments, environment, [os.ttyname(end)] * 3)
+        self._process = forks.start(arguments, environment, [os.ttyname(end)] * 3, anew=anew)
         self._code: int | None = None
         self._raw = b""
         self._read_up_to = 0
@@ -195,21 +197,22 @@ agent:
             "LINES": "24",
         }
 
-    def in_terminal(self, *options: str, **environment: str) -> Terminal:
-        """The chat in a pseudo-terminal."""
+    def in_terminal(self, *options: str, anew: bool = False, **environment: str) -> Terminal:
+        """The chat in a pseudo-terminal; `anew`, with its imports before it."""
         arguments = ["chat", "--config", str(self.config), *options]
-        terminal = Terminal(self._forks, arguments, {**self.environment, **environment})
+        terminal = Terminal(self._forks, arguments, {**self.environment, **environment}, anew=anew)
         self._stack.callback(terminal.close)
         return terminal
 
-    def piped(self, *options: str, typed: bytes = b"") -> Ended:
-        """The chat between files, run to its end."""
+    def piped(self, *options: str, typed: bytes = b"", anew: bool = False, **environment: str) -> Ended:
+        """The chat between files, run to its end; `anew`, with its imports before it."""
         files = [self.home / name for name in ("stdin", "stdout", "stderr")]
         for file, content in zip(files, (typed, b"", b""), strict=True):
             file.write_bytes(content)
         arguments = ["chat", "--config", str(self.config), *options]
-        code = self._forks.wait(self._forks.start(arguments, self.environment, [str(file) for file in files]))
-        return Ended(code, *(file.read_text(encoding="utf-8") for file in files[1:]))
+        streams = [str(file) for file in files]
+        process = self._forks.start(arguments, {**self.environment, **environment}, streams, anew=anew)
+        return Ended(self._forks.wait(process), *(file.read_text(encoding="utf-8") for file in files[1:]))
 
     def as_a_user_runs_it(self, *options: str) -> subprocess.CompletedProcess[str]:
         """The chat in a process of its own from the start, between two pipes."""

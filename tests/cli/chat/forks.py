@@ -1,7 +1,8 @@
 """Starts `hikidashi` in forks of one process that has its imports behind it: those take a second or two each time.
 
-It is told by lines of JSON on stdin. `["start", arguments, environment, [stdin, stdout, stderr]]` is answered with the
-id of a new process that reads and writes the three paths; `["wait", id]` with its exit code, once it has ended.
+It is told by lines of JSON on stdin. `["start", arguments, environment, [stdin, stdout, stderr], anew]` is answered
+with the id of a new process that reads and writes the three paths, and that is a Python of its own with all imports
+before it where `anew` says so; `["wait", id]` with its exit code, once it has ended.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ def serve() -> None:
         importlib.import_module(module)
     for line in sys.stdin:
         match json.loads(line):
-            case ["start", arguments, environment, streams]:
-                answer = os.fork() or _become(arguments, environment, streams)
+            case ["start", arguments, environment, streams, anew]:
+                answer = os.fork() or _become(arguments, environment, streams, anew=anew)
             case ["wait", process]:
                 answer = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
             case order:
@@ -40,13 +41,15 @@ def serve() -> None:
         print(json.dumps(answer), flush=True)  # noqa: T201 - this is the protocol
 
 
-def _become(arguments: list[str], environment: dict[str, str], streams: list[str]) -> NoReturn:
+def _become(arguments: list[str], environment: dict[str, str], streams: list[str], *, anew: bool) -> NoReturn:
     """A process of its own session; the terminal among its streams controls it, so that Ctrl-C is a signal."""
     os.setsid()
     for number, path in enumerate(streams):
         opened = os.open(path, os.O_RDWR)
         os.dup2(opened, number)
         os.close(opened)
+    if anew:
+        os.execve(sys.executable, [sys.executable, "-m", "hikidashi", *arguments], environment)
     os.environ.clear()
     os.environ.update(environment)
     sys.argv = ["hikidashi", *arguments]

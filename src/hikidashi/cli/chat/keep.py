@@ -11,14 +11,9 @@ from typing import Any
 
 from hikidashi.agents.conversation import Message
 
-__all__ = ["Transcript", "state_folder", "typed_lines_kept"]
+__all__ = ["Transcript", "typed_lines_kept"]
 
 _MOST_LINES = 1000
-
-
-def state_folder() -> Path:
-    """Where the chat keeps what it keeps: `$XDG_STATE_HOME/hikidashi`, by default under `~/.local/state`."""
-    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "hikidashi"
 
 
 class Transcript:

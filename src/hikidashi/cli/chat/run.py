@@ -19,8 +19,10 @@ from hikidashi.config import Config, WebSearchConfig
 
 from ..log import logged_to_file, logged_to_stderr, warned_on_stderr
 from ..output import Language, stdout
-from ..settings import config_for
-from .keep import Transcript, state_folder, typed_lines_kept
+from ..settings import config_for, state_folder
+from .keep import Transcript, typed_lines_kept
+from .lacking import lacks_something
+from .late import LateResponder
 from .screen import JsonScreen, PlainScreen, Screen, TerminalScreen
 from .talk import Talk, answer_to, run_stoppable
 from .words import WORDS
@@ -57,9 +59,13 @@ def run_chat(
     folder = state_folder()
     with ExitStack() as stack:
         stack.enter_context(logged_to_stderr() if verbose else logged_to_file(folder / "chat.log"))
-        with nullcontext() if verbose else warned_on_stderr():
-            responder = make_responder(config)
         runner = stack.enter_context(asyncio.Runner())
+        if once is None and not as_json and sys.stdin.isatty() and not lacks_something(config):
+            # The imports take seconds, the prompt comes at once. What is missing is said before it, so not from here.
+            responder = LateResponder(lambda: make_responder(config))
+        else:
+            with nullcontext() if verbose else warned_on_stderr():
+                responder = make_responder(config)
         stack.callback(lambda: runner.run(responder.aclose()))
         screens = _screens(spoken, as_json=as_json)
         if once is not None:
@@ -102,10 +108,10 @@ def _talk(
         console=console,
         words=words,
         screen=screens,
-        search=_web_search(config.tools.web_search, language),
+        search=_web_search(config.tools.web_search, language, responder),
         transcript=transcript if keep else None,
         conversation=earlier,
-        prompt=_prompt(coloured=console.color_system is not None) if typed else "",
+        prompt=_prompt(coloured=console.color_system is not None and not console.no_color) if typed else "",
     )
     talk.run(runner)
 
@@ -119,8 +125,13 @@ def _screens(language: Language, *, as_json: bool) -> Callable[[], Screen]:
     return lambda: TerminalScreen(console, WORDS[language])
 
 
-def _web_search(config: WebSearchConfig | None, language: Language) -> Callable[[str], Awaitable[str]]:
+def _web_search(
+    config: WebSearchConfig | None, language: Language, responder: Responder
+) -> Callable[[str], Awaitable[str]]:
     async def search(query: str) -> str:
+        if isinstance(responder, LateResponder):
+            # Where two threads import modules that need each other, one of them can get half a module.
+            await responder.settled()
         from hikidashi.web.choose import choose_provider, configured_provider
         from hikidashi.web.format import format_search
 

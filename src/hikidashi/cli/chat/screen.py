@@ -15,6 +15,7 @@ from typing import Any, Self
 from rich.console import Console
 from rich.live import Live
 from rich.markdown import Markdown
+from rich.status import Status
 from rich.text import Text
 
 from hikidashi.agents.conversation import AnswerEvent, AnswerFailed, TextDelta, ToolCalled, ToolReturned
@@ -57,7 +58,7 @@ class TerminalScreen(Screen):
         self._words = words
         self._blocks = MarkdownBlocks()
         self._began: dict[str, float] = {}
-        self._spinner = console.status("", spinner="dots", spinner_style="cyan")
+        self._spinner = Status("", console=console, spinner="dots", spinner_style="cyan")
         # Drawn by this thread alone: what rich draws from a thread of its own is at times not wiped away.
         self._tail = Live(console=console, transient=True, auto_refresh=False)
 

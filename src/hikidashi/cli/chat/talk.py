@@ -127,7 +127,8 @@ class Talk:
             case "/help":
                 self._console.print(Text(self._words.help))
             case "/tools":
-                names = self._responder.tool_names
+                with self._screen():
+                    names = self._responder.tool_names
                 self._console.print(Text("\n".join(names) if names else self._words.no_tools))
             case "/clear":
                 self._said.clear()

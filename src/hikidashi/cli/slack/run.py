@@ -14,10 +14,9 @@ from hikidashi.agents.slack import Identity, SlackBot
 from hikidashi.config import Config, SlackConfig
 from hikidashi.errors import ConfigError
 
-from ..chat.keep import state_folder
 from ..log import logged_to_stderr
 from ..output import Language, stdout
-from ..settings import config_for
+from ..settings import config_for, state_folder
 
 __all__ = ["run_slack"]
 

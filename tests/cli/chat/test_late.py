@@ -1,0 +1,77 @@
+"""A responder that is made in the background, as those see it who wait for it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, Sequence
+
+import pytest
+
+from hikidashi.agents.conversation import AnswerEvent, Message, TextDelta
+from hikidashi.cli.chat.late import LateResponder
+from hikidashi.errors import MissingExtra
+
+HELLO = [Message(role="user", text="Hello?")]
+
+
+class Echo:
+    """Says what it hears."""
+
+    def __init__(self) -> None:
+        self.closed = 0
+
+    @property
+    def tool_names(self) -> list[str]:
+        return ["echo"]
+
+    async def stream(self, conversation: Sequence[Message]) -> AsyncGenerator[AnswerEvent]:
+        yield TextDelta(conversation[-1].text)
+
+    async def respond(self, conversation: Sequence[Message]) -> str:
+        return conversation[-1].text
+
+    async def aclose(self) -> None:
+        self.closed += 1
+
+
+async def test_once_made_it_does_what_was_made() -> None:
+    echo = Echo()
+    late = LateResponder(lambda: echo)
+    assert [event async for event in late.stream(HELLO)] == [TextDelta("Hello?")]
+    assert await late.respond(HELLO) == "Hello?"
+    assert late.tool_names == ["echo"]
+    await late.aclose()
+    assert echo.closed == 1
+
+
+async def test_whoever_stops_waiting_leaves_it_to_the_next() -> None:
+    go = threading.Event()
+
+    def make() -> Echo:
+        assert go.wait(60)
+        return Echo()
+
+    late = LateResponder(make)
+    impatient = asyncio.create_task(late.respond(HELLO))
+    await asyncio.sleep(0)
+    impatient.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await impatient
+    go.set()
+    assert await late.respond(HELLO) == "Hello?"
+
+
+async def test_a_failure_is_told_to_each_who_needs_the_responder_and_not_to_who_leaves() -> None:
+    def make() -> Echo:
+        raise MissingExtra("anthropic", "anthropic")
+
+    late = LateResponder(make)
+    await late.settled()
+    with pytest.raises(MissingExtra):
+        await late.respond(HELLO)
+    with pytest.raises(MissingExtra):
+        await anext(late.stream(HELLO))
+    with pytest.raises(MissingExtra):
+        late.tool_names  # noqa: B018 - to ask for them is enough
+    await late.aclose()
