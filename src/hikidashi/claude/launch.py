@@ -15,7 +15,6 @@ from uuid import uuid4
 import claude_agent_sdk
 from claude_agent_sdk import (
     ClaudeAgentOptions,
-    HookContext,
     HookMatcher,
     InMemorySessionStore,
     McpSdkServerConfig,
@@ -23,10 +22,11 @@ from claude_agent_sdk import (
     SettingSource,
     project_key_for_directory,
 )
-from claude_agent_sdk.types import HookEvent, HookJSONOutput, SystemPromptFile
+from claude_agent_sdk.types import HookEvent, SystemPromptFile
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.tools import ToolDefinition
 
+from ..convert.claude import hooks_for_unknown
 from .history import Block, Conversation, WireMessage, transcript
 from .parking import ParkedTools
 from .scope import RunScope
@@ -164,16 +164,11 @@ def _hooks(question: Question) -> dict[HookEvent, list[HookMatcher]] | None:
     if search is None:
         return None
 
-    async def advise(given: Any, _: str | None, __: HookContext) -> HookJSONOutput:
-        calls = (call for call in given["tool_calls"] if "No such tool available" in str(call.get("tool_response")))
-        missing = ", ".join(dict.fromkeys(repr(call["tool_name"]) for call in calls))
-        if not missing:
-            return {}
-        advice = f"Not in your list of tools: {missing}. Search with {question.wire_name(search)} first."
-        return {"hookSpecificOutput": {"hookEventName": "PostToolBatch", "additionalContext": advice}}
+    def advice(names: list[str]) -> str:
+        missing = ", ".join(map(repr, names))
+        return f"Not in your list of tools: {missing}. Search with {question.wire_name(search)} first."
 
-    # The one hook that sees such calls; the SDK types its answer and not its name.
-    return {cast("HookEvent", "PostToolBatch"): [HookMatcher(hooks=[advise])]}
+    return hooks_for_unknown(advice)
 
 
 def _tied(cli_path: str | Path | None) -> tuple[str | Path | None, dict[str, str]]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from .. import __version__
 from ..errors import MissingExtra, ToolValidationError, Unsupported
@@ -13,7 +13,8 @@ from ..tool import Tool, ToolResult, current_call_id
 from ._checks import by_name, object_schema, unknown_tool
 
 try:
-    from claude_agent_sdk import McpSdkServerConfig, SdkMcpTool, ToolAnnotations
+    from claude_agent_sdk import HookContext, HookMatcher, McpSdkServerConfig, SdkMcpTool, ToolAnnotations
+    from claude_agent_sdk.types import HookEvent, HookJSONOutput
     from mcp import types
     from mcp.server import Server, ServerRequestContext
 except ImportError as error:
@@ -21,7 +22,7 @@ except ImportError as error:
 
 from .mcp import answer, wire_result, wire_tool
 
-__all__ = ["MAX_RESULT_CHARS", "allowed_tools", "shown_name", "to_claude", "to_claude_tool"]
+__all__ = ["MAX_RESULT_CHARS", "allowed_tools", "hooks_for_unknown", "shown_name", "to_claude", "to_claude_tool"]
 
 MAX_RESULT_CHARS = 500_000
 """The most that Claude Code takes; without it a result over about 50,000 characters is moved to a file."""
@@ -157,3 +158,21 @@ def _refuse_what_the_sdk_drops(tool_name: str, result: ToolResult) -> None:
     for block in result.content:
         if block["type"] == "audio" or (block["type"] == "resource" and "blob" in block["resource"]):
             raise Unsupported(f"the {block['type']} in the result of {tool_name!r}", "SdkMcpTool", "Use `to_claude`.")
+
+
+def hooks_for_unknown(advice: Callable[[list[str]], str]) -> dict[HookEvent, list[HookMatcher]]:
+    """Hooks by which the model reads `advice`, given the names of tools it called that Claude Code does not know.
+
+    Such a call never reaches a server: Claude Code itself answers that there is no such tool, and no more than that.
+    Where `advice` is empty, nothing is added.
+    """
+
+    async def advise(given: Any, _: str | None, __: HookContext) -> HookJSONOutput:
+        calls = [call for call in given["tool_calls"] if "No such tool available" in str(call.get("tool_response"))]
+        said = advice(list(dict.fromkeys(call["tool_name"] for call in calls))) if calls else ""
+        if not said:
+            return {}
+        return {"hookSpecificOutput": {"hookEventName": "PostToolBatch", "additionalContext": said}}
+
+    # The one hook that sees such calls; the SDK types its answer and not its name.
+    return {cast("HookEvent", "PostToolBatch"): [HookMatcher(hooks=[advise])]}

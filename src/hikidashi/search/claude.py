@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, cast
+from typing import Any
 
 from .. import __version__
 from ..errors import MissingExtra
@@ -13,17 +13,14 @@ from ._desk import Desk, Strategy, names_in
 from .catalog import ToolCatalog
 
 try:
-    from claude_agent_sdk import HookContext, HookMatcher, McpSdkServerConfig
-    from claude_agent_sdk.types import HookEvent, HookJSONOutput
+    from claude_agent_sdk import HookMatcher, McpSdkServerConfig
+    from claude_agent_sdk.types import HookEvent
 except ImportError as error:
     raise MissingExtra("claude-agent-sdk", "claude") from error
 
-from ..convert.claude import shown_name, to_claude
+from ..convert.claude import hooks_for_unknown, shown_name, to_claude
 
 __all__ = ["search_hooks", "search_tool_names", "to_claude_search"]
-
-_AFTER_CALLS = cast("HookEvent", "PostToolBatch")
-"""The one hook that sees calls of tools that Claude Code does not know; the SDK types its answer and not its name."""
 
 
 def to_claude_search(
@@ -87,23 +84,12 @@ def search_tool_names(server_name: str = "tools") -> list[str]:
 
 
 def search_hooks(server_name: str = "tools", *, language: Language = "en") -> dict[HookEvent, list[HookMatcher]]:
-    """Hooks for `ClaudeAgentOptions(hooks=...)` by which a tool called by its own name brings the advice to search.
-
-    Such a call never reaches a server: Claude Code itself answers that there is no such tool, and no more than that.
-    """
+    """Hooks for `ClaudeAgentOptions(hooks=...)` by which a tool called by its own name brings the advice to search."""
     words = wording(language)
     own = f"mcp__{shown_name(server_name)}__"
 
-    async def advise(given: Any, _: str | None, __: HookContext) -> HookJSONOutput:
-        missing = dict.fromkeys(
-            call["tool_name"]
-            for call in given["tool_calls"]
-            if "No such tool available" in str(call.get("tool_response"))
-            and (call["tool_name"].startswith(own) or not call["tool_name"].startswith("mcp__"))
-        )
-        if not missing:
-            return {}
-        advice = "\n".join(map(words.not_listed, missing))
-        return {"hookSpecificOutput": {"hookEventName": "PostToolBatch", "additionalContext": advice}}
+    def advice(names: list[str]) -> str:
+        ours = [name for name in names if name.startswith(own) or not name.startswith("mcp__")]
+        return "\n".join(map(words.not_listed, ours))
 
-    return {_AFTER_CALLS: [HookMatcher(hooks=[advise])]}
+    return hooks_for_unknown(advice)
