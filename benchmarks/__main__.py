@@ -27,11 +27,11 @@ SEARCH = "search"
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what the command line names; the number is the exit code: 1 if a case failed."""
-    options = _parser().parse_args(arguments)
+    asked = _parser().parse_args(arguments)
     console = Console()
     console.width = max(console.width, 120)
     suites: list[Suite] = [importlib.import_module(f".{name}", __package__).SUITE for name in SUITES]
-    if options.list:
+    if asked.list:
         for suite in suites:
             console.print(f"[bold]{suite.name}[/]  {suite.title}", highlight=False)
             for group, meaning in suite.groups.items():
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             f"[bold]{SEARCH}[/]  Tool search beside its peers: python -m benchmarks.search --list", highlight=False
         )
         return 0
-    patterns: list[str] = options.names or [*SUITES, SEARCH]
+    patterns: list[str] = asked.names or [*SUITES, SEARCH]
     chosen = [(suite, cases) for suite in suites if (cases := suite.only(patterns))]
     parts = [pattern.partition(".")[2] for pattern in patterns if pattern.partition(".")[0] == SEARCH]
     if not chosen and not parts:
@@ -48,38 +48,38 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     failed = False
     for suite, cases in chosen:
-        failed |= _run_suite(suite, cases, options, console)
+        failed |= _run_suite(suite, cases, asked, console)
     if parts:  # `search` alone is all of it
-        return search(_passed_on(options, parts if all(parts) else [])) or int(failed)
+        return search(_passed_on(asked, parts if all(parts) else [])) or int(failed)
     return int(failed)
 
 
-def _passed_on(options: argparse.Namespace, parts: Sequence[str]) -> list[str]:
+def _passed_on(asked: argparse.Namespace, parts: Sequence[str]) -> list[str]:
     """The command line of the search benchmark that says the same."""
-    flags = [flag for flag, given in (("--quick", options.quick), ("--no-plot", options.no_plot)) if given]
-    folders = [word for folder in options.data for word in ("--data", str(folder))]
-    target = [] if options.json is None else ["--json", str(options.json.with_name("search.json"))]
+    flags = [flag for flag, given in (("--quick", asked.quick), ("--no-plot", asked.no_plot)) if given]
+    folders = [word for folder in asked.data for word in ("--data", str(folder))]
+    target = [] if asked.json is None else ["--json", str(asked.json.with_name("search.json"))]
     return [*parts, *flags, *folders, *target]
 
 
-def _run_suite(suite: Suite, cases: Sequence[Case], options: argparse.Namespace, console: Console) -> bool:
+def _run_suite(suite: Suite, cases: Sequence[Case], asked: argparse.Namespace, console: Console) -> bool:
     where = machine(suite.packages)
-    measurements, failures = run(cases, Plan(quick=options.quick), console)
+    measurements, failures = run(cases, Plan(quick=asked.quick), console)
     console.print(f"[bold]{suite.title}[/]  Medians, taken in turns; a ratio below 1 is better than the peer.\n")
     for table in report.tables(suite, measurements):
         console.print(table)
     for case, error in failures:
         console.print(f"[red]{case.group}: {case.name} failed.[/] {type(error).__name__}: {error}", highlight=False)
     # What is committed comes from whole runs only.
-    whole = len(cases) == len(suite.cases) and not options.quick and not failures
-    if options.json is not None:
-        report.write(options.json, report.as_json(suite, measurements, where))
+    whole = len(cases) == len(suite.cases) and not asked.quick and not failures
+    if asked.json is not None:
+        report.write(asked.json, report.as_json(suite, measurements, where))
     elif whole:
         report.write(RESULTS / f"{suite.name}.json", report.as_json(suite, measurements, where))
-    if measurements and not options.no_plot and (whole or options.json is not None):
+    if measurements and not asked.no_plot and (whole or asked.json is not None):
         from . import plot
 
-        target = RESULTS if options.json is None else options.json.parent
+        target = RESULTS if asked.json is None else asked.json.parent
         plot.draw(suite, measurements, where, target / f"{suite.name}.png")
     return bool(failures)
 

@@ -245,7 +245,7 @@ def test_a_missing_package_is_named_with_its_extra(web: Web) -> None:
 def on_a_terminal(*arguments: str, **environment: str) -> tuple[str, int]:
     """What a terminal of 80 columns gets, and the exit code."""
     process, terminal = pty.fork()
-    if process == 0:  # pragma: no cover - another process
+    if process == 0:  # the child, which becomes the command
         os.execve(sys.executable, [sys.executable, "-m", "hikidashi", *arguments], environment)
     seen = b""
     while True:

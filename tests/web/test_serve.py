@@ -77,7 +77,7 @@ class Shelf:
         )
 
     async def context(self, query: str, *, max_tokens: int | None = None) -> SearchContext:
-        raise NotImplementedError  # no route asks for it
+        raise AssertionError("no route asks for it")
 
     async def aclose(self) -> None:
         self.loops.add(asyncio.get_running_loop())

@@ -64,7 +64,7 @@ def convert_tool(tool: Tool[Any]) -> SdkMcpTool[Any]:
     """`tool` with its name, description and input schema, for `create_sdk_mcp_server` or a server of your own.
 
     Raises:
-        NotImplementedError: `tool` takes a `RunContext`; `convert_tool_with_deps` gives it one.
+        NotImplementedError: as spec 002 (US2-3) asks, `tool` takes a `RunContext`: use `convert_tool_with_deps`.
         ToolValidationError: `tool` has no usable name, function or schema.
         Unsupported: `tool` requires approval.
     """
@@ -98,7 +98,7 @@ def convert_tools_to_mcp_server(
         deps: what tools with a `RunContext` find in `ctx.deps` (experimental); without it they are refused.
 
     Raises:
-        NotImplementedError: a tool takes a `RunContext`, and there are no `deps`.
+        NotImplementedError: as spec 002 (US2-3) asks, a tool takes a `RunContext`, and there are no `deps`.
         ToolValidationError: a tool has no usable name, function or schema, or two share a name.
         UnsupportedDepsTypeError: JSON cannot carry `deps`.
         Unsupported: a tool requires approval.
@@ -135,12 +135,12 @@ def _create_async_handler(
         tool: the tool that `func` belongs to, for its own schema, checks and timeout; else the type hints are used.
 
     Raises:
-        NotImplementedError: `func` takes a context, and there is no `deps_context`.
+        NotImplementedError: as spec 002 (US2-3) asks, `func` takes a context, and there is no `deps_context`.
         Unsupported: `tool` requires approval.
     """
     name = tool.name if tool is not None else getattr(func, "__name__", type(func).__name__)
     if takes_ctx and deps_context is None:
-        raise NotImplementedError(
+        raise NotImplementedError(  # the error that spec 002 (US2-3) names
             f"Tool {name!r} takes a `RunContext`, and there is none outside a pydantic-ai run. Convert it with "
             "`convert_tool_with_deps(tool, deps)` (`deps=None` for `RunContext[None]`), or use "
             '`ClaudeCodeModel(tool_execution="agent")`.'
