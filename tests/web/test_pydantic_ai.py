@@ -61,10 +61,10 @@ class Broken:
     async def search(self, query: str, **_: Any) -> Any:
         raise self.failure
 
-    async def extract(self, urls: Sequence[str]) -> Any:
+    async def extract(self, urls: Sequence[str], **_: Any) -> Any:
         raise self.failure
 
-    async def context(self, query: str, *, max_tokens: int | None = None) -> Any:
+    async def context(self, query: str, *, max_tokens: int | None = None, **_: Any) -> Any:
         raise self.failure
 
     async def aclose(self) -> None: ...
@@ -83,7 +83,7 @@ class Cached(Broken):
             cached=True,
         )
 
-    async def context(self, query: str, *, max_tokens: int | None = None) -> SearchContext:
+    async def context(self, query: str, *, max_tokens: int | None = None, **_: Any) -> SearchContext:
         return SearchContext(query=query, text="c", sources=(), tokens=1, provider="cached", cached=True)
 
 

@@ -11,7 +11,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import ExitStack, aclosing
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import httpx
@@ -24,11 +24,13 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from tavily import AsyncTavilyClient, TavilyClient  # pyright: ignore[reportMissingTypeStubs]
 
 from hikidashi.errors import ErrorType, TavilyAPIError, WebIndexError
+from hikidashi.testing import TavilyPage, TavilyServer
 from hikidashi.web import serve
 from hikidashi.web.local import LocalIndex, LocalSearchProvider, ingest
-from hikidashi.web.provider import SearchDepth
+from hikidashi.web.provider import SearchDepth, SearchProvider
 from hikidashi.web.results import ExtractedPage, ExtractResults, FailedPage, SearchContext, SearchHit, SearchResults
 from hikidashi.web.serve import SearchServer, Served
+from hikidashi.web.tavily import TavilyAPIClient
 from hikidashi.web.tavily_api import SearchRequest
 
 HITS = (
@@ -84,6 +86,11 @@ class Shelf:
         self.closed += 1
 
 
+def as_provider(shelf: Shelf) -> SearchProvider:
+    """A shelf has none of the filters that came later, as providers of other people may not have either."""
+    return cast("SearchProvider", shelf)
+
+
 Start = Callable[..., SearchServer]
 
 
@@ -99,7 +106,7 @@ def start(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
     with ExitStack() as running:
 
         def enter(**options: Any) -> SearchServer:
-            return running.enter_context(SearchServer(shelf, **options))
+            return running.enter_context(SearchServer(as_provider(shelf), **options))
 
         yield enter
 
@@ -150,7 +157,7 @@ async def test_the_tavily_tool_of_pydantic_ai_works_as_it_is(start: Start) -> No
         if isinstance(last, ToolReturnPart):
             returned.append(last.content)
             return ModelResponse(parts=[TextPart("done")])
-        return ModelResponse(parts=[ToolCallPart("tavily_search", {"query": "drawer", "time_range": "week"})])
+        return ModelResponse(parts=[ToolCallPart("tavily_search", {"query": "drawer"})])
 
     async with async_tavily_client(start()) as client:
         agent = Agent(FunctionModel(model), tools=[tavily_search_tool(client=client, max_results=1)])
@@ -191,14 +198,14 @@ async def test_ones_own_documents_are_tavily_to_tavily_clients(
     assert [page["url"] for page in got["failed_results"]] == ["file:///etc/passwd"]
 
 
-def test_fast_depths_are_basic_and_zero_results_are_none(start: Start, shelf: Shelf) -> None:
+def test_fast_depths_are_basic_to_a_provider_with_two_and_zero_results_are_none(start: Start, shelf: Shelf) -> None:
     server = start()
     assert post(server, "/search", {"query": "q", "search_depth": "ultra-fast"}).json()["results"]
     assert post(server, "/search", {"query": "q", "max_results": 0}).json()["results"] == []
     assert [depth for _, depth, _, _ in shelf.asked] == ["basic", "basic"]
 
 
-def test_domains_choose_among_the_best_20(start: Start, shelf: Shelf) -> None:
+def test_domains_choose_among_the_best_20_where_the_provider_has_no_filters(start: Start, shelf: Shelf) -> None:
     server = start()
     only = post(server, "/search", {"query": "q", "max_results": 1, "include_domains": ["Other.example"]}).json()
     without = post(server, "/search", {"query": "q", "exclude_domains": ["drawer.example"]}).json()
@@ -209,9 +216,64 @@ def test_domains_choose_among_the_best_20(start: Start, shelf: Shelf) -> None:
 
 def test_raw_content_is_what_the_provider_extracts(start: Start) -> None:
     found = post(start(), "/search", {"query": "q", "include_raw_content": "text", "include_usage": True}).json()
-    assert [hit["raw_content"] for hit in found["results"]] == [None, "# Drawer\n\nThe whole page.", None]
+    assert [hit["raw_content"] for hit in found["results"]] == [None, "Drawer\n\nThe whole page.", None]
     assert found["usage"] == {"credits": 0.5}
     assert post(start(), "/search", {"query": "q", "max_results": 0, "include_raw_content": True}).is_success
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ({"time_range": "week"}, "time_range"),
+        ({"topic": "news"}, "topic"),
+        ({"country": "japan"}, "country"),
+        ({"days": 3}, "start_date"),
+    ],
+)
+def test_a_filter_that_the_provider_lacks_is_refused_by_name(
+    start: Start, shelf: Shelf, given: dict[str, Any], name: str
+) -> None:
+    refused = post(start(), "/search", {"query": "q", **given})
+    assert refused.status_code == 400
+    assert f"shelf cannot do `{name}`" in refused.json()["detail"]["error"]
+    assert shelf.asked == []
+
+
+EVERYTHING = {
+    "search_depth": "fast",
+    "topic": "news",
+    "time_range": "week",
+    "include_domains": ["drawer.example"],
+    "exclude_domains": ["old.drawer.example"],
+    "country": "japan",
+}
+
+
+def test_every_filter_and_option_reaches_tavily_through_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
+    page = TavilyPage("Drawer", "https://drawer.example/en", "A drawer of tools.", "# Drawer\n\nThe whole page.")
+    with TavilyServer([page]) as tavily:
+        provider = TavilyAPIClient("tvly-test", base_url=tavily.url)
+        with SearchServer(provider) as server, tavily_client(server) as client:
+            client.search("drawer", **EVERYTHING)
+            client.search("drawer", start_date="2026-01-02", end_date="2026-03-04")
+            client.extract([page.url], extract_depth="advanced", format="text", query="tools", chunks_per_source=2)
+        searched, dated, extracted = tavily.requests
+    assert {name: searched.body[name] for name in EVERYTHING} == EVERYTHING
+    assert (dated.body["start_date"], dated.body["end_date"]) == ("2026-01-02", "2026-03-04")
+    assert {name: extracted.body[name] for name in ("extract_depth", "format", "query", "chunks_per_source")} == {
+        "extract_depth": "advanced",
+        "format": "text",
+        "query": "tools",
+        "chunks_per_source": 2,
+    }
+
+
+def test_an_extraction_with_a_question_gives_the_passages_that_matter_as_plain_text(start: Start) -> None:
+    body = {"urls": ["https://drawer.example/en"], "format": "text", "query": "whole", "chunks_per_source": 1}
+    (page,) = post(start(), "/extract", body).json()["results"]
+    assert page["raw_content"] == "Drawer\n\nThe whole page."
+    assert post(start(), "/extract", body | {"extract_depth": "advanced"}).status_code == 400
 
 
 def test_usage_counts_what_the_provider_charged(start: Start) -> None:
@@ -307,7 +369,7 @@ def test_a_provider_that_takes_too_long_is_stopped(start: Start, shelf: Shelf) -
 
 def test_closing_ends_what_is_running_and_closes_the_provider_in_its_own_loop(shelf: Shelf) -> None:
     shelf.waits_for_ever = True
-    server = SearchServer(shelf).start()
+    server = SearchServer(as_provider(shelf)).start()
     outcome: list[object] = []
 
     def ask() -> None:
@@ -376,7 +438,7 @@ def test_a_port_in_use_is_told_with_its_number(start: Start, shelf: Shelf) -> No
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         with pytest.raises(OSError, match=rf"Port {port} of 127.0.0.1 is in use\.") as raised:
-            SearchServer(shelf, port=port).start()
+            SearchServer(as_provider(shelf), port=port).start()
     assert raised.value.errno == errno.EADDRINUSE
     assert not [thread for thread in threading.enumerate() if thread.name == "hikidashi-search"]
 
@@ -387,7 +449,7 @@ def test_a_port_for_the_superuser_is_told(shelf: Shelf) -> None:
 
 
 def test_what_comes_after_the_end_is_not_begun(shelf: Shelf) -> None:
-    server = SearchServer(shelf)
+    server = SearchServer(as_provider(shelf))
     with pytest.raises(ConnectionAbortedError):
         server._wait_for(server._search(SearchRequest(query="q")))
     assert shelf.asked == []
@@ -401,7 +463,7 @@ def test_starting_twice_is_starting_once(start: Start) -> None:
 
 def test_an_address_of_another_machine_is_told(shelf: Shelf) -> None:
     with pytest.raises(OSError, match=r"Cannot listen on '192\.0\.2\.1', port 0"):
-        SearchServer(shelf, host="192.0.2.1").start()
+        SearchServer(as_provider(shelf), host="192.0.2.1").start()
 
 
 def test_a_body_that_is_too_long_is_refused_before_it_is_read(start: Start, shelf: Shelf) -> None:

@@ -57,14 +57,14 @@ def check_query(query: str, *, language: Language = "ja") -> str:
     return given
 
 
-def check_search_depth(depth: str, *, language: Language = "ja", name: str = "search_depth") -> SearchDepth:
-    """`depth` if it is "basic" or "advanced".
+def check_search_depth(depth: str, *, language: Language = "ja", quick: bool = False) -> SearchDepth:
+    """`depth` if it is "basic" or "advanced", or with `quick` also "fast" or "ultra-fast".
 
     Raises:
         TavilyAPIError: it is not; VALIDATION_ERROR.
     """
-    allowed: tuple[SearchDepth, ...] = ("basic", "advanced")
-    return check_choice(depth, name, allowed, language=language)
+    allowed: tuple[SearchDepth, ...] = ("basic", "advanced", "fast", "ultra-fast")
+    return check_choice(depth, "search_depth", allowed if quick else allowed[:2], language=language)
 
 
 def check_max_results(max_results: int, *, language: Language = "ja") -> int:
