@@ -9,7 +9,8 @@ import logging
 import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import ExitStack, aclosing
+from contextlib import ExitStack, aclosing, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
@@ -54,6 +55,7 @@ class Shelf:
         self.cancelled = False
         self.loops: set[asyncio.AbstractEventLoop] = set()
         self.closed = 0
+        self.text = ""
 
     async def search(
         self, query: str, *, search_depth: SearchDepth = "basic", max_results: int = 5, include_answer: bool = False
@@ -73,7 +75,9 @@ class Shelf:
 
     async def extract(self, urls: Sequence[str]) -> ExtractResults:
         return ExtractResults(
-            results=tuple(ExtractedPage(url=url, raw_content=TEXTS[url], title="A") for url in urls if url in TEXTS),
+            results=tuple(
+                ExtractedPage(url=url, raw_content=self.text or TEXTS[url], title="A") for url in urls if url in TEXTS
+            ),
             failed_results=tuple(FailedPage(url=url, error="Not here.") for url in urls if url not in TEXTS),
             credits=0.5,
         )
@@ -500,8 +504,159 @@ def test_a_length_that_is_none_is_a_bad_request(
 )
 def test_a_client_that_falls_silent_is_let_go(start: Start, sent: bytes) -> None:
     server = start()
-    server.idle_seconds = 0.05
+    server.limits = replace(server.limits, idle_seconds=0.05, body_seconds=0.05)
     address = urlsplit(server.url)
     with socket.create_connection((str(address.hostname), address.port), timeout=30) as connection:
         connection.sendall(sent)
         assert connection.recv(100) == b""
+
+
+class Raw:
+    """A connection on which a test writes what no client would."""
+
+    def __init__(self, server: SearchServer) -> None:
+        address = urlsplit(server.url)
+        self.socket = socket.create_connection((str(address.hostname), address.port), timeout=30)
+
+    def __enter__(self) -> Raw:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.socket.close()
+
+    def send(self, data: bytes) -> None:
+        with suppress(ConnectionError):
+            self.socket.sendall(data)
+
+    def answer(self) -> bytes:
+        """Everything that comes until the server closes the connection."""
+        pieces: list[bytes] = []
+        with suppress(ConnectionError):
+            while piece := self.socket.recv(65_536):
+                pieces.append(piece)
+        return b"".join(pieces)
+
+
+HEAD = b"POST /search HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n"
+CHUNKED = HEAD + b"transfer-encoding: chunked\r\n\r\n"
+
+
+def test_a_body_without_the_key_is_not_read(start: Start) -> None:
+    with Raw(start(api_key="tvly-test")) as raw:
+        raw.send(HEAD + b"content-length: 900000\r\n\r\n")  # and no body at all
+        assert raw.answer().startswith(b"HTTP/1.1 401 ")
+
+
+def test_a_client_that_asks_first_is_told_to_go_on_only_with_the_key(start: Start) -> None:
+    server = start(api_key="tvly-test")
+    expecting = HEAD + b"expect: 100-continue\r\ncontent-length: 13\r\nconnection: close\r\n"
+    with Raw(server) as raw:
+        raw.send(expecting + b"\r\n")
+        assert raw.answer().startswith(b"HTTP/1.1 401 ")
+    with Raw(server) as raw:
+        raw.send(expecting + b"authorization: Bearer tvly-test\r\n\r\n")
+        assert raw.socket.recv(65_536) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        raw.send(b'{"query":"q"}')
+        assert raw.answer().startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (CHUNKED + b"1" * 8_000, b"400"),
+        (CHUNKED + b"1;" + b"x" * 8_000, b"400"),
+        (CHUNKED + b"1\r\n{" + b"x" * 8_000, b"400"),
+        (CHUNKED + b"f4240\r\n" + b" " * 1_000_000 + b"\r\n1\r\n", b"413"),
+        (CHUNKED + b"0\r\n" + b"a: b\r\n" * 100, b"431"),
+        (HEAD + b"x-long: " + b"x" * 70_000, b"431"),
+        (HEAD + b"x: y\r\n" * 20_000, b"431"),
+        (b"GET /" + b"x" * 70_000, b"4"),
+        (b"GET http://[ HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n", b"400"),
+        (HEAD + b"content-length: 1_000\r\n\r\n", b"400"),
+        (HEAD + b"content-length: +5\r\n\r\n", b"400"),
+        (HEAD + b"content-length: " + b"9" * 5_000 + b"\r\n\r\n", b"400"),
+    ],
+    ids=["size", "extension", "no-end-of-chunk", "sum", "trailers", "line", "lines", "target", "url", "_", "+", "9"],
+)
+def test_what_goes_past_a_limit_is_refused_before_more_is_read(start: Start, sent: bytes, status: bytes) -> None:
+    with Raw(start()) as raw:
+        raw.send(sent)
+        assert raw.answer().startswith(b"HTTP/1.1 " + status)
+
+
+def test_a_line_without_end_takes_no_memory(start: Start) -> None:
+    server = start()
+    with Raw(server) as raw:
+        raw.send(CHUNKED)
+        sent = 0
+        with suppress(OSError):
+            for _ in range(400):  # megabytes, were they read
+                raw.socket.sendall(b"1" * 1_000_000)
+                sent += 1
+        assert sent < 50
+
+
+@pytest.mark.parametrize("sent", [b"GET / HT", HEAD + b"content-length: 9\r\n\r\n{", CHUNKED + b"5\r\n{"])
+def test_a_request_that_takes_too_long_is_let_go_however_it_trickles(start: Start, sent: bytes) -> None:
+    server = start()
+    server.limits = replace(server.limits, head_seconds=0.1, body_seconds=0.1)
+    with Raw(server) as raw:
+        raw.send(sent)
+        trickling = threading.Event()
+
+        def trickle() -> None:
+            while not trickling.wait(0.02):
+                raw.send(b"x")
+
+        thread = threading.Thread(target=trickle)
+        thread.start()
+        answer = raw.answer()  # ends only when the server closes
+        trickling.set()
+        thread.join()
+    assert not answer.startswith(b"HTTP/1.1 200")
+
+
+def test_a_client_that_does_not_read_its_answer_is_let_go(start: Start, shelf: Shelf) -> None:
+    server = start()
+    server.limits = replace(server.limits, write_seconds=0.1, connections=1)
+    shelf.text = "x" * 30_000_000
+    body = b'{"urls": "https://drawer.example/en"}'
+    with Raw(server) as raw:
+        raw.send(HEAD.replace(b"/search", b"/extract") + b"content-length: %d\r\n\r\n" % len(body) + body)
+        until_free = (httpx.get(server.url, trust_env=False).status_code for _ in range(3_000))
+        assert 200 in until_free  # the one place is free again, though the answer was never read
+
+
+def test_connections_are_bounded_and_others_are_told(start: Start) -> None:
+    server = start()
+    server.limits = replace(server.limits, connections=3)
+    with ExitStack() as open_ones:
+        silent = [open_ones.enter_context(Raw(server)) for _ in range(3)]
+        for raw in silent:
+            raw.send(b"GET / HT")
+        refused = open_ones.enter_context(Raw(server))
+        assert refused.answer().startswith(b"HTTP/1.1 503 ")
+        silent[0].send(b"TP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n")
+        assert silent[0].answer().startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"origin": "https://evil.example"}, 403),
+        ({"origin": "null"}, 403),
+        ({"origin": "http://localhost:3000"}, 403),
+        ({"content-type": "text/plain"}, 415),
+        ({"content-type": "application/x-www-form-urlencoded"}, 415),
+        ({"content-type": "multipart/form-data; boundary=x"}, 415),
+        ({"content-type": "Application/JSON; charset=utf-8"}, 200),
+    ],
+)
+@pytest.mark.parametrize("path", ["/search", "/extract"])
+def test_a_web_page_cannot_spend_credits(
+    start: Start, shelf: Shelf, path: str, headers: dict[str, str], status: int
+) -> None:
+    body = {"/search": b'{"query": "q"}', "/extract": b'{"urls": ["https://drawer.example/en"]}'}[path]
+    answer = httpx.post(f"{start().url}{path}", content=body, headers=headers, trust_env=False)
+    assert answer.status_code == status
+    assert bool(shelf.asked) == (status == 200 and path == "/search")

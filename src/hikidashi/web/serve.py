@@ -23,7 +23,7 @@ from typing import Any, Self, cast
 from urllib.parse import urlsplit
 
 from ..errors import HikidashiError, TavilyAPIError
-from ..loopback import Exchange, LoopbackServer, is_loopback
+from ..loopback import Exchange, Limits, LoopbackServer, RequestUnreadable, is_loopback
 from .asking import ask_extract, ask_search
 from .filters import ExtractOptions, SearchFilters, check_filters
 from .provider import SearchDepth, SearchProvider
@@ -48,8 +48,14 @@ __all__ = ["SearchServer", "Served"]
 logger = logging.getLogger("hikidashi")
 
 _LONGEST_QUERY = 1_000  # what the tools allow; Tavily's own limit is not ours
-_LONGEST_BODY = 1_000_000
-_IDLE_SECONDS = 120.0
+_LIMITS = Limits(
+    body_bytes=1_000_000,
+    idle_seconds=120.0,
+    head_seconds=10.0,
+    body_seconds=20.0,
+    write_seconds=30.0,
+    connections=512,
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -88,7 +94,7 @@ class SearchServer(LoopbackServer):
         timeout: float = 60.0,
         on_served: Callable[[Served], None] | None = None,
     ) -> None:
-        super().__init__(host=host, port=port, longest_body=_LONGEST_BODY, idle_seconds=_IDLE_SECONDS)
+        super().__init__(host=host, port=port, limits=_LIMITS)
         self._provider = provider
         self._where = (host, port)
         self._api_key = api_key
@@ -138,6 +144,8 @@ class SearchServer(LoopbackServer):
             answer = refused.answer
         except TavilyAPIError as error:
             answer = failure_answer(error)
+        except RequestUnreadable:
+            raise
         except HikidashiError as error:
             answer = error_answer(500, str(error))
         except TimeoutError:
@@ -155,6 +163,8 @@ class SearchServer(LoopbackServer):
     def _answer(self, exchange: Exchange) -> APIAnswer:
         if self._only_local_names and not _names_this_machine(exchange.headers.get("host", "")):
             raise Refused(error_answer(403, "Forbidden: call this server as 127.0.0.1 or localhost."))
+        if exchange.method == "POST":
+            _check_not_from_a_web_page(exchange.headers)
         match exchange.method, exchange.path:
             case "GET" | "HEAD", "/":
                 return APIAnswer(
@@ -285,6 +295,19 @@ def _filters(request: SearchRequest) -> SearchFilters:
         country=request.country,
         language="en",
     )
+
+
+def _check_not_from_a_web_page(headers: Mapping[str, str]) -> None:
+    """Raise for a request that a page in somebody's browser sent: it would spend credits behind their back.
+
+    A browser names the page's origin with every POST, and sends JSON to a foreign server only after asking it.
+    """
+    origin = headers.get("origin")
+    if origin is not None and origin != f"http://{headers.get('host', '')}":
+        raise Refused(error_answer(403, f"Forbidden: requests of web pages (origin {origin!r:.80}) are not answered."))
+    kind = headers.get("content-type", "application/json").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise Refused(error_answer(415, f"The body must be application/json, not {kind!r:.80}."))
 
 
 def _names_this_machine(host_header: str) -> bool:
