@@ -269,7 +269,7 @@ async def test_english_tools_speak_english_and_mark_the_web_as_data(tavily_serve
     ]
     assert [tool.tool_name for tool in factory.tools] == [tool.tool_name for tool in WEB_TOOLS]
     schemas: list[Any] = [tool.tool_spec["inputSchema"]["json"] for tool in factory.tools]
-    assert [list(schema["properties"]) for schema in schemas] == [["query"], ["urls"], ["query"]]
+    assert [list(schema["properties"]) for schema in schemas] == [["query"], ["urls", "query", "offset"], ["query"]]
 
 
 def test_the_japanese_tools_describe_themselves_as_the_spec_does() -> None:

@@ -7,7 +7,7 @@ passages are chosen here from what it gives; any other filter is refused by name
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from inspect import Parameter, signature
 from typing import Any
 
@@ -18,7 +18,7 @@ from .results import ExtractResults, SearchContext, SearchResults
 from .said import Language, said
 from .validate import MOST_RESULTS
 
-__all__ = ["ask_context", "ask_extract", "ask_search"]
+__all__ = ["ask_context", "ask_extract", "ask_search", "supported_filters"]
 
 _DOMAINS = ("include_domains", "exclude_domains")
 _NO_DEPTH = (
@@ -99,6 +99,15 @@ async def ask_extract(
         raise TavilyAPIError(message, ErrorType.VALIDATION_ERROR)
     pages = await provider.extract(urls)
     return replace(pages, results=tuple(extracted_as(page, checked) for page in pages.results))
+
+
+def supported_filters(provider: SearchProvider) -> list[str]:
+    """The filters that `provider` can carry out: those its `supported_filters` names, else all if it takes any."""
+    known = [item.name for item in fields(SearchFilters)]
+    if not _takes(provider.search, "filters"):
+        return []
+    supported = getattr(provider, "supported_filters", known)
+    return [name for name in known if name in supported]
 
 
 def _filters_for(

@@ -5,10 +5,10 @@ A provider carries out every option it is given, or refuses it by name (`refuse_
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, date, datetime, timedelta
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, TypedDict, Unpack, cast, get_args
 
 from ..errors import ErrorType, TavilyAPIError
 from .address import host_of
@@ -17,8 +17,10 @@ from .validate import check_choice, check_query, check_texts
 
 __all__ = [
     "EXTRACT_DEFAULTS",
+    "MOST_DOMAINS",
     "NO_FILTERS",
     "ExtractOptions",
+    "FilterArguments",
     "PageFormat",
     "SearchFilters",
     "TimeRange",
@@ -125,44 +127,46 @@ class ExtractOptions:
     """How many passages of each page, 1 to 5; needs `query`."""
 
 
+class FilterArguments(TypedDict, total=False):
+    """The filters as keyword arguments, before they are checked."""
+
+    topic: str | None
+    time_range: str | None
+    start_date: str | None
+    end_date: str | None
+    include_domains: Sequence[str] | None
+    exclude_domains: Sequence[str] | None
+    country: str | None
+
+
 NO_FILTERS = SearchFilters()
 EXTRACT_DEFAULTS = ExtractOptions()
 
 
-def check_filters(
-    *,
-    topic: str | None = None,
-    time_range: str | None = None,
-    start_date: str | None = None,
-    end_date: str | None = None,
-    include_domains: Iterable[str] | None = None,
-    exclude_domains: Iterable[str] | None = None,
-    country: str | None = None,
-    language: Language = "ja",
-) -> SearchFilters:
-    """The filters that are given, each checked.
+def check_filters(*, language: Language = "ja", **given: Unpack[FilterArguments]) -> SearchFilters:
+    """The filters that are given, each checked; `None` is a filter that is not given.
 
     Raises:
         TavilyAPIError: a value is not allowed, or two contradict each other; VALIDATION_ERROR.
     """
-    checked_range = None
+    topic, time_range = given.get("topic"), given.get("time_range")
     if time_range is not None:
-        checked_range = check_choice(
-            _SHORT_RANGES.get(time_range, time_range), "time_range", get_args(TimeRange), language=language
-        )
-    start, end = _day(start_date, "start_date", language), _day(end_date, "end_date", language)
-    if checked_range is not None and (start or end):
+        time_range = _SHORT_RANGES.get(time_range, time_range)
+        time_range = check_choice(time_range, "time_range", get_args(TimeRange), language=language)
+    start = _day(given.get("start_date"), "start_date", language)
+    end = _day(given.get("end_date"), "end_date", language)
+    if time_range is not None and (start or end):
         raise _refused("both", language)
     if start and end and start > end:
         raise _refused("order", language, start=start, end=end)
     return SearchFilters(
         topic=None if topic is None else check_choice(topic, "topic", get_args(Topic), language=language),
-        time_range=checked_range,
+        time_range=time_range,
         start_date=start,
         end_date=end,
-        include_domains=_domains(include_domains, "include_domains", language),
-        exclude_domains=_domains(exclude_domains, "exclude_domains", language),
-        country=_country(country, language),
+        include_domains=_domains(given.get("include_domains"), "include_domains", language),
+        exclude_domains=_domains(given.get("exclude_domains"), "exclude_domains", language),
+        country=_country(given.get("country"), language),
     )
 
 

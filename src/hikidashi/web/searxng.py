@@ -42,7 +42,6 @@ _NAME = "searxng"
 _MOST_PAGES = 3  # of results; each asks all engines again
 _CONTEXT_RESULTS = 8
 _PASSAGE_LENGTH = 1_500  # characters of a page that an advanced search shows
-_FILTERS = frozenset({"topic", "time_range", "include_domains", "exclude_domains"})
 _MOST_DOMAINS_ASKED = 10  # of `site:`; engines cut longer questions
 
 _SAYINGS: dict[str, tuple[str, str]] = {
@@ -84,6 +83,8 @@ class SearxngProvider:
         language: The language of error messages.
         retry: How to try again, instead of `max_retries`.
     """
+
+    supported_filters = frozenset({"topic", "time_range", "include_domains", "exclude_domains"})
 
     def __init__(
         self,
@@ -193,7 +194,7 @@ class SearxngProvider:
         return httpx.AsyncClient(timeout=self._timeout, trust_env=not local)
 
     def _checked_filters(self, filters: SearchFilters) -> SearchFilters:
-        supported = _FILTERS - ({"topic"} if filters.topic == "finance" else set())
+        supported = self.supported_filters - ({"topic"} if filters.topic == "finance" else set())
         refuse_unsupported(filters, supported, provider="SearXNG", instead="tavily", language=self._language)
         return filters
 

@@ -72,6 +72,8 @@ class LocalSearchProvider:
         language: The language of error messages.
     """
 
+    supported_filters = frozenset[str]()
+
     def __init__(
         self,
         path: str | os.PathLike[str] | None = None,
@@ -159,7 +161,11 @@ class LocalSearchProvider:
 
     def _check_filters(self, filters: SearchFilters | None) -> None:
         refuse_unsupported(
-            filters or NO_FILTERS, (), provider="The local index", instead="tavily", language=self._language
+            filters or NO_FILTERS,
+            self.supported_filters,
+            provider="The local index",
+            instead="tavily",
+            language=self._language,
         )
 
     async def aclose(self) -> None:
