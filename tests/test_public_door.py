@@ -183,8 +183,9 @@ ROOMS_BELOW = {
     "claude": {"convert", "tool", "errors"},
     "tokens": set[str](),
     "loopback": set[str](),
+    "private": set[str](),
     "search": {"_lazy", "convert", "tool", "tokens", "errors"},
-    "web": {"_lazy", "convert", "claude", "config", "loopback", "tool", "tokens", "errors"},
+    "web": {"_lazy", "convert", "config", "loopback", "private", "tool", "tokens", "errors"},
     "config": {"errors"},
     "agents": {"_lazy", "web", "config", "claude", "convert", "search", "tool", "errors"},
     "testing": {"_lazy", "search", "web", "loopback", "errors"},  # the servers perform the APIs' searches

@@ -144,10 +144,10 @@ class Shelf:
             results=tuple(SearchHit(title=p.title, url=p.url, content=p.content, score=0.91) for p in PAGES),
         )
 
-    async def extract(self, urls: Sequence[str]) -> ExtractResults:
+    async def extract(self, urls: Sequence[str], **_: Any) -> ExtractResults:
         return ExtractResults(results=())
 
-    async def context(self, query: str, *, max_tokens: int | None = None) -> SearchContext:
+    async def context(self, query: str, *, max_tokens: int | None = None, **_: Any) -> SearchContext:
         return SearchContext(query=query, text="", sources=(), tokens=0)
 
     async def aclose(self) -> None:

@@ -116,6 +116,46 @@ def test_options_reach_the_provider(web: Web, tavily: TavilyServer) -> None:
     assert (body["max_results"], body["search_depth"], body["include_answer"]) == (3, "advanced", True)
 
 
+def test_filters_and_reading_options_reach_the_provider(web: Web, tavily: TavilyServer) -> None:
+    asked = ("--base-url", tavily.url, "--provider", "tavily")
+    searched = web(
+        *("search", "bread", "--topic", "news", "--time-range", "week", "--country", "Japan"),
+        *("--include-domain", "bread.example", "--include-domain", "kyoto.example", "--exclude-domain", "x.example"),
+        *asked,
+        TAVILY_API_KEY="tvly-test",
+    )
+    packed = web("context", "bread", "--start-date", "2026-01-02", *asked, TAVILY_API_KEY="tvly-test")
+    read = web(
+        *("extract", PAGES[0].url, "--depth", "advanced", "--format", "text", "--query", "yeast", "--chunks", "2"),
+        *asked,
+        TAVILY_API_KEY="tvly-test",
+    )
+    assert [searched.returncode, packed.returncode, read.returncode] == [0, 0, 0]
+    filters, dates, reading = (request.body for request in tavily.requests)
+    assert {
+        name: filters[name] for name in ("topic", "time_range", "country", "include_domains", "exclude_domains")
+    } == {
+        "topic": "news",
+        "time_range": "week",
+        "country": "japan",
+        "include_domains": ["bread.example", "kyoto.example"],
+        "exclude_domains": ["x.example"],
+    }
+    assert dates["start_date"] == "2026-01-02"
+    assert [reading[name] for name in ("extract_depth", "format", "query", "chunks_per_source")] == [
+        "advanced",
+        "text",
+        "yeast",
+        2,
+    ]
+
+
+@pytest.mark.parametrize("option", [("--country", "japan"), ("--topic", "news")])
+def test_a_filter_that_the_provider_lacks_is_refused_by_name(web: Web, option: tuple[str, str]) -> None:
+    said = failed(web("search", "bread", "--provider", "local", *option, "--lang", "en"))
+    assert f"The local index cannot do `{option[0].strip('-')}` ({option[1]!r})." in said
+
+
 def test_a_search_as_json(web: Web, tavily: TavilyServer) -> None:
     done = web("search", "京都駅", "--json", "--base-url", tavily.url, TAVILY_API_KEY="tvly-test")
     assert "京都の電車" in done.stdout

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import json
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Required, Unpack, cast
 
 import anyio
 import pytest
@@ -369,3 +370,33 @@ async def test_a_thousand_calls_at_once_get_their_own_answers() -> None:
     tool = from_function(double)
     results = await asyncio.gather(*(tool.call({"n": n}) for n in range(1_000)))
     assert [result.text for result in results] == [str(2 * n) for n in range(1_000)]
+
+
+class Options(TypedDict, total=False):
+    city: Required[str]
+    days: int
+    unit: Annotated[Literal["c", "f"], Field(description="Celsius or Fahrenheit")]
+
+
+async def test_keyword_options_of_a_typed_dict_are_parameters_and_only_those_given_arrive() -> None:
+    async def forecast(name: str, **options: Unpack[Options]) -> dict[str, Any]:
+        """Forecast the weather."""
+        return {"name": name, **options}
+
+    tool = from_function(forecast)
+    assert tool.input_schema == {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            "name": {"type": "string"},
+            "city": {"type": "string"},
+            "days": {"type": "integer"},
+            "unit": {"type": "string", "enum": ["c", "f"], "description": "Celsius or Fahrenheit"},
+        },
+        "required": ["name", "city"],
+    }
+    arguments = {"name": "a", "city": "Kyoto", "unit": "c"}
+    assert json.loads((await tool.call(arguments)).text) == arguments
+    assert (await tool.call({"name": "a"})).is_error
+    assert (await tool.call({**arguments, "days": "soon"})).is_error
+    assert (await tool.call({**arguments, "more": 1})).is_error

@@ -279,3 +279,19 @@ cache.close()
 
 def test_it_tells_where_it_is(path: Path) -> None:
     assert repr(ResultCache(path, ttl=5)) == f"ResultCache({str(path)!r}, ttl=5, max_bytes=67108864)"
+
+
+def test_nobody_else_can_read_what_was_asked_and_answered(path: Path) -> None:
+    path.parent.mkdir(mode=0o755)
+    path.touch(mode=0o644)
+    with ResultCache(path) as cache:
+        cache.put(("search", "a private matter"), {"results": []})
+        modes = {file.name: file.stat().st_mode & 0o777 for file in path.parent.iterdir()}
+    assert modes == dict.fromkeys(modes, 0o600)
+    assert len(modes) == 3  # the file, its log, and the index of the log
+
+
+def test_folders_that_are_made_for_it_are_private_too(tmp_path: Path) -> None:
+    with ResultCache(tmp_path / "a" / "b" / "cache.sqlite") as cache:
+        cache.put(("q",), 1)
+    assert {folder.stat().st_mode & 0o777 for folder in (tmp_path / "a", tmp_path / "a" / "b")} == {0o700}

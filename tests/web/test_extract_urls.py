@@ -35,6 +35,8 @@ class Site(LoopbackServer):
                 exchange.answer(404, b"", {})
             case "/out":
                 exchange.answer(302, b"", {"location": "http://169.254.169.254/"})
+            case "/nowhere":
+                exchange.answer(302, b"", {"location": "http://["})
             case "/empty":
                 exchange.answer(200, b"<p></p>", {"content-type": "text/html"})
             case path:
@@ -75,6 +77,32 @@ async def test_pages_come_in_order_and_each_failure_says_why(site: Site, extract
         ),
         provider="local",
     )
+
+
+async def test_a_redirect_to_no_address_is_the_failure_of_that_page_alone(site: Site, extractor: Extractor) -> None:
+    urls = [f"{site.url}/{path}" for path in ("1", "nowhere", "2")]
+    found = await extract_urls(urls, fetcher=site.fetcher, extractor=extractor, language="en")
+    assert [page.raw_content for page in found.results] == ["page /1", "page /2"]
+    assert found.failed_results == (
+        FailedPage(url=f"{site.url}/nowhere", error="it redirects to 'http://[', which is no address"),
+    )
+
+
+async def test_whatever_a_page_does_the_others_are_read(
+    site: Site, extractor: Extractor, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def resolver(host: str, port: int) -> list[str]:
+        raise ZeroDivisionError("sk-test")
+
+    fetcher = Fetcher(allowed_hosts=site.fetcher.allowed_hosts, resolver=resolver)
+    found = await extract_urls(
+        ["https://example.com/", f"{site.url}/1"], fetcher=fetcher, extractor=extractor, language="en"
+    )
+    assert [page.raw_content for page in found.results] == ["page /1"]
+    assert found.failed_results == (
+        FailedPage(url="https://example.com/", error="reading it failed with an unexpected ZeroDivisionError"),
+    )
+    assert "A page could not be fetched" in caplog.text
 
 
 async def test_reasons_are_japanese_unless_asked_for_otherwise(site: Site, extractor: Extractor) -> None:

@@ -141,6 +141,13 @@ async def test_a_redirect_to_where_nothing_may_be_fetched_is_refused(pages: Page
     assert "sk-test" not in str(refused.value)
 
 
+@pytest.mark.parametrize("location", ["http://[", "//[::1", "http://[v1.x]:y/", "http://[]"])
+async def test_a_redirect_to_what_is_no_address_is_a_failure_of_the_page(pages: Pages, location: str) -> None:
+    pages.paths["/bad"] = redirect_to(location)
+    with pytest.raises((PageError, FetchRefused)):
+        await pages.fetcher().fetch(f"{pages.url}/bad")
+
+
 async def test_redirects_that_never_end_are_given_up(pages: Pages) -> None:
     pages.paths["/loop"] = redirect_to("/loop")
     with pytest.raises(PageError, match="it redirects more than 3 times"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -13,17 +14,24 @@ from tests.support import SEARCH_SCHEMA
 
 from hikidashi import to_anthropic
 from hikidashi.testing.tavily import TavilyPage, TavilyServer
+from hikidashi.tokens import estimate_tokens
 from hikidashi.web import ResultCache, TavilyAPIClient, web_tools
 from hikidashi.web.mcp import web_mcp_server
+from hikidashi.web.searxng import SearxngProvider
 
 NAMES = ["tavily_search", "tavily_extract", "tavily_context"]
 
 PAGES = [TavilyPage(title="Cherry", url="https://example.com/cherry", content="A tree of spring.", score=0.9)]
 
 
+LONG = TavilyPage(
+    title="Long", url="https://example.com/long", content="A long page.", raw_content="A sentence of autumn. " * 100_000
+)
+
+
 @pytest.fixture
 async def tavily(tmp_path: Path) -> AsyncIterator[TavilyAPIClient]:
-    with TavilyServer(PAGES) as server:
+    with TavilyServer([*PAGES, LONG]) as server:
         cache = ResultCache(tmp_path / "cache.sqlite")
         client = TavilyAPIClient("tvly-test", base_url=server.url, cache=cache)
         yield client
@@ -36,13 +44,31 @@ def text_of(result: types.CallToolResult) -> str:
     return block.text
 
 
-async def test_the_three_tools_are_listed_as_the_contract_shows_them(tavily: TavilyAPIClient) -> None:
+FILTERS = ["topic", "time_range", "start_date", "end_date", "include_domains", "exclude_domains", "country"]
+
+
+async def test_the_three_tools_are_listed_as_the_contract_shows_them_with_the_filters_of_the_provider(
+    tavily: TavilyAPIClient, tmp_path: Path
+) -> None:
     async with Client(web_mcp_server(tavily)) as client:
         tools = (await client.list_tools()).tools
+    async with Client(web_mcp_server(SearxngProvider("http://127.0.0.1:9"))) as client:
+        search_of_searxng = (await client.list_tools()).tools[0]
 
     assert [tool.name for tool in tools] == NAMES
     assert tools[0].description == "Web検索を実行する"
-    assert tools[0].input_schema == SEARCH_SCHEMA
+    properties = dict(tools[0].input_schema["properties"])
+    filters = [properties.pop(name) for name in FILTERS]
+    assert {**tools[0].input_schema, "properties": properties} == SEARCH_SCHEMA
+    assert all("default" not in described and described["description"] for described in filters)
+    assert list(tools[1].input_schema["properties"]) == ["urls", "query", "offset"]
+    assert list(tools[2].input_schema["properties"]) == ["query", "max_tokens", *FILTERS]
+    assert list(search_of_searxng.input_schema["properties"])[3:] == [
+        "topic",
+        "time_range",
+        "include_domains",
+        "exclude_domains",
+    ]
     assert all(tool.annotations is not None and tool.annotations.read_only_hint for tool in tools)
 
 
@@ -125,3 +151,45 @@ async def test_the_neutral_tools_go_to_other_frameworks(tavily: TavilyAPIClient)
         ("tavily_extract", "Extract the content of URLs"),
         ("tavily_context", "Get search context for RAG"),
     ]
+
+
+async def test_filters_reach_the_api_and_one_that_is_none_is_an_error_answer(tmp_path: Path) -> None:
+    with TavilyServer(PAGES) as server:
+        provider = TavilyAPIClient("tvly-test", base_url=server.url)
+        async with Client(web_mcp_server(provider)) as client:
+            given = {"topic": "news", "time_range": "week", "include_domains": ["example.com"], "country": "japan"}
+            await client.call_tool("tavily_search", {"query": "spring", **given})
+            await client.call_tool("tavily_context", {"query": "spring", "start_date": "2026-01-02"})
+            wrong = await client.call_tool("tavily_search", {"query": "spring", "start_date": "yesterday"})
+        await provider.aclose()
+        searched, packed = (request.body for request in server.requests)
+    assert {name: searched[name] for name in given} == given
+    assert packed["start_date"] == "2026-01-02"
+    assert wrong.is_error
+    assert "start_date" in text_of(wrong)
+
+
+async def test_a_long_page_is_read_in_parts_that_together_are_the_page(tavily: TavilyAPIClient) -> None:
+    url = LONG.url
+    parts: list[str] = []
+    offset = 0
+    async with Client(web_mcp_server(tavily, language="en", untrusted=None)) as client:
+        for _ in range(3):
+            said = text_of(await client.call_tool("tavily_extract", {"urls": [url], "offset": offset}))
+            assert estimate_tokens(said) < 8_200
+            head, _, note = said.rpartition("\n\n")
+            parts.append(head.partition(f"### URL: {url}\n")[2])
+            found = re.search(r"([\d,]+) more characters.* offset=(\d+);", note)
+            assert found
+            offset = int(found[2])
+            assert int(found[1].replace(",", "")) == len(LONG.text) - offset
+        past = text_of(await client.call_tool("tavily_extract", {"urls": [url], "offset": 10**9}))
+    assert LONG.text.startswith("".join(parts))
+    assert len("".join(parts)) == offset
+    assert "offset=1000000000 is past the end; the page has 2,200,000 characters." in past
+
+
+async def test_the_note_of_what_is_left_stands_outside_the_fence(tavily: TavilyAPIClient) -> None:
+    async with Client(web_mcp_server(tavily, language="en")) as client:
+        said = text_of(await client.call_tool("tavily_extract", {"urls": [LONG.url]}))
+    assert re.search(r"</web-data-[0-9a-f]{16}>\n\nhttps://example.com/long: .* more characters", said)

@@ -61,10 +61,10 @@ class Broken:
     async def search(self, query: str, **_: Any) -> Any:
         raise self.failure
 
-    async def extract(self, urls: Sequence[str]) -> Any:
+    async def extract(self, urls: Sequence[str], **_: Any) -> Any:
         raise self.failure
 
-    async def context(self, query: str, *, max_tokens: int | None = None) -> Any:
+    async def context(self, query: str, *, max_tokens: int | None = None, **_: Any) -> Any:
         raise self.failure
 
     async def aclose(self) -> None: ...
@@ -83,7 +83,7 @@ class Cached(Broken):
             cached=True,
         )
 
-    async def context(self, query: str, *, max_tokens: int | None = None) -> SearchContext:
+    async def context(self, query: str, *, max_tokens: int | None = None, **_: Any) -> SearchContext:
         return SearchContext(query=query, text="c", sources=(), tokens=1, provider="cached", cached=True)
 
 
@@ -143,7 +143,10 @@ async def test_the_model_is_told_exactly_what_the_contract_shows(client: TavilyA
         tools = await told(agent, TavilySearchDeps(client=client))
         assert list(tools) == NAMES
         assert tools["tavily_search"].description == "Web検索を実行する"
-        assert tools["tavily_search"].parameters_json_schema == SEARCH_SCHEMA
+        shown = tools["tavily_search"].parameters_json_schema
+        contract = {name: shown["properties"][name] for name in SEARCH_SCHEMA["properties"]}
+        assert {**shown, "properties": contract} == SEARCH_SCHEMA
+        assert ("country" in shown["properties"]) == (agent is free)
         assert tools["tavily_extract"].parameters_json_schema["properties"]["urls"] == {
             "type": "array",
             "items": {"type": "string"},

@@ -9,9 +9,10 @@ import logging
 import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import ExitStack, aclosing
+from contextlib import ExitStack, aclosing, suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import httpx
@@ -24,11 +25,13 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from tavily import AsyncTavilyClient, TavilyClient  # pyright: ignore[reportMissingTypeStubs]
 
 from hikidashi.errors import ErrorType, TavilyAPIError, WebIndexError
+from hikidashi.testing import TavilyPage, TavilyServer
 from hikidashi.web import serve
 from hikidashi.web.local import LocalIndex, LocalSearchProvider, ingest
-from hikidashi.web.provider import SearchDepth
+from hikidashi.web.provider import SearchDepth, SearchProvider
 from hikidashi.web.results import ExtractedPage, ExtractResults, FailedPage, SearchContext, SearchHit, SearchResults
 from hikidashi.web.serve import SearchServer, Served
+from hikidashi.web.tavily import TavilyAPIClient
 from hikidashi.web.tavily_api import SearchRequest
 
 HITS = (
@@ -52,6 +55,7 @@ class Shelf:
         self.cancelled = False
         self.loops: set[asyncio.AbstractEventLoop] = set()
         self.closed = 0
+        self.text = ""
 
     async def search(
         self, query: str, *, search_depth: SearchDepth = "basic", max_results: int = 5, include_answer: bool = False
@@ -71,7 +75,9 @@ class Shelf:
 
     async def extract(self, urls: Sequence[str]) -> ExtractResults:
         return ExtractResults(
-            results=tuple(ExtractedPage(url=url, raw_content=TEXTS[url], title="A") for url in urls if url in TEXTS),
+            results=tuple(
+                ExtractedPage(url=url, raw_content=self.text or TEXTS[url], title="A") for url in urls if url in TEXTS
+            ),
             failed_results=tuple(FailedPage(url=url, error="Not here.") for url in urls if url not in TEXTS),
             credits=0.5,
         )
@@ -82,6 +88,11 @@ class Shelf:
     async def aclose(self) -> None:
         self.loops.add(asyncio.get_running_loop())
         self.closed += 1
+
+
+def as_provider(shelf: Shelf) -> SearchProvider:
+    """A shelf has none of the filters that came later, as providers of other people may not have either."""
+    return cast("SearchProvider", shelf)
 
 
 Start = Callable[..., SearchServer]
@@ -99,7 +110,7 @@ def start(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
     with ExitStack() as running:
 
         def enter(**options: Any) -> SearchServer:
-            return running.enter_context(SearchServer(shelf, **options))
+            return running.enter_context(SearchServer(as_provider(shelf), **options))
 
         yield enter
 
@@ -150,7 +161,7 @@ async def test_the_tavily_tool_of_pydantic_ai_works_as_it_is(start: Start) -> No
         if isinstance(last, ToolReturnPart):
             returned.append(last.content)
             return ModelResponse(parts=[TextPart("done")])
-        return ModelResponse(parts=[ToolCallPart("tavily_search", {"query": "drawer", "time_range": "week"})])
+        return ModelResponse(parts=[ToolCallPart("tavily_search", {"query": "drawer"})])
 
     async with async_tavily_client(start()) as client:
         agent = Agent(FunctionModel(model), tools=[tavily_search_tool(client=client, max_results=1)])
@@ -191,14 +202,14 @@ async def test_ones_own_documents_are_tavily_to_tavily_clients(
     assert [page["url"] for page in got["failed_results"]] == ["file:///etc/passwd"]
 
 
-def test_fast_depths_are_basic_and_zero_results_are_none(start: Start, shelf: Shelf) -> None:
+def test_fast_depths_are_basic_to_a_provider_with_two_and_zero_results_are_none(start: Start, shelf: Shelf) -> None:
     server = start()
     assert post(server, "/search", {"query": "q", "search_depth": "ultra-fast"}).json()["results"]
     assert post(server, "/search", {"query": "q", "max_results": 0}).json()["results"] == []
     assert [depth for _, depth, _, _ in shelf.asked] == ["basic", "basic"]
 
 
-def test_domains_choose_among_the_best_20(start: Start, shelf: Shelf) -> None:
+def test_domains_choose_among_the_best_20_where_the_provider_has_no_filters(start: Start, shelf: Shelf) -> None:
     server = start()
     only = post(server, "/search", {"query": "q", "max_results": 1, "include_domains": ["Other.example"]}).json()
     without = post(server, "/search", {"query": "q", "exclude_domains": ["drawer.example"]}).json()
@@ -209,9 +220,64 @@ def test_domains_choose_among_the_best_20(start: Start, shelf: Shelf) -> None:
 
 def test_raw_content_is_what_the_provider_extracts(start: Start) -> None:
     found = post(start(), "/search", {"query": "q", "include_raw_content": "text", "include_usage": True}).json()
-    assert [hit["raw_content"] for hit in found["results"]] == [None, "# Drawer\n\nThe whole page.", None]
+    assert [hit["raw_content"] for hit in found["results"]] == [None, "Drawer\n\nThe whole page.", None]
     assert found["usage"] == {"credits": 0.5}
     assert post(start(), "/search", {"query": "q", "max_results": 0, "include_raw_content": True}).is_success
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ({"time_range": "week"}, "time_range"),
+        ({"topic": "news"}, "topic"),
+        ({"country": "japan"}, "country"),
+        ({"days": 3}, "start_date"),
+    ],
+)
+def test_a_filter_that_the_provider_lacks_is_refused_by_name(
+    start: Start, shelf: Shelf, given: dict[str, Any], name: str
+) -> None:
+    refused = post(start(), "/search", {"query": "q", **given})
+    assert refused.status_code == 400
+    assert f"shelf cannot do `{name}`" in refused.json()["detail"]["error"]
+    assert shelf.asked == []
+
+
+EVERYTHING = {
+    "search_depth": "fast",
+    "topic": "news",
+    "time_range": "week",
+    "include_domains": ["drawer.example"],
+    "exclude_domains": ["old.drawer.example"],
+    "country": "japan",
+}
+
+
+def test_every_filter_and_option_reaches_tavily_through_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
+    page = TavilyPage("Drawer", "https://drawer.example/en", "A drawer of tools.", "# Drawer\n\nThe whole page.")
+    with TavilyServer([page]) as tavily:
+        provider = TavilyAPIClient("tvly-test", base_url=tavily.url)
+        with SearchServer(provider) as server, tavily_client(server) as client:
+            client.search("drawer", **EVERYTHING)
+            client.search("drawer", start_date="2026-01-02", end_date="2026-03-04")
+            client.extract([page.url], extract_depth="advanced", format="text", query="tools", chunks_per_source=2)
+        searched, dated, extracted = tavily.requests
+    assert {name: searched.body[name] for name in EVERYTHING} == EVERYTHING
+    assert (dated.body["start_date"], dated.body["end_date"]) == ("2026-01-02", "2026-03-04")
+    assert {name: extracted.body[name] for name in ("extract_depth", "format", "query", "chunks_per_source")} == {
+        "extract_depth": "advanced",
+        "format": "text",
+        "query": "tools",
+        "chunks_per_source": 2,
+    }
+
+
+def test_an_extraction_with_a_question_gives_the_passages_that_matter_as_plain_text(start: Start) -> None:
+    body = {"urls": ["https://drawer.example/en"], "format": "text", "query": "whole", "chunks_per_source": 1}
+    (page,) = post(start(), "/extract", body).json()["results"]
+    assert page["raw_content"] == "Drawer\n\nThe whole page."
+    assert post(start(), "/extract", body | {"extract_depth": "advanced"}).status_code == 400
 
 
 def test_usage_counts_what_the_provider_charged(start: Start) -> None:
@@ -307,7 +373,7 @@ def test_a_provider_that_takes_too_long_is_stopped(start: Start, shelf: Shelf) -
 
 def test_closing_ends_what_is_running_and_closes_the_provider_in_its_own_loop(shelf: Shelf) -> None:
     shelf.waits_for_ever = True
-    server = SearchServer(shelf).start()
+    server = SearchServer(as_provider(shelf)).start()
     outcome: list[object] = []
 
     def ask() -> None:
@@ -376,7 +442,7 @@ def test_a_port_in_use_is_told_with_its_number(start: Start, shelf: Shelf) -> No
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         with pytest.raises(OSError, match=rf"Port {port} of 127.0.0.1 is in use\.") as raised:
-            SearchServer(shelf, port=port).start()
+            SearchServer(as_provider(shelf), port=port).start()
     assert raised.value.errno == errno.EADDRINUSE
     assert not [thread for thread in threading.enumerate() if thread.name == "hikidashi-search"]
 
@@ -387,7 +453,7 @@ def test_a_port_for_the_superuser_is_told(shelf: Shelf) -> None:
 
 
 def test_what_comes_after_the_end_is_not_begun(shelf: Shelf) -> None:
-    server = SearchServer(shelf)
+    server = SearchServer(as_provider(shelf))
     with pytest.raises(ConnectionAbortedError):
         server._wait_for(server._search(SearchRequest(query="q")))
     assert shelf.asked == []
@@ -401,7 +467,7 @@ def test_starting_twice_is_starting_once(start: Start) -> None:
 
 def test_an_address_of_another_machine_is_told(shelf: Shelf) -> None:
     with pytest.raises(OSError, match=r"Cannot listen on '192\.0\.2\.1', port 0"):
-        SearchServer(shelf, host="192.0.2.1").start()
+        SearchServer(as_provider(shelf), host="192.0.2.1").start()
 
 
 def test_a_body_that_is_too_long_is_refused_before_it_is_read(start: Start, shelf: Shelf) -> None:
@@ -438,8 +504,159 @@ def test_a_length_that_is_none_is_a_bad_request(
 )
 def test_a_client_that_falls_silent_is_let_go(start: Start, sent: bytes) -> None:
     server = start()
-    server.idle_seconds = 0.05
+    server.limits = replace(server.limits, idle_seconds=0.05, body_seconds=0.05)
     address = urlsplit(server.url)
     with socket.create_connection((str(address.hostname), address.port), timeout=30) as connection:
         connection.sendall(sent)
         assert connection.recv(100) == b""
+
+
+class Raw:
+    """A connection on which a test writes what no client would."""
+
+    def __init__(self, server: SearchServer) -> None:
+        address = urlsplit(server.url)
+        self.socket = socket.create_connection((str(address.hostname), address.port), timeout=30)
+
+    def __enter__(self) -> Raw:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.socket.close()
+
+    def send(self, data: bytes) -> None:
+        with suppress(ConnectionError):
+            self.socket.sendall(data)
+
+    def answer(self) -> bytes:
+        """Everything that comes until the server closes the connection."""
+        pieces: list[bytes] = []
+        with suppress(ConnectionError):
+            while piece := self.socket.recv(65_536):
+                pieces.append(piece)
+        return b"".join(pieces)
+
+
+HEAD = b"POST /search HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n"
+CHUNKED = HEAD + b"transfer-encoding: chunked\r\n\r\n"
+
+
+def test_a_body_without_the_key_is_not_read(start: Start) -> None:
+    with Raw(start(api_key="tvly-test")) as raw:
+        raw.send(HEAD + b"content-length: 900000\r\n\r\n")  # and no body at all
+        assert raw.answer().startswith(b"HTTP/1.1 401 ")
+
+
+def test_a_client_that_asks_first_is_told_to_go_on_only_with_the_key(start: Start) -> None:
+    server = start(api_key="tvly-test")
+    expecting = HEAD + b"expect: 100-continue\r\ncontent-length: 13\r\nconnection: close\r\n"
+    with Raw(server) as raw:
+        raw.send(expecting + b"\r\n")
+        assert raw.answer().startswith(b"HTTP/1.1 401 ")
+    with Raw(server) as raw:
+        raw.send(expecting + b"authorization: Bearer tvly-test\r\n\r\n")
+        assert raw.socket.recv(65_536) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        raw.send(b'{"query":"q"}')
+        assert raw.answer().startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (CHUNKED + b"1" * 8_000, b"400"),
+        (CHUNKED + b"1;" + b"x" * 8_000, b"400"),
+        (CHUNKED + b"1\r\n{" + b"x" * 8_000, b"400"),
+        (CHUNKED + b"f4240\r\n" + b" " * 1_000_000 + b"\r\n1\r\n", b"413"),
+        (CHUNKED + b"0\r\n" + b"a: b\r\n" * 100, b"431"),
+        (HEAD + b"x-long: " + b"x" * 70_000, b"431"),
+        (HEAD + b"x: y\r\n" * 20_000, b"431"),
+        (b"GET /" + b"x" * 70_000, b"4"),
+        (b"GET http://[ HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n", b"400"),
+        (HEAD + b"content-length: 1_000\r\n\r\n", b"400"),
+        (HEAD + b"content-length: +5\r\n\r\n", b"400"),
+        (HEAD + b"content-length: " + b"9" * 5_000 + b"\r\n\r\n", b"400"),
+    ],
+    ids=["size", "extension", "no-end-of-chunk", "sum", "trailers", "line", "lines", "target", "url", "_", "+", "9"],
+)
+def test_what_goes_past_a_limit_is_refused_before_more_is_read(start: Start, sent: bytes, status: bytes) -> None:
+    with Raw(start()) as raw:
+        raw.send(sent)
+        assert raw.answer().startswith(b"HTTP/1.1 " + status)
+
+
+def test_a_line_without_end_takes_no_memory(start: Start) -> None:
+    server = start()
+    with Raw(server) as raw:
+        raw.send(CHUNKED)
+        sent = 0
+        with suppress(OSError):
+            for _ in range(400):  # megabytes, were they read
+                raw.socket.sendall(b"1" * 1_000_000)
+                sent += 1
+        assert sent < 50
+
+
+@pytest.mark.parametrize("sent", [b"GET / HT", HEAD + b"content-length: 9\r\n\r\n{", CHUNKED + b"5\r\n{"])
+def test_a_request_that_takes_too_long_is_let_go_however_it_trickles(start: Start, sent: bytes) -> None:
+    server = start()
+    server.limits = replace(server.limits, head_seconds=0.1, body_seconds=0.1)
+    with Raw(server) as raw:
+        raw.send(sent)
+        trickling = threading.Event()
+
+        def trickle() -> None:
+            while not trickling.wait(0.02):
+                raw.send(b"x")
+
+        thread = threading.Thread(target=trickle)
+        thread.start()
+        answer = raw.answer()  # ends only when the server closes
+        trickling.set()
+        thread.join()
+    assert not answer.startswith(b"HTTP/1.1 200")
+
+
+def test_a_client_that_does_not_read_its_answer_is_let_go(start: Start, shelf: Shelf) -> None:
+    server = start()
+    server.limits = replace(server.limits, write_seconds=0.1, connections=1)
+    shelf.text = "x" * 30_000_000
+    body = b'{"urls": "https://drawer.example/en"}'
+    with Raw(server) as raw:
+        raw.send(HEAD.replace(b"/search", b"/extract") + b"content-length: %d\r\n\r\n" % len(body) + body)
+        until_free = (httpx.get(server.url, trust_env=False).status_code for _ in range(3_000))
+        assert 200 in until_free  # the one place is free again, though the answer was never read
+
+
+def test_connections_are_bounded_and_others_are_told(start: Start) -> None:
+    server = start()
+    server.limits = replace(server.limits, connections=3)
+    with ExitStack() as open_ones:
+        silent = [open_ones.enter_context(Raw(server)) for _ in range(3)]
+        for raw in silent:
+            raw.send(b"GET / HT")
+        refused = open_ones.enter_context(Raw(server))
+        assert refused.answer().startswith(b"HTTP/1.1 503 ")
+        silent[0].send(b"TP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n")
+        assert silent[0].answer().startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"origin": "https://evil.example"}, 403),
+        ({"origin": "null"}, 403),
+        ({"origin": "http://localhost:3000"}, 403),
+        ({"content-type": "text/plain"}, 415),
+        ({"content-type": "application/x-www-form-urlencoded"}, 415),
+        ({"content-type": "multipart/form-data; boundary=x"}, 415),
+        ({"content-type": "Application/JSON; charset=utf-8"}, 200),
+    ],
+)
+@pytest.mark.parametrize("path", ["/search", "/extract"])
+def test_a_web_page_cannot_spend_credits(
+    start: Start, shelf: Shelf, path: str, headers: dict[str, str], status: int
+) -> None:
+    body = {"/search": b'{"query": "q"}', "/extract": b'{"urls": ["https://drawer.example/en"]}'}[path]
+    answer = httpx.post(f"{start().url}{path}", content=body, headers=headers, trust_env=False)
+    assert answer.status_code == status
+    assert bool(shelf.asked) == (status == 200 and path == "/search")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import importlib
+import json
 import logging
 import sys
 from collections.abc import Callable
@@ -25,6 +26,7 @@ from hikidashi.testing import MessagesServer, TavilyPage, TavilyServer, call, sa
 from hikidashi.web import strands as web_strands
 from hikidashi.web._strands_text import format_answer
 from hikidashi.web.results import SearchHit, SearchResults
+from hikidashi.web.searxng import SearxngProvider
 from hikidashi.web.strands import (
     WEB_SEARCH_CONFIG_KEY,
     WEB_SEARCH_TOOLS,
@@ -253,6 +255,45 @@ async def test_pages_and_contexts_come_in_the_same_manner(
     assert log[1].startswith(f"web_context {QUERY!r}: success: 2 sources, about ")
 
 
+async def test_filters_of_a_model_reach_the_api_and_wrong_ones_are_explained_to_it(
+    messages_server: Messages, tavily_server: Tavily
+) -> None:
+    api = tavily_server(PAGES)
+    wanted = {"topic": "news", "time_range": "week", "include_domains": ["python.org"], "country": "japan"}
+    server = messages_server(
+        [
+            call("web_search", {"query": QUERY, **wanted}),
+            call("web_search", {"query": QUERY, "start_date": "yesterday"}),
+            call("web_extract", {"urls": [PAGES[0].url], "query": "concurrent"}),
+            say("done"),
+        ]
+    )
+    factory = WebToolsFactory(config_for(api), language="en", untrusted=None)
+    model = AnthropicModel(
+        client_args={"base_url": server.url, "api_key": "sk-test"}, model_id="claude-test", max_tokens=100
+    )
+    agent = Agent(model=model, tools=factory.tools, callback_handler=None)
+    await agent.invoke_async("?", invocation_state=factory.get_invocation_state())
+    await model.client.close()
+    await factory.aclose()
+    searched, extracted = api.requests
+    assert {name: searched.body[name] for name in wanted} == wanted
+    assert extracted.body["query"] == "concurrent"
+    assert "It must be a date such as 2026-11-16" in json.dumps(server.requests[2].body["messages"][-1])
+
+
+async def test_a_filter_that_the_provider_lacks_is_named() -> None:
+    assert "country" not in SearxngProvider.supported_filters
+    config = WebSearchConfig(enabled=True, provider="searxng", base_url="http://127.0.0.1:9")
+    factory = WebToolsFactory(config, language="en")
+    [search, *_] = factory.tools
+    assert "country" not in search.tool_spec["inputSchema"]["json"]["properties"]
+    filtered: Any = search
+    said = await filtered(QUERY, context_of(factory.get_invocation_state()), country="japan")
+    assert said.startswith("searxng cannot do `country` ('japan').")
+    await factory.aclose()
+
+
 async def test_english_tools_speak_english_and_mark_the_web_as_data(tavily_server: Tavily) -> None:
     factory = WebToolsFactory(config_for(tavily_server(PAGES)), language="en")
     context = context_of(factory.get_invocation_state())
@@ -269,7 +310,11 @@ async def test_english_tools_speak_english_and_mark_the_web_as_data(tavily_serve
     ]
     assert [tool.tool_name for tool in factory.tools] == [tool.tool_name for tool in WEB_TOOLS]
     schemas: list[Any] = [tool.tool_spec["inputSchema"]["json"] for tool in factory.tools]
-    assert [list(schema["properties"]) for schema in schemas] == [["query"], ["urls"], ["query"]]
+    assert [list(schema["properties"])[:3] for schema in schemas] == [
+        ["query", "topic", "time_range"],
+        ["urls", "query", "offset"],
+        ["query"],
+    ]
 
 
 def test_the_japanese_tools_describe_themselves_as_the_spec_does() -> None:

@@ -7,7 +7,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, is_dataclass
-from typing import Annotated, Any, cast, get_type_hints
+from typing import Annotated, Any, NotRequired, Required, Unpack, cast, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
@@ -100,6 +100,8 @@ class _Signature:
     positional: tuple[str, ...]
     keywords: Mapping[str, str]
     """Parameter by field. Fields have names of our own, so that a parameter may be called `schema` or `_x`."""
+    optional: frozenset[str]
+    """Fields that have no default and may be left out: keys of `**options: Unpack[...]`."""
 
     @classmethod
     def of(
@@ -108,6 +110,7 @@ class _Signature:
         fields: dict[str, Any] = {}
         positional: list[str] = []
         keywords: dict[str, str] = {}
+        optional: set[str] = set()
         extras: Any = None
         try:
             parameters = inspect.signature(func).parameters.values()
@@ -119,6 +122,14 @@ class _Signature:
                 raise Unsupported(
                     f"`*{parameter.name}` of {name!r}", "A tool", f"Take a list instead: `{parameter.name}: list[...]`."
                 )
+            if parameter.kind is parameter.VAR_KEYWORD and (named := _unpacked(hint)) is not None:
+                for key, (kind, is_required) in named.items():
+                    field = f"p{number}_{len(fields)}"
+                    fields[field] = _keyword(key, kind, is_required, descriptions.get(key))
+                    keywords[field] = key
+                    if not is_required:
+                        optional.add(field)
+                continue
             if parameter.kind is parameter.VAR_KEYWORD:
                 extras = hint
                 continue
@@ -132,7 +143,7 @@ class _Signature:
             model = create_model(name, __base__=_base(extras), **fields)
         except (PydanticSchemaGenerationError, PydanticUserError) as error:
             raise ToolValidationError(f"The type hints of {name!r} make no schema: {error}", name) from error
-        return cls(model=model, positional=tuple(positional), keywords=keywords)
+        return cls(model=model, positional=tuple(positional), keywords=keywords, optional=frozenset(optional))
 
     @property
     def names(self) -> list[str]:
@@ -148,8 +159,31 @@ class _Signature:
     def bind(self, arguments: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         values = self.model.model_validate(dict(arguments))
         args = [getattr(values, field) for field in self.positional]
-        kwargs = {name: getattr(values, field) for field, name in self.keywords.items()}
+        left_out = self.optional - values.model_fields_set
+        kwargs = {name: getattr(values, field) for field, name in self.keywords.items() if field not in left_out}
         return args, {**(values.model_extra or {}), **kwargs}
+
+
+def _unpacked(hint: Any) -> dict[str, tuple[Any, bool]] | None:
+    """The keys of a TypedDict in `**options: Unpack[...]`, with their types and whether they must be given."""
+    if get_origin(hint) is not Unpack:
+        return None
+    (options,) = get_args(hint)
+    kinds = get_type_hints(options, include_extras=True)
+    # `__required_keys__` does not see the marks of a module with `from __future__ import annotations`.
+    marks = {Required: True, NotRequired: False}
+    return {
+        key: (get_args(kind)[0], marks[get_origin(kind)]) if get_origin(kind) in marks else (kind, options.__total__)
+        for key, kind in kinds.items()
+    }
+
+
+def _keyword(key: str, kind: Any, is_required: bool, description: str | None) -> tuple[Any, Any]:
+    more: dict[str, Any] = {} if description is None else {"description": description}
+    if not is_required:
+        # A factory, because a schema shows any other default, and a key that may be left out has none.
+        more["default_factory"] = lambda: None
+    return kind, Field(alias=key, **more)
 
 
 def _field(parameter: inspect.Parameter, hint: Any, description: str | None) -> tuple[Any, Any]:

@@ -12,12 +12,12 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from ..errors import FetchRefused, MissingExtra
 from .reasons import ReasonCode, reason
 
-__all__ = ["Address", "check_url", "encoded_url", "is_allowed", "is_public", "parse_url", "readable_url"]
+__all__ = ["Address", "check_url", "encoded_url", "host_of", "is_allowed", "is_public", "parse_url", "readable_url"]
 
 _MAX_LENGTH = 8192
 _DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -147,6 +147,14 @@ def parse_url(url: str, *, allowed_hosts: Iterable[str] = frozenset(), any_port:
     if not is_allowed(address, allowed) and _is_local(host):
         raise _refused(text, "private")
     return address
+
+
+def host_of(url: str) -> str:
+    """The host that `url` names, in lower case; empty where it names none, or is no address at all."""
+    try:
+        return (urlsplit(url).hostname or "").strip(".")
+    except ValueError:
+        return ""
 
 
 def readable_url(url: str) -> str:

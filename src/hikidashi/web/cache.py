@@ -17,6 +17,8 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any, Self
 
+from ..private import make_private
+
 __all__ = ["ResultCache"]
 
 logger = logging.getLogger("hikidashi")
@@ -162,7 +164,7 @@ class _Connection:
 
 
 def _opened(path: Path) -> sqlite3.Connection:
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_private(path)
     database = sqlite3.connect(path, timeout=_WAIT_FOR_OTHERS, isolation_level=None, check_same_thread=False)
     try:
         _prepare(database)

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Sequence
 
 from ..errors import FetchRefused, PageError
 from .extract import Extractor, shared_extractor
 from .fetch import Fetcher
-from .reasons import in_language
+from .filters import EXTRACT_DEFAULTS, ExtractOptions
+from .passages import extracted_as
+from .reasons import in_language, reason
 from .results import ExtractedPage, ExtractResults, FailedPage
 from .said import Language
 from .validate import sort_urls
 
 __all__ = ["extract_urls", "read_pages"]
+
+logger = logging.getLogger("hikidashi")
 
 
 async def extract_urls(
@@ -24,6 +29,7 @@ async def extract_urls(
     concurrency: int = 8,
     language: Language = "ja",
     provider: str = "",
+    options: ExtractOptions = EXTRACT_DEFAULTS,
 ) -> ExtractResults:
     """The pages of `urls` that could be fetched and read, and why the others could not, each in the order given.
 
@@ -36,7 +42,7 @@ async def extract_urls(
         sorted_urls.valid, fetcher=fetcher, extractor=extractor, concurrency=concurrency, language=language
     )
     return ExtractResults(
-        results=tuple(page for page in pages if isinstance(page, ExtractedPage)),
+        results=tuple(extracted_as(page, options) for page in pages if isinstance(page, ExtractedPage)),
         failed_results=sorted_urls.all_failed(page for page in pages if isinstance(page, FailedPage)),
         provider=provider,
     )
@@ -61,6 +67,9 @@ async def read_pages(
                 return await extractor.extract(await fetcher.fetch(url))
             except (FetchRefused, PageError) as error:
                 return FailedPage(url=url, error=in_language(error.reason, language))
+            except Exception as error:  # whatever one page does, the others are answered
+                logger.exception("Reading a page failed unexpectedly")
+                return FailedPage(url=url, error=reason("unexpected", language, kind=type(error).__name__))
 
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(read(url)) for url in urls]

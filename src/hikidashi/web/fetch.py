@@ -7,6 +7,7 @@ request has a connection of its own, so one `Fetcher` serves any number of event
 
 from __future__ import annotations
 
+import logging
 import ssl
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from functools import cache
 from typing import Final
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
-from ..errors import FetchRefused, MissingExtra
+from ..errors import FetchRefused, HikidashiError, MissingExtra
 from ._connect import GuardedBackend, NameNotFound, Resolver, resolve
 from ._decompress import ACCEPTED, Decompressor, TooLarge, Undecodable
 from .address import Address, is_allowed, parse_url
@@ -29,11 +30,14 @@ except ImportError as error:
 
 __all__ = ["Fetched", "Fetcher"]
 
+logger = logging.getLogger("hikidashi")
+
 MAX_BYTES: Final = 10 * 1024 * 1024
 TIMEOUT: Final = 20.0
 USER_AGENT: Final = "Mozilla/5.0 (compatible; hikidashi)"
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_SHOWN = 60  # characters of a redirect that a message repeats
 _WITHOUT_TEXT = ("image/", "audio/", "video/", "font/")
 
 
@@ -97,8 +101,14 @@ class Fetcher:
             FetchRefused: `url`, what its name leads to, or a redirect on the way, must not be fetched.
             PageError: the page could not be fetched; a `TavilyAPIError` whose `reason` says why.
         """
-        with anyio.move_on_after(self.timeout):
-            return await self._follow(url)
+        try:
+            with anyio.move_on_after(self.timeout):
+                return await self._follow(url)
+        except HikidashiError:
+            raise
+        except Exception as error:  # a caller with many addresses counts on these two errors alone
+            logger.exception("A page could not be fetched")
+            raise because(url, "unexpected", kind=type(error).__name__) from error
         raise because(url, "timeout", seconds=f"{self.timeout:g}")
 
     async def _follow(self, url: str) -> Fetched:
@@ -136,7 +146,10 @@ class Fetcher:
         if response.status in _REDIRECTS and (location := headers.get("location")):
             # Servers send the bytes of UTF-8 where the rules ask for percent signs.
             location = location.encode("latin-1").decode("utf-8", "replace")
-            return urljoin(str(address), location)
+            try:
+                return urljoin(str(address), location)
+            except ValueError as error:  # such as `http://[`
+                raise because(url, "location", location=repr(location[:_SHOWN])) from error
         if not 200 <= response.status < 300:
             raise of_status(url, response.status, _seconds(headers.get("retry-after", "")))
         content_type, charset = _media_type(headers.get("content-type", ""))

@@ -14,10 +14,11 @@ from typing import Annotated, Any, cast
 from pydantic import WithJsonSchema
 
 from ..errors import MissingExtra
+from .bounded import ANSWER_TOKENS
 from .fence import Untrusted
 from .format import Language
 from .provider import SearchProvider
-from .tools import SPEC_DEFAULTS, TOOL_NAMES, SearchDefaults, WebTools, definition
+from .tools import SPEC_DEFAULTS, TOOL_NAMES, SearchDefaults, WebTools, definition, full_definition
 
 try:
     from pydantic_ai import Agent, RunContext, Tool
@@ -46,6 +47,8 @@ class TavilySearchDeps:
     """The language of the answers."""
     untrusted: Untrusted = None
     """`"fence"` marks what comes from the web as data; `None` keeps the formats exactly as spec 000 has them."""
+    max_tokens: int | None = None
+    """About how many tokens an answer has at most; with `None` any number, as spec 000 has it."""
 
     def __post_init__(self) -> None:
         if cast("SearchProvider | None", self.client) is None:
@@ -56,7 +59,9 @@ class TavilySearchDeps:
     @property
     def tools(self) -> WebTools:
         """The tools behind the functions."""
-        return WebTools(provider=self.client, language=self.language, untrusted=self.untrusted)
+        return WebTools(
+            provider=self.client, language=self.language, untrusted=self.untrusted, max_tokens=self.max_tokens
+        )
 
 
 def _schema_of(tool_name: str, argument: str) -> WithJsonSchema:
@@ -155,15 +160,19 @@ def web_toolset(
     language: Language = "ja",
     untrusted: Untrusted = "fence",
     defaults: SearchDefaults = SPEC_DEFAULTS,
+    max_tokens: int | None = ANSWER_TOKENS,
 ) -> FunctionToolset[Any]:
     """The three tools for an agent with any deps, or none: `Agent(toolsets=[web_toolset()])`.
 
-    Without `client`, Tavily answers where `TAVILY_API_KEY` is set, else the local index.
+    Without `client`, Tavily answers where `TAVILY_API_KEY` is set, else the local index. The tools take the filters
+    that the provider can carry out, and an answer has at most about `max_tokens` tokens.
     """
-    deps = TavilySearchDeps(client=cast("SearchProvider", client), language=language, untrusted=untrusted)
+    deps = TavilySearchDeps(
+        client=cast("SearchProvider", client), language=language, untrusted=untrusted, max_tokens=max_tokens
+    )
     toolset = FunctionToolset[Any](id="hikidashi-web")
     for name, function in zip(TOOL_NAMES, _texts(deps.tools, defaults), strict=True):
-        told = definition(name, language, defaults)
+        told = full_definition(name, deps.client, language, defaults)
         schema = _always(told.input_schema)
         toolset.add_function(
             function, name=name, takes_ctx=False, description=told.description, schema_generator=schema
@@ -184,16 +193,15 @@ def _search_by(defaults: SearchDefaults) -> Callable[..., Coroutine[Any, Any, st
 
 
 def _texts(tools: WebTools, defaults: SearchDefaults) -> list[Callable[..., Coroutine[Any, Any, str]]]:
-    async def search(
-        query: str, search_depth: str = defaults.search_depth, max_results: int = defaults.max_results
-    ) -> str:
-        return (await tools.search(query, search_depth, max_results)).text
+    async def search(query: str, **given: Any) -> str:
+        chosen: dict[str, Any] = {"search_depth": defaults.search_depth, "max_results": defaults.max_results} | given
+        return (await tools.search(query, **chosen)).text
 
-    async def extract(urls: list[str]) -> str:
-        return (await tools.extract(urls)).text
+    async def extract(urls: list[str], **given: Any) -> str:
+        return (await tools.extract(urls, **given)).text
 
-    async def context(query: str, max_tokens: int | None = None) -> str:
-        return (await tools.context(query, max_tokens)).text
+    async def context(query: str, **given: Any) -> str:
+        return (await tools.context(query, **given)).text
 
     return [search, extract, context]
 

@@ -34,6 +34,8 @@ ReasonCode = Literal[
     "pdf_too_long",
     "empty",
     "unreadable",
+    "location",
+    "unexpected",
 ]
 
 _TEXTS: dict[ReasonCode, tuple[str, str]] = {
@@ -66,6 +68,11 @@ _TEXTS: dict[ReasonCode, tuple[str, str]] = {
     "pdf_too_long": ("the PDF took more time or memory than allowed", "PDF の処理が時間またはメモリの上限を超えました"),
     "empty": ("the page holds no text", "ページにテキストがありません"),
     "unreadable": ("the page could not be parsed", "ページを解析できませんでした"),
+    "location": ("it redirects to {location}, which is no address", "転送先 {location} はアドレスではありません"),
+    "unexpected": (
+        "reading it failed with an unexpected {kind}",
+        "読み取り中に予期しないエラー（{kind}）が発生しました",
+    ),
 }
 
 

@@ -12,6 +12,14 @@ from ..errors import ErrorType, MissingExtra, TavilyAPIError
 from ..loopback import is_loopback
 from ._messages import say
 from .context import pack_context
+from .filters import (
+    EXTRACT_DEFAULTS,
+    NO_FILTERS,
+    ExtractOptions,
+    SearchFilters,
+    check_extract_options,
+    refuse_unsupported,
+)
 from .per_loop import PerLoop
 from .provider import SearchDepth
 from .results import ExtractResults, SearchContext, SearchHit, SearchResults
@@ -34,6 +42,7 @@ _NAME = "searxng"
 _MOST_PAGES = 3  # of results; each asks all engines again
 _CONTEXT_RESULTS = 8
 _PASSAGE_LENGTH = 1_500  # characters of a page that an advanced search shows
+_MOST_DOMAINS_ASKED = 10  # of `site:`; engines cut longer questions
 
 _SAYINGS: dict[str, tuple[str, str]] = {
     "forbidden": (
@@ -75,6 +84,8 @@ class SearxngProvider:
         retry: How to try again, instead of `max_retries`.
     """
 
+    supported_filters = frozenset({"topic", "time_range", "include_domains", "exclude_domains"})
+
     def __init__(
         self,
         base_url: str,
@@ -113,50 +124,59 @@ class SearxngProvider:
         search_depth: SearchDepth = "basic",
         max_results: int = 5,
         include_answer: bool = False,
+        filters: SearchFilters | None = None,
     ) -> SearchResults:
         """The best hits for `query`; with "advanced", their pages are read and show what they say about it.
+
+        Domains are sent to the engines as `site:`, and checked again in what they answer. Dates, countries and the
+        topic "finance" are refused, because SearXNG has no such filter.
 
         Raises:
             TavilyAPIError: an argument is refused, or the server or the way to it failed.
         """
         check_query(query, language=self._language)
-        check_search_depth(search_depth, language=self._language)
+        check_search_depth(search_depth, language=self._language, quick=True)
         check_max_results(max_results, language=self._language)
+        wanted = self._checked_filters(filters or NO_FILTERS)
         hits: dict[str, SearchHit] = {}
         answer: str | None = None
         for page in range(1, _MOST_PAGES + 1):
-            found = await self._page(query, page)
+            found = await self._page(query, page, wanted)
             known = len(hits)
             for hit in _hits(found):
-                hits.setdefault(hit.url, hit)
+                if wanted.allows_host(hit.url):
+                    hits.setdefault(hit.url, hit)
             answer = answer or _answer(found)
             if page == 1 and not hits and (silent := _silent_engines(found)):
                 raise TavilyAPIError(self._say("engines", engines=silent), ErrorType.SERVICE_UNAVAILABLE)
-            if len(hits) >= max_results or len(hits) == known:
+            if len(hits) >= max_results or (len(hits) == known and not wanted.given()):
                 break
         best = tuple(sorted(hits.values(), key=lambda hit: -hit.score)[:max_results])
         if search_depth == "advanced":
             best = await self._with_passages(query, best)
         return SearchResults(query=query, results=best, answer=answer if include_answer else None, provider=_NAME)
 
-    async def extract(self, urls: Sequence[str]) -> ExtractResults:
-        """The text of each of `urls`, through the guarded fetch.
+    async def extract(self, urls: Sequence[str], *, options: ExtractOptions | None = None) -> ExtractResults:
+        """The text of each of `urls`, through the guarded fetch; both depths read whole pages.
 
         Raises:
-            TavilyAPIError: there are no `urls`.
+            TavilyAPIError: there are no `urls`, or an option is refused.
         """
         from .extract_urls import extract_urls
 
-        return await extract_urls(urls, fetcher=self._fetcher, language=self._language, provider=_NAME)
+        chosen = check_extract_options(options or EXTRACT_DEFAULTS, language=self._language)
+        return await extract_urls(urls, fetcher=self._fetcher, language=self._language, provider=_NAME, options=chosen)
 
-    async def context(self, query: str, *, max_tokens: int | None = None) -> SearchContext:
+    async def context(
+        self, query: str, *, max_tokens: int | None = None, filters: SearchFilters | None = None
+    ) -> SearchContext:
         """Passages of the best pages about `query`, at most `max_tokens` tokens of them.
 
         Raises:
             TavilyAPIError: an argument is refused, or the server or the way to it failed.
         """
         check_max_tokens(max_tokens, language=self._language)
-        found = await self.search(query, search_depth="advanced", max_results=_CONTEXT_RESULTS)
+        found = await self.search(query, search_depth="advanced", max_results=_CONTEXT_RESULTS, filters=filters)
         return pack_context(query, found.results, max_tokens, provider=_NAME)
 
     async def aclose(self) -> None:
@@ -173,8 +193,17 @@ class SearxngProvider:
         local = is_loopback(urlsplit(self._base_url).hostname or "")
         return httpx.AsyncClient(timeout=self._timeout, trust_env=not local)
 
-    async def _page(self, query: str, number: int) -> dict[str, Any]:
-        parameters = {"q": query, "format": "json", "pageno": str(number), **self._options}
+    def _checked_filters(self, filters: SearchFilters) -> SearchFilters:
+        supported = self.supported_filters - ({"topic"} if filters.topic == "finance" else set())
+        refuse_unsupported(filters, supported, provider="SearXNG", instead="tavily", language=self._language)
+        return filters
+
+    async def _page(self, query: str, number: int, filters: SearchFilters) -> dict[str, Any]:
+        parameters = {"q": _with_sites(query, filters), "format": "json", "pageno": str(number), **self._options}
+        if filters.topic == "news":
+            parameters["categories"] = "news"
+        if filters.time_range is not None:
+            parameters["time_range"] = filters.time_range
         return await self._retry.run(lambda: self._ask(parameters))
 
     async def _ask(self, parameters: Mapping[str, str]) -> dict[str, Any]:
@@ -237,6 +266,14 @@ class SearxngProvider:
             replace(hit, content=snippet(texts[hit.url], terms, length=_PASSAGE_LENGTH)) if hit.url in texts else hit
             for hit in hits
         )
+
+
+def _with_sites(query: str, filters: SearchFilters) -> str:
+    """`query` with the domains in the syntax that search engines share."""
+    wanted = [f"site:{domain}" for domain in filters.include_domains[:_MOST_DOMAINS_ASKED]]
+    unwanted = [f"-site:{domain}" for domain in filters.exclude_domains[:_MOST_DOMAINS_ASKED]]
+    any_of = [" OR ".join(wanted) if len(wanted) < 2 else f"({' OR '.join(wanted)})"] if wanted else []
+    return " ".join([query, *any_of, *unwanted])
 
 
 def _hits(found: Mapping[str, Any]) -> Iterator[SearchHit]:

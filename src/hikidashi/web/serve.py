@@ -18,15 +18,17 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Self
+from datetime import UTC, datetime, timedelta
+from typing import Any, Self, cast
 from urllib.parse import urlsplit
 
 from ..errors import HikidashiError, TavilyAPIError
-from ..loopback import Exchange, LoopbackServer, is_loopback
-from .provider import SearchProvider
+from ..loopback import Exchange, Limits, LoopbackServer, RequestUnreadable, is_loopback
+from .asking import ask_extract, ask_search
+from .filters import ExtractOptions, SearchFilters, check_filters
+from .provider import SearchDepth, SearchProvider
 from .results import SearchHit
 from .tavily_api import (
-    MOST_RESULTS,
     APIAnswer,
     ExtractRequest,
     Refused,
@@ -46,8 +48,14 @@ __all__ = ["SearchServer", "Served"]
 logger = logging.getLogger("hikidashi")
 
 _LONGEST_QUERY = 1_000  # what the tools allow; Tavily's own limit is not ours
-_LONGEST_BODY = 1_000_000
-_IDLE_SECONDS = 120.0
+_LIMITS = Limits(
+    body_bytes=1_000_000,
+    idle_seconds=120.0,
+    head_seconds=10.0,
+    body_seconds=20.0,
+    write_seconds=30.0,
+    connections=512,
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,8 +71,8 @@ class Served:
 class SearchServer(LoopbackServer):
     """Tavily's `/search`, `/extract` and `/usage`, answered by `provider`.
 
-    Of a search, `topic`, dates and country are accepted and change nothing; domains are chosen among the best
-    20 hits; the raw content of a page is what the provider extracts from it. Closing the server closes the provider.
+    Every filter and option is passed to the provider, and what it cannot do is answered with 400. The raw content of
+    a page is what the provider extracts from it. Closing the server closes the provider.
 
     Args:
         provider: Who searches and extracts.
@@ -86,7 +94,7 @@ class SearchServer(LoopbackServer):
         timeout: float = 60.0,
         on_served: Callable[[Served], None] | None = None,
     ) -> None:
-        super().__init__(host=host, port=port, longest_body=_LONGEST_BODY, idle_seconds=_IDLE_SECONDS)
+        super().__init__(host=host, port=port, limits=_LIMITS)
         self._provider = provider
         self._where = (host, port)
         self._api_key = api_key
@@ -136,6 +144,8 @@ class SearchServer(LoopbackServer):
             answer = refused.answer
         except TavilyAPIError as error:
             answer = failure_answer(error)
+        except RequestUnreadable:
+            raise
         except HikidashiError as error:
             answer = error_answer(500, str(error))
         except TimeoutError:
@@ -153,6 +163,8 @@ class SearchServer(LoopbackServer):
     def _answer(self, exchange: Exchange) -> APIAnswer:
         if self._only_local_names and not _names_this_machine(exchange.headers.get("host", "")):
             raise Refused(error_answer(403, "Forbidden: call this server as 127.0.0.1 or localhost."))
+        if exchange.method == "POST":
+            _check_not_from_a_web_page(exchange.headers)
         match exchange.method, exchange.path:
             case "GET" | "HEAD", "/":
                 return APIAnswer(
@@ -192,31 +204,41 @@ class SearchServer(LoopbackServer):
 
     async def _search(self, request: SearchRequest) -> APIAnswer:
         began = time.monotonic()
-        chosen = bool(request.include_domains or request.exclude_domains)
-        found = await self._provider.search(
+        found = await ask_search(
+            self._provider,
             request.query,
-            search_depth="advanced" if request.advanced else "basic",
-            max_results=MOST_RESULTS if chosen else max(request.max_results, 1),
+            search_depth=cast("SearchDepth", request.search_depth),
+            max_results=max(request.max_results, 1),
             include_answer=bool(request.include_answer),
+            filters=_filters(request),
+            language="en",
         )
-        hits = [hit for hit in found.results if request.allows(hit.url)][: request.max_results]
-        raw, extract_credits = await self._raw_contents(hits) if request.include_raw_content else ({}, 0.0)
+        hits = found.results[: request.max_results]
+        raw, extract_credits = await self._raw_contents(hits, request) if request.include_raw_content else ({}, 0.0)
         charged = (found.credits or 0.0) + extract_credits
         self._spend("search", charged)
         seconds = time.monotonic() - began
         return search_answer(request, hits, answer=found.answer, raw_contents=raw, seconds=seconds, credits=charged)
 
-    async def _raw_contents(self, hits: Sequence[SearchHit]) -> tuple[dict[str, str], float]:
+    async def _raw_contents(self, hits: Sequence[SearchHit], request: SearchRequest) -> tuple[dict[str, str], float]:
         """The whole text of the pages that can be read, by URL, and what it cost."""
         urls = list(dict.fromkeys(hit.url for hit in hits))
         if not urls:
             return {}, 0.0
-        pages = await self._provider.extract(urls)
+        as_text = request.include_raw_content == "text"
+        options = ExtractOptions(format="text" if as_text else "markdown")
+        pages = await ask_extract(self._provider, urls, options=options, language="en")
         return {page.url: page.raw_content for page in pages.results}, pages.credits or 0.0
 
     async def _extract(self, request: ExtractRequest) -> APIAnswer:
         began = time.monotonic()
-        pages = await self._provider.extract(request.addresses)
+        options = ExtractOptions(
+            depth="advanced" if request.extract_depth == "advanced" else "basic",
+            format="text" if request.format == "text" else "markdown",
+            query=request.query,
+            chunks_per_source=request.chunks_per_source,
+        )
+        pages = await ask_extract(self._provider, request.addresses, options=options, language="en")
         charged = pages.credits or 0.0
         self._spend("extract", charged)
         return extract_answer(request, pages, seconds=time.monotonic() - began, credits=charged)
@@ -257,6 +279,35 @@ class _LoopThread:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+
+
+def _filters(request: SearchRequest) -> SearchFilters:
+    start = request.start_date
+    if request.days is not None and start is None and request.time_range is None:
+        start = (datetime.now(UTC).date() - timedelta(days=request.days)).isoformat()
+    return check_filters(
+        topic=request.topic,
+        time_range=request.time_range,
+        start_date=start,
+        end_date=request.end_date,
+        include_domains=request.include_domains,
+        exclude_domains=request.exclude_domains,
+        country=request.country,
+        language="en",
+    )
+
+
+def _check_not_from_a_web_page(headers: Mapping[str, str]) -> None:
+    """Raise for a request that a page in somebody's browser sent: it would spend credits behind their back.
+
+    A browser names the page's origin with every POST, and sends JSON to a foreign server only after asking it.
+    """
+    origin = headers.get("origin")
+    if origin is not None and origin != f"http://{headers.get('host', '')}":
+        raise Refused(error_answer(403, f"Forbidden: requests of web pages (origin {origin!r:.80}) are not answered."))
+    kind = headers.get("content-type", "application/json").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise Refused(error_answer(415, f"The body must be application/json, not {kind!r:.80}."))
 
 
 def _names_this_machine(host_header: str) -> bool:

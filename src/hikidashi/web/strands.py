@@ -11,20 +11,25 @@ import asyncio
 import inspect
 import logging
 import weakref
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, Unpack, cast
 
 from ..config import WebSearchConfig
 from ..config.register import web_search_to_offer
-from ..errors import HikidashiError, MissingExtra
+from ..errors import HikidashiError, MissingExtra, TavilyAPIError
 from ._strands_text import WORDS, format_answer
+from .asking import ask_extract, ask_search, supported_filters
+from .bounded import ANSWER_TOKENS, bounded_hits, bounded_pages
 from .choose import configured_provider
 from .fence import Untrusted, fence
+from .filters import ExtractOptions, FilterArguments, check_filters, refuse_unsupported
 from .format import Language, format_context, format_extract
 from .log import log_verbose_tool_failed, shown_urls
 from .provider import SearchProvider
+from .results import SearchResults
+from .tools import full_definition
 
 try:
     from strands import tool  # pyright: ignore[reportUnknownVariableType] - its schema is a bare `dict`
@@ -58,6 +63,7 @@ _Results = TypeVar("_Results")
 class _Style:
     language: Language = "ja"
     untrusted: Untrusted = None
+    max_tokens: int = ANSWER_TOKENS
 
 
 def get_web_search_config(tool_context: ToolContext) -> WebSearchConfig:
@@ -83,33 +89,62 @@ async def web_search(query: str, tool_context: ToolContext) -> str:
     Returns:
         検索結果（タイトル、URL、要約を含む）またはエラーメッセージ
     """  # noqa: D400, D415 - a Japanese full stop
+    return await _search(query, tool_context)
+
+
+async def _search(query: str, tool_context: ToolContext, **filters: Unpack[FilterArguments]) -> str:
     config, style = get_web_search_config(tool_context), _style_of(tool_context)
     words = WORDS[style.language]
     if not query.strip():
         return words.no_query
-    results = await _logged(
-        "web_search",
-        query,
-        lambda: _providers.of(config, style.language).search(
-            query, search_depth=config.search_depth, max_results=config.max_results, include_answer=True
-        ),
-        lambda found: f"{len(found.results)} results",
-    )
+    mistakes: list[str] = []
+
+    async def run() -> SearchResults:
+        provider = _providers.of(config, style.language)
+        try:
+            checked = check_filters(**filters, language=style.language)
+            if checked.given():
+                refuse_unsupported(
+                    checked,
+                    supported_filters(provider),
+                    provider=provider.name,
+                    instead="tavily",
+                    language=style.language,
+                )
+        except TavilyAPIError as error:
+            mistakes.append(str(error))
+            raise
+        return await ask_search(
+            provider,
+            query,
+            search_depth=config.search_depth,
+            max_results=config.max_results,
+            include_answer=True,
+            filters=checked,
+            language=style.language,
+        )
+
+    results = await _logged("web_search", query, run, lambda found: f"{len(found.results)} results")
     if results is None:
-        return words.failed
+        return mistakes[0] if mistakes else words.failed  # the model can mend what it asked for
     if not results.results and not (results.answer or "").strip():
         return words.nothing_found
+    notes: list[str] = []
+    if not config.max_content_length:
+        results, notes = bounded_hits(results, max_tokens=style.max_tokens, tool="web_extract", language=style.language)
     said = format_answer(results, max_content_length=config.max_content_length, language=style.language)
-    return _fenced(said, style)
+    return _fenced(said, style, notes)
 
 
 @tool(context=True)
-async def web_extract(urls: list[str], tool_context: ToolContext) -> str:
+async def web_extract(urls: list[str], tool_context: ToolContext, query: str = "", offset: int = 0) -> str:
     """ウェブページの本文を取得する。
 
     Args:
         urls: 取得するURLのリスト（http または https、20件まで）
         tool_context: ツールコンテキスト
+        query: この質問に関係する箇所だけを返す
+        offset: 各ページをこの文字位置から返す（長いページの続きを読むとき）
 
     Returns:
         各ページの本文またはエラーメッセージ
@@ -121,12 +156,20 @@ async def web_extract(urls: list[str], tool_context: ToolContext) -> str:
     results = await _logged(
         "web_extract",
         shown_urls(urls),
-        lambda: _providers.of(config, style.language).extract(urls),
+        lambda: ask_extract(
+            _providers.of(config, style.language),
+            urls,
+            options=ExtractOptions(query=query.strip() or None),
+            language=style.language,
+        ),
         lambda found: f"{len(found.results)} pages, {len(found.failed_results)} failed",
     )
     if results is None:
         return words.not_extracted
-    return _fenced(format_extract(results, language=style.language), style)
+    results, notes = bounded_pages(
+        results, max_tokens=style.max_tokens, offset=max(offset, 0), tool="web_extract", language=style.language
+    )
+    return _fenced(format_extract(results, language=style.language), style, notes)
 
 
 @tool(context=True)
@@ -159,19 +202,69 @@ async def web_context(query: str, tool_context: ToolContext) -> str:
 
 def _in_english(japanese: AgentTool, description: str, **properties: dict[str, Any]) -> AgentTool:
     """The same tool with its description in English."""
-    accepts = {"json": {"type": "object", "properties": properties, "required": list(properties)}}
+    required = [name for name, described in properties.items() if "default" not in described]
+    accepts = {"json": {"type": "object", "properties": properties, "required": required}}
     function = inspect.unwrap(cast("Callable[..., Any]", japanese))
     return tool(name=japanese.tool_name, description=description, inputSchema=accepts, context=True)(function)
 
 
 _QUERY = {"type": "string", "description": "Search query"}
 _URLS = {"type": "array", "items": {"type": "string"}, "description": "URLs to read (http or https, at most 20)"}
+_PASSAGES_FOR = {
+    "type": "string",
+    "default": "",
+    "description": "Give only the passages that matter for this question",
+}
+_OFFSET = {
+    "type": "integer",
+    "default": 0,
+    "description": "Give each page from this character on, to read on in a long page",
+}
+
+
+async def _filtered_search(
+    query: str,
+    tool_context: ToolContext,
+    *,
+    topic: str | None = None,
+    time_range: str | None = None,
+    start_date: str | None = None,
+    end_date: str | None = None,
+    include_domains: list[str] | None = None,
+    exclude_domains: list[str] | None = None,
+    country: str | None = None,
+) -> str:
+    return await _search(
+        query,
+        tool_context,
+        topic=topic,
+        time_range=time_range,
+        start_date=start_date,
+        end_date=end_date,
+        include_domains=include_domains,
+        exclude_domains=exclude_domains,
+        country=country,
+    )
+
+
+def _search_with_filters(provider: SearchProvider, language: Language) -> AgentTool:
+    """`web_search` with the filters that `provider` can carry out."""
+    described = full_definition("tavily_search", provider, language).input_schema["properties"]
+    names = ["query", *supported_filters(provider)]
+    schema = {"type": "object", "properties": {name: described[name] for name in names}, "required": ["query"]}
+    description = web_search.tool_spec["description"] if language == "ja" else _SEARCH_IN_ENGLISH
+    return tool(name="web_search", description=description, inputSchema={"json": schema}, context=True)(
+        _filtered_search
+    )
+
+
+_SEARCH_IN_ENGLISH = "Search the web."
 
 WEB_SEARCH_TOOLS: list[AgentTool] = [web_search]
 WEB_TOOLS: list[AgentTool] = [web_search, web_extract, web_context]
 _WEB_TOOLS_IN_ENGLISH: list[AgentTool] = [
-    _in_english(web_search, "Search the web.", query=_QUERY),
-    _in_english(web_extract, "Read the text of web pages.", urls=_URLS),
+    _in_english(web_search, _SEARCH_IN_ENGLISH, query=_QUERY),
+    _in_english(web_extract, "Read the text of web pages.", urls=_URLS, query=_PASSAGES_FOR, offset=_OFFSET),
     _in_english(web_context, "Collect passages about a question from the web.", query=_QUERY),
 ]
 
@@ -217,8 +310,10 @@ class WebToolsFactory(WebSearchToolsFactory):
 
     @property
     def tools(self) -> list[AgentTool]:
-        """The tools, for `Agent(tools=...)`."""
-        return WEB_TOOLS if self._style.language == "ja" else _WEB_TOOLS_IN_ENGLISH
+        """The tools, for `Agent(tools=...)`; `web_search` takes the filters that the provider can carry out."""
+        _, *others = WEB_TOOLS if self._style.language == "ja" else _WEB_TOOLS_IN_ENGLISH
+        provider = _providers.of(self._config, self._style.language)
+        return [_search_with_filters(provider, self._style.language), *others]
 
 
 def web_tools_factory(
@@ -290,5 +385,6 @@ async def _logged(
     return results
 
 
-def _fenced(said: str, style: _Style) -> str:
-    return fence(said, language=style.language) if style.untrusted == "fence" else said
+def _fenced(said: str, style: _Style, notes: Sequence[str] = ()) -> str:
+    whole = fence(said, language=style.language) if style.untrusted == "fence" else said
+    return "\n\n".join([whole, *notes])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple, Self, cast
 from urllib.parse import urlsplit
 
@@ -15,32 +16,29 @@ from ._tavily_connections import BASE_URL, Connections, find_key, is_loopback
 from .cache import ResultCache
 from .context import pack_context
 from .credits import CreditMeter, extract_cost, search_cost
+from .filters import (
+    EXTRACT_DEFAULTS,
+    NO_FILTERS,
+    ExtractOptions,
+    SearchFilters,
+    TimeRange,
+    Topic,
+    check_extract_options,
+    check_filters,
+)
 from .per_loop import PerLoop
 from .provider import SearchDepth
 from .results import ExtractedPage, ExtractResults, FailedPage, SearchContext, SearchHit, SearchResults
 from .retry import RetryPolicy
 from .said import Language
 from .shorten import shorten_query
-from .validate import (
-    check_choice,
-    check_max_results,
-    check_max_tokens,
-    check_query,
-    check_search_depth,
-    check_texts,
-    sort_urls,
-)
+from .validate import check_max_results, check_max_tokens, check_query, check_search_depth, sort_urls
 
 __all__ = ["TavilyAPIClient", "TimeRange", "Topic"]
 
 logger = logging.getLogger("hikidashi")
 
-Topic = Literal["general", "news", "finance"]
-TimeRange = Literal["day", "week", "month", "year"]
-
 _NAME = "tavily"
-_TOPICS: tuple[Topic, ...] = ("general", "news", "finance")
-_TIME_RANGES: tuple[TimeRange, ...] = ("day", "week", "month", "year")
 _LONGEST_SENT = 400  # characters of a query that the API takes
 _CONTEXT_RESULTS = 10  # up to 20 cost the same; beyond 10 they seldom fit
 _EXTRACT_SECONDS = (1.0, 60.0)  # what the API takes as its own time limit
@@ -137,30 +135,40 @@ class TavilyAPIClient:
         include_answer: bool = False,
         topic: Topic | None = None,
         time_range: TimeRange | None = None,
+        start_date: str | None = None,
+        end_date: str | None = None,
         include_domains: Sequence[str] | None = None,
         exclude_domains: Sequence[str] | None = None,
+        country: str | None = None,
+        filters: SearchFilters | None = None,
     ) -> SearchResults:
         """The best hits for `query`, which may have 1,000 characters; Tavily is sent the first 400, in whole words.
+
+        Filters may be given one by one, or as `filters`; given one by one they win.
 
         Raises:
             TavilyAPIError: an argument is refused, or the API or the way to it failed.
         """
         language = self._language
         check_query(query, language=language)
+        named: dict[str, Any] = {
+            "topic": topic,
+            "time_range": time_range,
+            "start_date": start_date,
+            "end_date": end_date,
+            "include_domains": include_domains,
+            "exclude_domains": exclude_domains,
+            "country": country,
+        }
+        wanted: dict[str, Any] = (filters or NO_FILTERS).given()
+        wanted |= {name: value for name, value in named.items() if value is not None}
         sent: dict[str, object] = {
             "query": shorten_query(query, _LONGEST_SENT),
-            "search_depth": check_search_depth(search_depth, language=language),
+            "search_depth": check_search_depth(search_depth, language=language, quick=True),
             "max_results": check_max_results(max_results, language=language),
             "include_answer": bool(include_answer),
+            **_sent_filters(check_filters(**wanted, language=language)),
         }
-        if topic is not None:
-            sent["topic"] = check_choice(topic, "topic", _TOPICS, language=language)
-        if time_range is not None:
-            sent["time_range"] = check_choice(time_range, "time_range", _TIME_RANGES, language=language)
-        if include_domains:
-            sent["include_domains"] = check_texts(include_domains, "include_domains", language=language)
-        if exclude_domains:
-            sent["exclude_domains"] = check_texts(exclude_domains, "exclude_domains", language=language)
 
         connections = await self._connections.get()
         question = (_NAME, self._base_url, "search", *sent.items())
@@ -177,27 +185,36 @@ class TavilyAPIClient:
             query=query, results=hits, answer=answer, provider=_NAME, cached=kept is not None, credits=cost
         )
 
-    async def extract(self, urls: Sequence[str], *, extract_depth: SearchDepth = "basic") -> ExtractResults:
+    async def extract(
+        self,
+        urls: Sequence[str],
+        *,
+        extract_depth: Literal["basic", "advanced"] | None = None,
+        options: ExtractOptions | None = None,
+    ) -> ExtractResults:
         """The text of each of `urls`, at most 20 of them, and why others could not be read; both in the order asked.
 
         Raises:
             TavilyAPIError: `urls` is empty, or the API or the way to it failed.
         """
         language = self._language
-        check_search_depth(extract_depth, language=language, name="extract_depth")
+        chosen = options or EXTRACT_DEFAULTS
+        if extract_depth is not None:
+            chosen = replace(chosen, depth=extract_depth)
+        chosen = check_extract_options(chosen, language=language)
         sorted_urls = sort_urls(urls, language=language, any_port=True)
         if not sorted_urls.valid:
             return ExtractResults(results=(), failed_results=sorted_urls.failed, provider=_NAME, credits=0.0)
 
         connections = await self._connections.get()
-        pages = {url: page for url in sorted_urls.valid if (page := self._kept_page(url, extract_depth)) is not None}
+        pages = {url: page for url in sorted_urls.valid if (page := self._kept_page(url, chosen)) is not None}
         failed: tuple[FailedPage, ...] = ()
         missing = tuple(url for url in sorted_urls.valid if url not in pages)
         cost = 0.0
         if missing:
             read, leader = await connections.flights.run(
-                ("extract", extract_depth, missing),
-                lambda: self._extract(connections, missing, extract_depth),
+                ("extract", chosen, missing),
+                lambda: self._extract(connections, missing, chosen),
             )
             pages.update(read.pages)
             failed = read.failed
@@ -217,6 +234,7 @@ class TavilyAPIClient:
         max_tokens: int | None = None,
         search_depth: SearchDepth = "basic",
         max_results: int = _CONTEXT_RESULTS,
+        filters: SearchFilters | None = None,
     ) -> SearchContext:
         """Passages about `query` for a prompt, at most `max_tokens` tokens of them (4,000 if None).
 
@@ -224,7 +242,7 @@ class TavilyAPIClient:
             TavilyAPIError: an argument is refused, or the API or the way to it failed.
         """
         check_max_tokens(max_tokens, language=self._language)
-        found = await self.search(query, search_depth=search_depth, max_results=max_results)
+        found = await self.search(query, search_depth=search_depth, max_results=max_results, filters=filters)
         return pack_context(
             query, found.results, max_tokens, provider=_NAME, cached=found.cached, credits=found.credits
         )
@@ -270,35 +288,52 @@ class TavilyAPIClient:
             await asyncio.to_thread(self._cache.put, question, kept)
         return _Found(hits, read_answer(answer), charge.cost)
 
-    async def _extract(self, connections: Connections, urls: tuple[str, ...], depth: SearchDepth) -> _Read:
+    async def _extract(self, connections: Connections, urls: tuple[str, ...], options: ExtractOptions) -> _Read:
         shortest, longest = _EXTRACT_SECONDS
         arguments = {
             "urls": list(urls),
-            "extract_depth": depth,
+            **_sent_options(options),
             "include_usage": True,
             "timeout": min(max(self._timeout, shortest), longest),
         }
-        with self._meter.charge(extract_cost(len(urls), depth), self._language) as charge:
+        with self._meter.charge(extract_cost(len(urls), options.depth), self._language) as charge:
             answer = await self._retry.run(lambda: connections.extract(arguments))
             pages, failed = read_pages(answer, urls, self._language)
             said = read_credits(answer)
-            charge.cost = extract_cost(len(pages), depth) if said is None else said
+            charge.cost = extract_cost(len(pages), options.depth) if said is None else said
         if self._cache is not None:
             for url, page in pages.items():
                 kept = {"raw_content": page.raw_content, "title": page.title}
-                await asyncio.to_thread(self._cache.put, self._page_question(url, depth), kept)
+                await asyncio.to_thread(self._cache.put, self._page_question(url, options), kept)
         return _Read(pages, failed, charge.cost)
 
     def _kept(self, question: Question) -> dict[str, Any] | None:
         kept = None if self._cache is None else self._cache.get(*question)
         return cast("dict[str, Any]", kept) if isinstance(kept, dict) else None
 
-    def _kept_page(self, url: str, depth: SearchDepth) -> ExtractedPage | None:
-        kept = self._kept(self._page_question(url, depth))
+    def _kept_page(self, url: str, options: ExtractOptions) -> ExtractedPage | None:
+        kept = self._kept(self._page_question(url, options))
         return None if kept is None else ExtractedPage(url=url, raw_content=kept["raw_content"], title=kept["title"])
 
-    def _page_question(self, url: str, depth: SearchDepth) -> Question:
-        return (_NAME, self._base_url, "extract", url, depth)
+    def _page_question(self, url: str, options: ExtractOptions) -> Question:
+        return (_NAME, self._base_url, "extract", url, *_sent_options(options).items())
+
+
+def _sent_filters(filters: SearchFilters) -> dict[str, Any]:
+    """The filters as the API takes them; a topic that was named is sent, also the one it takes anyway."""
+    return filters.given() | ({} if filters.topic is None else {"topic": filters.topic})
+
+
+def _sent_options(options: ExtractOptions) -> dict[str, object]:
+    """The options as the API takes them; the format is sent only where it is not the API's own."""
+    sent: dict[str, object] = {"extract_depth": options.depth}
+    if options.format != "markdown":
+        sent["format"] = options.format
+    if options.query is not None:
+        sent["query"] = options.query
+    if options.chunks_per_source is not None:
+        sent["chunks_per_source"] = options.chunks_per_source
+    return sent
 
 
 def _checked_base_url(base_url: str | None, language: Language) -> str:

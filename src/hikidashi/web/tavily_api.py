@@ -13,11 +13,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hmac import compare_digest
 from typing import Any, Literal, TypeVar
-from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ..errors import ErrorType, TavilyAPIError
+from .address import host_of
 from .results import ExtractResults, SearchHit
 
 __all__ = [
@@ -71,7 +71,7 @@ class Refused(Exception):  # noqa: N818 - reads as what it says
 
 
 class SearchRequest(BaseModel):
-    """The body of `POST /search`; fields that change nothing here are accepted and left out."""
+    """The body of `POST /search`; fields that only add to an answer (images, favicons) are accepted and left out."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -84,6 +84,11 @@ class SearchRequest(BaseModel):
     include_usage: bool = False
     include_domains: list[str] | None = None
     exclude_domains: list[str] | None = None
+    time_range: str | None = None
+    start_date: str | None = None
+    end_date: str | None = None
+    days: int | None = None
+    country: str | None = None
 
     @property
     def advanced(self) -> bool:
@@ -97,13 +102,13 @@ class SearchRequest(BaseModel):
 
     def allows(self, url: str) -> bool:
         """Whether the domains asked for, and those not wanted, let `url` through; subdomains count."""
-        host = _host(url)
+        host = host_of(url)
         wanted = not self.include_domains or _within(host, self.include_domains)
         return wanted and not _within(host, self.exclude_domains or ())
 
 
 class ExtractRequest(BaseModel):
-    """The body of `POST /extract`; fields that change nothing here are accepted and left out."""
+    """The body of `POST /extract`; fields that only add to an answer (images, favicons) are accepted and left out."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -111,6 +116,8 @@ class ExtractRequest(BaseModel):
     extract_depth: str = "basic"
     format: str = "markdown"
     include_usage: bool = False
+    query: str | None = None
+    chunks_per_source: int | None = None
 
     @property
     def addresses(self) -> list[str]:
@@ -276,13 +283,6 @@ def _read(kind: type[_Body], body: bytes) -> _Body:
     except ValidationError as error:
         problems = error.errors(include_url=False, include_context=False)
         raise _wrong_types([{**problem, "loc": ["body", *problem["loc"]]} for problem in problems]) from error
-
-
-def _host(url: str) -> str:
-    try:
-        return urlsplit(url).hostname or ""
-    except ValueError:
-        return ""
 
 
 def _within(host: str, domains: Iterable[str]) -> bool:

@@ -6,23 +6,37 @@ time and word their answers alike. A provider raises; a tool answers with the er
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack, get_args
 
 from ..convert.functions import from_function
 from ..errors import ErrorType, TavilyAPIError
 from ..tool import Tool, ToolAnnotations, ToolResult, text
+from .asking import ask_context, ask_extract, ask_search, supported_filters
+from .bounded import ANSWER_TOKENS, MOST_CONTEXT_TOKENS, bounded_hits, bounded_pages
 from .fence import Untrusted, fence
+from .filters import MOST_DOMAINS, ExtractOptions, FilterArguments, TimeRange, Topic, check_filters
 from .format import Language, format_context, format_error, format_extract, format_search
 from .log import log_verbose_tool_done, log_verbose_tool_failed, log_verbose_tool_start, shown_urls
 from .provider import SearchDepth, SearchProvider
 from .results import ExtractResults, SearchContext, SearchResults
-from .validate import check_max_results, check_max_tokens, check_query, check_search_depth
+from .validate import check_max_results, check_max_tokens, check_offset, check_query, check_search_depth
 
-__all__ = ["META", "SPEC_DEFAULTS", "TOOL_NAMES", "Definition", "SearchDefaults", "WebTools", "definition", "web_tools"]
+__all__ = [
+    "META",
+    "SPEC_DEFAULTS",
+    "TOOL_NAMES",
+    "Definition",
+    "SearchDefaults",
+    "WebTools",
+    "definition",
+    "full_definition",
+    "web_tools",
+]
 
 TOOL_NAMES = ("tavily_search", "tavily_extract", "tavily_context")
 
@@ -55,10 +69,25 @@ SPEC_DEFAULTS = SearchDefaults()
 
 def definition(tool_name: str, language: Language = "ja", defaults: SearchDefaults = SPEC_DEFAULTS) -> Definition:
     """What a model is told about `tool_name`: for `tavily_search` exactly what section 6.2 of spec 000 shows."""
-    fields = deepcopy(_FIELDS[language])
-    fields["search_depth"]["default"] = defaults.search_depth
-    fields["max_results"]["default"] = defaults.max_results
-    return Definition(description=_DESCRIPTIONS[language][tool_name], input_schema=_object(tool_name, fields))
+    return Definition(
+        description=_DESCRIPTIONS[language][tool_name],
+        input_schema=_object(tool_name, _fields(language, defaults), _TAKES[tool_name][0]),
+    )
+
+
+def full_definition(
+    tool_name: str,
+    provider: SearchProvider,
+    language: Language = "ja",
+    defaults: SearchDefaults = SPEC_DEFAULTS,
+) -> Definition:
+    """The same with the filters that `provider` can carry out, and with the ways to read a page in parts."""
+    more = ["query", "offset"] if tool_name == "tavily_extract" else supported_filters(provider)
+    fields = _fields(language, defaults) | deepcopy(_MORE_FIELDS[language])
+    if tool_name == "tavily_extract":
+        fields["query"] = {**fields["query"], "description": _PASSAGES_FOR[language]}
+    names = [*_TAKES[tool_name][0], *more]
+    return Definition(description=_DESCRIPTIONS[language][tool_name], input_schema=_object(tool_name, fields, names))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,35 +97,67 @@ class WebTools:
     provider: SearchProvider
     language: Language = "ja"
     untrusted: Untrusted = None
+    max_tokens: int | None = None
+    """About how many tokens an answer has at most; with `None` any number, as spec 000 has it."""
 
-    async def search(self, query: str, search_depth: str = "basic", max_results: int = 5) -> ToolResult:
+    async def search(
+        self,
+        query: str,
+        search_depth: str = "basic",
+        max_results: int = 5,
+        **filters: Unpack[FilterArguments],
+    ) -> ToolResult:
         """The hits of a search as text."""
 
-        async def run() -> SearchResults:
-            return await self.provider.search(
+        async def run() -> tuple[SearchResults, list[str]]:
+            found = await ask_search(
+                self.provider,
                 check_query(query, language=self.language),
                 search_depth=check_search_depth(search_depth, language=self.language),
                 max_results=check_max_results(max_results, language=self.language),
+                filters=check_filters(**filters, language=self.language),
+                language=self.language,
             )
+            if self.max_tokens is None:
+                return found, []
+            return bounded_hits(found, max_tokens=self.max_tokens, tool="tavily_extract", language=self.language)
 
         return await self._answered("tavily_search", {"query": query}, run, format_search)
 
-    async def extract(self, urls: Sequence[str]) -> ToolResult:
-        """The text of pages, and which could not be read."""
+    async def extract(self, urls: Sequence[str], query: str | None = None, offset: int = 0) -> ToolResult:
+        """The text of pages, or the passages of them that matter for `query`, and which could not be read."""
 
-        async def run() -> ExtractResults:
-            return await self.provider.extract(urls)
+        async def run() -> tuple[ExtractResults, list[str]]:
+            start = check_offset(offset, language=self.language)
+            options = ExtractOptions(query=query or None)
+            pages = await ask_extract(self.provider, urls, options=options, language=self.language)
+            if self.max_tokens is None and not start:
+                return pages, []
+            most = self.max_tokens or sys.maxsize
+            return bounded_pages(pages, max_tokens=most, offset=start, tool="tavily_extract", language=self.language)
 
         return await self._answered("tavily_extract", {"urls": shown_urls(urls)}, run, format_extract)
 
-    async def context(self, query: str, max_tokens: int | None = None) -> ToolResult:
+    async def context(
+        self,
+        query: str,
+        max_tokens: int | None = None,
+        **filters: Unpack[FilterArguments],
+    ) -> ToolResult:
         """Passages for a prompt."""
 
-        async def run() -> SearchContext:
-            return await self.provider.context(
+        async def run() -> tuple[SearchContext, list[str]]:
+            most = check_max_tokens(max_tokens, language=self.language)
+            if self.max_tokens is not None and most is not None:
+                most = min(most, max(self.max_tokens, MOST_CONTEXT_TOKENS))
+            found = await ask_context(
+                self.provider,
                 check_query(query, language=self.language),
-                max_tokens=check_max_tokens(max_tokens, language=self.language),
+                max_tokens=most,
+                filters=check_filters(**filters, language=self.language),
+                language=self.language,
             )
+            return found, []
 
         return await self._answered("tavily_context", {"query": query}, run, format_context)
 
@@ -104,13 +165,13 @@ class WebTools:
         self,
         tool_name: str,
         arguments: Mapping[str, object],
-        run: Callable[[], Awaitable[_Results]],
+        run: Callable[[], Awaitable[tuple[_Results, list[str]]]],
         format_results: Callable[..., str],
     ) -> ToolResult:
         log_verbose_tool_start(tool_name, arguments)
         started = time.perf_counter()
         try:
-            results = await run()
+            results, notes = await run()
             said: str = format_results(results, language=self.language)
         except Exception as error:
             log_verbose_tool_done(tool_name, "failed", _milliseconds_since(started))
@@ -121,7 +182,7 @@ class WebTools:
         if self.untrusted == "fence":
             said = fence(said, language=self.language)
         about = {"provider": results.provider, "cached": results.cached, "credits": results.credits}
-        return ToolResult(content=(text(said),), meta={META: about})
+        return ToolResult(content=(text("\n\n".join([said, *notes])),), meta={META: about})
 
     def _foreseen(self, tool_name: str, error: Exception) -> TavilyAPIError:
         if isinstance(error, TavilyAPIError):
@@ -132,17 +193,34 @@ class WebTools:
         return TavilyAPIError(message, ErrorType.API_ERROR)
 
 
-def web_tools(provider: SearchProvider, *, language: Language = "ja", untrusted: Untrusted = "fence") -> list[Tool]:
-    """The three tools as neutral `Tool`s, for `to_mcp`, `to_strands`, `to_anthropic` and the others."""
-    tools = WebTools(provider=provider, language=language, untrusted=untrusted)
+def web_tools(
+    provider: SearchProvider,
+    *,
+    language: Language = "ja",
+    untrusted: Untrusted = "fence",
+    max_tokens: int | None = ANSWER_TOKENS,
+) -> list[Tool]:
+    """The three tools as neutral `Tool`s, for `to_mcp`, `to_strands`, `to_anthropic` and the others.
+
+    They take the filters that `provider` can carry out. An answer has at most about `max_tokens` tokens; a note at its
+    end says what is left, and how to get it.
+    """
+    tools = WebTools(provider=provider, language=language, untrusted=untrusted, max_tokens=max_tokens)
     functions: list[Callable[..., Any]] = [tools.search, tools.extract, tools.context]
-    return [_tool(name, function, language) for name, function in zip(TOOL_NAMES, functions, strict=True)]
+    return [_tool(name, function, tools) for name, function in zip(TOOL_NAMES, functions, strict=True)]
 
 
-def _tool(name: str, function: Callable[..., Any], language: Language) -> Tool:
-    told = definition(name, language)
+def _tool(name: str, function: Callable[..., Any], tools: WebTools) -> Tool:
+    told = full_definition(name, tools.provider, tools.language)
     tool = from_function(function, name=name, description=told.description, annotations=_READS_THE_WEB)
     return replace(tool, input_schema=told.input_schema)
+
+
+def _fields(language: Language, defaults: SearchDefaults) -> dict[str, dict[str, Any]]:
+    fields = deepcopy(_FIELDS[language])
+    fields["search_depth"]["default"] = defaults.search_depth
+    fields["max_results"]["default"] = defaults.max_results
+    return fields
 
 
 def _milliseconds_since(started: float) -> float:
@@ -197,6 +275,51 @@ _TAKES: dict[str, tuple[list[str], list[str]]] = {
 }
 
 
-def _object(tool_name: str, fields: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
-    names, required = _TAKES[tool_name]
+_PASSAGES_FOR: dict[Language, str] = {
+    "ja": "この質問に関係する箇所だけを返す",
+    "en": "Give only the passages that matter for this question",
+}
+
+_DATE: dict[str, Any] = {"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}$"}
+_DOMAINS: dict[str, Any] = {"type": "array", "items": {"type": "string"}, "maxItems": MOST_DOMAINS}
+_MORE: dict[str, dict[str, Any]] = {
+    "topic": {"type": "string", "enum": list(get_args(Topic))},
+    "time_range": {"type": "string", "enum": list(get_args(TimeRange))},
+    "start_date": _DATE,
+    "end_date": _DATE,
+    "include_domains": _DOMAINS,
+    "exclude_domains": _DOMAINS,
+    "country": {"type": "string"},
+    "offset": {"type": "integer", "minimum": 0, "default": 0},
+}
+_MORE_SAID: dict[Language, dict[str, str]] = {
+    "ja": {
+        "topic": "検索対象の分野",
+        "time_range": "この期間内に公開されたページだけ",
+        "start_date": "この日以降のページだけ（YYYY-MM-DD）",
+        "end_date": "この日以前のページだけ（YYYY-MM-DD）",
+        "include_domains": "このドメインのページだけ",
+        "exclude_domains": "このドメインのページを除く",
+        "country": "この国のページを優先する（英語の国名）",
+        "offset": "各ページをこの文字位置から返す（長いページの続きを読むとき）",
+    },
+    "en": {
+        "topic": "What kind of pages to search",
+        "time_range": "Only pages published within this time",
+        "start_date": "Only pages of this day or later (YYYY-MM-DD)",
+        "end_date": "Only pages of this day or earlier (YYYY-MM-DD)",
+        "include_domains": "Only pages of these domains",
+        "exclude_domains": "No pages of these domains",
+        "country": "Prefer pages of this country (its English name)",
+        "offset": "Give each page from this character on, to read on in a long page",
+    },
+}
+_MORE_FIELDS: dict[Language, dict[str, dict[str, Any]]] = {
+    language: {name: {**_MORE[name], "description": said} for name, said in sayings.items()}
+    for language, sayings in _MORE_SAID.items()
+}
+
+
+def _object(tool_name: str, fields: Mapping[str, dict[str, Any]], names: Sequence[str]) -> dict[str, Any]:
+    required = _TAKES[tool_name][1]
     return {"type": "object", "properties": {name: fields[name] for name in names}, "required": list(required)}

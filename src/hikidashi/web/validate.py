@@ -25,6 +25,7 @@ __all__ = [
     "check_choice",
     "check_max_results",
     "check_max_tokens",
+    "check_offset",
     "check_query",
     "check_search_depth",
     "check_texts",
@@ -57,14 +58,14 @@ def check_query(query: str, *, language: Language = "ja") -> str:
     return given
 
 
-def check_search_depth(depth: str, *, language: Language = "ja", name: str = "search_depth") -> SearchDepth:
-    """`depth` if it is "basic" or "advanced".
+def check_search_depth(depth: str, *, language: Language = "ja", quick: bool = False) -> SearchDepth:
+    """`depth` if it is "basic" or "advanced", or with `quick` also "fast" or "ultra-fast".
 
     Raises:
         TavilyAPIError: it is not; VALIDATION_ERROR.
     """
-    allowed: tuple[SearchDepth, ...] = ("basic", "advanced")
-    return check_choice(depth, name, allowed, language=language)
+    allowed: tuple[SearchDepth, ...] = ("basic", "advanced", "fast", "ultra-fast")
+    return check_choice(depth, "search_depth", allowed if quick else allowed[:2], language=language)
 
 
 def check_max_results(max_results: int, *, language: Language = "ja") -> int:
@@ -88,6 +89,17 @@ def check_max_tokens(max_tokens: int | None, *, language: Language = "ja") -> in
     if max_tokens is not None and (not _is_integer(max_tokens) or max_tokens < 1):
         raise _refused("integer_from", language, name="max_tokens", value=_shown(max_tokens), low=1)
     return max_tokens
+
+
+def check_offset(offset: int, *, language: Language = "ja") -> int:
+    """`offset` if it is an integer of 0 or more.
+
+    Raises:
+        TavilyAPIError: it is not; VALIDATION_ERROR.
+    """
+    if not _is_integer(offset) or offset < 0:
+        raise _refused("integer_from", language, name="offset", value=_shown(offset), low=0)
+    return offset
 
 
 def check_choice(value: str, name: str, allowed: Sequence[_Choice], *, language: Language = "ja") -> _Choice:

@@ -157,3 +157,15 @@ def test_a_sitemap_is_known_by_its_first_element(body: bytes, expected: bool) ->
 @given(st.binary())
 def test_any_bytes_are_read_as_a_sitemap_without_an_error(body: bytes) -> None:
     assert isinstance(locations(body), list)
+
+
+async def test_a_sitemap_with_an_address_that_is_none_leaves_the_others_indexed(
+    site: Site, index: LocalIndex, ingested: Ingested
+) -> None:
+    site.sitemap("/sitemap.xml", f"{site.url}/oak", "http://[", f"{site.url}/pine")
+    events = await ingested(f"{site.url}/sitemap.xml", fetcher=site.fetcher)
+    assert {event.url: event.kind for event in events} == {
+        f"{site.url}/oak": "added",
+        f"{site.url}/pine": "added",
+        "http://[": "skipped",
+    }

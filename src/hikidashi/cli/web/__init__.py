@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from ..spread import spread
-from .options import Index, Json, Lang, ProviderOptions, ServerOptions
+from .options import FilterOptions, Index, Json, Lang, ProviderOptions, ReadingOptions, ServerOptions
 
 __all__ = ["web"]
 
@@ -24,12 +24,15 @@ Examples:
   hikidashi web search "python 3.14 release"
   hikidashi web search 日本の祝日 --lang ja --max-results 3
   hikidashi web search tools --provider local --depth advanced
+  hikidashi web search rates --topic news --time-range week
+  hikidashi web search rates --include-domain boj.or.jp
   hikidashi web search tools --json | jq -r '.results[].url'
 """
 
 _EXTRACT_EXAMPLES = """\b
 Examples:
   hikidashi web extract https://example.com/
+  hikidashi web extract https://example.com/ --query "how to return"
   hikidashi web extract https://a.example https://b.example --json
 """
 
@@ -79,6 +82,7 @@ def search(
     max_results: Annotated[int, typer.Option("--max-results", "-n", help="How many hits, 1 to 20.")] = 5,
     depth: Annotated[Literal["basic", "advanced"], typer.Option(help="Summaries of pages, or passages.")] = "basic",
     answer: Annotated[bool, typer.Option("--answer", help="Ask for a short answer too.")] = False,
+    wanted: FilterOptions,
     asked: ProviderOptions,
     as_json: Json = False,
 ) -> None:
@@ -89,7 +93,8 @@ def search(
     from .ask import search as run
     from .choice import choice_of
 
-    if not run(choice_of(asked), query, max_results=max_results, depth=depth, answer=answer, as_json=as_json):
+    choice = choice_of(asked)
+    if not run(choice, query, wanted, max_results=max_results, depth=depth, answer=answer, as_json=as_json):
         raise typer.Exit(1)
 
 
@@ -98,6 +103,7 @@ def search(
 def extract(
     urls: Annotated[list[str], typer.Argument(metavar="URL", help="Up to 20 addresses.")],
     *,
+    reading: ReadingOptions,
     asked: ProviderOptions,
     as_json: Json = False,
 ) -> None:
@@ -108,7 +114,7 @@ def extract(
     from .ask import extract as run
     from .choice import choice_of
 
-    if not run(choice_of(asked), urls, as_json=as_json):
+    if not run(choice_of(asked), urls, reading, as_json=as_json):
         raise typer.Exit(1)
 
 
@@ -120,6 +126,7 @@ def context(
     max_tokens: Annotated[
         int | None, typer.Option("--max-tokens", help="About how long it may be.", show_default="4000")
     ] = None,
+    wanted: FilterOptions,
     asked: ProviderOptions,
     as_json: Json = False,
 ) -> None:
@@ -130,7 +137,7 @@ def context(
     from .ask import context as run
     from .choice import choice_of
 
-    if not run(choice_of(asked), query, max_tokens=max_tokens, as_json=as_json):
+    if not run(choice_of(asked), query, wanted, max_tokens=max_tokens, as_json=as_json):
         raise typer.Exit(1)
 
 

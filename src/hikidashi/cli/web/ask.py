@@ -6,10 +6,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
+from hikidashi.web.asking import ask_context, ask_extract, ask_search
+from hikidashi.web.filters import ExtractOptions, SearchFilters, check_filters
 from hikidashi.web.format import format_context, format_extract, format_search
 from hikidashi.web.provider import SearchDepth, SearchProvider
 
 from .choice import Choice
+from .options import FilterOptions, ReadingOptions
 from .view import print_footer, print_json, print_markdown
 
 __all__ = ["context", "extract", "search"]
@@ -17,11 +20,28 @@ __all__ = ["context", "extract", "search"]
 T = TypeVar("T")
 
 
-def search(choice: Choice, query: str, *, max_results: int, depth: SearchDepth, answer: bool, as_json: bool) -> bool:
+def search(
+    choice: Choice,
+    query: str,
+    wanted: FilterOptions,
+    *,
+    max_results: int,
+    depth: SearchDepth,
+    answer: bool,
+    as_json: bool,
+) -> bool:
     """Print the hits for `query`; whether there are any."""
     found = _asked(
         choice,
-        lambda provider: provider.search(query, search_depth=depth, max_results=max_results, include_answer=answer),
+        lambda provider: ask_search(
+            provider,
+            query,
+            search_depth=depth,
+            max_results=max_results,
+            include_answer=answer,
+            filters=_filters(wanted, choice),
+            language=choice.language,
+        ),
     )
     if as_json:
         print_json(found)
@@ -32,9 +52,12 @@ def search(choice: Choice, query: str, *, max_results: int, depth: SearchDepth, 
     return bool(found.results)
 
 
-def extract(choice: Choice, urls: Sequence[str], *, as_json: bool) -> bool:
+def extract(choice: Choice, urls: Sequence[str], reading: ReadingOptions, *, as_json: bool) -> bool:
     """Print the text of `urls`; whether any could be read."""
-    pages = _asked(choice, lambda provider: provider.extract(urls))
+    options = ExtractOptions(
+        depth=reading.depth, format=reading.format, query=reading.query, chunks_per_source=reading.chunks
+    )
+    pages = _asked(choice, lambda provider: ask_extract(provider, urls, options=options, language=choice.language))
     if as_json:
         print_json(pages)
     else:
@@ -43,9 +66,14 @@ def extract(choice: Choice, urls: Sequence[str], *, as_json: bool) -> bool:
     return bool(pages.results)
 
 
-def context(choice: Choice, query: str, *, max_tokens: int | None, as_json: bool) -> bool:
+def context(choice: Choice, query: str, wanted: FilterOptions, *, max_tokens: int | None, as_json: bool) -> bool:
     """Print passages about `query`; whether there are any."""
-    packed = _asked(choice, lambda provider: provider.context(query, max_tokens=max_tokens))
+    packed = _asked(
+        choice,
+        lambda provider: ask_context(
+            provider, query, max_tokens=max_tokens, filters=_filters(wanted, choice), language=choice.language
+        ),
+    )
     if as_json:
         print_json(packed)
     else:
@@ -54,6 +82,19 @@ def context(choice: Choice, query: str, *, max_tokens: int | None, as_json: bool
             packed.provider, choice.language, cached=packed.cached, credits_used=packed.credits, tokens=packed.tokens
         )
     return bool(packed.text)
+
+
+def _filters(wanted: FilterOptions, choice: Choice) -> SearchFilters:
+    return check_filters(
+        topic=wanted.topic,
+        time_range=wanted.time_range,
+        start_date=wanted.start_date,
+        end_date=wanted.end_date,
+        include_domains=wanted.include_domain,
+        exclude_domains=wanted.exclude_domain,
+        country=wanted.country,
+        language=choice.language,
+    )
 
 
 def _asked(choice: Choice, question: Callable[[SearchProvider], Awaitable[T]]) -> T:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-__all__ = ["Index", "Json", "Lang", "ProviderOptions", "ServerOptions"]
+__all__ = ["FilterOptions", "Index", "Json", "Lang", "ProviderOptions", "ReadingOptions", "ServerOptions"]
 
 Index = Annotated[
     Path | None,
@@ -45,3 +45,49 @@ class ServerOptions(ProviderOptions):
     """The same for a server of one's own: it serves one's own documents unless told otherwise."""
 
     provider: Annotated[_Provider, typer.Option(help="Who answers.")] = "local"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FilterOptions:
+    """Which pages may be found; a provider that cannot do one says so."""
+
+    topic: Annotated[
+        Literal["general", "news", "finance"] | None, typer.Option(help="What kind of pages.", show_default=False)
+    ] = None
+    time_range: Annotated[
+        Literal["day", "week", "month", "year"] | None,
+        typer.Option(help="Only pages of the last day, week, month or year.", show_default=False),
+    ] = None
+    start_date: Annotated[
+        str | None, typer.Option(metavar="YYYY-MM-DD", help="Only pages of this day or later.", show_default=False)
+    ] = None
+    end_date: Annotated[
+        str | None, typer.Option(metavar="YYYY-MM-DD", help="Only pages of this day or earlier.", show_default=False)
+    ] = None
+    include_domain: Annotated[
+        list[str] | None,
+        typer.Option(metavar="DOMAIN", help="Only pages of this domain; may be repeated.", show_default=False),
+    ] = None
+    exclude_domain: Annotated[
+        list[str] | None,
+        typer.Option(metavar="DOMAIN", help="No pages of this domain; may be repeated.", show_default=False),
+    ] = None
+    country: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Prefer pages of this country.", show_default=False)
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadingOptions:
+    """How much of a page is shown, and in which form."""
+
+    depth: Annotated[Literal["basic", "advanced"], typer.Option(help="How thoroughly pages are read.")] = "basic"
+    format: Annotated[Literal["markdown", "text"], typer.Option(help="The form of the text.")] = "markdown"
+    query: Annotated[
+        str | None,
+        typer.Option(metavar="QUESTION", help="Only the passages that matter for it.", show_default="whole pages"),
+    ] = None
+    chunks: Annotated[
+        int | None,
+        typer.Option(help="How many passages of each page, 1 to 5; with --query.", show_default="3"),
+    ] = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import time
 from collections import deque
@@ -12,7 +13,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
-from .documents import MAX_BYTES, Outcome, Same, Skipped, Touched, read_file, read_page
+from ..reasons import reason
+from .documents import MAX_BYTES, Failed, Outcome, Same, Skipped, Touched, read_file, read_page
 from .index import LocalIndex
 from .sources import PageFound, Plan, plan
 from .walk import FileFound
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from ..fetch import Fetcher
 
 __all__ = ["IngestEvent", "IngestKind", "ingest"]
+
+logger = logging.getLogger("hikidashi")
 
 # Documents are made safe together, since each commit costs as much as some of them.
 _PASSAGES_AT_ONCE = 500
@@ -135,9 +139,13 @@ class _Reader:
     max_bytes: int
 
     async def read(self, document: FileFound | PageFound, known: Known | None) -> Outcome:
-        if isinstance(document, FileFound):
-            return await read_file(document, known, max_bytes=self.max_bytes)
-        return await read_page(document.url, known, fetcher=self.fetcher, fetched=document.fetched)
+        try:
+            if isinstance(document, FileFound):
+                return await read_file(document, known, max_bytes=self.max_bytes)
+            return await read_page(document.url, known, fetcher=self.fetcher, fetched=document.fetched)
+        except Exception as error:  # whatever one document does, the others are indexed
+            logger.exception("A document could not be read")
+            return Failed(reason("unexpected", kind=type(error).__name__))
 
 
 async def _read(made: Plan, known: dict[str, Known], reader: _Reader) -> AsyncGenerator[tuple[str, Outcome], None]:

@@ -13,6 +13,15 @@ from typing import TYPE_CHECKING, Self
 from ...errors import ErrorType, TavilyAPIError, WebIndexError
 from ..address import encoded_url
 from ..context import DEFAULT_MAX_TOKENS, pack_context
+from ..filters import (
+    EXTRACT_DEFAULTS,
+    NO_FILTERS,
+    ExtractOptions,
+    SearchFilters,
+    check_extract_options,
+    refuse_unsupported,
+)
+from ..passages import extracted_as
 from ..provider import SearchDepth
 from ..results import ExtractedPage, ExtractResults, FailedPage, SearchContext, SearchHit, SearchResults
 from ..said import Language, Said, said
@@ -63,6 +72,8 @@ class LocalSearchProvider:
         language: The language of error messages.
     """
 
+    supported_filters = frozenset[str]()
+
     def __init__(
         self,
         path: str | os.PathLike[str] | None = None,
@@ -89,6 +100,7 @@ class LocalSearchProvider:
         search_depth: SearchDepth = "basic",
         max_results: int = 5,
         include_answer: bool = False,
+        filters: SearchFilters | None = None,
     ) -> SearchResults:
         """The best documents for `query`, each with what it says about it; with "advanced", the best passages.
 
@@ -100,7 +112,8 @@ class LocalSearchProvider:
         """
         check_query(query, language=self._language)
         check_max_results(max_results, language=self._language)
-        passages = check_search_depth(search_depth, language=self._language) == "advanced"
+        passages = check_search_depth(search_depth, language=self._language, quick=True) == "advanced"
+        self._check_filters(filters)
         found = await self._found(query, limit=max_results, passages=passages)
         return SearchResults(
             query=query,
@@ -109,12 +122,15 @@ class LocalSearchProvider:
             provider=_NAME,
         )
 
-    async def extract(self, urls: Sequence[str]) -> ExtractResults:
+    async def extract(self, urls: Sequence[str], *, options: ExtractOptions | None = None) -> ExtractResults:
         """The text of each of `urls`: from the index if it is there, else fetched; a file only from the index.
 
+        Both depths give whole documents.
+
         Raises:
-            TavilyAPIError: `urls` is empty.
+            TavilyAPIError: `urls` is empty, or an option is refused.
         """
+        chosen = check_extract_options(options or EXTRACT_DEFAULTS, language=self._language)
         texts = [url.strip() for url in as_list(urls) or () if isinstance(url, str)]
         stored = await asyncio.to_thread(self._stored, texts)
         allowed = frozenset[str]() if self._fetcher is None else self._fetcher.allowed_hosts
@@ -123,12 +139,14 @@ class LocalSearchProvider:
         answers = [pages[url] for url in asked.valid]
         failed = asked.all_failed(page for page in answers if isinstance(page, FailedPage))
         return ExtractResults(
-            results=tuple(page for page in answers if isinstance(page, ExtractedPage)),
+            results=tuple(extracted_as(page, chosen) for page in answers if isinstance(page, ExtractedPage)),
             failed_results=tuple(page if page.url in stored else self._explained(page) for page in failed),
             provider=_NAME,
         )
 
-    async def context(self, query: str, *, max_tokens: int | None = None) -> SearchContext:
+    async def context(
+        self, query: str, *, max_tokens: int | None = None, filters: SearchFilters | None = None
+    ) -> SearchContext:
         """The best passages about `query`, at most `max_tokens` tokens of them.
 
         Raises:
@@ -136,9 +154,19 @@ class LocalSearchProvider:
         """
         check_query(query, language=self._language)
         check_max_tokens(max_tokens, language=self._language)
+        self._check_filters(filters)
         wanted = (max_tokens or DEFAULT_MAX_TOKENS) // _TOKENS_OF_A_PASSAGE
         found = await self._found(query, limit=min(max(wanted, 3), _MOST_PASSAGES), passages=True)
         return pack_context(query, [_passage(one) for one in found], max_tokens, provider=_NAME)
+
+    def _check_filters(self, filters: SearchFilters | None) -> None:
+        refuse_unsupported(
+            filters or NO_FILTERS,
+            self.supported_filters,
+            provider="The local index",
+            instead="tavily",
+            language=self._language,
+        )
 
     async def aclose(self) -> None:
         """Closes the files; may be called twice, and a later search opens them again."""

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from ...errors import FetchRefused, PageError
+from ..address import host_of
 from .sitemap import is_sitemap, is_sitemap_index, locations
 from .walk import FileFound, Unreadable, kind_of, walk
 
@@ -108,7 +108,7 @@ async def _add_address(made: Plan, url: str, fetcher: Fetcher) -> None:
             continue
         nested = is_sitemap_index(fetched.body)
         for location in locations(fetched.body):
-            if urlsplit(location).hostname != urlsplit(fetched.final_url).hostname:
+            if host_of(location) != host_of(fetched.final_url):
                 made.skipped[location] = "it is on another host than the sitemap that lists it"
             elif nested and location not in seen and len(seen) < _MOST_SITEMAPS:
                 seen.add(location)

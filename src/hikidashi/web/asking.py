@@ -1,0 +1,127 @@
+"""Questions to a provider with their filters and options, also to one that was written before there were any.
+
+Filters and options are passed only where they say something. For a provider that takes none, domains, formats and
+passages are chosen here from what it gives; any other filter is refused by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
+from inspect import Parameter, signature
+from typing import Any
+
+from ..errors import ErrorType, TavilyAPIError
+from .filters import EXTRACT_DEFAULTS, ExtractOptions, SearchFilters, check_extract_options, refuse_unsupported
+from .provider import SearchDepth, SearchProvider
+from .results import ExtractResults, SearchContext, SearchResults
+from .said import Language, said
+from .validate import MOST_RESULTS
+
+__all__ = ["ask_context", "ask_extract", "ask_search", "supported_filters"]
+
+_DOMAINS = ("include_domains", "exclude_domains")
+_NO_DEPTH = (
+    "{provider} は extract_depth {depth} に対応していません。extract_depth を省いてください。",
+    "{provider} cannot do `extract_depth` {depth}. Leave it out.",
+)
+
+
+async def ask_search(
+    provider: SearchProvider,
+    query: str,
+    *,
+    search_depth: SearchDepth = "basic",
+    max_results: int = 5,
+    include_answer: bool = False,
+    filters: SearchFilters | None = None,
+    language: Language = "ja",
+) -> SearchResults:
+    """The best hits for `query` among the pages that `filters` let through.
+
+    Raises:
+        TavilyAPIError: the provider cannot carry out a filter (VALIDATION_ERROR), or the search failed.
+    """
+    more = _filters_for(provider, provider.search, filters, language)
+    if search_depth in ("fast", "ultra-fast") and not _takes(provider.search, "filters"):
+        search_depth = "basic"  # such a provider knows two depths, and these are the same at another speed
+    chosen_here = filters is not None and bool(filters.given()) and not more
+    found = await provider.search(
+        query,
+        search_depth=search_depth,
+        max_results=MOST_RESULTS if chosen_here else max_results,
+        include_answer=include_answer,
+        **more,
+    )
+    if filters is None or not chosen_here:
+        return found
+    return replace(found, results=tuple(hit for hit in found.results if filters.allows_host(hit.url))[:max_results])
+
+
+async def ask_context(
+    provider: SearchProvider,
+    query: str,
+    *,
+    max_tokens: int | None = None,
+    filters: SearchFilters | None = None,
+    language: Language = "ja",
+) -> SearchContext:
+    """Passages about `query` from the pages that `filters` let through.
+
+    Raises:
+        TavilyAPIError: as `ask_search`.
+    """
+    more = _filters_for(provider, provider.context, filters, language)
+    return await provider.context(query, max_tokens=max_tokens, **more)
+
+
+async def ask_extract(
+    provider: SearchProvider,
+    urls: Sequence[str],
+    *,
+    options: ExtractOptions | None = None,
+    language: Language = "ja",
+) -> ExtractResults:
+    """The text of each of `urls`, or of the parts that `options` ask for.
+
+    Raises:
+        TavilyAPIError: an option is refused (VALIDATION_ERROR), or the extraction failed.
+    """
+    if options is None or options == EXTRACT_DEFAULTS:
+        return await provider.extract(urls)
+    if _takes(provider.extract, "options"):
+        return await provider.extract(urls, options=options)
+    from .passages import extracted_as
+
+    checked = check_extract_options(options, language=language)
+    if checked.depth != EXTRACT_DEFAULTS.depth:
+        message = said(*_NO_DEPTH, language, provider=provider.name, depth=checked.depth)
+        raise TavilyAPIError(message, ErrorType.VALIDATION_ERROR)
+    pages = await provider.extract(urls)
+    return replace(pages, results=tuple(extracted_as(page, checked) for page in pages.results))
+
+
+def supported_filters(provider: SearchProvider) -> list[str]:
+    """The filters that `provider` can carry out: those its `supported_filters` names, else all if it takes any."""
+    known = [item.name for item in fields(SearchFilters)]
+    if not _takes(provider.search, "filters"):
+        return []
+    supported = getattr(provider, "supported_filters", known)
+    return [name for name in known if name in supported]
+
+
+def _filters_for(
+    provider: SearchProvider, method: Callable[..., Any], filters: SearchFilters | None, language: Language
+) -> dict[str, Any]:
+    if filters is None or not filters.given():
+        return {}
+    if _takes(method, "filters"):
+        return {"filters": filters}
+    chosen_here = _DOMAINS if method == provider.search else ()
+    refuse_unsupported(filters, chosen_here, provider=provider.name, instead="tavily", language=language)
+    return {}
+
+
+def _takes(method: Callable[..., Any], name: str) -> bool:
+    parameters = signature(method).parameters
+    return name in parameters or any(one.kind is Parameter.VAR_KEYWORD for one in parameters.values())
