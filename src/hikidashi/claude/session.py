@@ -16,7 +16,7 @@ from typing import Any
 from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, Message, ResultMessage
 
 from ..errors import ClaudeCodeTimeoutError
-from .failures import failed_process
+from .failures import failed_process, too_late
 from .history import Block, Conversation, WireMessage
 from .parking import ParkedTools
 
@@ -36,9 +36,9 @@ class Deadline:
         """A context that ends at the deadline."""
         return asyncio.timeout_at(self._at)
 
-    def passed(self, waiting_for: str) -> ClaudeCodeTimeoutError:
+    def passed(self, waiting_for: str, model_name: str) -> ClaudeCodeTimeoutError:
         """The error to raise when it has passed."""
-        return ClaudeCodeTimeoutError(self.seconds or 0, waiting_for)
+        return too_late(self.seconds or 0, waiting_for, model_name)
 
 
 class Session:
@@ -100,7 +100,7 @@ class Session:
             async with deadline.timeout():
                 await asyncio.shield(self._ready)
         except TimeoutError as error:
-            raise deadline.passed("the Claude Code CLI to start") from error
+            raise deadline.passed("the Claude Code CLI to start", self._model_name) from error
 
     async def ask(self, blocks: Sequence[Block] | None) -> None:
         """Send the user's turn; `None` lets the CLI go on with the turn it resumed."""
@@ -133,7 +133,8 @@ class Session:
                 async with deadline.timeout():
                     message = await self._messages.get()
             except TimeoutError as error:
-                raise deadline.passed("the answer of the model, or of a tool that it called") from error
+                waiting_for = "the answer of the model, or of a tool that it called"
+                raise deadline.passed(waiting_for, self._model_name) from error
             if message is None or isinstance(message, BaseException):
                 raise failed_process(message, self._model_name, "\n".join(self._stderr)) from message
             if isinstance(message, ResultMessage):

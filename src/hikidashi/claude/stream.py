@@ -11,7 +11,6 @@ from typing import Any
 
 from claude_agent_sdk import Message, ResultMessage, StreamEvent, ToolResultBlock, UserMessage
 from pydantic_ai.messages import (
-    FinishReason,
     ModelResponseStreamEvent,
     NativeToolCallPart,
     NativeToolReturnPart,
@@ -22,17 +21,9 @@ from pydantic_ai.usage import RequestUsage
 from ..errors import ClaudeCodeProcessError
 from ..tool import json_text
 from .failures import failed_result
+from .finish import cut_short, finish_details, finish_reason
 from .history import CLAUDE_CODE, append_response
 from .session import Deadline, Session
-
-_FINISH_REASONS: dict[str, FinishReason] = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "tool_use": "tool_call",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "refusal": "content_filter",
-}
 
 
 @dataclass
@@ -71,6 +62,10 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
             if isinstance(message, StreamEvent) and message.parent_tool_use_id is None:
                 for event in self._api_event(message.event, waiting):
                     yield event
+                if message.event["type"] == "message_delta" and cut_short(self.provider_details):
+                    # Claude Code would ask the model to go on, and lose what it has said: end it before it does.
+                    await self.session.close()
+                    return
                 if message.event["type"] == "message_stop" and waiting:
                     self._finish(waiting)
                     return
@@ -117,8 +112,8 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
                 return self._own_call(index)
             case {"type": "message_delta", "delta": delta}:
                 if reason := delta.get("stop_reason"):
-                    self.finish_reason = _FINISH_REASONS.get(reason)
-                    self.provider_details = {**(self.provider_details or {}), "finish_reason": reason}
+                    self.finish_reason = finish_reason(reason)
+                    self.provider_details = {**(self.provider_details or {}), **finish_details(delta)}
                 self._count(event.get("usage") or {})
             case _:
                 pass

@@ -155,6 +155,9 @@ class ClaudeCodeTimeoutError(ClaudeCodeError, TimeoutError):
 class ClaudeCodeAPIError(ClaudeCodeError):
     """The model's API refused the request, or failed."""
 
+    remedy: str | None = None
+    """What to do, where the status alone does not say it."""
+
     def __init__(self, message: str, status_code: int | None = None) -> None:
         super().__init__(message, status_code)
         self.message = message
@@ -162,7 +165,9 @@ class ClaudeCodeAPIError(ClaudeCodeError):
 
     def __str__(self) -> str:
         status = f"status {self.status_code}" if self.status_code is not None else "no status"
-        return f"The model API failed ({status}): {self.message} {_api_remedy(self.status_code)}"
+        return (
+            f"The model API failed ({status}): {_sentence(self.message)} {self.remedy or _api_remedy(self.status_code)}"
+        )
 
 
 class ClaudeCodeLimitError(ClaudeCodeError):
@@ -176,6 +181,10 @@ class ClaudeCodeLimitError(ClaudeCodeError):
     def __str__(self) -> str:
         detail = f": {self.detail}" if self.detail else ""
         return f"Claude Code stopped because `{self.limit}` was reached{detail}. Raise `{self.limit}` to let it go on."
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
 def _api_remedy(status: int | None) -> str:
