@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -23,6 +23,10 @@ from hikidashi import ClaudeCodeError, ClaudeCodeNotFoundError, ClaudeCodeTimeou
 from hikidashi.claude.failures import api_failure, failed_process, too_late
 from hikidashi.claude.finish import finish_details
 from hikidashi.testing import Answer, RecordedRequest, Reply, call, fault, say, turn
+
+
+def always(answer: Answer) -> Callable[[RecordedRequest], Answer]:
+    return lambda _: answer
 
 
 @asynccontextmanager
@@ -67,7 +71,7 @@ FAILURES: dict[str, Answer] = {
 @pytest.mark.cli
 @pytest.mark.parametrize("label", FAILURES)
 async def test_a_failure_has_the_types_that_anthropic_model_gives_it(claude_code: ClaudeCode, label: str) -> None:
-    model, server = claude_code(lambda _: FAILURES[label])
+    model, server = claude_code(always(FAILURES[label]))
     async with anthropic_model(server.url) as peer:
         theirs, ours = await failure(peer), await failure(model)
     assert pydantic_ai_types(ours) == pydantic_ai_types(theirs)
@@ -88,7 +92,7 @@ async def test_an_api_that_is_not_there_has_the_type_that_anthropic_model_gives_
 @pytest.mark.cli
 async def test_a_full_context_says_to_shorten_the_conversation(claude_code: ClaudeCode) -> None:
     """Also where Claude Code first tried to compact a longer conversation."""
-    model, _ = claude_code(lambda _: FAILURES["context window"])
+    model, _ = claude_code(always(FAILURES["context window"]))
     said = [ModelRequest(parts=[UserPromptPart("Tell me.")]), ModelResponse(parts=[TextPart("Once upon a time.")])]
     error = await failure(model, said * 4)
     assert isinstance(error, exceptions.ModelContextWindowExceededError)
@@ -97,7 +101,7 @@ async def test_a_full_context_says_to_shorten_the_conversation(claude_code: Clau
 
 @pytest.mark.cli
 async def test_a_request_that_takes_too_long_has_the_type_of_a_transport_timeout(claude_code: ClaudeCode) -> None:
-    model, server = claude_code(lambda _: fault.hang(), timeout=2.0)
+    model, server = claude_code(always(fault.hang()), timeout=2.0)
     async with anthropic_model(server.url, timeout=0.2) as peer:
         theirs, ours = await failure(peer), await failure(model)
     assert pydantic_ai_types(ours) == pydantic_ai_types(theirs)
@@ -112,7 +116,7 @@ async def test_a_request_that_takes_too_long_has_the_type_of_a_transport_timeout
     ids=["no CLI", "timeout"],
 )
 async def test_a_fallback_model_goes_on_with_the_next_model(claude_code: ClaudeCode, broken: dict[str, Any]) -> None:
-    model, _ = claude_code(lambda _: fault.hang(), **broken)
+    model, _ = claude_code(always(fault.hang()), **broken)
     result = await Agent(FallbackModel(model, TestModel(custom_output_text="the second"))).run("Go.")
     assert result.output == "the second"
 
@@ -211,7 +215,7 @@ def test_the_reason_of_a_refusal_is_kept() -> None:
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_an_error_survives_pickle_and_copy(error: ClaudeCodeError) -> None:
+def test_an_error_survives_pickle_and_copy(error: Any) -> None:
     for again in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
         assert (type(again), str(again), pydantic_ai_types(again)) == (
             type(error),

@@ -14,6 +14,7 @@ from pydantic_ai.messages import (
     ModelResponseStreamEvent,
     NativeToolCallPart,
     NativeToolReturnPart,
+    ToolCallPart,
 )
 from pydantic_ai.models import StreamedResponse
 from pydantic_ai.usage import RequestUsage
@@ -109,7 +110,7 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
             case {"type": "content_block_delta", "index": index, "delta": delta}:
                 return self._block_delta(index, delta)
             case {"type": "content_block_stop", "index": index}:
-                return self._own_call(index)
+                return self._own_call(index, waiting)
             case {"type": "message_delta", "delta": delta}:
                 if reason := delta.get("stop_reason"):
                     self.finish_reason = finish_reason(reason)
@@ -146,7 +147,7 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
             case {"type": "tool_use", "id": call_id, "name": wire_name}:
                 name = self.session.parked.names.get(wire_name)
                 self._names[call_id] = name or wire_name
-                if name is None:
+                if name is None or self.session.parked.is_restricted(name):
                     self._running[index] = _RunningCall(call_id, wire_name)
                     return []
                 waiting.add(call_id)
@@ -179,14 +180,35 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
             case _:
                 return []
 
-    def _own_call(self, index: int) -> list[ModelResponseStreamEvent]:
+    def _own_call(self, index: int, waiting: set[str] | None = None) -> list[ModelResponseStreamEvent]:
         call = self._running.pop(index, None)
         if call is None:
             return []
+        if waiting is not None and (name := self.session.parked.names.get(call.name)) is not None:
+            return self._restricted_call(call, name, waiting)
         part = NativeToolCallPart(
             tool_name=call.name, args=call.arguments or "{}", tool_call_id=call.id, provider_name=CLAUDE_CODE
         )
         return [self._parts_manager.handle_part(vendor_part_id=call.id, part=part)]
+
+    def _restricted_call(self, call: _RunningCall, name: str, waiting: set[str]) -> list[ModelResponseStreamEvent]:
+        """A call for pydantic-ai, or what Claude Code was told instead: then it goes on by itself."""
+        arguments = json.loads(call.arguments or "{}")
+        refusal = self.session.parked.refusal(name, arguments)
+        if refusal is None:
+            waiting.add(call.id)
+            part = ToolCallPart(tool_name=name, args=call.arguments or "{}", tool_call_id=call.id)
+            return [self._parts_manager.handle_part(vendor_part_id=call.id, part=part)]
+        refused = NativeToolCallPart(
+            tool_name=call.name, args=call.arguments or "{}", tool_call_id=call.id, provider_name=CLAUDE_CODE
+        )
+        told = NativeToolReturnPart(
+            tool_name=name, content=refusal, tool_call_id=call.id, outcome="failed", provider_name=CLAUDE_CODE
+        )
+        return [
+            self._parts_manager.handle_part(vendor_part_id=call.id, part=refused),
+            self._parts_manager.handle_part(vendor_part_id=f"{call.id}-result", part=told),
+        ]
 
     def _results_of_own_calls(self, message: UserMessage) -> list[ModelResponseStreamEvent]:
         if message.parent_tool_use_id is not None or isinstance(message.content, str):

@@ -25,8 +25,26 @@ class UnsupportedDepsTypeError(ClaudeCodeError):
         because = f" ({self.reason})" if self.reason else ""
         return (
             f"`{self.path}` is a {self.type_name}, which cannot be serialised{because}. "
-            "Use dict, list, plain values, dataclasses or pydantic models, and build clients inside the tool; "
-            'or run the agent with `ClaudeCodeModel(tool_execution="agent")`, where deps of any type work.'
+            "Use dict, list, plain values, dataclasses or pydantic models, and build clients inside the tool: "
+            "`agent.run(deps=...)` and `set_agent_toolsets(deps=...)` take the same types. "
+            'Or run the agent with `ClaudeCodeModel(tool_execution="agent")`, where deps of any type work.'
+        )
+
+
+class MissingDepsError(ClaudeCodeError):
+    """A tool reads `ctx.deps`, and nobody gave any."""
+
+    def __init__(self, tool_name: str, wanted: str) -> None:
+        super().__init__(tool_name, wanted)
+        self.tool_name = tool_name
+        self.wanted = wanted
+
+    def __str__(self) -> str:
+        return (
+            f"Tool {self.tool_name!r} reads `ctx.deps` ({self.wanted}), but no deps were given. Give them to the run "
+            "with `agent.run(deps=...)`, or beforehand with `set_agent_toolsets(deps=...)`, "
+            "`create_mcp_server_from_tools(..., deps=...)` or `convert_tool_with_deps(tool, deps)`. Or use "
+            '`ClaudeCodeModel(tool_execution="agent")`, where deps of any type work.'
         )
 
 
