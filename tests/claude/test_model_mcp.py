@@ -1,4 +1,4 @@
-"""`tool_execution="mcp"`, the default: Claude Code calls the tools in an in-process MCP server (spec 002)."""
+"""`tool_execution="mcp"`, which `set_agent_toolsets()` asks for: an in-process MCP server runs the tools (spec 002)."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ async def test_tools_with_deps_find_them(claude_code: ClaudeCode) -> None:
         return ctx.deps.name
 
     model.set_agent_toolsets(agent._function_toolset, deps=Shop("一保堂"))
-    await agent.run("Where?", deps=Shop("not used here"))
+    await agent.run("Where?")
     assert server.requests[1].tool_result_texts == ["一保堂"]
 
 
@@ -168,7 +168,7 @@ async def test_a_renamed_or_replaced_server_leaves_nothing_behind(
 
 
 async def test_tools_without_registration_are_refused_with_the_remedy(claude_code: ClaudeCode) -> None:
-    model, _ = claude_code([])
+    model, _ = claude_code([], tool_execution="mcp")
     agent = Agent(model)
     agent.tool_plain(name="lost")(lambda: "")
     with pytest.raises(ToolsetNotRegisteredError, match=r"set_agent_toolsets.*tool_execution=\"agent\""):
