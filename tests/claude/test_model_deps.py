@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,7 @@ from tests.support import ClaudeCode
 
 from hikidashi import ClaudeCodeModel, InvalidSettingError, ToolsetNotRegisteredError, UnsupportedDepsTypeError
 from hikidashi.errors import MissingDepsError
-from hikidashi.testing import RecordedRequest, call, say
+from hikidashi.testing import RecordedRequest, Reply, call, say
 
 
 @dataclass
@@ -43,7 +44,7 @@ def plain() -> str:
     return "plain"
 
 
-def asks(name: str) -> Any:
+def asks(name: str) -> Callable[[RecordedRequest], Reply]:
     """A model that calls a tool once, and then says what it read."""
     return lambda request: say(request.tool_result_texts[-1]) if request.tool_results else call(name, {})
 

@@ -165,7 +165,7 @@ def _options(start: Launch, question: Question, resources: ExitStack) -> ClaudeA
         extra_args={} if keep else {"no-session-persistence": None},
         include_partial_messages=True,
         verbatim_prompts=True,
-        hooks={**_hooks(question), **start.restrictions.hooks()} or None,
+        hooks={**_hooks(question), **start.restrictions.hooks({**os.environ, **start.env})} or None,
         output_format=None if output is None else {"type": "json_schema", "schema": output.json_schema},
         **thinking(parameters.thinking),
     )

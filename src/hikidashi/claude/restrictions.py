@@ -29,6 +29,7 @@ a string must match as a whole, or a function that is given the value and says w
 ParameterRestrictions = Mapping[str, Mapping[str, Allowed]]
 """Tool name → parameter → what it may be."""
 
+_WITHOUT_HOOKS = "CLAUDE_CODE_SIMPLE"
 _RESTRICTIONS, _DISALLOWED = "tool_parameter_restrictions", "disallowed_tools"
 
 
@@ -93,10 +94,20 @@ class Restrictions:
         """As `refusal`, for the tool `name` of this process."""
         return self.refusal(_all_names(name, servers), arguments or {}, schema)
 
-    def hooks(self) -> dict[HookEvent, list[HookMatcher]]:
-        """Hooks by which Claude Code asks before it runs a tool."""
+    def hooks(self, environment: Mapping[str, str]) -> dict[HookEvent, list[HookMatcher]]:
+        """Hooks by which a CLI in this environment asks before it runs a tool that is not of this process.
+
+        Raises:
+            InvalidSettingError: the environment turns hooks off.
+        """
         if not self._parameters:
             return {}
+        if environment.get(_WITHOUT_HOOKS, "").lower() not in ("", "0", "false", "no", "off"):
+            raise InvalidSettingError(
+                _RESTRICTIONS,
+                self._parameters,
+                f"`{_WITHOUT_HOOKS}` in the environment turns off the hooks that check tools of Claude Code. Unset it",
+            )
 
         async def check(given: Any, _: str | None, __: HookContext) -> HookJSONOutput:
             arguments = given.get("tool_input")
@@ -166,7 +177,7 @@ def _described(allowed: Allowed) -> str:
         case tuple() | set() | frozenset():
             return " or ".join(sorted(map(_shown, cast("Iterable[object]", allowed)))) or "nothing"
         case _ if callable(allowed):
-            said = (getattr(allowed, "__doc__", None) or "").strip().partition("\n")[0]
+            said = (getattr(allowed, "__doc__", None) or "").strip().partition("\n")[0].rstrip(".")
             return said or f"what `{getattr(allowed, '__name__', type(allowed).__name__)}` accepts"
         case _:
             return _shown(allowed)
