@@ -14,8 +14,13 @@ from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.models.fallback import FallbackModel
 from tests.support import ClaudeCode
 
-from hikidashi import ClaudeCodeModel, InvalidSettingError, ToolsetNotRegisteredError, UnsupportedDepsTypeError
-from hikidashi.errors import MissingDepsError
+from hikidashi import (
+    ClaudeCodeModel,
+    InvalidSettingError,
+    MissingDepsError,
+    ToolsetNotRegisteredError,
+    UnsupportedDepsTypeError,
+)
 from hikidashi.testing import RecordedRequest, Reply, call, say
 
 

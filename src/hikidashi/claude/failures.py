@@ -111,17 +111,10 @@ class _NoAnswerError(ClaudeCodeAPIError, ModelAPIError):
     __str__ = ClaudeCodeAPIError.__str__
 
 
-class _ConnectionError(ClaudeCodeAPIError, ModelConnectionError):
+class _ConnectionError(_NoAnswerError, ModelConnectionError):
     """The API could not be reached, or broke off."""
 
-    def __init__(self, message: str, model_name: str) -> None:
-        ModelConnectionError.__init__(self, model_name, message)
-        self.status_code = None
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.message, self.model_name)
-
-    __str__ = ClaudeCodeAPIError.__str__
+    phase = None  # the CLI does not say at which stage
 
 
 class _ConnectionTimeoutError(_ConnectionError, ModelTimeoutError):
