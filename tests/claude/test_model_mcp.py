@@ -107,7 +107,7 @@ async def test_a_sequential_tool_never_runs_beside_itself(claude_code: ClaudeCod
 
 async def test_tools_with_deps_find_them(claude_code: ClaudeCode) -> None:
     model, server = claude_code([call("where", {}), say("there")])
-    agent = Agent(model, deps_type=Shop)
+    agent: Agent[Any, str] = Agent(model)
 
     @agent.tool
     def where(ctx: RunContext[Shop]) -> str:

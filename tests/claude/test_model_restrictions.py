@@ -113,8 +113,10 @@ async def test_a_disallowed_tool_of_the_agent_is_not_offered(claude_code: Claude
 
 
 @pytest.mark.cli
-@pytest.mark.parametrize("mode", MODES)
-async def test_a_restricted_call_that_is_allowed_still_waits_for_approval(claude_code: ClaudeCode, mode: str) -> None:
+@pytest.mark.parametrize(("mode", "name"), [("agent", "send"), ("mcp", "mcp__pydantic_tools__send")])
+async def test_a_restricted_call_that_is_allowed_still_waits_for_approval(
+    claude_code: ClaudeCode, mode: str, name: str
+) -> None:
     sent: list[str] = []
 
     def send(to: str) -> str:
@@ -123,7 +125,7 @@ async def test_a_restricted_call_that_is_allowed_still_waits_for_approval(claude
         return "sent"
 
     script = [turn(call("send", {"to": "eve@evil.test"}), call("send", {"to": "ann@example.com"}))]
-    model, _ = claude_code(script, tool_execution=mode, tool_parameter_restrictions={"send": {"to": EXAMPLE}})
+    model, _ = claude_code(script, tool_execution=mode, tool_parameter_restrictions={name: {"to": EXAMPLE}})
     agent = Agent(model, tools=[Tool(send, requires_approval=True)], output_type=[str, DeferredToolRequests])
     if mode == "mcp":
         model.set_agent_toolsets(agent)

@@ -42,12 +42,12 @@ from .launch import Launch, Question, launch
 from .limits import Guard, Tally
 from .offered import as_offered, restricted
 from .parking import ParkedTools
-from .restrictions import ParameterRestrictions, Restrictions
+from .restrictions import OwnToolRestrictions, ParameterRestrictions, Restrictions
 from .run_context import current_run
 from .run_deps import deps_of_request
 from .scope import current_scope, run_scope
 from .session import Deadline, Session
-from .settings import CheckedSettings, ClaudeCodeModelSettings, checked
+from .settings import CheckedSettings, ClaudeCodeModelSettings, checked, overridden
 from .stream import ClaudeCodeStreamedResponse
 
 __all__ = ["ClaudeCodeModel", "ClaudeCodeModelSettings"]
@@ -256,11 +256,8 @@ class ClaudeCodeModel(Model[Any]):
         deps = self._deps if deps is None else deps
         tools = mcp_integration.neutral_tools(self._toolsets, names=names, deps=deps, guard=guard)
         definitions = {tool.name: tool for tool in function_tools if isinstance(tool, ToolDefinition)}
-        offered = [
-            restricted(as_offered(tool, definitions.get(tool.name)), self._restrictions, self._own_servers)
-            for tool in tools
-        ]
-        return to_claude(offered, name=self._server_name)
+        offered = (as_offered(tool, definitions.get(tool.name)) for tool in tools)
+        return to_claude([restricted(tool, self._own_restrictions) for tool in offered], name=self._server_name)
 
     def _deps_for(self, tools: Sequence[ToolDefinition], run: RunContext[Any] | None) -> object:
         registered = mcp_integration.registered_tools(self._toolsets or [])
@@ -268,9 +265,8 @@ class ClaudeCodeModel(Model[Any]):
         return deps_of_request(offered, run, self._deps)
 
     @property
-    def _own_servers(self) -> tuple[str, str]:
-        """Where the agent's tools are, run or parked."""
-        return self._server_name, _PARKED_SERVER
+    def _own_restrictions(self) -> OwnToolRestrictions:
+        return OwnToolRestrictions(self._restrictions, (self._server_name, _PARKED_SERVER))
 
     @property
     def _server_name(self) -> str:
@@ -321,7 +317,7 @@ class ClaudeCodeModel(Model[Any]):
     ) -> AsyncGenerator[ClaudeCodeStreamedResponse]:
         check_allow_model_requests()
         model_settings, parameters = self.prepare_request(model_settings, parameters)
-        settings = _over(self._defaults, checked(model_settings))
+        settings = overridden(self._defaults, checked(model_settings))
         deadline = Deadline(settings.timeout)
         scope = current_scope(self)
         run = run or current_run()
@@ -367,7 +363,7 @@ class ClaudeCodeModel(Model[Any]):
         parked = ParkedTools(
             [tool for tool in offered if tool not in run_here],
             server_name=_PARKED_SERVER if own_tools else self._server_name,
-            restrictions=self._restrictions,
+            restrictions=self._own_restrictions,
         )
         guard = Guard(tally, parked=lambda wire_name: wire_name in parked.names)
         deps = self._deps_for(run_here, run)
@@ -388,7 +384,7 @@ class ClaudeCodeModel(Model[Any]):
         )
 
     def _is_disallowed(self, tool: ToolDefinition) -> bool:
-        if not self._restrictions.leaves_out(tool.name, self._own_servers):
+        if not self._own_restrictions.leaves_out(tool.name):
             return False
         if tool.kind == "output":
             raise InvalidSettingError("disallowed_tools", tool.name, "it is how the agent's output is given")
@@ -401,7 +397,3 @@ class ClaudeCodeModel(Model[Any]):
             return parked.wire_name(name) if name in here else f"mcp__{self._server_name}__{shown_name(name)}"
 
         return wire_name
-
-
-def _over(defaults: CheckedSettings, given: CheckedSettings) -> CheckedSettings:
-    return defaults.model_copy(update={name: getattr(given, name) for name in given.model_fields_set})

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
 from pydantic_ai.tools import ToolDefinition
 
 from ..tool import Tool, ToolResult
-from .restrictions import Restrictions
+from .restrictions import OwnToolRestrictions
 
 
 def as_offered(tool: Tool, definition: ToolDefinition | None) -> Tool:
@@ -23,11 +22,11 @@ def as_offered(tool: Tool, definition: ToolDefinition | None) -> Tool:
     return replace(tool, description=description, input_schema=schema, annotations=hints)
 
 
-def restricted(tool: Tool, restrictions: Restrictions, servers: Collection[str]) -> Tool:
+def restricted(tool: Tool, restrictions: OwnToolRestrictions) -> Tool:
     """`tool`, which refuses a call whose arguments are not allowed."""
 
     async def call(arguments: dict[str, Any]) -> ToolResult:
-        refusal = restrictions.refusal_here(tool.name, servers, arguments, tool.input_schema)
+        refusal = restrictions.refusal(tool.name, arguments, tool.input_schema)
         return await tool.call(arguments) if refusal is None else ToolResult.error(refusal)
 
     return replace(tool, call=call)

@@ -8,7 +8,7 @@ this one stands on `mcp.server.Server`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 from claude_agent_sdk import McpSdkServerConfig
@@ -20,7 +20,7 @@ from pydantic_ai.tools import ToolDefinition
 from ..convert.claude import MAX_RESULT_CHARS, shown_name
 from ..errors import ToolValidationError
 from .history import Block
-from .restrictions import Restrictions
+from .restrictions import OwnToolRestrictions, Restrictions
 
 CALL_ID_META = "claudecode/toolUseId"
 """Where Claude Code says which `tool_use` block a call comes from."""
@@ -30,11 +30,15 @@ class ParkedTools:
     """Tools that Claude Code can call and that somebody else runs."""
 
     def __init__(
-        self, definitions: Sequence[ToolDefinition], *, server_name: str, restrictions: Restrictions | None = None
+        self,
+        definitions: Sequence[ToolDefinition],
+        *,
+        server_name: str,
+        restrictions: OwnToolRestrictions | None = None,
     ) -> None:
         self.server_name = server_name
         self._schemas = {tool.name: tool.parameters_json_schema for tool in definitions}
-        self._restrictions = restrictions or Restrictions()
+        self._restrictions = restrictions or OwnToolRestrictions(Restrictions())
         self.names: dict[str, str] = {}
         """Name on Claude Code's side → name on pydantic-ai's."""
         for definition in definitions:
@@ -64,11 +68,11 @@ class ParkedTools:
 
     def is_restricted(self, name: str) -> bool:
         """Whether a call of the tool `name` must be seen whole before it may park."""
-        return self._restrictions.restricts([name, self.wire_name(name)])
+        return self._restrictions.restricts(name)
 
-    def refusal(self, name: str, arguments: Mapping[str, Any] | None) -> str | None:
+    def refusal(self, name: str, arguments: object) -> str | None:
         """Why a call of the tool `name` does not park, for the model to read."""
-        return self._restrictions.refusal_here(name, [self.server_name], arguments, self._schemas.get(name, {}))
+        return self._restrictions.refusal(name, arguments, self._schemas.get(name, {}))
 
     def answer(self, results: Iterable[Block]) -> None:
         """Wake the calls that the `tool_result` blocks answer."""

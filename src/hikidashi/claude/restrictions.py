@@ -45,26 +45,6 @@ class Restrictions:
         self.disallowed = _checked_names(disallowed)
         self._parameters = _checked_parameters({} if parameters is None else parameters)
 
-    def leaves_out(self, name: str, servers: Iterable[str]) -> bool:
-        """Whether the tool `name` of this process, on one of `servers`, is disallowed.
-
-        Raises:
-            InvalidSettingError: a rule with an argument, which only Claude Code's own tools have.
-        """
-        names = _all_names(name, servers)
-        for rule in self.disallowed:
-            tool, bracket, _ = rule.partition("(")
-            if not any(_matches(tool, known) for known in names):
-                continue
-            if bracket:
-                raise InvalidSettingError(
-                    _DISALLOWED,
-                    rule,
-                    f"{name!r} is a tool of the agent, whose calls have no such form. Use `{_RESTRICTIONS}` for it",
-                )
-            return True
-        return False
-
     def restricts(self, names: Iterable[str]) -> bool:
         """Whether a tool known by one of `names` has a restricted parameter."""
         return any(self._rules(names))
@@ -87,12 +67,6 @@ class Restrictions:
                     said = f"Refused: parameter {name!r} cannot be {_shown(value)}. Allowed: {_described(allowed)}."
                     return f"{said} Call the tool again with an allowed value, or do without it."
         return None
-
-    def refusal_here(
-        self, name: str, servers: Iterable[str], arguments: Mapping[str, Any] | None, schema: Mapping[str, Any]
-    ) -> str | None:
-        """As `refusal`, for the tool `name` of this process."""
-        return self.refusal(_all_names(name, servers), arguments or {}, schema)
 
     def hooks(self, environment: Mapping[str, str]) -> dict[HookEvent, list[HookMatcher]]:
         """Hooks by which a CLI in this environment asks before it runs a tool that is not of this process.
@@ -130,9 +104,43 @@ class Restrictions:
         return (rules for tool, rules in self._parameters.items() if any(_matches(tool, name) for name in known))
 
 
-def _all_names(name: str, servers: Iterable[str]) -> set[str]:
-    """Every name under which somebody may know the tool `name` of this process."""
-    return {name} | {f"mcp__{shown_name(server)}__{shown_name(name)}" for server in servers}
+class OwnToolRestrictions:
+    """The restrictions of tools of this process, which are known by their own names and by those of its servers."""
+
+    def __init__(self, restrictions: Restrictions, servers: Iterable[str] = ()) -> None:
+        self._restrictions = restrictions
+        self._servers = tuple(map(shown_name, servers))
+
+    def leaves_out(self, name: str) -> bool:
+        """Whether the tool `name` is disallowed.
+
+        Raises:
+            InvalidSettingError: a rule with an argument, which only Claude Code's own tools have.
+        """
+        for rule in self._restrictions.disallowed:
+            tool, bracket, _ = rule.partition("(")
+            if not any(_matches(tool, known) for known in self._names(name)):
+                continue
+            if bracket:
+                raise InvalidSettingError(
+                    _DISALLOWED,
+                    rule,
+                    f"{name!r} is a tool of the agent, whose calls have no such form. Use `{_RESTRICTIONS}` for it",
+                )
+            return True
+        return False
+
+    def restricts(self, name: str) -> bool:
+        """Whether the tool `name` has a restricted parameter."""
+        return self._restrictions.restricts(self._names(name))
+
+    def refusal(self, name: str, arguments: object, schema: Mapping[str, Any]) -> str | None:
+        """Why a call of the tool `name` is refused, for the model to read; `None` if it is not."""
+        given = cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else {}
+        return self._restrictions.refusal(self._names(name), given, schema)
+
+    def _names(self, name: str) -> set[str]:
+        return {name} | {f"mcp__{server}__{shown_name(name)}" for server in self._servers}
 
 
 def _matches(pattern: str, name: str) -> bool:

@@ -193,7 +193,10 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
 
     def _restricted_call(self, call: _RunningCall, name: str, waiting: set[str]) -> list[ModelResponseStreamEvent]:
         """A call for pydantic-ai, or what Claude Code was told instead: then it goes on by itself."""
-        arguments = json.loads(call.arguments or "{}")
+        try:
+            arguments: object = json.loads(call.arguments or "{}")
+        except ValueError:  # nothing that could run: pydantic-ai says so
+            arguments = {}
         refusal = self.session.parked.refusal(name, arguments)
         if refusal is None:
             waiting.add(call.id)
