@@ -190,6 +190,30 @@ async def test_an_answer_cut_after_a_tool_call_keeps_the_call_and_the_text(
     assert cli_processes() == set()
 
 
+@pytest.mark.cli
+@pytest.mark.parametrize("tool_execution", ["mcp", "agent"])
+async def test_a_call_that_was_complete_when_the_tokens_ran_out_is_run(
+    claude_code: ClaudeCode, tool_execution: str
+) -> None:
+    added: list[int] = []
+
+    def add(a: int, b: int) -> int:
+        """Add."""
+        added.append(a + b)
+        return added[-1]
+
+    def script(request: RecordedRequest) -> Answer:
+        cut = turn("I add.", call("add", {"a": 1, "b": 2}), stop_reason="max_tokens")
+        return say("Three.") if request.tool_results else cut
+
+    model, server = claude_code(script, tool_execution=tool_execution)
+    if tool_execution == "mcp":
+        model.set_agent_toolsets(add)
+    async with anthropic_model(server.url) as peer:
+        outputs = [(await Agent(each, tools=[add]).run("Go.")).output for each in (peer, model)]
+    assert (outputs, added) == (["Three.", "Three."], [3, 3])
+
+
 def test_the_reason_of_a_refusal_is_kept() -> None:
     delta = {"stop_reason": "refusal", "stop_details": {"explanation": "Not that.", "category": "bio"}}
     assert finish_details(delta) == {

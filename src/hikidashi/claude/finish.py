@@ -16,8 +16,8 @@ _FINISH_REASONS: dict[str, FinishReason] = {
     "refusal": "content_filter",
 }
 
-_CUT_SHORT = {"max_tokens", "model_context_window_exceeded", "refusal"}
-"""Reasons after which Claude Code asks again by itself: up to three times, with no setting to stop it."""
+_OUT_OF_TOKENS = {"max_tokens", "model_context_window_exceeded"}
+_REFUSED = {"refusal"}
 
 
 def finish_reason(stop_reason: str) -> FinishReason | None:
@@ -36,6 +36,11 @@ def finish_details(delta: Mapping[str, Any]) -> dict[str, Any]:
     return details
 
 
-def cut_short(provider_details: Mapping[str, Any] | None) -> bool:
-    """Whether the message ended before the model was done, so that what it said is the answer."""
-    return (provider_details or {}).get("finish_reason") in _CUT_SHORT
+def cut_short(provider_details: Mapping[str, Any] | None, runs_a_call: bool) -> bool:
+    """Whether what the model said is the answer, although it was not done.
+
+    Claude Code would ask it to go on, up to three times, with no setting to stop it. A call that it runs itself
+    before the tokens were used up is different: then there are results to go on with.
+    """
+    reason = (provider_details or {}).get("finish_reason")
+    return reason in _REFUSED or (reason in _OUT_OF_TOKENS and not runs_a_call)

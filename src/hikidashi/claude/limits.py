@@ -81,7 +81,7 @@ class Guard:
         self._run: RunContext[Any] | None = None
         self._max_turns: int | None = None
         self._turns = 0
-        self._leaves = False
+        self._calls = self._leaves = False
         self._used = RequestUsage()
         self._message: dict[str, int] = {}
         self._running = 0
@@ -131,15 +131,17 @@ class Guard:
             case {"type": "message_start", "message": message}:
                 self.tally.next_turn()
                 self._turns += 1
-                self._leaves, self._message = False, {}
+                self._calls = self._leaves = False
+                self._message = {}
                 self._add_usage(message.get("usage") or {})
             case {"type": "content_block_start", "content_block": {"type": "tool_use", "name": name}}:
+                self._calls = True
                 self._leaves = self._leaves or self._parked(name)
-            case {"type": "message_delta", "delta": delta}:
+            case {"type": "message_delta"}:
                 self._add_usage(event.get("usage") or {})
                 self._check_tokens()
                 # A parked call ends this request; pydantic-ai itself looks at the limits before the next.
-                if delta.get("stop_reason") == "tool_use" and not self._leaves:
+                if self._calls and not self._leaves:
                     self._check_next_turn()
             case _:
                 pass

@@ -54,6 +54,8 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
     _message_usage: dict[str, int] = field(default_factory=dict[str, int], init=False)
     _model_name: str = field(default="", init=False)
     _running: dict[int, _RunningCall] = field(default_factory=dict[int, _RunningCall], init=False)
+    _runs_a_call: bool = field(default=False, init=False)
+    """Whether Claude Code itself answers a call of the message."""
     _names: dict[str, str] = field(default_factory=dict[str, str], init=False)
     _timestamp: datetime = field(default_factory=lambda: datetime.now(UTC), init=False)
 
@@ -63,7 +65,7 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
             if isinstance(message, StreamEvent) and message.parent_tool_use_id is None:
                 for event in self._api_event(message.event, waiting):
                     yield event
-                if message.event["type"] == "message_delta" and cut_short(self.provider_details):
+                if message.event["type"] == "message_delta" and cut_short(self.provider_details, self._runs_a_call):
                     # Claude Code would ask the model to go on, and lose what it has said: end it before it does.
                     await self.session.close()
                     return
@@ -104,6 +106,7 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
                 self._model_name = message["model"]
                 self.provider_response_id = message["id"]
                 self._message_usage = {}
+                self._runs_a_call = False
                 self._count(message.get("usage") or {})
             case {"type": "content_block_start", "index": index, "content_block": block}:
                 return self._block_start(index, block, waiting)
@@ -186,6 +189,7 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
             return []
         if waiting is not None and (name := self.session.parked.names.get(call.name)) is not None:
             return self._restricted_call(call, name, waiting)
+        self._runs_a_call = True
         part = NativeToolCallPart(
             tool_name=call.name, args=call.arguments or "{}", tool_call_id=call.id, provider_name=CLAUDE_CODE
         )
