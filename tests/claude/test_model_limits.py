@@ -149,7 +149,12 @@ def test_retries_are_counted_per_tool_and_turn() -> None:
         (UsageLimits(tool_calls_limit=2), "The next tool call(s) would exceed the tool_calls_limit of 2", 3, 2),
         (UsageLimits(output_tokens_limit=250), "Exceeded the output_tokens_limit of 250 (output_tokens=300)", 3, None),
         (UsageLimits(total_tokens_limit=2200), "Exceeded the total_tokens_limit of 2200 (total_tokens=3300)", 3, None),
-        (UsageLimits(per_request_input_tokens_limit=900), "Exceeded the per_request_input_tokens_limit of 900", 1, 0),
+        (
+            UsageLimits(per_request_input_tokens_limit=900),
+            "Exceeded the per_request_input_tokens_limit of 900",
+            1,
+            None,
+        ),
     ],
     ids=["requests", "tool calls", "output tokens", "total tokens", "tokens of a request"],
 )
@@ -164,7 +169,8 @@ async def test_usage_limits_of_the_run_end_it(
 
     assert isinstance(error, UsageLimitExceeded)
     assert str(error).startswith(said)
-    assert len(counted.server.requests) == requests
+    # Tokens are known when a message ends: by then Claude Code may have sent the next request, which nobody reads.
+    assert requests <= len(counted.server.requests) <= requests + ("token" in said and mode == "mcp")
     assert calls is None or counted.calls == calls
 
 

@@ -2,7 +2,8 @@
 
 Inside one request Claude Code takes as many turns as the model wants. pydantic-ai counts between requests
 and sees none of them, so they are counted here with its rules and its errors. A tool call that must not run
-is never answered: Claude Code waits for it and asks the model nothing more, until its session is closed.
+is never answered: Claude Code waits for it and asks the model nothing more, until its session is closed. Tokens
+are known when a message ends; by then Claude Code may have sent one more request, whose answer nobody reads.
 """
 
 from __future__ import annotations
@@ -139,20 +140,16 @@ class Guard:
                 self._leaves = self._leaves or self._parked(name)
             case {"type": "message_delta"}:
                 self._add_usage(event.get("usage") or {})
-                self._check_tokens()
-                # A parked call ends this request; pydantic-ai itself looks at the limits before the next.
+                # An answer and a parked call end this request, and then pydantic-ai itself looks at the limits.
                 if self._calls and not self._leaves:
                     self._check_next_turn()
             case _:
                 pass
 
-    def _check_tokens(self) -> None:
+    def _check_next_turn(self) -> None:
         if self._run is not None:
             self._limits.check_per_request_input_tokens(_input_tokens(self._message))
             self._limits.check_tokens(self._usage())
-
-    def _check_next_turn(self) -> None:
-        if self._run is not None:
             self._limits.check_before_request(self._usage())
         if self._max_turns is not None and self._turns >= self._max_turns:
             raise ClaudeCodeLimitError("max_turns", f"the model still called tools after {self._turns} turns")
