@@ -35,6 +35,7 @@ PUBLIC = [
     "FetchRefused",
     "HikidashiError",
     "InvalidSettingError",
+    "MissingDepsError",
     "MissingExtra",
     "SearchLogError",
     "SlackError",

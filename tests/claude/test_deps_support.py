@@ -527,3 +527,9 @@ def test_a_context_is_marked_as_experimental() -> None:
 def test_the_deps_of_a_context_cannot_be_replaced() -> None:
     with pytest.raises(AttributeError):
         DepsContext(1).deps = 2  # pyright: ignore[reportAttributeAccessIssue]
+
+
+@pytest.mark.parametrize("given", [1, None, b"1", ["1"]])
+def test_json_that_is_no_text_is_refused(given: Any) -> None:
+    with pytest.raises(DepsJSONError, match=f"it is a {type(given).__name__}, not text"):
+        deserialize_deps(given, int)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,7 +14,10 @@ from hypothesis import strategies as st
 from mcp import types
 from mcp.client import Client
 from pydantic import BaseModel, ValidationError
-from pydantic_ai import Agent, CombinedToolset, FunctionToolset, ModelRetry, RunContext, Tool
+from pydantic_ai import Agent, CombinedToolset, ExternalToolset, FunctionToolset, ModelRetry, RunContext, Tool
+from pydantic_ai.agent import WrapperAgent
+from pydantic_ai.tools import ToolDefinition as Definition
+from pydantic_ai.toolsets import DynamicToolset, WrapperToolset
 
 from hikidashi import ToolNotFoundError, ToolValidationError, Unsupported, create_mcp_server_from_tools
 from hikidashi.claude.mcp_integration import (
@@ -104,10 +108,95 @@ async def test_one_tool_or_tools_by_name_will_do() -> None:
     assert await listed(FunctionToolset([add, sub]).tools) == ["add", "sub"]
 
 
-@pytest.mark.parametrize("other", [CombinedToolset([FunctionToolset([add])]), [CombinedToolset([])], [3], "add"])
+@pytest.mark.parametrize("other", [3, [3], "add", ["add"], b"add", None, object(), dict])
 def test_what_is_no_tool_and_has_none_is_refused(other: Any) -> None:
     with pytest.raises(Unsupported, match="has no `tools` by name"):
         create_mcp_server_from_tools(other)
+
+
+class LoggingToolset(WrapperToolset[Any]):
+    """Calls tools in a way of its own."""
+
+
+def prepared(_: RunContext[Any], definitions: list[Definition]) -> list[Definition]:
+    return definitions
+
+
+AGENT = Agent(tools=[add], toolsets=[FunctionToolset([sub]).prefixed("math")])
+
+
+@pytest.mark.parametrize(
+    ("given", "names"),
+    [
+        (AGENT, ["add", "math_sub"]),
+        ([AGENT], ["add", "math_sub"]),
+        (WrapperAgent(AGENT), ["add", "math_sub"]),
+        (AGENT.toolsets, ["add", "math_sub"]),
+        ([AGENT.toolsets, region], ["add", "math_sub", "region"]),
+        (add, ["add"]),
+        ([add, sub], ["add", "sub"]),
+        ({"one": add, "two": FunctionToolset([sub])}, ["add", "sub"]),
+        (CombinedToolset([FunctionToolset([add]), FunctionToolset([sub])]), ["add", "sub"]),
+        (FunctionToolset([add]).prefixed("a").prefixed("b"), ["b_a_add"]),
+        (FunctionToolset([add, sub]).renamed({"plus": "add"}), ["plus", "sub"]),
+        (FunctionToolset([add]).renamed({"plus": "add"}).prefixed("p"), ["p_plus"]),
+        (FunctionToolset([add, sub]).filtered(lambda _, tool: tool.name == "add"), ["add", "sub"]),
+        (FunctionToolset([add]).prepared(prepared), ["add"]),
+        (FunctionToolset([add]).with_metadata(kind="sum").defer_loading().include_return_schemas(), ["add"]),
+    ],
+    ids=lambda given: type(given).__name__,
+)
+async def test_whatever_holds_tools_that_can_be_read_off_is_taken(given: Any, names: list[str]) -> None:
+    assert await listed(given) == names
+    assert list(registered_tools(given)) == names
+
+
+async def test_a_tool_under_another_name_runs_and_the_original_keeps_its_own() -> None:
+    toolset = FunctionToolset([add])
+    result = await called(toolset.prefixed("math"), "math_add", {"a": 1, "b": 2})
+    assert result.content == [types.TextContent(type="text", text="3")]
+    assert list(toolset.tools) == [toolset.tools["add"].name] == ["add"]
+
+
+@pytest.mark.parametrize(
+    ("toolset", "named"),
+    [
+        (FunctionToolset([add]).approval_required(), "ApprovalRequiredToolset"),
+        (CombinedToolset([FunctionToolset([add]).approval_required().prefixed("x")]), "ApprovalRequiredToolset"),
+        (LoggingToolset(FunctionToolset([add])), "LoggingToolset"),
+        (ExternalToolset([Definition(name="far")]), "ExternalToolset"),
+        (DynamicToolset(lambda _: FunctionToolset([add])), "DynamicToolset"),
+        (Agent(toolsets=[LoggingToolset(FunctionToolset([add]))]), "LoggingToolset"),
+    ],
+    ids=lambda given: type(given).__name__,
+)
+def test_a_toolset_that_calls_its_tools_in_its_own_way_is_refused_by_name(toolset: Any, named: str) -> None:
+    with pytest.raises(Unsupported, match=f'{named}.*tool_execution="agent"'):
+        create_mcp_server_from_tools(toolset)
+
+
+def test_a_function_that_cannot_be_a_tool_is_named() -> None:
+    def odd(what: complex) -> None:
+        """Take what JSON cannot say."""
+
+    odd.__annotations__["what"] = "Nothing"
+    with pytest.raises(ToolValidationError, match="'odd' cannot become a tool"):
+        create_mcp_server_from_tools(odd)
+    with pytest.raises(ToolValidationError, match="'partial' cannot become a tool"):
+        create_mcp_server_from_tools([functools.partial(add, b=2)])
+
+
+@pytest.mark.parametrize("function", [create_mcp_server_from_tools, extract_tools_from_toolset, tool_definitions])
+@pytest.mark.parametrize(("names", "got"), [("add", "str"), (3, "int"), ([3], "3")])
+def test_names_of_another_type_are_refused(function: Any, names: Any, got: str) -> None:
+    with pytest.raises(ToolValidationError, match=f"`names` .* got .*{got}"):
+        function(FunctionToolset([add]), names=names)
+
+
+@pytest.mark.parametrize("name", [3, None, "", b"x"])
+def test_a_server_needs_a_name(name: Any) -> None:
+    with pytest.raises(ToolValidationError, match="`server_name` must be"):
+        create_mcp_server_from_tools(FunctionToolset([add]), server_name=name)
 
 
 async def test_a_subset_comes_in_the_order_it_was_asked_for() -> None:

@@ -229,7 +229,7 @@ async def test_cancelling_while_the_model_answers_ends_the_process(claude_code: 
 
 
 async def test_max_turns_is_a_limit_with_a_name(claude_code: ClaudeCode) -> None:
-    model, _ = claude_code(always(call("add", {"a": 1, "b": 2})), max_turns=2)
+    model, _ = claude_code(always(call("add", {"a": 1, "b": 2})), max_turns=2, tool_execution="mcp")
     with pytest.raises(ClaudeCodeLimitError, match="max_turns"):
         await adder(model).run("Go.")
 

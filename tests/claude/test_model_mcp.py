@@ -1,4 +1,4 @@
-"""`tool_execution="mcp"`, the default: Claude Code calls the tools in an in-process MCP server (spec 002)."""
+"""`tool_execution="mcp"`, which `set_agent_toolsets()` asks for: an in-process MCP server runs the tools (spec 002)."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ async def test_sync_async_and_model_arguments_run_and_their_results_reach_the_mo
     model.set_agent_toolsets(agent._function_toolset)
     result = await agent.run("Two teas, please.")
     assert result.output == "Bought."
-    assert server.requests[1].tool_result_texts == ['{"item": "茶", "yen": 800}', "3"]
+    assert sorted(server.requests[1].tool_result_texts) == ["3", '{"item": "茶", "yen": 800}']
     assert server.requests[2].tool_result_texts == ["茶 x 2"]
 
 
@@ -107,7 +107,7 @@ async def test_a_sequential_tool_never_runs_beside_itself(claude_code: ClaudeCod
 
 async def test_tools_with_deps_find_them(claude_code: ClaudeCode) -> None:
     model, server = claude_code([call("where", {}), say("there")])
-    agent = Agent(model, deps_type=Shop)
+    agent: Agent[Any, str] = Agent(model)
 
     @agent.tool
     def where(ctx: RunContext[Shop]) -> str:
@@ -115,7 +115,7 @@ async def test_tools_with_deps_find_them(claude_code: ClaudeCode) -> None:
         return ctx.deps.name
 
     model.set_agent_toolsets(agent._function_toolset, deps=Shop("一保堂"))
-    await agent.run("Where?", deps=Shop("not used here"))
+    await agent.run("Where?")
     assert server.requests[1].tool_result_texts == ["一保堂"]
 
 
@@ -168,7 +168,7 @@ async def test_a_renamed_or_replaced_server_leaves_nothing_behind(
 
 
 async def test_tools_without_registration_are_refused_with_the_remedy(claude_code: ClaudeCode) -> None:
-    model, _ = claude_code([])
+    model, _ = claude_code([], tool_execution="mcp")
     agent = Agent(model)
     agent.tool_plain(name="lost")(lambda: "")
     with pytest.raises(ToolsetNotRegisteredError, match=r"set_agent_toolsets.*tool_execution=\"agent\""):

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from mcp import types
 from mcp.client import Client
 from pydantic import BaseModel, Field
-from pydantic_ai import ApprovalRequired, BinaryContent, ModelRetry, RunContext, Tool, ToolReturn
+from pydantic_ai import Agent, ApprovalRequired, BinaryContent, ModelRetry, RunContext, Tool, ToolReturn
 from pydantic_ai.exceptions import ToolFailed
 
 from hikidashi import (
@@ -334,6 +334,37 @@ async def test_a_tool_without_a_name_is_refused() -> None:
 
     with pytest.raises(ToolValidationError, match="needs a name"):
         convert_tool(tool)
+
+
+@pytest.mark.parametrize("given", ["x", 3, None, add, {"name": "add"}, [Tool(add)], Agent(tools=[add])])
+def test_what_is_no_tool_is_refused_with_what_is_wanted(given: Any) -> None:
+    wanted = rf"`Tool` is wanted, got .*\(a {type(given).__name__}\)"
+    with pytest.raises(ToolValidationError, match=wanted):
+        convert_tool(given)
+    with pytest.raises(ToolValidationError, match=wanted):
+        convert_tool_with_deps(given, None)
+    with pytest.raises(ToolValidationError, match=wanted):
+        convert_tools_to_mcp_server([Tool(add), given])
+
+
+@pytest.mark.parametrize("given", ["x", b"x", 3, None, Tool(add), add, {"add": Tool(add)}, Agent(tools=[add])])
+def test_a_server_wants_a_list_of_tools(given: Any) -> None:
+    with pytest.raises(
+        ToolValidationError, match=rf"list of pydantic-ai tools is wanted, got .*{type(given).__name__}"
+    ):
+        convert_tools_to_mcp_server(given)
+
+
+@pytest.mark.parametrize("name", [3, None, "", b"x"])
+def test_a_server_of_tools_needs_a_name(name: Any) -> None:
+    with pytest.raises(ToolValidationError, match="`name` must be the name of a server"):
+        convert_tools_to_mcp_server([Tool(add)], name=name)
+
+
+def test_a_handler_needs_a_function() -> None:
+    function: Any = "x"
+    with pytest.raises(ToolValidationError, match="no function to call, got 'x'"):
+        _create_async_handler(function, takes_ctx=False)
 
 
 async def test_a_tool_without_a_function_is_refused() -> None:

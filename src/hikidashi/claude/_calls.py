@@ -8,9 +8,9 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from pydantic import ValidationError
 
@@ -59,6 +59,33 @@ def check_tool(name: object, function: object) -> None:
         )
 
 
+def check_server_name(name: object, place: str) -> str:
+    """`name`, if a server can be called so.
+
+    Raises:
+        ToolValidationError: it is no text, or empty.
+    """
+    if isinstance(name, str) and name.strip():
+        return name
+    raise ToolValidationError(f"`{place}` must be the name of a server, such as 'pydantic_tools', got {name!r}.")
+
+
+def check_names(names: object) -> None:
+    """Raise unless `names` is a collection of names, or `None`.
+
+    Raises:
+        ToolValidationError: it is something else, such as one name.
+    """
+    if names is None:
+        return
+    if isinstance(names, str | bytes) or not isinstance(names, Collection):
+        kind = type(names).__name__
+        raise ToolValidationError(f"`names` must be a list of tool names, got {names!r} (a {kind}). Use `names=[...]`.")
+    for name in cast("Collection[object]", names):
+        if not isinstance(name, str):
+            raise ToolValidationError(f"`names` must be a list of tool names, got {name!r} in it.")
+
+
 def check_schema(schema: object, place: str, name: str | None) -> dict[str, Any]:
     """`schema`, if it is a JSON Schema object.
 
@@ -103,7 +130,7 @@ def call_of_tool(tool: Tool[Any], ctx: DepsContext[Any] | None, timeout: float |
                 if inspect.isawaitable(verdict):
                     await verdict
         except ValidationError as error:
-            return _invalid_arguments(tool.name, error)
+            raise _invalid_arguments(tool.name, error) from error
         running = schema.call(valid, context)
         return await (running if schema.is_async and seconds is None else _without_waiting(running, seconds))
 
@@ -126,19 +153,41 @@ def call_of_function(function: Callable[..., Any], ctx: DepsContext[Any] | None,
     return call_of_tool(tool, None)
 
 
-async def answer(call: Call, arguments: Mapping[str, Any] | None, tool_name: str) -> ToolResult:
+class Attempts(Protocol):
+    """Who counts the calls of a tool, and may keep one from running or from being answered."""
+
+    async def starts(self) -> None: ...
+    def ends(self, *, succeeded: bool) -> None: ...
+    async def failed(self, error: ModelRetry) -> None: ...
+
+
+async def answer(
+    call: Call, arguments: Mapping[str, Any] | None, tool_name: str, attempts: Attempts | None = None
+) -> ToolResult:
     """What the tool answered; what the model can repair is a result with `is_error`.
 
     Raises:
         Exception: whatever else the tool raised.
     """
+    succeeded = False
+    if attempts is not None:
+        await attempts.starts()
     try:
-        return result_of(await call(dict(arguments or {})))
-    except (ModelRetry, ToolFailed) as error:
+        value = await call(dict(arguments or {}))
+        succeeded = True
+        return result_of(value)
+    except ToolFailed as error:
+        return ToolResult.error(error.message)
+    except ModelRetry as error:
+        if attempts is not None:
+            await attempts.failed(error)
         return ToolResult.error(error.message)
     except (ApprovalRequired, CallDeferred) as error:
         asked = "asked for approval" if isinstance(error, ApprovalRequired) else "was deferred"
         raise Unsupported(f"a call of {tool_name!r} that {asked}", _TARGET, _AGENT_MODE) from error
+    finally:
+        if attempts is not None:
+            attempts.ends(succeeded=succeeded)
 
 
 def result_of(value: object) -> ToolResult:
@@ -185,11 +234,11 @@ def _dumped(model: Any) -> dict[str, Any]:
     return model.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
-def _invalid_arguments(tool_name: str, error: ValidationError) -> ToolResult:
+def _invalid_arguments(tool_name: str, error: ValidationError) -> ModelRetry:
     problems = error.errors(include_url=False, include_context=False)
     said = ToolReturnPart(tool_name=tool_name, content=problems, tool_call_id="", outcome="retried")
     problem = said.model_response_str(wrap_if_error=False)
-    return ToolResult.error(f"Invalid arguments for `{tool_name}`, correct them and call it again: {problem}")
+    return ModelRetry(f"Invalid arguments for `{tool_name}`, correct them and call it again: {problem}")
 
 
 async def _without_waiting(running: Coroutine[Any, Any, T], seconds: float | None) -> T:

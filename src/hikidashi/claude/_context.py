@@ -1,4 +1,4 @@
-"""Which context a tool gets when Claude Code runs it: deps that were given, `None`, or a word about their lack."""
+"""Which context a tool gets when Claude Code runs it: the deps given, `None`, or an error that they are missing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from pydantic_ai import RunContext
 
-from ..errors import ClaudeCodeError
+from ..errors import MissingDepsError
 from .deps_support import DepsContext
 
 WITHOUT_DEPS = DepsContext(None)
@@ -32,13 +32,9 @@ class NoDeps(DepsContext[Any]):
         """Nothing: there are none.
 
         Raises:
-            ClaudeCodeError: always.
+            MissingDepsError: always.
         """
-        raise ClaudeCodeError(
-            f"Tool {self._tool_name!r} reads `ctx.deps` ({self._wanted}), but no deps were given. Give them with "
-            "`create_mcp_server_from_tools(..., deps=...)` or `convert_tool_with_deps(tool, deps)`, or use "
-            '`ClaudeCodeModel(tool_execution="agent")`.'
-        )
+        raise MissingDepsError(self._tool_name, self._wanted)
 
 
 def context_for(tool: Any, given: DepsContext[Any] | None) -> DepsContext[Any] | None:
@@ -47,18 +43,25 @@ def context_for(tool: Any, given: DepsContext[Any] | None) -> DepsContext[Any] |
     A tool says whether it takes one; if it does not say, its annotations do. With nothing given, `RunContext[None]`
     finds `None`, and a tool that wants deps learns why it has none.
     """
-    said = getattr(tool, "takes_ctx", None)
-    if said is False:
-        return None
-    hint = _first_hint(tool.function)
-    if said is not True and not _is_context(hint):
+    if not takes_context(tool):
         return None
     if given is not None:
         return given
+    wanted = wanted_deps(tool)
+    return WITHOUT_DEPS if wanted is None else NoDeps(tool.name, wanted)
+
+
+def takes_context(tool: Any) -> bool:
+    """Whether the function of `tool` takes a context first."""
+    said = getattr(tool, "takes_ctx", None)
+    return said if isinstance(said, bool) else _is_context(_first_hint(tool.function))
+
+
+def wanted_deps(tool: Any) -> str | None:
+    """The type of the deps that `tool` needs from its context; `None` where no deps will do."""
+    hint = _first_hint(tool.function) if takes_context(tool) else None
     wanted = next(iter(get_args(hint)), None) if _is_context(hint) else None
-    if _is_content_with_none(wanted):
-        return WITHOUT_DEPS
-    return NoDeps(tool.name, getattr(wanted, "__qualname__", str(wanted)))
+    return None if _is_content_with_none(wanted) else getattr(wanted, "__qualname__", str(wanted))
 
 
 def _is_context(hint: object) -> bool:

@@ -7,7 +7,7 @@ without a hook for each.
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, Generic, TypeVar, cast, overload
 
 from pydantic import ValidationError
 
@@ -120,6 +120,8 @@ def deserialize_deps(json_str: str, deps_type: Any) -> Any:
     """
     check_type(deps_type, "deps")
     reader = adapter(deps_type)
+    if not isinstance(cast("object", json_str), str):
+        raise DepsJSONError(type_name(deps_type), "deps", f"it is a {type(json_str).__name__}, not text")
     try:
         values = reader.validate_json(f"[{json_str}]", by_alias=True, by_name=True)
     except ValidationError as error:

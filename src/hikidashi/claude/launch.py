@@ -28,7 +28,9 @@ from pydantic_ai.tools import ToolDefinition
 
 from ..convert.claude import hooks_for_unknown
 from .history import Block, Conversation, WireMessage, transcript
+from .limits import Guard
 from .parking import ParkedTools
+from .restrictions import Restrictions
 from .scope import RunScope
 from .session import Deadline, Session
 from .settings import CheckedSettings, environment, thinking
@@ -60,6 +62,7 @@ class Launch:
     env: Mapping[str, str]
     cli_path: str | Path | None
     customize: Callable[[ClaudeAgentOptions], ClaudeAgentOptions] | None
+    restrictions: Restrictions
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,9 @@ class Question:
     servers: Mapping[str, McpSdkServerConfig]
     settings: CheckedSettings
     parameters: ModelRequestParameters
+    guard: Guard
+    deps: object = None
+    """What the tools that run here find in their context."""
 
     @property
     def identity(self) -> object:
@@ -86,6 +92,7 @@ class Question:
             self.settings,
             self.parameters.output_object,
             self.parameters.thinking,
+            id(self.deps),
         )
 
 
@@ -111,7 +118,12 @@ async def launch(start: Launch, question: Question, scope: RunScope | None, dead
     if start.customize is not None:
         options = start.customize(options)
     session = Session(
-        options, question.parked, wire_name=question.wire_name, identity=question.identity, resources=resources
+        options,
+        question.parked,
+        question.guard,
+        wire_name=question.wire_name,
+        identity=question.identity,
+        resources=resources,
     )
     if scope is not None:
         scope.sessions.append(session)
@@ -139,11 +151,13 @@ def _options(start: Launch, question: Question, resources: ExitStack) -> ClaudeA
         tools=[tool.partition("(")[0] for tool in start.allowed_tools if not tool.startswith("mcp__")],
         # Naming the server allows each of its tools: a list of 10,000 names would not fit an argument.
         allowed_tools=[*start.allowed_tools, *(f"mcp__{name}" for name in servers)],
+        disallowed_tools=list(start.restrictions.disallowed),
         mcp_servers={**start.mcp_servers, **servers},
         strict_mcp_config=True,
         permission_mode=settings.permission_mode,
         setting_sources=list(start.setting_sources),
-        max_turns=settings.max_turns,
+        # Over a run with parked calls the CLI would add up the turns of all its requests.
+        max_turns=None if question.parked.names else question.guard.turns_left(),
         max_budget_usd=settings.max_budget_usd,
         cwd=settings.working_directory,
         cli_path=cli_path,
@@ -151,18 +165,18 @@ def _options(start: Launch, question: Question, resources: ExitStack) -> ClaudeA
         extra_args={} if keep else {"no-session-persistence": None},
         include_partial_messages=True,
         verbatim_prompts=True,
-        hooks=_hooks(question),
+        hooks={**_hooks(question), **start.restrictions.hooks({**os.environ, **start.env})} or None,
         output_format=None if output is None else {"type": "json_schema", "schema": output.json_schema},
         **thinking(parameters.thinking),
     )
 
 
-def _hooks(question: Question) -> dict[HookEvent, list[HookMatcher]] | None:
+def _hooks(question: Question) -> dict[HookEvent, list[HookMatcher]]:
     """What tells a model to search that calls a tool it has not found: the CLI itself only says there is none."""
     defined = question.parameters.tool_defs.values()
     search = next((tool.name for tool in defined if tool.tool_kind == "tool-search"), None)
     if search is None:
-        return None
+        return {}
 
     def advice(names: list[str]) -> str:
         missing = ", ".join(map(repr, names))

@@ -12,18 +12,23 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeGuard, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Union, runtime_checkable
 
-from ..errors import ToolNotFoundError, ToolValidationError, Unsupported
+from ..errors import ToolNotFoundError, ToolValidationError
 from ..tool import Tool as NeutralTool
 from ..tool import ToolResult
-from ._calls import answer, call_of, check_schema, check_tool
+from ._calls import answer, call_of, check_names, check_schema, check_server_name, check_tool
 from ._context import context_for
 from ._sdk_tools import Handler, as_response, neutral_tool, sdk_tool, server_of
 from .deps_support import DepsContext
+from .toolsets import has_tools, sources
 
 if TYPE_CHECKING:
     from claude_agent_sdk import McpSdkServerConfig, SdkMcpTool
+    from pydantic_ai.agent import AbstractAgent
+    from pydantic_ai.toolsets import AbstractToolset
+
+    from .limits import Guard
 
 __all__ = [
     "DEFAULT_SERVER_NAME",
@@ -103,8 +108,13 @@ class ToolDefinition(TypedDict):
     function: Callable[..., Any]
 
 
-Tools = AgentToolset | AnyTool | Mapping[str, AnyTool] | Iterable["AgentToolset | AnyTool"]
-"""One toolset or tool, tools by name, or several toolsets and tools in any mixture."""
+ToolSource = Union[
+    AgentToolset, AnyTool, Callable[..., Any], "AbstractAgent[Any, Any]", "AbstractToolset[Any]"
+]  # a Union: the last two are known to type checkers only
+"""A toolset, a tool, a function that becomes one, or an agent with all its toolsets."""
+
+Tools = ToolSource | Mapping[str, ToolSource] | Iterable[ToolSource]
+"""Tools from anywhere: one source, sources by name, or several in any mixture."""
 
 
 def create_mcp_server_from_tools(
@@ -119,7 +129,7 @@ def create_mcp_server_from_tools(
     Claude sees each as `mcp__<server_name>__<tool_name>`.
 
     Args:
-        tools: one toolset or tool, tools by name, or several toolsets and tools in any mixture.
+        tools: agents, toolsets, tools and functions: one, several in any mixture, or by name.
         server_name: the name under which the config is put into `mcp_servers`.
         names: only these tools, in this order.
         deps: what tools that take a `RunContext` find in `ctx.deps` (experimental, see `DepsContext`).
@@ -128,9 +138,9 @@ def create_mcp_server_from_tools(
         ToolValidationError: a tool has no name, function or schema, or two tools share a name.
         ToolNotFoundError: `names` has a name that no tool has.
         UnsupportedDepsTypeError: JSON cannot carry `deps`.
-        Unsupported: a tool requires approval, or something is neither a tool nor has any.
+        Unsupported: a tool requires approval, a toolset knows its tools only in a run, or something is no tool.
     """
-    return server_of(neutral_tools(tools, names=names, deps=deps), server_name)
+    return server_of(neutral_tools(tools, names=names, deps=deps), check_server_name(server_name, "server_name"))
 
 
 def extract_tools_from_toolset(
@@ -140,10 +150,15 @@ def extract_tools_from_toolset(
     return [sdk_tool(tool, _logging(tool)) for tool in neutral_tools(tools, names=names, deps=deps)]
 
 
-def neutral_tools(tools: Tools, *, names: Collection[str] | None = None, deps: object = None) -> list[NeutralTool]:
-    """The tools as the neutral `Tool`, all or only `names`; errors as for `create_mcp_server_from_tools`."""
+def neutral_tools(
+    tools: Tools, *, names: Collection[str] | None = None, deps: object = None, guard: Guard | None = None
+) -> list[NeutralTool]:
+    """The tools as the neutral `Tool`, all or only `names`; errors as for `create_mcp_server_from_tools`.
+
+    With a `guard`, calls and failures count against the limits of a run.
+    """
     given = None if deps is None else DepsContext(deps)
-    return [_runnable(registered, given) for registered in _selected(_registered(tools), names)]
+    return [_runnable(registered, given, guard) for registered in _selected(_registered(tools), names)]
 
 
 def registered_tools(tools: Tools) -> dict[str, AnyTool]:
@@ -180,6 +195,8 @@ class _Registered:
     owner: str
     timeout: float | None
     """The toolset's, for tools that have none of their own."""
+    max_retries: int | None
+    """The tool's, or else the toolset's; pydantic-ai's default if both leave it open."""
 
 
 def _get_parameters_json_schema(tool: object) -> dict[str, Any]:
@@ -214,39 +231,30 @@ def _registered(tools: Tools) -> dict[str, _Registered]:
 
 
 def _each(tools: Tools) -> Iterator[_Registered]:
-    for number, source in enumerate(_sources(tools), start=1):
-        if _is_toolset(source):
-            label = getattr(source, "label", None) or type(source).__name__
-            for tool in source.tools.values():
-                yield _checked(tool, f"toolset {number} ({label})", getattr(source, "timeout", None))
-        elif hasattr(source, "name") or hasattr(source, "function"):
-            yield _checked(cast("AnyTool", source), f"the tools given (number {number})", None)
+    for number, source in enumerate(sources(tools), start=1):
+        if has_tools(source.of):
+            label = getattr(source.of, "label", None) or type(source.of).__name__
+            for tool in source.of.tools.values():
+                yield _checked(source.renamed(tool), f"toolset {number} ({label})", source.of)
         else:
-            raise Unsupported(
-                f"a {type(source).__name__}, which is no tool and has no `tools` by name",
-                "The in-process MCP server of Claude Code",
-                "Pass `agent._function_toolset` or a `FunctionToolset`; for other toolsets, use "
-                "`to_claude(await from_pydantic_ai(toolset))`.",
-            )
+            yield _checked(source.renamed(source.of), f"the tools given (number {number})", None)
 
 
-def _sources(tools: Tools) -> Iterable[Any]:
-    if _is_toolset(tools) or not isinstance(tools, Iterable):
-        return [tools]
-    return cast("Mapping[str, Any]", tools).values() if isinstance(tools, Mapping) else tools
-
-
-def _is_toolset(source: object) -> TypeGuard[AgentToolset]:
-    return isinstance(getattr(source, "tools", None), Mapping)
-
-
-def _checked(tool: AnyTool, owner: str, timeout: float | None) -> _Registered:
+def _checked(tool: AnyTool, owner: str, toolset: object) -> _Registered:
     name, function = getattr(tool, "name", None), getattr(tool, "function", None)
     check_tool(name, function)
-    return _Registered(tool=tool, schema=_get_parameters_json_schema(tool), owner=owner, timeout=timeout)
+    max_retries = getattr(tool, "max_retries", None)
+    return _Registered(
+        tool=tool,
+        schema=_get_parameters_json_schema(tool),
+        owner=owner,
+        timeout=getattr(toolset, "timeout", None),
+        max_retries=getattr(toolset, "max_retries", None) if max_retries is None else max_retries,
+    )
 
 
 def _selected(found: Mapping[str, _Registered], names: Collection[str] | None) -> list[_Registered]:
+    check_names(names)
     if names is None:
         return list(found.values())
     if missing := [name for name in names if name not in found]:
@@ -254,12 +262,13 @@ def _selected(found: Mapping[str, _Registered], names: Collection[str] | None) -
     return [found[name] for name in dict.fromkeys(names)]
 
 
-def _runnable(registered: _Registered, given: DepsContext[Any] | None) -> NeutralTool:
+def _runnable(registered: _Registered, given: DepsContext[Any] | None, guard: Guard | None) -> NeutralTool:
     tool = registered.tool
     call = call_of(tool, context_for(tool, given), registered.timeout)
+    attempts = None if guard is None else guard.tool(tool.name, registered.max_retries)
 
     async def answered(arguments: dict[str, Any]) -> ToolResult:
-        return await answer(call, arguments, tool.name)
+        return await answer(call, arguments, tool.name, attempts)
 
     return neutral_tool(tool, registered.schema, answered)
 

@@ -1,18 +1,17 @@
 """Claude Code as a pydantic-ai model.
 
-Tools run in one of two places. With `tool_execution="mcp"` an in-process MCP server runs them when
-Claude Code calls, as spec 002 says. With `tool_execution="agent"` the calls park, pydantic-ai runs
-them in its own way, and the next request wakes them; one CLI process lives for the whole run.
+Tools run in one of two places. With `tool_execution="agent"` the calls park, pydantic-ai runs them in its
+own way, and the next request wakes them; one CLI process lives for the whole run. With
+`tool_execution="mcp"` an in-process MCP server runs them when Claude Code calls, as spec 002 says.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 try:
     import pydantic_ai as _pydantic_ai  # noqa: F401  # pyright: ignore[reportUnusedImport]
@@ -36,15 +35,19 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import RunContext, ToolDefinition
 
 from ..convert.claude import shown_name, to_claude
-from ..errors import ToolsetNotRegisteredError
-from ..tool import Tool
+from ..errors import InvalidSettingError, ToolsetNotRegisteredError
 from . import mcp_integration
 from .history import conversation
 from .launch import Launch, Question, launch
+from .limits import Guard, Tally
+from .offered import as_offered, restricted
 from .parking import ParkedTools
+from .restrictions import OwnToolRestrictions, ParameterRestrictions, Restrictions
+from .run_context import current_run
+from .run_deps import deps_of_request
 from .scope import current_scope, run_scope
 from .session import Deadline, Session
-from .settings import CheckedSettings, ClaudeCodeModelSettings, checked
+from .settings import CheckedSettings, ClaudeCodeModelSettings, checked, overridden
 from .stream import ClaudeCodeStreamedResponse
 
 __all__ = ["ClaudeCodeModel", "ClaudeCodeModelSettings"]
@@ -70,15 +73,18 @@ class ClaudeCodeModel(Model[Any]):
     """A pydantic-ai model that runs on Claude Code: with a subscription, or with an API key.
 
     ```python
-    agent = Agent(ClaudeCodeModel("sonnet", tool_execution="agent"), tools=[...])
+    agent = Agent(ClaudeCodeModel("sonnet"), tools=[...])
     ```
+
+    pydantic-ai runs the agent's tools, so that deps of any type, approval, retries, limits and tracing work as with
+    every other model. After `set_agent_toolsets()` an in-process MCP server runs them instead, within one request.
     """
 
     def __init__(
         self,
         model_name: str = "sonnet",
         *,
-        tool_execution: Literal["mcp", "agent"] = "mcp",
+        tool_execution: Literal["mcp", "agent"] | None = None,
         timeout: float | None = 600.0,
         max_turns: int | None = None,
         max_budget_usd: float | None = None,
@@ -86,6 +92,8 @@ class ClaudeCodeModel(Model[Any]):
         working_directory: str | Path | None = None,
         permission_mode: PermissionMode = "dontAsk",
         allowed_tools: Sequence[str] = (),
+        disallowed_tools: Sequence[str] = (),
+        tool_parameter_restrictions: ParameterRestrictions | None = None,
         mcp_servers: Mapping[str, McpServerConfig] | None = None,
         setting_sources: Sequence[SettingSource] = (),
         persist_sessions: bool = False,
@@ -99,16 +107,28 @@ class ClaudeCodeModel(Model[Any]):
 
         Args:
             model_name: a Claude model, or an alias Claude Code knows: `sonnet`, `opus`, `haiku`.
-            tool_execution: who runs the agent's tools: an in-process MCP server (`"mcp"`, needs
-                `set_agent_toolsets()`), or pydantic-ai itself (`"agent"`).
+            tool_execution: who runs the agent's tools: pydantic-ai itself (`"agent"`), or an in-process MCP server
+                (`"mcp"`, needs `set_agent_toolsets()`). By default pydantic-ai does, which needs no registration and
+                keeps all that an agent can do; a call of `set_agent_toolsets()` says that the server does.
             timeout: seconds one request may take, tools included; `None` waits forever.
-            max_turns: turns Claude Code may take for one request.
+            max_turns: turns Claude Code may take for one request. By default the `request_limit` of the run's
+                `usage_limits` counts them, which is 50 unless the run says otherwise; a request outside of a run
+                may take 50.
             max_budget_usd: what one request may cost.
             max_retries: how often Claude Code repeats a failed API call.
             working_directory: where Claude Code runs; the current folder if not given.
             permission_mode: what happens to tools that nobody allowed; they are refused by default.
             allowed_tools: tools of Claude Code itself that it may use, such as `"Read"` or `"Bash(git log:*)"`;
                 none by default.
+            disallowed_tools: tools that it may not use, whatever else allows them: its own, such as `"Bash"` or
+                `"Bash(git push:*)"`, those of `mcp_servers` as `"mcp__server__tool"`, and the agent's, by their own
+                name or as `"mcp__pydantic_tools__name"`; the agent's are not offered to the model at all.
+            tool_parameter_restrictions: what parameters of tools may be, as
+                `{"Bash": {"run_in_background": False}, "send_mail": {"to": re.compile(".+@example.com")}}`:
+                a JSON value, a tuple or set of such values, a compiled pattern for the whole text, or a function that
+                says whether a value is allowed. A call with another value does not run; the model reads which
+                parameter was refused and what is allowed. A parameter that a call leaves out counts with the default
+                of the agent's tool, and is not restricted if there is none.
             mcp_servers: further MCP servers; each tool must be allowed by name.
             setting_sources: settings files Claude Code reads; none by default.
             persist_sessions: keep sessions on disk, so that `resume` finds them later.
@@ -120,7 +140,7 @@ class ClaudeCodeModel(Model[Any]):
         """
         super().__init__(settings=settings, profile=profile)
         self._model_name = model_name
-        self.tool_execution: Literal["mcp", "agent"] = tool_execution
+        self.tool_execution = tool_execution
         self._defaults = checked(
             {
                 "timeout": timeout,
@@ -131,6 +151,7 @@ class ClaudeCodeModel(Model[Any]):
                 "permission_mode": permission_mode,
             }
         )
+        self._restrictions = Restrictions(disallowed_tools, tool_parameter_restrictions)
         self._launch = Launch(
             model_name=model_name,
             allowed_tools=tuple(allowed_tools),
@@ -140,8 +161,9 @@ class ClaudeCodeModel(Model[Any]):
             env=dict(env or {}),
             cli_path=cli_path,
             customize=customize,
+            restrictions=self._restrictions,
         )
-        self._toolsets: list[mcp_integration.AgentToolset | mcp_integration.AnyTool] | None = None
+        self._toolsets: list[Any] | None = None
         self._deps: object = None
         self.mcp_servers: dict[str, McpSdkServerConfig] = {}
         """The server of the registered toolsets, under its name; empty before `set_agent_toolsets()`."""
@@ -164,26 +186,43 @@ class ClaudeCodeModel(Model[Any]):
     def _provider_model_profile(self) -> ModelProfile:
         return _PROFILE
 
+    @property
+    def tool_execution(self) -> Literal["mcp", "agent"]:
+        """Who runs the agent's tools: the server of `set_agent_toolsets()`, or pydantic-ai itself."""
+        return self._tool_execution or ("agent" if self._toolsets is None else "mcp")
+
+    @tool_execution.setter
+    def tool_execution(self, value: Literal["mcp", "agent"] | None) -> None:
+        if value not in ("mcp", "agent", None):
+            raise InvalidSettingError("tool_execution", value, "it must be 'agent', 'mcp' or None")
+        self._tool_execution: Literal["mcp", "agent"] | None = value
+
     # Tools that an MCP server runs: spec 002
 
     def set_agent_toolsets(
         self,
-        *toolsets: mcp_integration.AgentToolset | mcp_integration.AnyTool | Iterable[Any] | None,
+        *toolsets: mcp_integration.Tools | None,
         deps: object = None,
         server_name: str = mcp_integration.DEFAULT_SERVER_NAME,
     ) -> None:
-        """Let Claude Code call the tools of `toolsets`, instead of those registered before.
+        """Let an in-process MCP server run the tools of `toolsets`, instead of those registered before.
+
+        Unless `tool_execution` says otherwise, this is what makes the server run them.
 
         Args:
-            toolsets: `agent._function_toolset`, or anything else that has `tools` by name.
-            deps: what tools that take a `RunContext` find in `ctx.deps` (experimental, see `DepsContext`).
+            toolsets: an agent, `agent._function_toolset`, `agent.toolsets`, tools, functions, or lists of these.
+                Toolsets that combine, prefix, rename, filter or prepare others are taken apart; the agent still
+                decides which tools a request offers.
+            deps: what tools that take a `RunContext` find in `ctx.deps` where a run has no deps of its own
+                (experimental, see `DepsContext`).
             server_name: Claude Code sees the tools as `mcp__<server_name>__<tool_name>`.
 
         Raises:
             ToolValidationError: a tool has no name, function or schema, or two tools share a name.
             UnsupportedDepsTypeError: JSON cannot carry `deps`.
+            Unsupported: a toolset knows its tools only in a run, or something is no tool.
         """
-        registered = [item for given in toolsets if given is not None for item in _flat(given)]
+        registered: list[Any] = [given for given in toolsets if given is not None]
         by_name = mcp_integration.registered_tools(registered)
         # A tool that requires approval is not run by the server: its calls park, and pydantic-ai asks.
         names = [name for name, tool in by_name.items() if not getattr(tool, "requires_approval", False)]
@@ -195,8 +234,15 @@ class ClaudeCodeModel(Model[Any]):
         self._toolsets, self._deps = registered, deps
         self.mcp_servers = {server_name: config}
 
-    def _process_function_tools(self, function_tools: Sequence[ToolDefinition | str]) -> McpSdkServerConfig | None:
+    def _process_function_tools(
+        self, function_tools: Sequence[ToolDefinition | str], *, deps: object = None, guard: Guard | None = None
+    ) -> McpSdkServerConfig | None:
         """A server with just these of the registered tools; `None` for no tools.
+
+        Args:
+            function_tools: the tools.
+            deps: what they find in their context, instead of what was registered.
+            guard: what counts their calls.
 
         Raises:
             ToolsetNotRegisteredError: `set_agent_toolsets()` was never called.
@@ -207,9 +253,20 @@ class ClaudeCodeModel(Model[Any]):
             return None
         if self._toolsets is None:
             raise ToolsetNotRegisteredError(names)
-        tools = mcp_integration.neutral_tools(self._toolsets, names=names, deps=self._deps)
+        deps = self._deps if deps is None else deps
+        tools = mcp_integration.neutral_tools(self._toolsets, names=names, deps=deps, guard=guard)
         definitions = {tool.name: tool for tool in function_tools if isinstance(tool, ToolDefinition)}
-        return to_claude([_as_offered(tool, definitions.get(tool.name)) for tool in tools], name=self._server_name)
+        offered = (as_offered(tool, definitions.get(tool.name)) for tool in tools)
+        return to_claude([restricted(tool, self._own_restrictions) for tool in offered], name=self._server_name)
+
+    def _deps_for(self, tools: Sequence[ToolDefinition], run: RunContext[Any] | None) -> object:
+        registered = mcp_integration.registered_tools(self._toolsets or [])
+        offered = [registered[tool.name] for tool in tools if tool.name in registered]
+        return deps_of_request(offered, run, self._deps)
+
+    @property
+    def _own_restrictions(self) -> OwnToolRestrictions:
+        return OwnToolRestrictions(self._restrictions, (self._server_name, _PARKED_SERVER))
 
     @property
     def _server_name(self) -> str:
@@ -242,7 +299,8 @@ class ClaudeCodeModel(Model[Any]):
         run_context: RunContext[Any] | None = None,
     ) -> AsyncGenerator[StreamedResponse]:
         """The model's answer as it arrives."""
-        async with self._answer(messages, model_settings, model_request_parameters) as response:
+        answer = self._answer(messages, model_settings, model_request_parameters, run_context)
+        async with answer as response:
             yield response
 
     def _run_scope(self) -> AbstractAsyncContextManager[None]:
@@ -251,15 +309,21 @@ class ClaudeCodeModel(Model[Any]):
 
     @asynccontextmanager
     async def _answer(
-        self, messages: list[ModelMessage], model_settings: ModelSettings | None, parameters: ModelRequestParameters
+        self,
+        messages: list[ModelMessage],
+        model_settings: ModelSettings | None,
+        parameters: ModelRequestParameters,
+        run: RunContext[Any] | None = None,
     ) -> AsyncGenerator[ClaudeCodeStreamedResponse]:
         check_allow_model_requests()
         model_settings, parameters = self.prepare_request(model_settings, parameters)
-        settings = _over(self._defaults, checked(model_settings))
+        settings = overridden(self._defaults, checked(model_settings))
         deadline = Deadline(settings.timeout)
         scope = current_scope(self)
-        question = self._question(messages, parameters, settings)
+        run = run or current_run()
+        question = self._question(messages, parameters, settings, run, Tally() if scope is None else scope.tally)
         session = None if scope is None else scope.holding(question.talk, question.identity)
+        (question if session is None else session).guard.begin(run, settings.max_turns)
 
         async def begin() -> Session:
             return await launch(self._launch, question, scope, deadline)
@@ -281,21 +345,30 @@ class ClaudeCodeModel(Model[Any]):
                 await response.session.close()
 
     def _question(
-        self, messages: list[ModelMessage], parameters: ModelRequestParameters, settings: CheckedSettings
+        self,
+        messages: list[ModelMessage],
+        parameters: ModelRequestParameters,
+        settings: CheckedSettings,
+        run: RunContext[Any] | None,
+        tally: Tally,
     ) -> Question:
         own_tools = self.tool_execution == "mcp"
+        offered = [tool for tool in parameters.declared_tool_defs.values() if not self._is_disallowed(tool)]
         run_here = [
             tool
-            for tool in parameters.declared_function_tools
+            for tool in offered
             # What pydantic-ai adds itself, such as its search for tools, and what needs approval is its to run.
             if own_tools and tool.kind == "function" and tool.tool_kind is None
         ]
         parked = ParkedTools(
-            [tool for tool in parameters.declared_tool_defs.values() if tool not in run_here],
+            [tool for tool in offered if tool not in run_here],
             server_name=_PARKED_SERVER if own_tools else self._server_name,
+            restrictions=self._own_restrictions,
         )
+        guard = Guard(tally, parked=lambda wire_name: wire_name in parked.names)
+        deps = self._deps_for(run_here, run)
         servers = {parked.server_name: parked.config()} if parked.names else {}
-        if (config := self._process_function_tools(run_here)) is not None:
+        if (config := self._process_function_tools(run_here, deps=deps, guard=guard)) is not None:
             servers[self._server_name] = config
         wire_name = self._wire_name(parked)
         return Question(
@@ -306,7 +379,16 @@ class ClaudeCodeModel(Model[Any]):
             servers=servers,
             settings=settings,
             parameters=parameters,
+            guard=guard,
+            deps=deps,
         )
+
+    def _is_disallowed(self, tool: ToolDefinition) -> bool:
+        if not self._own_restrictions.leaves_out(tool.name):
+            return False
+        if tool.kind == "output":
+            raise InvalidSettingError("disallowed_tools", tool.name, "it is how the agent's output is given")
+        return True
 
     def _wire_name(self, parked: ParkedTools) -> Callable[[str], str]:
         here = set(parked.names.values())
@@ -315,22 +397,3 @@ class ClaudeCodeModel(Model[Any]):
             return parked.wire_name(name) if name in here else f"mcp__{self._server_name}__{shown_name(name)}"
 
         return wire_name
-
-
-def _as_offered(tool: Tool, definition: ToolDefinition | None) -> Tool:
-    """`tool` as the agent offers it in this request."""
-    if definition is None:
-        return tool
-    # Claude Code runs calls of one turn side by side only if they say that they only read, and nothing else here
-    # looks at the hint; pydantic-ai runs them side by side unless they are sequential.
-    hints = replace(tool.annotations, read_only=not definition.sequential)
-    description, schema = definition.description or "", {"type": "object", **definition.parameters_json_schema}
-    return replace(tool, description=description, input_schema=schema, annotations=hints)
-
-
-def _over(defaults: CheckedSettings, given: CheckedSettings) -> CheckedSettings:
-    return defaults.model_copy(update={name: getattr(given, name) for name in given.model_fields_set})
-
-
-def _flat(given: object) -> Iterable[Any]:
-    return cast("Iterable[Any]", given) if isinstance(given, list | tuple) else [given]

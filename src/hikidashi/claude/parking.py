@@ -13,13 +13,14 @@ from typing import Any, cast
 
 from claude_agent_sdk import McpSdkServerConfig
 from mcp.server import Server, ServerRequestContext
-from mcp.types import CallToolRequestParams, CallToolResult, ListToolsResult, PaginatedRequestParams
+from mcp.types import CallToolRequestParams, CallToolResult, ListToolsResult, PaginatedRequestParams, TextContent
 from mcp.types import Tool as McpTool
 from pydantic_ai.tools import ToolDefinition
 
 from ..convert.claude import MAX_RESULT_CHARS, shown_name
 from ..errors import ToolValidationError
 from .history import Block
+from .restrictions import OwnToolRestrictions, Restrictions
 
 CALL_ID_META = "claudecode/toolUseId"
 """Where Claude Code says which `tool_use` block a call comes from."""
@@ -28,8 +29,16 @@ CALL_ID_META = "claudecode/toolUseId"
 class ParkedTools:
     """Tools that Claude Code can call and that somebody else runs."""
 
-    def __init__(self, definitions: Sequence[ToolDefinition], *, server_name: str) -> None:
+    def __init__(
+        self,
+        definitions: Sequence[ToolDefinition],
+        *,
+        server_name: str,
+        restrictions: OwnToolRestrictions | None = None,
+    ) -> None:
         self.server_name = server_name
+        self._schemas = {tool.name: tool.parameters_json_schema for tool in definitions}
+        self._restrictions = restrictions or OwnToolRestrictions(Restrictions())
         self.names: dict[str, str] = {}
         """Name on Claude Code's side → name on pydantic-ai's."""
         for definition in definitions:
@@ -57,6 +66,14 @@ class ParkedTools:
         server: Server[Any] = Server(self.server_name, on_list_tools=self._list, on_call_tool=self._park)
         return McpSdkServerConfig(type="sdk", name=self.server_name, instance=cast("Any", server))
 
+    def is_restricted(self, name: str) -> bool:
+        """Whether a call of the tool `name` must be seen whole before it may park."""
+        return self._restrictions.restricts(name)
+
+    def refusal(self, name: str, arguments: object) -> str | None:
+        """Why a call of the tool `name` does not park, for the model to read."""
+        return self._restrictions.refusal(name, arguments, self._schemas.get(name, {}))
+
     def answer(self, results: Iterable[Block]) -> None:
         """Wake the calls that the `tool_result` blocks answer."""
         for block in results:
@@ -77,6 +94,8 @@ class ParkedTools:
         return ListToolsResult(tools=self._listed)
 
     async def _park(self, context: ServerRequestContext[Any, Any], params: CallToolRequestParams) -> CallToolResult:
+        if (refusal := self.refusal(params.name, params.arguments)) is not None:
+            return CallToolResult(content=[TextContent(type="text", text=refusal)], is_error=True)
         meta = cast("dict[str, Any]", context.meta or params.meta or {})
         return await self._call(str(meta[CALL_ID_META]))
 

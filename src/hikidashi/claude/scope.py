@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from contextvars import ContextVar
 
 from .history import Conversation
+from .limits import Tally
 from .session import Session
 
 
@@ -20,6 +21,7 @@ class RunScope:
 
     def __init__(self) -> None:
         self.sessions: list[Session] = []
+        self.tally = Tally()
         self.ended = False
 
     def holding(self, talk: Conversation, identity: object) -> Session | None:

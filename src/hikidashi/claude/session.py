@@ -16,8 +16,9 @@ from typing import Any
 from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, Message, ResultMessage
 
 from ..errors import ClaudeCodeTimeoutError
-from .failures import failed_process
+from .failures import failed_process, too_late
 from .history import Block, Conversation, WireMessage
+from .limits import Guard
 from .parking import ParkedTools
 
 # Disconnecting in the middle of a turn takes 7 s and lets the CLI go on calling the API;
@@ -36,9 +37,9 @@ class Deadline:
         """A context that ends at the deadline."""
         return asyncio.timeout_at(self._at)
 
-    def passed(self, waiting_for: str) -> ClaudeCodeTimeoutError:
+    def passed(self, waiting_for: str, model_name: str) -> ClaudeCodeTimeoutError:
         """The error to raise when it has passed."""
-        return ClaudeCodeTimeoutError(self.seconds or 0, waiting_for)
+        return too_late(self.seconds or 0, waiting_for, model_name)
 
 
 class Session:
@@ -48,6 +49,7 @@ class Session:
         self,
         options: ClaudeAgentOptions,
         parked: ParkedTools,
+        guard: Guard,
         *,
         wire_name: Callable[[str], str],
         identity: object,
@@ -58,11 +60,14 @@ class Session:
         Args:
             options: how to start the CLI.
             parked: the tools whose calls wait for an answer from outside.
+            guard: what counts turns and calls, and ends a request at a limit.
             wire_name: the name Claude Code knows a tool by.
             identity: whatever must be equal for another request to continue here.
             resources: what the CLI needs as long as it runs, closed with it.
         """
         self.parked = parked
+        self.guard = guard
+        guard.end = self._stop
         self.wire_name = wire_name
         self.identity = identity
         self.held: list[WireMessage] = []
@@ -77,6 +82,7 @@ class Session:
         self._client = ClaudeSDKClient(replace(options, stderr=self._overheard(options.stderr)))
         self._resources = resources
         self._messages: asyncio.Queue[Message | BaseException | None] = asyncio.Queue()
+        self._stopped: Exception | None = None
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._ready.add_done_callback(lambda ready: ready.cancelled() or ready.exception())  # heard, if by nobody else
         self._in_turn = False
@@ -100,7 +106,7 @@ class Session:
             async with deadline.timeout():
                 await asyncio.shield(self._ready)
         except TimeoutError as error:
-            raise deadline.passed("the Claude Code CLI to start") from error
+            raise deadline.passed("the Claude Code CLI to start", self._model_name) from error
 
     async def ask(self, blocks: Sequence[Block] | None) -> None:
         """Send the user's turn; `None` lets the CLI go on with the turn it resumed."""
@@ -133,7 +139,10 @@ class Session:
                 async with deadline.timeout():
                     message = await self._messages.get()
             except TimeoutError as error:
-                raise deadline.passed("the answer of the model, or of a tool that it called") from error
+                waiting_for = "the answer of the model, or of a tool that it called"
+                raise deadline.passed(waiting_for, self._model_name) from error
+            if self._stopped is not None and message is self._stopped:
+                raise self._stopped
             if message is None or isinstance(message, BaseException):
                 raise failed_process(message, self._model_name, "\n".join(self._stderr)) from message
             if isinstance(message, ResultMessage):
@@ -163,6 +172,7 @@ class Session:
             self._ready.set_result(None)
             async for message in self._client.receive_messages():
                 self._messages.put_nowait(message)
+                self.guard.heard(message)
             self._over = True
             self._messages.put_nowait(None)
         except Exception as error:  # whatever it is, the one who waits must hear of it
@@ -174,6 +184,11 @@ class Session:
         finally:
             self._ending = True
             await self._end()
+
+    def _stop(self, error: Exception) -> None:
+        """End what is read with `error`: a limit was reached."""
+        self._stopped = error
+        self._messages.put_nowait(error)
 
     def _overheard(self, listener: Callable[[str], None] | None) -> Callable[[str], None]:
         def hear(line: str) -> None:
@@ -196,6 +211,7 @@ class Session:
                                 break
         finally:
             self.parked.release()
+            self.guard.release()
             with contextlib.suppress(Exception):
                 await self._client.disconnect()
             self._resources.close()

@@ -79,6 +79,11 @@ def checked(settings: Mapping[str, Any] | None) -> CheckedSettings:
     return result
 
 
+def overridden(defaults: CheckedSettings, given: CheckedSettings) -> CheckedSettings:
+    """`defaults`, with whatever `given` sets in their place."""
+    return defaults.model_copy(update={name: getattr(given, name) for name in given.model_fields_set})
+
+
 def environment(settings: CheckedSettings) -> dict[str, str]:
     """What the settings put into the environment of the CLI."""
     body: dict[str, Any] = {}

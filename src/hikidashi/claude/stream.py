@@ -11,10 +11,10 @@ from typing import Any
 
 from claude_agent_sdk import Message, ResultMessage, StreamEvent, ToolResultBlock, UserMessage
 from pydantic_ai.messages import (
-    FinishReason,
     ModelResponseStreamEvent,
     NativeToolCallPart,
     NativeToolReturnPart,
+    ToolCallPart,
 )
 from pydantic_ai.models import StreamedResponse
 from pydantic_ai.usage import RequestUsage
@@ -22,17 +22,9 @@ from pydantic_ai.usage import RequestUsage
 from ..errors import ClaudeCodeProcessError
 from ..tool import json_text
 from .failures import failed_result
+from .finish import cut_short, finish_details, finish_reason
 from .history import CLAUDE_CODE, append_response
 from .session import Deadline, Session
-
-_FINISH_REASONS: dict[str, FinishReason] = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "tool_use": "tool_call",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "refusal": "content_filter",
-}
 
 
 @dataclass
@@ -62,6 +54,8 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
     _message_usage: dict[str, int] = field(default_factory=dict[str, int], init=False)
     _model_name: str = field(default="", init=False)
     _running: dict[int, _RunningCall] = field(default_factory=dict[int, _RunningCall], init=False)
+    _runs_a_call: bool = field(default=False, init=False)
+    """Whether Claude Code itself answers a call of the message."""
     _names: dict[str, str] = field(default_factory=dict[str, str], init=False)
     _timestamp: datetime = field(default_factory=lambda: datetime.now(UTC), init=False)
 
@@ -71,6 +65,10 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
             if isinstance(message, StreamEvent) and message.parent_tool_use_id is None:
                 for event in self._api_event(message.event, waiting):
                     yield event
+                if message.event["type"] == "message_delta" and cut_short(self.provider_details, self._runs_a_call):
+                    # Claude Code would ask the model to go on, and lose what it has said: end it before it does.
+                    await self.session.close()
+                    return
                 if message.event["type"] == "message_stop" and waiting:
                     self._finish(waiting)
                     return
@@ -108,17 +106,18 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
                 self._model_name = message["model"]
                 self.provider_response_id = message["id"]
                 self._message_usage = {}
+                self._runs_a_call = False
                 self._count(message.get("usage") or {})
             case {"type": "content_block_start", "index": index, "content_block": block}:
                 return self._block_start(index, block, waiting)
             case {"type": "content_block_delta", "index": index, "delta": delta}:
                 return self._block_delta(index, delta)
             case {"type": "content_block_stop", "index": index}:
-                return self._own_call(index)
+                return self._own_call(index, waiting)
             case {"type": "message_delta", "delta": delta}:
                 if reason := delta.get("stop_reason"):
-                    self.finish_reason = _FINISH_REASONS.get(reason)
-                    self.provider_details = {**(self.provider_details or {}), "finish_reason": reason}
+                    self.finish_reason = finish_reason(reason)
+                    self.provider_details = {**(self.provider_details or {}), **finish_details(delta)}
                 self._count(event.get("usage") or {})
             case _:
                 pass
@@ -151,7 +150,7 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
             case {"type": "tool_use", "id": call_id, "name": wire_name}:
                 name = self.session.parked.names.get(wire_name)
                 self._names[call_id] = name or wire_name
-                if name is None:
+                if name is None or self.session.parked.is_restricted(name):
                     self._running[index] = _RunningCall(call_id, wire_name)
                     return []
                 waiting.add(call_id)
@@ -184,14 +183,39 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
             case _:
                 return []
 
-    def _own_call(self, index: int) -> list[ModelResponseStreamEvent]:
+    def _own_call(self, index: int, waiting: set[str] | None = None) -> list[ModelResponseStreamEvent]:
         call = self._running.pop(index, None)
         if call is None:
             return []
+        if waiting is not None and (name := self.session.parked.names.get(call.name)) is not None:
+            return self._restricted_call(call, name, waiting)
+        self._runs_a_call = True
         part = NativeToolCallPart(
             tool_name=call.name, args=call.arguments or "{}", tool_call_id=call.id, provider_name=CLAUDE_CODE
         )
         return [self._parts_manager.handle_part(vendor_part_id=call.id, part=part)]
+
+    def _restricted_call(self, call: _RunningCall, name: str, waiting: set[str]) -> list[ModelResponseStreamEvent]:
+        """A call for pydantic-ai, or what Claude Code was told instead: then it goes on by itself."""
+        try:
+            arguments: object = json.loads(call.arguments or "{}")
+        except ValueError:  # nothing that could run: pydantic-ai says so
+            arguments = {}
+        refusal = self.session.parked.refusal(name, arguments)
+        if refusal is None:
+            waiting.add(call.id)
+            part = ToolCallPart(tool_name=name, args=call.arguments or "{}", tool_call_id=call.id)
+            return [self._parts_manager.handle_part(vendor_part_id=call.id, part=part)]
+        refused = NativeToolCallPart(
+            tool_name=call.name, args=call.arguments or "{}", tool_call_id=call.id, provider_name=CLAUDE_CODE
+        )
+        told = NativeToolReturnPart(
+            tool_name=name, content=refusal, tool_call_id=call.id, outcome="failed", provider_name=CLAUDE_CODE
+        )
+        return [
+            self._parts_manager.handle_part(vendor_part_id=call.id, part=refused),
+            self._parts_manager.handle_part(vendor_part_id=f"{call.id}-result", part=told),
+        ]
 
     def _results_of_own_calls(self, message: UserMessage) -> list[ModelResponseStreamEvent]:
         if message.parent_tool_use_id is not None or isinstance(message.content, str):

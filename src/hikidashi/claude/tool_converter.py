@@ -7,13 +7,24 @@ Cancellation is no answer and goes through.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, Literal, NotRequired, TypedDict, cast
 
+from ..errors import ToolValidationError
 from ..tool import Tool as NeutralTool
 from ..tool import ToolResult
-from ._calls import answer, call_of_function, call_of_tool, check_schema, check_tool, failure, is_whole, result_of
+from ._calls import (
+    answer,
+    call_of_function,
+    call_of_tool,
+    check_schema,
+    check_server_name,
+    check_tool,
+    failure,
+    is_whole,
+    result_of,
+)
 from ._sdk_tools import Handler, as_response, neutral_tool, sdk_tool, server_of
 from .deps_support import DepsContext
 
@@ -104,10 +115,26 @@ def convert_tools_to_mcp_server(
         Unsupported: a tool requires approval.
     """
     context = None if deps is _UNSET else DepsContext(deps)
-    return server_of([_converted(tool, context)[0] for tool in tools], name)
+    converted = [_converted(tool, context)[0] for tool in _listed(tools)]
+    return server_of(converted, check_server_name(name, "name"))
+
+
+def _listed(tools: object) -> Iterable[Any]:
+    if isinstance(tools, Iterable) and not isinstance(tools, str | bytes | Mapping):
+        return cast("Iterable[Any]", tools)
+    shown, kind = f"{cast('object', tools)!r:.100}", type(cast("object", tools)).__name__
+    raise ToolValidationError(
+        f"A list of pydantic-ai tools is wanted, got {shown} (a {kind}). Pass `[tool]` for one "
+        "tool; for agents, toolsets and tools by name there is `create_mcp_server_from_tools`."
+    )
 
 
 def _converted(tool: Tool[Any], context: DepsContext[Any] | None) -> tuple[NeutralTool, Handler]:
+    if not hasattr(tool, "tool_def") or not hasattr(tool, "function"):
+        raise ToolValidationError(
+            f"A pydantic-ai `Tool` is wanted, got {tool!r:.100} (a {type(tool).__name__}). Make one of a function with "
+            "`Tool(function)`; for agents and toolsets there is `create_mcp_server_from_tools`."
+        )
     definition = tool.tool_def
     check_tool(definition.name, tool.function)
     schema = check_schema(definition.parameters_json_schema, "tool_def.parameters_json_schema", definition.name)
@@ -136,9 +163,11 @@ def _create_async_handler(
 
     Raises:
         NotImplementedError: as spec 002 (US2-3) asks, `func` takes a context, and there is no `deps_context`.
+        ToolValidationError: `func` cannot be called.
         Unsupported: `tool` requires approval.
     """
     name = tool.name if tool is not None else getattr(func, "__name__", type(func).__name__)
+    check_tool(name, func)
     if takes_ctx and deps_context is None:
         raise NotImplementedError(  # the error that spec 002 (US2-3) names
             f"Tool {name!r} takes a `RunContext`, and there is none outside a pydantic-ai run. Convert it with "

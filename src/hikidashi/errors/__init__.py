@@ -17,6 +17,7 @@
     ├── ConfigError (ValueError)                 a config file that cannot be used: file, line, key, what is allowed
     └── ClaudeCodeError                          Claude Code, or a tool on its way there
         ├── UnsupportedDepsTypeError             dependencies that JSON cannot carry
+        ├── MissingDepsError                     a tool reads dependencies that nobody gave
         ├── DepsJSONError (ValueError)           JSON that does not describe the dependencies asked for
         ├── TypeHintResolutionError              type hints of dependencies that name nothing
         ├── ToolsetNotRegisteredError            tools were asked for before `set_agent_toolsets()`
@@ -44,6 +45,7 @@ from .claude import (
     ClaudeCodeTimeoutError,
     DepsJSONError,
     InvalidSettingError,
+    MissingDepsError,
     ToolNotFoundError,
     ToolsetNotRegisteredError,
     TypeHintResolutionError,
@@ -69,6 +71,7 @@ __all__ = [
     "FetchRefused",
     "HikidashiError",
     "InvalidSettingError",
+    "MissingDepsError",
     "MissingExtra",
     "PageError",
     "SearchLogError",

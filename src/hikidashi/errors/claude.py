@@ -25,8 +25,26 @@ class UnsupportedDepsTypeError(ClaudeCodeError):
         because = f" ({self.reason})" if self.reason else ""
         return (
             f"`{self.path}` is a {self.type_name}, which cannot be serialised{because}. "
-            "Use dict, list, plain values, dataclasses or pydantic models, and build clients inside the tool; "
-            'or run the agent with `ClaudeCodeModel(tool_execution="agent")`, where deps of any type work.'
+            "Use dict, list, plain values, dataclasses or pydantic models, and build clients inside the tool: "
+            "`agent.run(deps=...)` and `set_agent_toolsets(deps=...)` take the same types. "
+            'Or run the agent with `ClaudeCodeModel(tool_execution="agent")`, where deps of any type work.'
+        )
+
+
+class MissingDepsError(ClaudeCodeError):
+    """A tool reads `ctx.deps`, and nobody gave any."""
+
+    def __init__(self, tool_name: str, wanted: str) -> None:
+        super().__init__(tool_name, wanted)
+        self.tool_name = tool_name
+        self.wanted = wanted
+
+    def __str__(self) -> str:
+        return (
+            f"Tool {self.tool_name!r} reads `ctx.deps` ({self.wanted}), but no deps were given. Give them to the run "
+            "with `agent.run(deps=...)`, or beforehand with `set_agent_toolsets(deps=...)`, "
+            "`create_mcp_server_from_tools(..., deps=...)` or `convert_tool_with_deps(tool, deps)`. Or use "
+            '`ClaudeCodeModel(tool_execution="agent")`, where deps of any type work.'
         )
 
 
@@ -155,6 +173,9 @@ class ClaudeCodeTimeoutError(ClaudeCodeError, TimeoutError):
 class ClaudeCodeAPIError(ClaudeCodeError):
     """The model's API refused the request, or failed."""
 
+    remedy: str | None = None
+    """What to do, where the status alone does not say it."""
+
     def __init__(self, message: str, status_code: int | None = None) -> None:
         super().__init__(message, status_code)
         self.message = message
@@ -162,7 +183,9 @@ class ClaudeCodeAPIError(ClaudeCodeError):
 
     def __str__(self) -> str:
         status = f"status {self.status_code}" if self.status_code is not None else "no status"
-        return f"The model API failed ({status}): {self.message} {_api_remedy(self.status_code)}"
+        return (
+            f"The model API failed ({status}): {_sentence(self.message)} {self.remedy or _api_remedy(self.status_code)}"
+        )
 
 
 class ClaudeCodeLimitError(ClaudeCodeError):
@@ -176,6 +199,10 @@ class ClaudeCodeLimitError(ClaudeCodeError):
     def __str__(self) -> str:
         detail = f": {self.detail}" if self.detail else ""
         return f"Claude Code stopped because `{self.limit}` was reached{detail}. Raise `{self.limit}` to let it go on."
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
 def _api_remedy(status: int | None) -> str:

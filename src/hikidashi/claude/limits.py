@@ -1,0 +1,241 @@
+"""What ends a run that Claude Code would continue: retries of tools, usage limits and turns.
+
+Inside one request Claude Code takes as many turns as the model wants. pydantic-ai counts between requests
+and sees none of them, so they are counted here with its rules and its errors. A tool call that must not run
+is never answered: Claude Code waits for it and asks the model nothing more, until its session is closed. Tokens
+are known when a message ends; by then Claude Code may have sent one more request, whose answer nobody reads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from copy import copy
+from typing import Any
+
+from claude_agent_sdk import Message, StreamEvent
+from pydantic_ai.exceptions import ModelRetry, UnexpectedModelBehavior
+from pydantic_ai.tools import RunContext
+from pydantic_ai.usage import RequestUsage, RunUsage, UsageLimits
+
+from ..errors import ClaudeCodeLimitError
+
+DEFAULT_MAX_TURNS = 50
+"""Turns of a request that belongs to no agent run: as many as a run has requests by default."""
+
+_DEFAULT_RETRIES = 1
+"""What pydantic-ai gives a tool where neither the tool nor its toolset nor its agent says."""
+
+
+class Tally:
+    """What is counted over all requests of a run.
+
+    Failed attempts count as in pydantic-ai's `ToolManager`: once per tool and turn, and a turn in which the tool
+    succeeded sets its count back.
+    """
+
+    def __init__(self) -> None:
+        self.extra_requests = 0
+        """Requests to the API beyond the first of each request of the run, which pydantic-ai counts itself."""
+        self._retries: dict[str, int] = {}
+        self._failed: set[str] = set()
+        self._succeeded: set[str] = set()
+
+    def next_turn(self) -> None:
+        """Close the counts of the turn before."""
+        kept = {name: count for name, count in self._retries.items() if name not in self._succeeded}
+        self._retries = kept | {name: self._retries.get(name, 0) + 1 for name in self._failed}
+        self._failed, self._succeeded = set(), set()
+
+    def failed(self, name: str, max_retries: int, error: ModelRetry) -> None:
+        """Count a failed attempt.
+
+        Raises:
+            UnexpectedModelBehavior: the tool has no retry left.
+        """
+        if self._retries.get(name, 0) >= max_retries:
+            raise UnexpectedModelBehavior(
+                f"Tool {name!r} exceeded max retries count of {max_retries}. Consider raising the retry limit, or see "
+                "the docs on tool retries: https://pydantic.dev/docs/ai/tools-toolsets/tools-advanced/#tool-retries"
+            ) from error
+        self._failed.add(name)
+
+    def succeeded(self, name: str) -> None:
+        """Count a successful call."""
+        self._succeeded.add(name)
+
+
+class Guard:
+    """Watches one session, and ends the request when a limit is reached."""
+
+    def __init__(self, tally: Tally, parked: Callable[[str], bool]) -> None:
+        """Watch nothing yet.
+
+        Args:
+            tally: the counts of the run.
+            parked: whether a call of the tool with this name, as Claude Code knows it, goes to pydantic-ai.
+        """
+        self.tally = tally
+        self.end: Callable[[Exception], None] = lambda _: None
+        """What ends the request with an error; set by whoever reads the session."""
+        self._parked = parked
+        self._run: RunContext[Any] | None = None
+        self._max_turns: int | None = None
+        self._turns = 0
+        self._calls = self._leaves = False
+        self._used = RequestUsage()
+        self._message: dict[str, int] = {}
+        self._running = 0
+        self._ended = False
+        self._unanswered: list[asyncio.Future[None]] = []
+
+    def begin(self, run: RunContext[Any] | None, max_turns: int | None) -> None:
+        """Start to count for a request of `run`."""
+        self.tally.extra_requests += max(0, self._turns - 1)
+        self._turns, self._used, self._run = 0, RequestUsage(), run
+        self._max_turns = DEFAULT_MAX_TURNS if run is None and max_turns is None else max_turns
+
+    def turns_left(self) -> int | None:
+        """How many turns the request may take, as far as it is known before it starts."""
+        limits = self._limits
+        left = [] if self._max_turns is None else [self._max_turns]
+        if self._run is not None and limits.request_limit is not None:
+            left.append(max(1, limits.request_limit - self._run.usage.requests - self.tally.extra_requests))
+        return min(left, default=None)
+
+    def tool(self, name: str, max_retries: int | None) -> GuardedTool:
+        """The counts of one tool; `max_retries` is what the tool or its toolset says, if anything."""
+        return GuardedTool(self, name, max_retries)
+
+    def heard(self, message: Message) -> None:
+        """Count what the CLI said."""
+        if self._ended or not isinstance(message, StreamEvent) or message.parent_tool_use_id is not None:
+            return
+        try:
+            self._count(message.event)
+        except Exception as error:
+            self.stop(error)
+
+    def stop(self, error: Exception) -> None:
+        """End the request with `error`; the first one counts."""
+        if not self._ended:
+            self._ended = True
+            self.end(error)
+
+    def release(self) -> None:
+        """Let go of the calls that got no answer: the session is over."""
+        for call in self._unanswered:
+            call.cancel()
+
+    def _count(self, event: Mapping[str, Any]) -> None:
+        match event:
+            case {"type": "message_start", "message": message}:
+                self.tally.next_turn()
+                self._turns += 1
+                self._calls = self._leaves = False
+                self._message = {}
+                self._add_usage(message.get("usage") or {})
+            case {"type": "content_block_start", "content_block": {"type": "tool_use", "name": name}}:
+                self._calls = True
+                self._leaves = self._leaves or self._parked(name)
+            case {"type": "message_delta"}:
+                self._add_usage(event.get("usage") or {})
+                # An answer and a parked call end this request, and then pydantic-ai itself looks at the limits.
+                if self._calls and not self._leaves:
+                    self._check_next_turn()
+            case _:
+                pass
+
+    def _check_next_turn(self) -> None:
+        if self._run is not None:
+            self._limits.check_per_request_input_tokens(_input_tokens(self._message))
+            self._limits.check_tokens(self._usage())
+            self._limits.check_before_request(self._usage())
+        if self._max_turns is not None and self._turns >= self._max_turns:
+            raise ClaudeCodeLimitError("max_turns", f"the model still called tools after {self._turns} turns")
+
+    def _usage(self) -> RunUsage:
+        """What the run has used, this request included."""
+        usage = copy(self._run.usage) if self._run is not None else RunUsage()
+        usage.incr(self._used)
+        usage.requests += self.tally.extra_requests + self._turns
+        return usage
+
+    def _add_usage(self, usage: Mapping[str, Any]) -> None:
+        """Add what one message used so far; each report replaces the one before for the same message."""
+        before = self._message
+        self._message = before | {name: value for name, value in usage.items() if isinstance(value, int)}
+        self._used.input_tokens += _input_tokens(self._message) - _input_tokens(before)
+        self._used.output_tokens += self._message.get("output_tokens", 0) - before.get("output_tokens", 0)
+
+    @property
+    def _limits(self) -> UsageLimits:
+        return (self._run.usage_limits if self._run is not None else None) or UsageLimits()
+
+    # What a guarded tool does
+
+    async def starts(self, name: str) -> None:
+        """Count a call that is about to run; it never returns once the request has ended."""
+        if self._run is not None:
+            usage = copy(self._run.usage)
+            usage.tool_calls += self._running + 1
+            try:
+                self._limits.check_before_tool_call(usage)
+            except Exception as error:
+                self.stop(error)
+        if self._ended:
+            await self._never()
+        self._running += 1
+
+    def ends(self, name: str, *, succeeded: bool) -> None:
+        """Count a call that has run."""
+        self._running -= 1
+        if succeeded:
+            self.tally.succeeded(name)
+            if self._run is not None:
+                self._run.usage.tool_calls += 1
+
+    async def failed(self, name: str, max_retries: int | None, error: ModelRetry) -> None:
+        """Count a failed attempt; it never returns if it was one too many."""
+        try:
+            self.tally.failed(name, self._retries_of(name, max_retries), error)
+        except UnexpectedModelBehavior as final:
+            self.stop(final)
+            await self._never()
+
+    def _retries_of(self, name: str, max_retries: int | None) -> int:
+        manager = None if self._run is None else self._run.tool_manager
+        if manager is not None and manager.tools is not None and (tool := manager.tools.get(name)) is not None:
+            return tool.max_retries
+        return _DEFAULT_RETRIES if max_retries is None else max_retries
+
+    async def _never(self) -> None:
+        answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._unanswered.append(answer)
+        await answer
+
+
+class GuardedTool:
+    """One tool, whose calls and failures a `Guard` counts."""
+
+    def __init__(self, guard: Guard, name: str, max_retries: int | None) -> None:
+        self._guard = guard
+        self._name = name
+        self._max_retries = max_retries
+
+    async def starts(self) -> None:
+        """Count a call that is about to run."""
+        await self._guard.starts(self._name)
+
+    def ends(self, *, succeeded: bool) -> None:
+        """Count a call that has run."""
+        self._guard.ends(self._name, succeeded=succeeded)
+
+    async def failed(self, error: ModelRetry) -> None:
+        """Count an attempt that the model is to repeat."""
+        await self._guard.failed(self._name, self._max_retries, error)
+
+
+def _input_tokens(usage: Mapping[str, int]) -> int:
+    names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+    return sum(usage.get(name, 0) for name in names)
