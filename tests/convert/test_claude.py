@@ -39,8 +39,8 @@ async def listed(*tools: Tool, **options: Any) -> dict[str, types.Tool]:
         return {tool.name: tool for tool in (await client.list_tools()).tools}
 
 
-async def answered(tool: Tool, name: str | None = None) -> types.CallToolResult:
-    async with Client(to_claude([tool])["instance"], mode="legacy") as client:
+async def answered(tool: Tool, name: str | None = None, **options: Any) -> types.CallToolResult:
+    async with Client(to_claude([tool], **options)["instance"], mode="legacy") as client:
         return await client.call_tool(name or tool.name, {})
 
 
@@ -98,9 +98,9 @@ async def test_an_unknown_name_is_answered_with_the_closest_one() -> None:
     assert "Known tools: ping." in str(await answered(PING, "xyz"))
 
 
-async def test_sound_and_files_arrive_whole() -> None:
+async def test_sound_and_files_arrive_whole_where_the_session_can_read_files() -> None:
     content = (audio(b"RIFF", "audio/wav"), resource("a:b", b"%PDF", "application/pdf"), image(PNG, "image/png"))
-    result = await answered(giving(ToolResult(content=content)))
+    result = await answered(giving(ToolResult(content=content)), can_read_files=True)
     assert [block.model_dump(by_alias=True, exclude_none=True) for block in result.content] == list(content)
 
 
@@ -125,7 +125,7 @@ async def test_structured_content_never_hides_other_text(content: Any, kept: boo
 
 async def test_a_single_tool_joins_a_server_of_the_sdk() -> None:
     tool = giving(
-        ToolResult(content=(text("no"), image(PNG, "image/png"), resource("a:b", "words")), is_error=True),
+        ToolResult(content=(text("no"), image(PNG, "image/png"), resource("a:b", "words"))),
         annotations=ToolAnnotations(read_only=True),
     )
     config = create_sdk_mcp_server("theirs", tools=[to_claude_tool(tool)])
@@ -134,7 +134,6 @@ async def test_a_single_tool_joins_a_server_of_the_sdk() -> None:
         result = await client.call_tool("give", {})
     assert (wire.input_schema, wire.annotations and wire.annotations.read_only_hint) == (tool.input_schema, True)
     assert wire.meta == {"anthropic/maxResultSizeChars": 500_000}
-    assert result.is_error
     assert [block.type for block in result.content] == ["text", "image", "text"]
 
 

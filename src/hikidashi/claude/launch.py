@@ -26,7 +26,7 @@ from claude_agent_sdk.types import HookEvent, SystemPromptFile
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.tools import ToolDefinition
 
-from ..convert.claude import hooks_for_unknown
+from ..convert.claude import hooks_for_unknown, shown_name
 from .history import Block, Conversation, WireMessage, transcript
 from .parking import ParkedTools
 from .scope import RunScope
@@ -138,7 +138,7 @@ def _options(start: Launch, question: Question, resources: ExitStack) -> ClaudeA
         system_prompt=_system_prompt(question.talk.system, resources),
         tools=[tool.partition("(")[0] for tool in start.allowed_tools if not tool.startswith("mcp__")],
         # Naming the server allows each of its tools: a list of 10,000 names would not fit an argument.
-        allowed_tools=[*start.allowed_tools, *(f"mcp__{name}" for name in servers)],
+        allowed_tools=[*start.allowed_tools, *(f"mcp__{shown_name(name)}" for name in servers)],
         mcp_servers={**start.mcp_servers, **servers},
         strict_mcp_config=True,
         permission_mode=settings.permission_mode,

@@ -35,7 +35,8 @@ from pydantic_ai.profiles import ModelProfile, ModelProfileSpec
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import RunContext, ToolDefinition
 
-from ..convert.claude import shown_name, to_claude
+from ..convert import claude_listing
+from ..convert.claude import to_claude
 from ..errors import ToolsetNotRegisteredError
 from ..tool import Tool
 from . import mcp_integration
@@ -312,7 +313,7 @@ class ClaudeCodeModel(Model[Any]):
         here = set(parked.names.values())
 
         def wire_name(name: str) -> str:
-            return parked.wire_name(name) if name in here else f"mcp__{self._server_name}__{shown_name(name)}"
+            return parked.wire_name(name) if name in here else claude_listing.wire_name(self._server_name, name)
 
         return wire_name
 
@@ -324,7 +325,7 @@ def _as_offered(tool: Tool, definition: ToolDefinition | None) -> Tool:
     # Claude Code runs calls of one turn side by side only if they say that they only read, and nothing else here
     # looks at the hint; pydantic-ai runs them side by side unless they are sequential.
     hints = replace(tool.annotations, read_only=not definition.sequential)
-    description, schema = definition.description or "", {"type": "object", **definition.parameters_json_schema}
+    description, schema = definition.description or "", definition.parameters_json_schema
     return replace(tool, description=description, input_schema=schema, annotations=hints)
 
 

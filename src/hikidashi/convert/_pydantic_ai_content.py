@@ -24,10 +24,9 @@ from pydantic_ai.messages import (
 
 from ..errors import Unsupported
 from ..tool import ContentBlock, ToolResult, audio, image, json_text, resource, text
-from ._checks import mapping, strings
+from ._checks import PYDANTIC_AI_META, mapping, strings
 
-META = "hikidashi/pydantic-ai"
-"""The key in `_meta` under which what only pydantic-ai knows travels, and comes back."""
+META = PYDANTIC_AI_META
 
 _URLS: Mapping[str, type[FileUrl]] = {kind.kind: kind for kind in (AudioUrl, DocumentUrl, ImageUrl, VideoUrl)}
 
