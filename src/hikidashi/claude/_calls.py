@@ -28,6 +28,7 @@ except ImportError as error:
 from ..convert._pydantic_ai_content import META, to_result
 from ._context import WITHOUT_DEPS
 from .deps_support import DepsContext
+from .downloads import returned_with_downloads
 
 Call = Callable[[dict[str, Any]], Awaitable[Any]]
 """A tool's function with its arguments checked and its context bound."""
@@ -133,7 +134,7 @@ async def answer(call: Call, arguments: Mapping[str, Any] | None, tool_name: str
         Exception: whatever else the tool raised.
     """
     try:
-        return result_of(await call(dict(arguments or {})))
+        return result_of(await returned_with_downloads(await call(dict(arguments or {}))))
     except (ModelRetry, ToolFailed) as error:
         return ToolResult.error(error.message)
     except (ApprovalRequired, CallDeferred) as error:

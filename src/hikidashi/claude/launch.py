@@ -36,6 +36,9 @@ from .settings import CheckedSettings, environment, thinking
 # An argument of a process holds 128 KiB on Linux; a longer system prompt goes through a file.
 _LONGEST_ARGUMENT = 100_000
 
+# Claude Code repeats each tool result to the SDK, images too, and the SDK takes 1 MiB unless told otherwise.
+_LONGEST_MESSAGE = 1 << 30
+
 _BUNDLED_CLI = Path(claude_agent_sdk.__file__).with_name("_bundled") / "claude"
 _TIED_CLI = Path(__file__).with_name("tied_cli.sh")
 _TIED_CLI_NEEDS = ("setpriv", "setsid")
@@ -150,6 +153,7 @@ def _options(start: Launch, question: Question, resources: ExitStack) -> ClaudeA
         env={**defaults, **environment(settings), **start.env, **tie},
         extra_args={} if keep else {"no-session-persistence": None},
         include_partial_messages=True,
+        max_buffer_size=_LONGEST_MESSAGE,
         verbatim_prompts=True,
         hooks=_hooks(question),
         output_format=None if output is None else {"type": "json_schema", "schema": output.json_schema},

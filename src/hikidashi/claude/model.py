@@ -40,6 +40,7 @@ from ..convert.claude import to_claude
 from ..errors import ToolsetNotRegisteredError
 from ..tool import Tool
 from . import mcp_integration
+from .downloads import with_downloads
 from .history import conversation
 from .launch import Launch, Question, launch
 from .parking import ParkedTools
@@ -259,8 +260,11 @@ class ClaudeCodeModel(Model[Any]):
         settings = _over(self._defaults, checked(model_settings))
         deadline = Deadline(settings.timeout)
         scope = current_scope(self)
+        messages = await with_downloads(messages, {} if scope is None else scope.downloads)
         question = self._question(messages, parameters, settings)
         session = None if scope is None else scope.holding(question.talk, question.identity)
+        if scope is not None and session is None:
+            await scope.end_answered(question.talk)
 
         async def begin() -> Session:
             return await launch(self._launch, question, scope, deadline)

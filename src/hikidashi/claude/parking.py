@@ -107,9 +107,5 @@ def _mcp_block(block: Block) -> Block:
     match block:
         case {"type": "image", "source": {"type": "base64", "media_type": media_type, "data": data}}:
             return {"type": "image", "data": data, "mimeType": media_type}
-        case {"type": "document", "source": {"type": "base64", "media_type": media_type, "data": data}}:
-            return {"type": "resource", "resource": {"uri": "file:///document", "blob": data, "mimeType": media_type}}
-        case {"source": {"type": "url", "url": url}}:
-            return {"type": "text", "text": url}
-        case _:
+        case _:  # text: what MCP cannot carry does not come here, see `can_travel_by_mcp`
             return block
