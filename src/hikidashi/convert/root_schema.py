@@ -44,6 +44,9 @@ class _Refused(Exception):  # noqa: N818 - never leaves this module
         self.remedy = remedy
 
 
+_SHORTEST_DEEP = 2 * _DEPTH
+"""Characters that so many levels have at least; shorter schemas need not be looked through."""
+
 _ONE_OBJECT = 'Give it `"type": "object"` at the root, with one property for each argument.'
 _WRAP_UNION = (
     "Put the union into a property: let the function take one argument of that type, or wrap the type in a model "
@@ -114,10 +117,10 @@ def _flat(schema: object, document: Schema, seen: frozenset[str], *, is_root: bo
 def _parts(body: Schema, document: Schema, seen: frozenset[str]) -> Iterator[tuple[object, frozenset[str]]]:
     """What `body` is composed of, each with the references that led there."""
     if "$ref" in body:
-        reference = body["$ref"]
+        target, reference = _resolved(document, body["$ref"]), str(body["$ref"])
         if reference in seen:
             raise _Refused(f"whose root refers to itself ({reference!r})", _ONE_OBJECT)
-        yield _resolved(document, reference), seen | {reference}
+        yield target, seen | {reference}
     for part in _list_of(body, "allOf"):
         yield part, seen
     for keyword in ("anyOf", "oneOf"):
@@ -265,20 +268,27 @@ def _json(schema: object) -> Schema:
     if not isinstance(schema, dict):
         raise _Refused(f"which is a {type(schema).__name__}", "It must be a JSON Schema object, a dict.")
     body = cast("Schema", schema)
-    if _deeper_than(body, _DEPTH):
-        raise _Refused(f"which is nested more than {_DEPTH} levels deep", "Refer to a definition in `$defs` instead.")
     try:
-        json.dumps(body, allow_nan=False)
+        written = json.dumps(body, allow_nan=False)
     except TypeError:
-        body = _rewritten(body)
+        written = _rewritten(body)
+        body = cast("Schema", json.loads(written))
     except ValueError as error:
-        raise _Refused(f"which is no JSON ({error})", "Leave NaN and infinities out.") from error
+        raise _Refused(f"which is no JSON ({error})", "Leave out NaN, infinities and circles.") from error
+    except RecursionError as error:
+        raise _too_deep() from error
+    if len(written) > _SHORTEST_DEEP and _deeper_than(body, _DEPTH):
+        raise _too_deep()
     return {key: value for key, value in body.items() if value is not None} if None in body.values() else body
 
 
-def _rewritten(schema: Schema) -> Schema:
+def _too_deep() -> _Refused:
+    return _Refused(f"which is nested more than {_DEPTH} levels deep", "Refer to a definition in `$defs` instead.")
+
+
+def _rewritten(schema: Schema) -> str:
     try:
-        return json.loads(json_text(schema))
+        return json_text(schema)
     except Unsupported as error:
         raise _Refused(f"which holds {error.what}", "Leave it out, or write it as JSON.") from error
 
@@ -286,8 +296,7 @@ def _rewritten(schema: Schema) -> Schema:
 def _deeper_than(value: object, levels: int) -> bool:
     layer = [value]
     for _ in range(levels):
-        below = (child for item in layer for child in _children(item))
-        layer = list({id(child): child for child in below}.values())  # once each: a circle would not end otherwise
+        layer = [child for item in layer for child in _children(item)]
         if not layer:
             return False
     return True
