@@ -24,9 +24,11 @@ from claude_agent_sdk import (
 )
 from claude_agent_sdk.types import HookEvent, SystemPromptFile
 from pydantic_ai.models import ModelRequestParameters
+from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.tools import ToolDefinition
 
 from ..convert.claude import hooks_for_unknown, shown_name
+from ..convert.root_schema import root_schema
 from .history import Block, Conversation, WireMessage, transcript
 from .parking import ParkedTools
 from .scope import RunScope
@@ -156,9 +158,14 @@ def _options(start: Launch, question: Question, resources: ExitStack) -> ClaudeA
         max_buffer_size=_LONGEST_MESSAGE,
         verbatim_prompts=True,
         hooks=_hooks(question),
-        output_format=None if output is None else {"type": "json_schema", "schema": output.json_schema},
+        output_format=None if output is None else {"type": "json_schema", "schema": _output_schema(output)},
         **thinking(parameters.thinking),
     )
+
+
+def _output_schema(output: OutputObjectDefinition) -> dict[str, Any]:
+    # Claude Code offers a tool whose input is the output: the same rules hold for it.
+    return root_schema(output.json_schema, tool_name=output.name or "output", target="Claude Code")
 
 
 def _hooks(question: Question) -> dict[HookEvent, list[HookMatcher]] | None:
