@@ -38,13 +38,10 @@ from pydantic_ai.models import ModelRequestParameters
 
 from ..convert._media import IMAGES, decoded, is_text, utf16_length
 from ..convert.claude_listing import MAX_RESULT_CHARS
-from ..convert.claude_results import IS_ERROR, LONGEST_BESIDE_IMAGES, LONGEST_ERROR
+from ..convert.claude_results import IS_ERROR, LONGEST_BESIDE_IMAGES, LONGEST_ERROR, LONGEST_RESULT
 
 CLAUDE_CODE = "claude-code"
 """`provider_name` of the calls that Claude Code ran itself."""
-
-LONGEST_RESULT = 2_000_000
-"""Characters of one tool result; about 2,500,000 are more than fits for Claude Code, and it sums up what was said."""
 
 Block = dict[str, Any]
 Role = Literal["user", "assistant"]

@@ -294,6 +294,6 @@ def _result_item(block: dict[str, Any]) -> str | BinaryContent:
         case {"type": "text", "text": str(text)}:
             return text
         case {"type": "image", "source": {"type": "base64", "media_type": str(media_type), "data": str(data)}}:
-            return BinaryContent(base64.b64decode(data), media_type=media_type)
+            return BinaryContent.narrow_type(BinaryContent(base64.b64decode(data), media_type=media_type))
         case _:
             return json.dumps(block)

@@ -17,12 +17,22 @@ from ._checks import PYDANTIC_AI_META, mapping
 from ._media import IMAGES, decoded, is_text, utf16_length
 from .claude_listing import MAX_RESULT_CHARS
 
-__all__ = ["IS_ERROR", "LONGEST_BESIDE_IMAGES", "LONGEST_ERROR", "readable_result", "with_readable_error"]
+__all__ = [
+    "IS_ERROR",
+    "LONGEST_BESIDE_IMAGES",
+    "LONGEST_ERROR",
+    "LONGEST_RESULT",
+    "readable_result",
+    "with_readable_error",
+]
 
 logger = logging.getLogger("hikidashi")
 
 LONGEST_BESIDE_IMAGES = 100_000
 """Characters of text in a result that has images too; Claude Code cuts the rest off and leaves images out."""
+
+LONGEST_RESULT = 2_000_000
+"""Characters of a result in a transcript; from about 2,500,000 Claude Code sums up what was said instead."""
 
 LONGEST_ERROR = 10_000
 """Characters of an error; Claude Code cuts out its middle."""
@@ -141,6 +151,7 @@ def _too_long(result: ToolResult, longest: int) -> str:
     return (
         f"has {length:,} characters, and the model can be shown {limit:,} {what}at once. Return less, or in parts: "
         "let the tool take a page or a range, and ask for one after the other."
+        + (f" {_AGENT_MODE}" if length <= LONGEST_RESULT else "")
     )
 
 
