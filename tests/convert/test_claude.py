@@ -112,12 +112,17 @@ async def test_sound_and_files_arrive_whole_where_the_session_can_read_files() -
         ((image(PNG, "image/png"),), True),
         ((text("One."),), False),
         ((text('{"n": 1}'), text("That is one.")), False),
+        ((text('{"n": 1, "unit": "m"}'),), False),
     ],
-    ids=["the same", "the same and a picture", "a picture", "other words", "more words"],
+    ids=["the same", "the same and a picture", "a picture", "other words", "more words", "more JSON"],
 )
 async def test_structured_content_never_hides_other_text(content: Any, kept: bool) -> None:
     tool = giving(ToolResult(content=content, structured_content={"n": 1}))
-    assert (await answered(tool)).structured_content == ({"n": 1} if kept else None)
+    result = await answered(tool)
+    assert result.structured_content == ({"n": 1} if kept else None)
+    said = [block.text for block in result.content if isinstance(block, types.TextContent)]
+    assert kept or sum('{"n": 1' in words for words in said) == 1
+    assert kept or set(said) >= {block["text"] for block in content} - {'{"n": 1}'}
 
 
 # One by one, beside tools of the SDK's own
@@ -125,7 +130,7 @@ async def test_structured_content_never_hides_other_text(content: Any, kept: boo
 
 async def test_a_single_tool_joins_a_server_of_the_sdk() -> None:
     tool = giving(
-        ToolResult(content=(text("no"), image(PNG, "image/png"), resource("a:b", "words"))),
+        ToolResult(content=(text("no"), image(PNG, "image/png"), resource("a:b", "words")), is_error=True),
         annotations=ToolAnnotations(read_only=True),
     )
     config = create_sdk_mcp_server("theirs", tools=[to_claude_tool(tool)])
@@ -134,6 +139,7 @@ async def test_a_single_tool_joins_a_server_of_the_sdk() -> None:
         result = await client.call_tool("give", {})
     assert (wire.input_schema, wire.annotations and wire.annotations.read_only_hint) == (tool.input_schema, True)
     assert wire.meta == {"anthropic/maxResultSizeChars": 500_000}
+    assert result.is_error
     assert [block.type for block in result.content] == ["text", "image", "text"]
 
 

@@ -183,6 +183,7 @@ class ClaudeCodeModel(Model[Any]):
 
         Raises:
             ToolValidationError: a tool has no name, function or schema, or two tools share a name.
+            Unsupported: Claude Code would leave a tool out because of its input schema.
             UnsupportedDepsTypeError: JSON cannot carry `deps`.
         """
         registered = [item for given in toolsets if given is not None for item in _flat(given)]

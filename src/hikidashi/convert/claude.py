@@ -8,8 +8,9 @@ from typing import Any, cast
 
 from .. import __version__
 from ..errors import MissingExtra, Unsupported
-from ..tool import Tool, ToolResult, current_call_id
+from ..tool import Tool, ToolResult, current_call_id, json_text, text
 from ._checks import by_name, object_schema, unknown_tool
+from ._said_once import NOTHING, said_once
 from .claude_listing import MAX_RESULT_CHARS, check_server_name, listed_schema, shown_name, wire_name
 from .claude_results import readable_result, with_readable_error
 
@@ -49,8 +50,9 @@ def to_claude(
     the session can read it there (`can_read_files`: it has the tool `Read`), such a result is an error that says
     what it was and what to return instead; files of text are shown as text.
 
-    Claude Code shows structured content in place of the text beside it, so structured content is sent
-    only where the text says the same; output schemas, which it does not show, are left out. A description of
+    Claude Code shows structured content in place of the text beside it, so structured content is sent as such
+    only where it has all of the text, and else as text; output schemas, which it does not show, are left out. A
+    description of
     more than 4,096 characters, which it cuts, is logged. A `ClaudeAgentOptions(max_buffer_size=...)` of more than
     the SDK's 1 MiB is needed for images of more than about 380 KB: Claude Code repeats each result to the SDK.
 
@@ -96,8 +98,8 @@ def to_claude(
 def to_claude_tool(tool: Tool) -> SdkMcpTool[Any]:
     """`tool` for `create_sdk_mcp_server(tools=[...])`, beside tools made with the SDK's own decorator.
 
-    That server carries less than `to_claude`: no output schema, no structured content, no metadata. A
-    result with sound or a binary resource is refused when it comes.
+    That server carries less than `to_claude`: no output schema, no structured content, no metadata, no images
+    in errors. A result with sound or a binary resource is refused when it comes.
 
     Raises:
         Unsupported: the input schema has no `properties`, its root cannot be written as one object, or an argument
@@ -114,8 +116,9 @@ def to_claude_tool(tool: Tool) -> SdkMcpTool[Any]:
     async def handler(arguments: dict[str, Any]) -> dict[str, Any]:
         result = await tool.call(arguments)
         _refuse_what_the_sdk_drops(tool.name, result)
-        readable = readable_result(tool.name, result, longest=limit if isinstance(limit, int) else None)
-        return {"content": list(readable.blocks), "is_error": readable.is_error}
+        if not result.is_error:
+            result = readable_result(tool.name, result, longest=limit if isinstance(limit, int) else None)
+        return {"content": list(result.blocks), "is_error": result.is_error}
 
     annotations = ToolAnnotations(**tool.annotations.to_mcp(), maxResultSizeChars=limit)
     return SdkMcpTool(
@@ -149,9 +152,17 @@ def _readable(tool: Tool, longest: int | None, can_read_files: bool) -> Tool:
 
 
 def _without_hidden_text(result: ToolResult) -> ToolResult:
-    """`result` such that no text of it is hidden behind structured content."""
-    hidden = (block for block in result.content if block["type"] == "text" and not result.is_repeated_by(block))
-    return replace(result, structured_content=None) if any(hidden) else result
+    """`result` such that Claude Code, which shows structured content in place of text, hides neither."""
+    texts = [block for block in result.content if block["type"] == "text"]
+    if result.structured_content is None or all(map(result.is_repeated_by, texts)):
+        return result
+    structured, blocks = said_once(result)
+    content = result.content
+    if structured is not NOTHING and any(block["type"] == "text" for block in blocks):
+        content = (*blocks, text(json_text(structured)))  # each says something that the other does not
+    elif structured is not NOTHING and structured is result.structured_content:
+        return result  # which has all of the text
+    return replace(result, content=content, structured_content=None)
 
 
 def _claude_meta(tool: Tool, max_result_chars: int | None, always_load: bool) -> dict[str, Any]:
