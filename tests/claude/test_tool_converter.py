@@ -602,7 +602,7 @@ async def test_the_sdks_own_server_takes_a_converted_tool() -> None:
     assert added.content == [types.TextContent(text="3")]
 
 
-async def test_a_server_of_tools_loses_nothing() -> None:
+async def test_a_server_of_tools_loses_nothing_in_silence() -> None:
     blocks = [
         {"type": "text", "text": "引き出し"},
         PNG_BLOCK,
@@ -620,7 +620,10 @@ async def test_a_server_of_tools_loses_nothing() -> None:
 
     dumped = answer.model_dump(mode="json", by_alias=True, exclude_none=True)
     assert (config["type"], config["name"]) == ("sdk", "own")
-    assert (dumped["content"], dumped["isError"]) == (blocks, True)
+    said, *whole, note = dumped["content"]
+    assert said["text"] == "This result is an error:"  # Claude Code drops images beside `isError`
+    assert whole == [block for block in blocks if block["type"] in ("text", "image", "resource_link")]
+    assert "audio/wav (audio, 1 bytes); a file of type application/pdf (file:///a.pdf, 1 bytes)" in note["text"]
 
 
 async def test_two_tools_of_one_name_are_refused() -> None:

@@ -155,3 +155,22 @@ async def test_a_conversation_of_the_real_client_runs_through() -> None:
             messages.append({"role": "user", "content": [await call_anthropic(tools, block) for block in calls]})
     assert server.requests[1].tool_result_texts == ["3"]
     assert messages[-2]["content"][0].text == "Three."
+
+
+async def test_an_error_with_an_image_says_that_it_is_one_since_the_api_takes_only_text_there() -> None:
+    block = await block_of(text("no"), image(PNG, "image/png"), is_error=True)
+    assert "is_error" not in block
+    assert [content.get("text") for content in block["content"]] == ["This result is an error:", "no", None]
+    assert (await block_of(text("no"), is_error=True))["is_error"]
+
+
+def test_a_schema_that_the_api_would_refuse_is_rewritten_or_refused() -> None:
+    node: dict[str, Any] = {"type": "object", "properties": {"a": {}}}
+    rooted = Tool(name="t", description="", input_schema={"$ref": "#/$defs/N", "$defs": {"N": node}}, call=ADD.call)
+    (definition,) = to_anthropic([rooted])
+    assert definition["input_schema"] == {**node, "$defs": {"N": node}}
+    union = Tool(name="t", description="", input_schema={"anyOf": [node, {"type": "object"}]}, call=ADD.call)
+    with pytest.raises(
+        Unsupported, match="The Anthropic API cannot express the input schema of tool 't', which has `any"
+    ):
+        to_anthropic([union])

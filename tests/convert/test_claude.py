@@ -39,8 +39,8 @@ async def listed(*tools: Tool, **options: Any) -> dict[str, types.Tool]:
         return {tool.name: tool for tool in (await client.list_tools()).tools}
 
 
-async def answered(tool: Tool, name: str | None = None) -> types.CallToolResult:
-    async with Client(to_claude([tool])["instance"], mode="legacy") as client:
+async def answered(tool: Tool, name: str | None = None, **options: Any) -> types.CallToolResult:
+    async with Client(to_claude([tool], **options)["instance"], mode="legacy") as client:
         return await client.call_tool(name or tool.name, {})
 
 
@@ -98,9 +98,9 @@ async def test_an_unknown_name_is_answered_with_the_closest_one() -> None:
     assert "Known tools: ping." in str(await answered(PING, "xyz"))
 
 
-async def test_sound_and_files_arrive_whole() -> None:
+async def test_sound_and_files_arrive_whole_where_the_session_can_read_files() -> None:
     content = (audio(b"RIFF", "audio/wav"), resource("a:b", b"%PDF", "application/pdf"), image(PNG, "image/png"))
-    result = await answered(giving(ToolResult(content=content)))
+    result = await answered(giving(ToolResult(content=content)), can_read_files=True)
     assert [block.model_dump(by_alias=True, exclude_none=True) for block in result.content] == list(content)
 
 
@@ -112,12 +112,17 @@ async def test_sound_and_files_arrive_whole() -> None:
         ((image(PNG, "image/png"),), True),
         ((text("One."),), False),
         ((text('{"n": 1}'), text("That is one.")), False),
+        ((text('{"n": 1, "unit": "m"}'),), False),
     ],
-    ids=["the same", "the same and a picture", "a picture", "other words", "more words"],
+    ids=["the same", "the same and a picture", "a picture", "other words", "more words", "more JSON"],
 )
 async def test_structured_content_never_hides_other_text(content: Any, kept: bool) -> None:
     tool = giving(ToolResult(content=content, structured_content={"n": 1}))
-    assert (await answered(tool)).structured_content == ({"n": 1} if kept else None)
+    result = await answered(tool)
+    assert result.structured_content == ({"n": 1} if kept else None)
+    said = [block.text for block in result.content if isinstance(block, types.TextContent)]
+    assert kept or sum('{"n": 1' in words for words in said) == 1
+    assert kept or set(said) >= {block["text"] for block in content} - {'{"n": 1}'}
 
 
 # One by one, beside tools of the SDK's own

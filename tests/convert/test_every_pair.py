@@ -418,6 +418,10 @@ async def test_sounds_stay_sounds_or_are_refused_by_name(source: Callable[[], Op
     async with source() as (_, tools):
         if source.__name__ in SILENT:
             assert "sing" not in [tool.name for tool in tools]
+        elif target.use is in_claude:  # Claude Code would give the model a path that it cannot read
+            seen = await target.use(named(tools, "sing"), {})
+            assert seen.is_error
+            assert "a file of type audio/wav" in seen.text
         elif target.sounds:
             assert (await target.use(named(tools, "sing"), {})).sounds == [WAV]
         else:

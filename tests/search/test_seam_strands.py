@@ -80,16 +80,11 @@ async def test_tools_found_are_offered_in_the_next_model_call_and_stay(messages_
         ["list_events", "search_tools", "send_mail"],
         ["list_events", "search_tools", "send_mail"],
     ]
+    assert [str(request.body).count("Send a mail to somebody.") for request in server.requests] == [0, 1, 1, 1, 1]
     assert [request.tool_result_texts for request in server.requests[1:]] == [
-        [
-            "Found 1. They are in your list of tools from now on: call them by name.\n"
-            '{"name":"send_mail","description":"Send a mail to somebody."}'
-        ],
+        ['Found 1. They are in your list of tools from now on: call them by name.\n{"name":"send_mail"}'],
         ["sent to Ada"],
-        [
-            "Found 1. They are in your list of tools from now on: call them by name.\n"
-            '{"name":"list_events","description":"The events in the calendar on a day."}'
-        ],
+        ['Found 1. They are in your list of tools from now on: call them by name.\n{"name":"list_events"}'],
         ["nothing on Monday"],
     ]
     assert heard.searches == [
@@ -282,7 +277,7 @@ def test_tools_that_strands_could_not_load_are_refused_at_once(tools: Any, optio
 
 
 def test_a_schema_that_strands_could_not_take_is_refused_at_once() -> None:
-    tool = Tool(name="a", description="", input_schema={"properties": {}}, call=nothing_to_say)
+    tool = Tool(name="a", description="", input_schema={"$ref": "#/$defs/A"}, call=nothing_to_say)
     with pytest.raises(Unsupported, match="tool 'a'"):
         searchable([tool])
 

@@ -245,8 +245,18 @@ def test_tools_that_the_api_would_refuse_are_refused_here(tools: list[Any], said
         tool_search_request(tools, force=True)
 
 
+def test_schemas_are_sent_with_one_object_at_the_root_or_refused() -> None:
+    node = {"type": "object", "properties": {"next": {"$ref": "#/$defs/N"}}}
+    rooted = {**A, "input_schema": {"$ref": "#/$defs/N", "$defs": {"N": node}}}
+    assert tool_search_request([rooted])["tools"] == [{**A, "input_schema": {**node, "$defs": {"N": node}}}]
+    refused: list[dict[str, Any]] = [{**node, "oneOf": [node, node]}, {**node, "properties": {"$top": {}}}]
+    for schema in refused:
+        with pytest.raises(Unsupported, match="The Anthropic API cannot express the input schema of tool 'a'"):
+            tool_search_request([{**A, "input_schema": schema}])
+
+
 def test_a_definition_that_is_no_json_is_refused_by_name() -> None:
-    tools = [{**A, "input_schema": {"type": "object", "default": {1, 2}}}]
+    tools = [{**A, "cache_control": {1, 2}}]
     with pytest.raises(ToolValidationError, match="The definition of tool 'a' is not JSON"):
         worth_it(tools)
 

@@ -21,8 +21,19 @@ RESULT: dict[str, Any] = {
     "role": "user",
     "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "3"}],
 }
+TEXT = {"type": "text", "text": "3"}
+PICTURE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA=="}}
+TIFF = {"type": "base64", "media_type": "image/tiff", "data": "AA=="}
+OBJECT = {"type": "object"}
 GOOD: dict[str, Any] = {"model": "claude-test", "max_tokens": 100, "messages": [HELLO]}
 KEY = {"x-api-key": "sk-test"}
+
+
+def result_of(content: list[Any], **fields: Any) -> dict[str, Any]:
+    return {
+        "role": "user",
+        "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": content, **fields}],
+    }
 
 
 @pytest.fixture
@@ -72,6 +83,16 @@ def sent(
             "`tool_use` block must have a corresponding `tool_result` block in the next message.",
         ),
         ({**GOOD, "tools": [{"name": "add"}, {"name": "add"}]}, "tools: Tool names must be unique."),
+        ({**GOOD, "tools": {"name": "add"}}, "tools: Input should be a valid list"),
+        (
+            {**GOOD, "messages": [HELLO, CALLED, result_of([TEXT, PICTURE], is_error=True)]},
+            "messages.2.content.0: all content must be type `text` if `is_error` is true",
+        ),
+        (
+            {**GOOD, "messages": [HELLO, CALLED, result_of([TEXT, {**PICTURE, "source": TIFF}])]},
+            "messages.2.content.0.tool_result.content.1.image.source.base64.media_type: Input should be 'image/jpeg', "
+            "'image/png', 'image/gif' or 'image/webp'",
+        ),
     ],
 )
 def test_an_invalid_request_is_refused_and_takes_no_answer(
@@ -82,6 +103,56 @@ def test_an_invalid_request_is_refused_and_takes_no_answer(
     assert answer["error"] == {"type": "invalid_request_error", "message": message}
     assert answer["request_id"].startswith("req_")
     assert (server.refusals, server.remaining, len(server.requests)) == ([message], 1, 1)
+
+
+NAMES = "String should match pattern '^[a-zA-Z0-9_-]{1,128}$'"
+KEYS = "Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'"
+ROOT = "input_schema does not support oneOf, allOf, or anyOf at the top level"
+
+
+@pytest.mark.parametrize(
+    ("tool", "problem"),
+    [
+        ({"input_schema": OBJECT}, "name: Field required"),
+        ({"name": 3, "input_schema": OBJECT}, "name: Input should be a valid string"),
+        ({"name": "", "input_schema": OBJECT}, f"name: {NAMES}"),
+        ({"name": "a.b", "input_schema": OBJECT}, f"name: {NAMES}"),
+        ({"name": "検索", "input_schema": OBJECT}, f"name: {NAMES}"),
+        ({"name": "a\n", "input_schema": OBJECT}, f"name: {NAMES}"),
+        ({"name": "a" * 129, "input_schema": OBJECT}, "name: String should have at most 128 characters"),
+        ({"name": "t", "description": 3, "input_schema": OBJECT}, "description: Input should be a valid string"),
+        ({"name": "t"}, "input_schema: Field required"),
+        ({"name": "t", "input_schema": True}, "input_schema: Input should be a valid dictionary"),
+        ({"name": "t", "input_schema": {}}, "input_schema.type: Field required"),
+        ({"name": "t", "input_schema": {"$ref": "#/$defs/A"}}, "input_schema.type: Field required"),
+        ({"name": "t", "input_schema": {"type": ["object", "null"]}}, "input_schema.type: Input should be 'object'"),
+        ({"name": "t", "input_schema": {**OBJECT, "anyOf": [OBJECT]}}, f"input_schema: {ROOT}"),
+        ({"name": "t", "input_schema": {**OBJECT, "oneOf": [OBJECT]}}, f"input_schema: {ROOT}"),
+        ({"name": "t", "input_schema": {**OBJECT, "allOf": [OBJECT]}}, f"input_schema: {ROOT}"),
+        (
+            {"name": "t", "input_schema": {**OBJECT, "properties": []}},
+            "input_schema.properties: Input should be a valid dictionary",
+        ),
+        ({"name": "t", "input_schema": {**OBJECT, "properties": {"$top": {}}}}, f"input_schema.properties: {KEYS}"),
+        ({"name": "t", "input_schema": {**OBJECT, "properties": {"a" * 65: {}}}}, f"input_schema.properties: {KEYS}"),
+        (
+            {"name": "t", "input_schema": {**OBJECT, "required": "a"}},
+            "input_schema.required: Input should be a valid list",
+        ),
+    ],
+)
+def test_a_tool_that_the_api_does_not_take_is_refused_with_its_place(
+    server: MessagesServer, tool: dict[str, Any], problem: str
+) -> None:
+    good: dict[str, Any] = {
+        "name": "good-1",
+        "type": "custom",
+        "input_schema": {**OBJECT, "properties": {"a.b": {"anyOf": [{}]}}},
+    }
+    status, answer = sent(server, {**GOOD, "tools": [good, tool]})
+    assert (status, answer["error"]["type"]) == (400, "invalid_request_error")
+    assert answer["error"]["message"] == f"tools.1.custom.{problem}"
+    assert sent(server, {**GOOD, "tools": [good, {"type": "web_search_20250305", "name": "web_search"}]})[0] == 200
 
 
 @pytest.mark.parametrize("field", ["model", "max_tokens", "messages"])

@@ -28,6 +28,7 @@ except ImportError as error:
 from ..convert._pydantic_ai_content import META, to_result
 from ._context import WITHOUT_DEPS
 from .deps_support import DepsContext
+from .downloads import returned_with_downloads
 
 Call = Callable[[dict[str, Any]], Awaitable[Any]]
 """A tool's function with its arguments checked and its context bound."""
@@ -175,7 +176,7 @@ async def answer(
     try:
         value = await call(dict(arguments or {}))
         succeeded = True
-        return result_of(value)
+        return result_of(await returned_with_downloads(value))
     except ToolFailed as error:
         return ToolResult.error(error.message)
     except ModelRetry as error:

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
+from ..convert._checks import object_schema
 from ..convert._pydantic_ai_content import META
 from ..convert._pydantic_ai_definition import tool_of
 from ..errors import MissingExtra
@@ -39,11 +40,15 @@ def neutral_tool(tool: Any, schema: dict[str, Any], call: Callable[[dict[str, An
 
 
 def sdk_tool(tool: Tool, handler: Handler) -> SdkMcpTool[Any]:
-    """`tool` as the SDK has it, run by `handler`."""
+    """`tool` as the SDK has it, run by `handler`.
+
+    Raises:
+        Unsupported: the root of the input schema cannot be written as one object; see `root_schema`.
+    """
     return SdkMcpTool(
         name=tool.name,
         description=tool.description,
-        input_schema=tool.input_schema,
+        input_schema=object_schema(tool, "Claude Code", for_claude=True),
         handler=handler,
         annotations=ToolAnnotations(**tool.annotations.to_mcp(), maxResultSizeChars=MAX_RESULT_CHARS),
     )
@@ -55,14 +60,7 @@ def server_of(tools: Iterable[Tool], name: str) -> McpSdkServerConfig:
     Raises:
         ToolValidationError: two tools share a name.
     """
-    return to_claude(map(_with_root_type, tools), name=name)
-
-
-def _with_root_type(tool: Tool) -> Tool:
-    """`tool` with the `type` that MCP wants at the root, where its schema leaves it out: arguments are an object."""
-    if "type" in tool.input_schema:
-        return tool
-    return replace(tool, input_schema={"type": "object", **tool.input_schema})
+    return to_claude(tools, name=name)
 
 
 def as_response(result: ToolResult) -> dict[str, Any]:

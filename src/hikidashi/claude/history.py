@@ -36,6 +36,10 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models import ModelRequestParameters
 
+from ..convert._media import IMAGES, decoded, is_text, utf16_length
+from ..convert.claude_listing import MAX_RESULT_CHARS
+from ..convert.claude_results import IS_ERROR, LONGEST_BESIDE_IMAGES, LONGEST_ERROR, LONGEST_RESULT
+
 CLAUDE_CODE = "claude-code"
 """`provider_name` of the calls that Claude Code ran itself."""
 
@@ -217,19 +221,33 @@ def content_blocks(item: object) -> list[Block]:
             return [{"type": "text", "text": item.content}] if item.content else []
         case CachePoint():
             return []  # Claude Code places its own
-        case BinaryContent(media_type=media_type) if media_type.startswith("image/"):
+        case BinaryContent(media_type=media_type) if media_type in IMAGES:
             return [{"type": "image", "source": _base64_source(item)}]
         case BinaryContent(media_type="application/pdf"):
             return [{"type": "document", "source": _base64_source(item)}]
-        case BinaryContent(media_type=media_type) if media_type.startswith("text/") or media_type == "application/json":
-            return [{"type": "text", "text": item.data.decode(errors="replace")}]
+        case BinaryContent(media_type=media_type) if is_text(media_type):
+            if (text := decoded(item.data, media_type)) is None:
+                raise UserError(
+                    f"The {media_type!r} content {item.identifier!r} is neither UTF-8 nor in the charset that it "
+                    "names. Send its text as a `str`."
+                )
+            return [{"type": "text", "text": text}] if text else []
         case ImageUrl():
             return [{"type": "image", "source": {"type": "url", "url": item.url}}]
-        case DocumentUrl():
+        case DocumentUrl() if _kind(item) in ("application/pdf", "DocumentUrl"):
             return [{"type": "document", "source": {"type": "url", "url": item.url}}]
         case _:
-            kind = getattr(item, "media_type", None) or type(item).__name__
-            raise UserError(f"Claude Code cannot read {kind!r} content. Send text, images, or PDF documents.")
+            raise UserError(
+                f"Claude Code cannot read {_kind(item)!r} content. Send text, images as PNG, JPEG, GIF or WebP, or PDF "
+                "documents."
+            )
+
+
+def _kind(item: object) -> str:
+    try:
+        return str(getattr(item, "media_type", None) or type(item).__name__)
+    except ValueError:  # a URL that does not say what it is
+        return type(item).__name__
 
 
 def _base64_source(item: BinaryContent) -> Block:
@@ -242,11 +260,43 @@ def _tool_use(part: ToolCallPart[Any] | NativeToolCallPart[Any], name: str) -> B
 
 def _tool_result(part: ToolReturnPart[Any] | NativeToolReturnPart[Any]) -> Block:
     items = part.content_items(mode="str", wrap_if_error=False)
-    block: Block = {
-        "type": "tool_result",
-        "tool_use_id": part.tool_call_id,
-        "content": [block for item in items for block in content_blocks(item)],
-    }
-    if part.outcome in ERROR_OUTCOMES or part.outcome == "denied":
-        block["is_error"] = True
-    return block
+    content = [block for item in items for block in content_blocks(item)]
+    is_error = part.outcome in ERROR_OUTCOMES or part.outcome == "denied"
+    if (length := _text_length(content)) > LONGEST_RESULT:
+        is_error, content = True, [_text(_too_long(part.tool_name, length))]
+    elif is_error and any(block["type"] != "text" for block in content):
+        is_error, content = False, [_text(IS_ERROR), *content]  # beside `is_error` the API takes only text
+    block: Block = {"type": "tool_result", "tool_use_id": part.tool_call_id, "content": content}
+    return {**block, "is_error": True} if is_error else block
+
+
+def _too_long(tool_name: str, length: int) -> str:
+    return (
+        f"The result of tool {tool_name!r} has {length:,} characters, and the model can be shown {LONGEST_RESULT:,} "
+        "at once. Return less, or in parts: let the tool take a page or a range, and ask for one after the other."
+    )
+
+
+def can_travel_by_mcp(turn: Sequence[Block]) -> bool:
+    """Whether Claude Code shows the model all of these tool results if it gets them as answers to its calls.
+
+    It writes documents and long text to a file, and shows URLs as text. A transcript carries them as they are.
+    """
+    results = [block for block in turn if block["type"] == "tool_result"]
+    return all(_fits_mcp(block["content"], bool(block.get("is_error"))) for block in results)
+
+
+def _fits_mcp(content: Sequence[Block], is_error: bool) -> bool:
+    if any(block["type"] == "document" or block.get("source", {}).get("type") == "url" for block in content):
+        return False
+    images = any(block["type"] == "image" for block in content)
+    longest = LONGEST_ERROR if is_error else LONGEST_BESIDE_IMAGES if images else MAX_RESULT_CHARS
+    return _text_length(content) <= longest
+
+
+def _text_length(content: Sequence[Block]) -> int:
+    return sum(utf16_length(block["text"]) for block in content if block["type"] == "text")
+
+
+def _text(text: str) -> Block:
+    return {"type": "text", "text": text}

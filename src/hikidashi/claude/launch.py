@@ -24,9 +24,11 @@ from claude_agent_sdk import (
 )
 from claude_agent_sdk.types import HookEvent, SystemPromptFile
 from pydantic_ai.models import ModelRequestParameters
+from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.tools import ToolDefinition
 
-from ..convert.claude import hooks_for_unknown
+from ..convert.claude import hooks_for_unknown, shown_name
+from ..convert.root_schema import root_schema
 from .history import Block, Conversation, WireMessage, transcript
 from .limits import Guard
 from .parking import ParkedTools
@@ -37,6 +39,9 @@ from .settings import CheckedSettings, environment, thinking
 
 # An argument of a process holds 128 KiB on Linux; a longer system prompt goes through a file.
 _LONGEST_ARGUMENT = 100_000
+
+# Claude Code repeats each tool result to the SDK, images too, and the SDK takes 1 MiB unless told otherwise.
+_LONGEST_MESSAGE = 1 << 30
 
 _BUNDLED_CLI = Path(claude_agent_sdk.__file__).with_name("_bundled") / "claude"
 _TIED_CLI = Path(__file__).with_name("tied_cli.sh")
@@ -150,7 +155,7 @@ def _options(start: Launch, question: Question, resources: ExitStack) -> ClaudeA
         system_prompt=_system_prompt(question.talk.system, resources),
         tools=[tool.partition("(")[0] for tool in start.allowed_tools if not tool.startswith("mcp__")],
         # Naming the server allows each of its tools: a list of 10,000 names would not fit an argument.
-        allowed_tools=[*start.allowed_tools, *(f"mcp__{name}" for name in servers)],
+        allowed_tools=[*start.allowed_tools, *(f"mcp__{shown_name(name)}" for name in servers)],
         disallowed_tools=list(start.restrictions.disallowed),
         mcp_servers={**start.mcp_servers, **servers},
         strict_mcp_config=True,
@@ -164,11 +169,17 @@ def _options(start: Launch, question: Question, resources: ExitStack) -> ClaudeA
         env={**defaults, **environment(settings), **start.env, **tie},
         extra_args={} if keep else {"no-session-persistence": None},
         include_partial_messages=True,
+        max_buffer_size=_LONGEST_MESSAGE,
         verbatim_prompts=True,
         hooks={**_hooks(question), **start.restrictions.hooks({**os.environ, **start.env})} or None,
-        output_format=None if output is None else {"type": "json_schema", "schema": output.json_schema},
+        output_format=None if output is None else {"type": "json_schema", "schema": _output_schema(output)},
         **thinking(parameters.thinking),
     )
+
+
+def _output_schema(output: OutputObjectDefinition) -> dict[str, Any]:
+    # Claude Code offers a tool whose input is the output: the same rules hold for it.
+    return root_schema(output.json_schema, tool_name=output.name or "output", target="Claude Code")
 
 
 def _hooks(question: Question) -> dict[HookEvent, list[HookMatcher]]:

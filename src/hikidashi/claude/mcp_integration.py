@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Union, runtime_checkable
 
+from ..convert.claude_results import readable_result
 from ..errors import ToolNotFoundError, ToolValidationError
 from ..tool import Tool as NeutralTool
 from ..tool import ToolResult
@@ -276,7 +277,8 @@ def _runnable(registered: _Registered, given: DepsContext[Any] | None, guard: Gu
 def _logging(tool: NeutralTool) -> Handler:
     async def handler(arguments: dict[str, Any]) -> dict[str, Any]:
         try:
-            return as_response(await tool.call(arguments))
+            result = await tool.call(arguments)
+            return as_response(result if result.is_error else readable_result(tool.name, result))
         except Exception:
             logger.exception("tool %r failed", tool.name)
             raise

@@ -34,9 +34,11 @@ from pydantic_ai.profiles import ModelProfile, ModelProfileSpec
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import RunContext, ToolDefinition
 
-from ..convert.claude import shown_name, to_claude
+from ..convert import claude_listing
+from ..convert.claude import to_claude
 from ..errors import InvalidSettingError, ToolsetNotRegisteredError
 from . import mcp_integration
+from .downloads import with_downloads
 from .history import conversation
 from .launch import Launch, Question, launch
 from .limits import Guard, Tally
@@ -219,6 +221,7 @@ class ClaudeCodeModel(Model[Any]):
 
         Raises:
             ToolValidationError: a tool has no name, function or schema, or two tools share a name.
+            Unsupported: Claude Code would leave a tool out because of its input schema.
             UnsupportedDepsTypeError: JSON cannot carry `deps`.
             Unsupported: a toolset knows its tools only in a run, or something is no tool.
         """
@@ -321,9 +324,12 @@ class ClaudeCodeModel(Model[Any]):
         deadline = Deadline(settings.timeout)
         scope = current_scope(self)
         run = run or current_run()
+        messages = await with_downloads(messages, {} if scope is None else scope.downloads)
         question = self._question(messages, parameters, settings, run, Tally() if scope is None else scope.tally)
         session = None if scope is None else scope.holding(question.talk, question.identity)
         (question if session is None else session).guard.begin(run, settings.max_turns)
+        if scope is not None and session is None:
+            await scope.end_answered(question.talk)
 
         async def begin() -> Session:
             return await launch(self._launch, question, scope, deadline)
@@ -394,6 +400,6 @@ class ClaudeCodeModel(Model[Any]):
         here = set(parked.names.values())
 
         def wire_name(name: str) -> str:
-            return parked.wire_name(name) if name in here else f"mcp__{self._server_name}__{shown_name(name)}"
+            return parked.wire_name(name) if name in here else claude_listing.wire_name(self._server_name, name)
 
         return wire_name

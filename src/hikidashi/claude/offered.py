@@ -18,7 +18,7 @@ def as_offered(tool: Tool, definition: ToolDefinition | None) -> Tool:
     # Claude Code runs calls of one turn side by side only if they say that they only read, and nothing else here
     # looks at the hint; pydantic-ai runs them side by side unless they are sequential.
     hints = replace(tool.annotations, read_only=not definition.sequential)
-    description, schema = definition.description or "", {"type": "object", **definition.parameters_json_schema}
+    description, schema = definition.description or "", definition.parameters_json_schema
     return replace(tool, description=description, input_schema=schema, annotations=hints)
 
 

@@ -17,7 +17,7 @@ from mcp.types import CallToolRequestParams, CallToolResult, ListToolsResult, Pa
 from mcp.types import Tool as McpTool
 from pydantic_ai.tools import ToolDefinition
 
-from ..convert.claude import MAX_RESULT_CHARS, shown_name
+from ..convert.claude_listing import MAX_RESULT_CHARS, check_server_name, listed_schema, shown_name, wire_name
 from ..errors import ToolValidationError
 from .history import Block
 from .restrictions import OwnToolRestrictions, Restrictions
@@ -36,6 +36,7 @@ class ParkedTools:
         server_name: str,
         restrictions: OwnToolRestrictions | None = None,
     ) -> None:
+        check_server_name(server_name)
         self.server_name = server_name
         self._schemas = {tool.name: tool.parameters_json_schema for tool in definitions}
         self._restrictions = restrictions or OwnToolRestrictions(Restrictions())
@@ -49,12 +50,12 @@ class ParkedTools:
                     "which allows only letters, digits, `_` and `-`. Rename one of them.",
                     definition.name,
                 )
-        self._listed = [_listed(definition) for definition in definitions]
+        self._listed = [_listed(server_name, definition) for definition in definitions]
         self._calls: dict[str, asyncio.Future[CallToolResult]] = {}
 
     def wire_name(self, name: str) -> str:
         """The name the model sees."""
-        return f"mcp__{self.server_name}__{shown_name(name)}"
+        return wire_name(self.server_name, name)
 
     @property
     def listing(self) -> list[dict[str, Any]]:
@@ -100,12 +101,14 @@ class ParkedTools:
         return await self._call(str(meta[CALL_ID_META]))
 
 
-def _listed(definition: ToolDefinition) -> McpTool:
+def _listed(server_name: str, definition: ToolDefinition) -> McpTool:
+    description = definition.description or ""
+    schema = listed_schema(server_name, definition.name, description, definition.parameters_json_schema)
     return McpTool.model_validate(
         {
             "name": definition.name,
-            "description": definition.description or "",
-            "inputSchema": definition.parameters_json_schema,
+            "description": description,
+            "inputSchema": schema,
             # Claude Code runs the calls of one turn side by side only if they say they only read.
             # pydantic-ai decides about that itself, so here every call may park at once.
             "annotations": {"readOnlyHint": True},
@@ -123,9 +126,5 @@ def _mcp_block(block: Block) -> Block:
     match block:
         case {"type": "image", "source": {"type": "base64", "media_type": media_type, "data": data}}:
             return {"type": "image", "data": data, "mimeType": media_type}
-        case {"type": "document", "source": {"type": "base64", "media_type": media_type, "data": data}}:
-            return {"type": "resource", "resource": {"uri": "file:///document", "blob": data, "mimeType": media_type}}
-        case {"source": {"type": "url", "url": url}}:
-            return {"type": "text", "text": url}
-        case _:
+        case _:  # text: what MCP cannot carry does not come here, see `can_travel_by_mcp`
             return block

@@ -11,7 +11,8 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 
-from .history import Conversation
+from .downloads import Downloads
+from .history import Conversation, can_travel_by_mcp
 from .limits import Tally
 from .session import Session
 
@@ -22,10 +23,13 @@ class RunScope:
     def __init__(self) -> None:
         self.sessions: list[Session] = []
         self.tally = Tally()
+        self.downloads: Downloads = {}
         self.ended = False
 
     def holding(self, talk: Conversation, identity: object) -> Session | None:
-        """The live session that lacks nothing of `talk` but its last turn, if there is one."""
+        """The live session that lacks nothing of `talk` but its last turn, if there is one that can be given it."""
+        if not can_travel_by_mcp(talk.last):
+            return None
         for session in self.sessions:
             if not session.alive or session.identity != identity or session.held != talk.messages[:-1]:
                 continue
@@ -34,6 +38,13 @@ class RunScope:
             if answered >= session.waiting and (not session.waiting or len(answered) == len(talk.last)):
                 return session
         return None
+
+    async def end_answered(self, talk: Conversation) -> None:
+        """End the sessions whose calls the last turn of `talk` answers: another one goes on in their place."""
+        answered = {block["tool_use_id"] for block in talk.last if block["type"] == "tool_result"}
+        over = [session for session in self.sessions if session.waiting and session.waiting <= answered]
+        self.sessions = [session for session in self.sessions if session not in over]
+        await asyncio.gather(*(session.close() for session in over))
 
     async def end(self) -> None:
         """End every session, all at once."""

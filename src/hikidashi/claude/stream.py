@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from typing import Any
 
 from claude_agent_sdk import Message, ResultMessage, StreamEvent, ToolResultBlock, UserMessage
 from pydantic_ai.messages import (
+    BinaryContent,
     ModelResponseStreamEvent,
     NativeToolCallPart,
     NativeToolReturnPart,
@@ -228,7 +230,7 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
                     events += self._own_call(index)
                 part = NativeToolReturnPart(
                     tool_name=self._names[block.tool_use_id],
-                    content=_result_text(block.content),
+                    content=_result_content(block.content),
                     tool_call_id=block.tool_use_id,
                     outcome="failed" if block.is_error else "success",
                     provider_name=CLAUDE_CODE,
@@ -302,7 +304,20 @@ def _request_usage(usage: dict[str, int]) -> RequestUsage:
     )
 
 
-def _result_text(content: str | list[dict[str, Any]] | None) -> str:
+def _result_content(content: str | list[dict[str, Any]] | None) -> str | list[str | BinaryContent]:
+    """What a tool of Claude Code's own answered: text or, where there are images, text and images."""
     if content is None or isinstance(content, str):
         return content or ""
-    return "\n".join(block["text"] if block.get("type") == "text" else json.dumps(block) for block in content)
+    items = [_result_item(block) for block in content]
+    texts = [item for item in items if isinstance(item, str)]
+    return "\n".join(texts) if len(texts) == len(items) else items
+
+
+def _result_item(block: dict[str, Any]) -> str | BinaryContent:
+    match block:
+        case {"type": "text", "text": str(text)}:
+            return text
+        case {"type": "image", "source": {"type": "base64", "media_type": str(media_type), "data": str(data)}}:
+            return BinaryContent.narrow_type(BinaryContent(base64.b64decode(data), media_type=media_type))
+        case _:
+            return json.dumps(block)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, Literal, NotRequired, TypedDict, cast
 
+from ..convert.claude_results import readable_result
 from ..errors import ToolValidationError
 from ..tool import Tool as NeutralTool
 from ..tool import ToolResult
@@ -180,6 +181,7 @@ def _create_async_handler(
     async def handler(arguments: dict[str, Any]) -> dict[str, Any]:
         try:
             result = await answer(call, arguments, name)
+            result = result if result.is_error else readable_result(name, result)
         except Exception as error:
             logger.exception("tool %r failed", name)
             result = failure(name, error)

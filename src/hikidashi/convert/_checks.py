@@ -6,11 +6,16 @@ from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, cast
 
-from ..errors import ToolValidationError, Unsupported
+from ..errors import ToolValidationError
 from ..tool import Tool, ToolResult
+from .root_schema import root_schema
 
 ALIASES = "hikidashi/aliases"
 """The key in `_meta` for the aliases of a tool, where a target has no other place for them."""
+
+
+PYDANTIC_AI_META = "hikidashi/pydantic-ai"
+"""The key in `_meta` under which what only pydantic-ai knows travels, and comes back."""
 
 
 def mapping(value: object) -> dict[str, Any]:
@@ -42,19 +47,13 @@ def by_name(tools: Iterable[Tool], *, seen_as: Callable[[str], str] = str) -> di
     return named
 
 
-def object_schema(tool: Tool, target: str) -> dict[str, Any]:
-    """The input schema of `tool`, untouched.
+def object_schema(tool: Tool, target: str, *, for_claude: bool = False) -> dict[str, Any]:
+    """The input schema of `tool` with one object at its root, untouched where it has that already.
 
     Raises:
-        Unsupported: its root is not an object, which no API takes.
+        Unsupported: its root cannot be written as one object; see `root_schema`.
     """
-    if tool.input_schema.get("type") != "object":
-        raise Unsupported(
-            f"the input schema of tool {tool.name!r}, whose root type is {tool.input_schema.get('type')!r}",
-            target,
-            'Give it `"type": "object"` at the root, with one property for each argument.',
-        )
-    return tool.input_schema
+    return root_schema(tool.input_schema, tool_name=tool.name, target=target, for_claude=for_claude)
 
 
 def unknown_tool(name: str, known: Iterable[str]) -> ToolResult:

@@ -24,10 +24,10 @@ from pydantic_ai.messages import (
 
 from ..errors import Unsupported
 from ..tool import ContentBlock, ToolResult, audio, image, json_text, resource, text
-from ._checks import mapping, strings
+from ._checks import PYDANTIC_AI_META, mapping, strings
+from ._said_once import NOTHING, said_once
 
-META = "hikidashi/pydantic-ai"
-"""The key in `_meta` under which what only pydantic-ai knows travels, and comes back."""
+META = PYDANTIC_AI_META
 
 _URLS: Mapping[str, type[FileUrl]] = {kind.kind: kind for kind in (AudioUrl, DocumentUrl, ImageUrl, VideoUrl)}
 
@@ -56,12 +56,13 @@ def to_result(value: object) -> ToolResult:
 def from_result(result: ToolResult) -> Any:
     """`result` as the value that a pydantic-ai tool returns.
 
-    Structured content is the value itself, in place of the text that repeats it; files stay files. All of
-    it stays in the tool's return: `ToolReturn.content` would make a server's words the user's.
+    Structured content is the value itself, in place of the text that repeats it, and text that says more is in
+    place of structured content; files stay files. All of it stays in the tool's return: `ToolReturn.content`
+    would make a server's words the user's.
     """
-    items: list[Any] = [from_block(block) for block in result.content if not result.is_repeated_by(block)]
-    if result.structured_content is not None:
-        items.insert(0, result.structured_content)
+    structured, blocks = said_once(result)
+    items: list[Any] = [] if structured is NOTHING else [structured]
+    items += map(from_block, blocks)
     value = items[0] if len(items) == 1 else items or ""
     if not result.meta:
         return value

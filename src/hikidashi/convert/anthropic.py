@@ -14,13 +14,14 @@ from typing import Any, Protocol, cast
 from ..errors import ToolValidationError, Unsupported
 from ..tool import ContentBlock, EmbeddedResource, Tool, ToolResult, current_call_id
 from ._checks import by_name, object_schema, unknown_tool
+from ._media import IMAGES
+from .claude_results import IS_ERROR
 
 __all__ = ["ToolUse", "call_anthropic", "to_anthropic"]
 
 logger = logging.getLogger("hikidashi")
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
-_IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 
 
 class ToolUse(Protocol):
@@ -49,7 +50,8 @@ def to_anthropic(tools: Iterable[Tool]) -> list[dict[str, Any]]:
 
     Raises:
         ToolValidationError: a name that the API refuses, or one that two tools share.
-        Unsupported: the root of an input schema is not an object.
+        Unsupported: the root of an input schema cannot be written as one object, or an argument has a name that
+            the API refuses.
     """
     return [_definition(tool) for tool in by_name(tools).values()]
 
@@ -58,7 +60,8 @@ async def call_anthropic(tools: Iterable[Tool], tool_use: ToolUse | Mapping[str,
     """The `tool_result` block that answers `tool_use`, a block of the client or a dict.
 
     What the tool raises, and the name of a tool that is not there, becomes an `is_error` result that
-    the model can act on; what it raises is logged as well.
+    the model can act on; what it raises is logged as well. An error with images says in words that it is one,
+    since the API takes only text beside `is_error`.
 
     Raises:
         Unsupported: the result holds something that a `tool_result` cannot, such as sound.
@@ -70,12 +73,13 @@ async def call_anthropic(tools: Iterable[Tool], tool_use: ToolUse | Mapping[str,
         result = await _run(named[name], arguments) if name in named else unknown_tool(name, named)
     finally:
         current_call_id.reset(token)
-    block: dict[str, Any] = {
-        "type": "tool_result",
-        "tool_use_id": call_id,
-        "content": [_block(name, content) for content in result.blocks if content.get("text") != ""],
-    }
-    return {**block, "is_error": True} if result.is_error else block
+    content = [_block(name, block) for block in result.blocks if block.get("text") != ""]
+    answer = {"type": "tool_result", "tool_use_id": call_id, "content": content}
+    if not result.is_error:
+        return answer
+    if any(block["type"] != "text" for block in content):  # which the API refuses beside `is_error`
+        return {**answer, "content": [{"type": "text", "text": IS_ERROR}, *content]}
+    return {**answer, "is_error": True}
 
 
 async def _run(tool: Tool, arguments: dict[str, Any]) -> ToolResult:
@@ -93,7 +97,8 @@ def _definition(tool: Tool) -> dict[str, Any]:
             "`_` and `-`. Rename it with `tool.renamed(...)`.",
             tool.name,
         )
-    definition: dict[str, Any] = {"name": tool.name, "input_schema": object_schema(tool, "The Anthropic API")}
+    schema = object_schema(tool, "The Anthropic API", for_claude=True)
+    definition: dict[str, Any] = {"name": tool.name, "input_schema": schema}
     if tool.description:
         definition["description"] = tool.description
     if tool.defer_loading:
@@ -113,7 +118,7 @@ def _block(tool_name: str, block: ContentBlock) -> dict[str, Any]:
     match block["type"]:
         case "text":
             return {"type": "text", "text": block["text"]}
-        case "image" if block["mimeType"] in _IMAGES:
+        case "image" if block["mimeType"] in IMAGES:
             return {"type": "image", "source": _base64(block["mimeType"], block["data"])}
         case "resource":
             return _document(tool_name, block)
@@ -130,7 +135,7 @@ def _document(tool_name: str, block: EmbeddedResource) -> dict[str, Any]:
         source = {"type": "text", "media_type": "text/plain", "data": resource["text"]}
     elif mime_type == "application/pdf":
         source = _base64(mime_type, resource["blob"])
-    elif mime_type in _IMAGES:
+    elif mime_type in IMAGES:
         return {"type": "image", "source": _base64(mime_type, resource["blob"])}
     else:
         raise Unsupported(f"the {mime_type} resource in the result of {tool_name!r}", "An Anthropic tool_result")

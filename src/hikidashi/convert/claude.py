@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, cast
 
 from .. import __version__
-from ..errors import MissingExtra, ToolValidationError, Unsupported
-from ..tool import Tool, ToolResult, current_call_id
+from ..errors import MissingExtra, Unsupported
+from ..tool import Tool, ToolResult, current_call_id, json_text, text
 from ._checks import by_name, object_schema, unknown_tool
+from ._said_once import NOTHING, said_once
+from .claude_listing import MAX_RESULT_CHARS, check_server_name, listed_schema, shown_name, wire_name
+from .claude_results import readable_result, with_readable_error
 
 try:
     from claude_agent_sdk import HookContext, HookMatcher, McpSdkServerConfig, SdkMcpTool, ToolAnnotations
@@ -24,12 +26,6 @@ from .mcp import answer, wire_result, wire_tool
 
 __all__ = ["MAX_RESULT_CHARS", "allowed_tools", "hooks_for_unknown", "shown_name", "to_claude", "to_claude_tool"]
 
-MAX_RESULT_CHARS = 500_000
-"""The most that Claude Code takes; without it a result over about 50,000 characters is moved to a file."""
-
-_LONGEST_NAME = 128
-"""With `mcp__<server>__`; Claude Code drops a tool with a longer one and does not say so."""
-
 
 def to_claude(
     tools: Iterable[Tool],
@@ -38,6 +34,7 @@ def to_claude(
     version: str = __version__,
     max_result_chars: int | None = MAX_RESULT_CHARS,
     always_load: bool = False,
+    can_read_files: bool = False,
 ) -> McpSdkServerConfig:
     """A server of `tools` for `ClaudeAgentOptions(mcp_servers={name: ...})`.
 
@@ -49,17 +46,28 @@ def to_claude(
     `always_load`, the tools that are not `defer_loading` are kept out of Claude Code's own tool
     search, so that the model sees them from the start.
 
-    Claude Code shows structured content in place of the text beside it, so structured content is sent
-    only where the text says the same; output schemas, which it does not show, are left out.
+    Claude Code writes longer results, sound, PDF and other files to disk and gives the model the path. Unless
+    the session can read it there (`can_read_files`: it has the tool `Read`), such a result is an error that says
+    what it was and what to return instead; files of text are shown as text.
+
+    Claude Code shows structured content in place of the text beside it, so structured content is sent as such
+    only where it has all of the text, and else as text; output schemas, which it does not show, are left out. A
+    description of
+    more than 4,096 characters, which it cuts, is logged. A `ClaudeAgentOptions(max_buffer_size=...)` of more than
+    the SDK's 1 MiB is needed for images of more than about 380 KB: Claude Code repeats each result to the SDK.
 
     Raises:
         ToolValidationError: two tools have the same name after Claude Code replaced all but ASCII
-            letters, digits, `_` and `-`, or the whole of a name is longer than 128 characters.
-        Unsupported: the root of an input schema is not an object.
+            letters, digits, `_` and `-`; the whole of a name is longer than 128 characters; or Claude Code offers
+            no tools of a server called `name`.
+        Unsupported: the root of an input schema cannot be written as one object, or an argument has a name that
+            the Anthropic API refuses.
     """
-    named = {name: _without_hidden_text(tool) for name, tool in by_name(tools, seen_as=shown_name).items()}
-    for tool in named.values():
-        _refuse_long_name(name, tool)
+    check_server_name(name)
+    named = {
+        shown: _readable(_listed_as(name, tool), None if can_read_files else max_result_chars, can_read_files)
+        for shown, tool in by_name(tools, seen_as=shown_name).items()
+    }
     offered = {tool.name: tool for tool in named.values()}
     listed = types.ListToolsResult(
         tools=[wire_tool(tool, _claude_meta(tool, max_result_chars, always_load)) for tool in offered.values()]
@@ -90,24 +98,28 @@ def to_claude(
 def to_claude_tool(tool: Tool) -> SdkMcpTool[Any]:
     """`tool` for `create_sdk_mcp_server(tools=[...])`, beside tools made with the SDK's own decorator.
 
-    That server carries less than `to_claude`: no output schema, no structured content, no metadata. A
-    result with sound or a binary resource is refused when it comes.
+    That server carries less than `to_claude`: no output schema, no structured content, no metadata, no images
+    in errors. A result with sound or a binary resource is refused when it comes.
 
     Raises:
-        Unsupported: the input schema has no `properties`, or its root is not an object.
+        Unsupported: the input schema has no `properties`, its root cannot be written as one object, or an argument
+            has a name that the Anthropic API refuses.
     """
-    schema = object_schema(tool, "SdkMcpTool")
+    schema = object_schema(tool, "SdkMcpTool", for_claude=True)
     if "properties" not in schema:
         raise Unsupported(
             f"the input schema of tool {tool.name!r} without `properties`", "SdkMcpTool", "Use `to_claude` instead."
         )
 
+    limit = tool.metadata.get("anthropic/maxResultSizeChars", MAX_RESULT_CHARS)
+
     async def handler(arguments: dict[str, Any]) -> dict[str, Any]:
         result = await tool.call(arguments)
         _refuse_what_the_sdk_drops(tool.name, result)
+        if not result.is_error:
+            result = readable_result(tool.name, result, longest=limit if isinstance(limit, int) else None)
         return {"content": list(result.blocks), "is_error": result.is_error}
 
-    limit = tool.metadata.get("anthropic/maxResultSizeChars", MAX_RESULT_CHARS)
     annotations = ToolAnnotations(**tool.annotations.to_mcp(), maxResultSizeChars=limit)
     return SdkMcpTool(
         name=tool.name, description=tool.description, input_schema=schema, handler=handler, annotations=annotations
@@ -116,33 +128,41 @@ def to_claude_tool(tool: Tool) -> SdkMcpTool[Any]:
 
 def allowed_tools(server_name: str, tools: Iterable[Tool]) -> list[str]:
     """The names of `tools` in Claude Code, for `ClaudeAgentOptions(allowed_tools=...)`."""
-    return [f"mcp__{shown_name(server_name)}__{shown_name(tool.name)}" for tool in tools]
+    return [wire_name(server_name, tool.name) for tool in tools]
 
 
-def _refuse_long_name(server_name: str, tool: Tool) -> None:
-    (shown,) = allowed_tools(server_name, [tool])
-    if len(shown) > _LONGEST_NAME:
-        raise ToolValidationError(
-            f"Claude Code would leave out tool {tool.name!r}: {shown!r} has {len(shown)} characters and the limit is "
-            f"{_LONGEST_NAME}. Shorten it with `tool.renamed(...)`, or the name of the server.",
-            tool.name,
-        )
+def _listed_as(server_name: str, tool: Tool) -> Tool:
+    """`tool` as Claude Code lists it."""
+    schema = listed_schema(server_name, tool.name, tool.description, tool.input_schema)
+    return replace(tool, input_schema=schema, output_schema=None)
 
 
-def shown_name(name: str) -> str:
-    """`name` as Claude Code shows it: what the API does not allow in a tool name becomes `_`."""
-    return re.sub(r"[^a-zA-Z0-9_-]", "_", name)
-
-
-def _without_hidden_text(tool: Tool) -> Tool:
-    """`tool` such that no text of its answers is hidden behind structured content."""
+def _readable(tool: Tool, longest: int | None, can_read_files: bool) -> Tool:
+    """`tool` such that a model can read all of its answers; see `readable_result`."""
+    own = tool.metadata.get("anthropic/maxResultSizeChars")
+    longest = own if isinstance(own, int) and not can_read_files else longest
 
     async def call(arguments: dict[str, Any]) -> ToolResult:
-        result = await tool.call(arguments)
-        hidden = (block for block in result.content if block["type"] == "text" and not result.is_repeated_by(block))
-        return replace(result, structured_content=None) if any(hidden) else result
+        result = _without_hidden_text(await tool.call(arguments))
+        if can_read_files:
+            return with_readable_error(result)
+        return readable_result(tool.name, result, longest=longest)
 
-    return replace(tool, call=call, output_schema=None)
+    return replace(tool, call=call)
+
+
+def _without_hidden_text(result: ToolResult) -> ToolResult:
+    """`result` such that Claude Code, which shows structured content in place of text, hides neither."""
+    texts = [block for block in result.content if block["type"] == "text"]
+    if result.structured_content is None or all(map(result.is_repeated_by, texts)):
+        return result
+    structured, blocks = said_once(result)
+    content = result.content
+    if structured is not NOTHING and any(block["type"] == "text" for block in blocks):
+        content = (*blocks, text(json_text(structured)))  # each says something that the other does not
+    elif structured is not NOTHING and structured is result.structured_content:
+        return result  # which has all of the text
+    return replace(result, content=content, structured_content=None)
 
 
 def _claude_meta(tool: Tool, max_result_chars: int | None, always_load: bool) -> dict[str, Any]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import base64
 import mimetypes
+import re
 import uuid
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
-from ..errors import MissingExtra, Unsupported
+from ..errors import MissingExtra, ToolValidationError, Unsupported
 from ..tool import (
     ContentBlock,
     Tool,
@@ -31,6 +32,7 @@ except ImportError as error:
 
 __all__ = ["from_strands", "to_strands"]
 
+_CALLABLE_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _IMAGES = {"image/png": "png", "image/jpeg": "jpeg", "image/gif": "gif", "image/webp": "webp"}
 _DOCUMENTS = {
     "application/pdf": "pdf",
@@ -53,10 +55,28 @@ def to_strands(tools: Iterable[Tool]) -> list[AgentTool]:
     result, where strands puts those of MCP tools. A result with sound is refused when it comes.
 
     Raises:
-        ToolValidationError: two tools have the same name.
-        Unsupported: the root of an input schema is not an object.
+        ToolValidationError: two tools have the same name for strands, which takes `-` and `_` for one, or strands
+            cannot call a tool of this name.
+        Unsupported: the root of an input schema cannot be written as one object.
     """
-    return [_NeutralTool(tool) for tool in by_name(tools).values()]
+    named = by_name(tools, seen_as=lambda name: name.replace("-", "_"))
+    for tool in named.values():
+        check_name(tool.name)
+    return [_NeutralTool(tool) for tool in named.values()]
+
+
+def check_name(name: str) -> None:
+    """Raise unless strands can call a tool of this name; it offers others to the model and refuses the call.
+
+    Raises:
+        ToolValidationError: it cannot.
+    """
+    if _CALLABLE_NAME.fullmatch(name) is None:
+        raise ToolValidationError(
+            f"strands cannot call a tool named {name!r}: it takes ASCII letters, digits, `_` and `-`, and 64 of them. "
+            "Rename it with `tool.renamed(...)`.",
+            name,
+        )
 
 
 def from_strands(tool: AgentTool, *, invocation_state: Mapping[str, Any] | None = None) -> Tool:

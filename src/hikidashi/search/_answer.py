@@ -129,10 +129,8 @@ class Wording:
         return "\n".join([self._counted("found", entries), *(definition_line(entry) for entry in entries)])
 
     def loaded(self, entries: Sequence[Entry]) -> str:
-        """The tools found, where the framework itself shows their schemas."""
-        return "\n".join(
-            [self._counted("loaded", entries), *(definition_line(entry, schema=False) for entry in entries)]
-        )
+        """The names of the tools found, where the framework itself shows the model what they are."""
+        return "\n".join([self._counted("loaded", entries), *(_json_line({"name": entry.name}) for entry in entries)])
 
     def nothing(self, query: str) -> str:
         """That no tool fits."""
@@ -174,11 +172,13 @@ def wording(language: Language) -> Wording:
     return _WORDINGS[language]
 
 
-def definition_line(entry: Entry, *, schema: bool = True) -> str:
+def definition_line(entry: Entry) -> str:
     """A tool as one line of JSON."""
-    shown: dict[str, Any] = {"name": entry.name, "description": entry.description}
-    if schema:
-        shown["input_schema"] = compact_schema(entry.input_schema)
+    schema = compact_schema(entry.input_schema)
+    return _json_line({"name": entry.name, "description": entry.description, "input_schema": schema})
+
+
+def _json_line(shown: dict[str, Any]) -> str:
     try:
         line = _one_line(shown)
         line.encode()

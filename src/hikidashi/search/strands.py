@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from threading import RLock
 from typing import Any, cast
@@ -30,7 +29,7 @@ except ImportError as error:
     raise MissingExtra("strands-agents", "strands") from error
 
 from ..convert._checks import object_schema, strings
-from ..convert.strands import to_strands
+from ..convert.strands import check_name, to_strands
 
 __all__ = ["ToolSearchHook", "searchable"]
 
@@ -38,9 +37,6 @@ logger = logging.getLogger("hikidashi")
 
 _STATE = "hikidashi_found_tools"
 """The key in the agent's state, which a session keeps even where its messages are summed up or cut."""
-
-_CALLABLE_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-"""What strands runs; it offers tools of other names to the model and refuses the call."""
 
 
 def searchable(
@@ -239,12 +235,7 @@ def _checked(tool: Any) -> Tool | AgentTool:
             "`from_function`."
         )
     name = tool.name if isinstance(tool, Tool) else tool.tool_name
-    if _CALLABLE_NAME.fullmatch(name) is None:
-        raise ToolValidationError(
-            f"strands cannot call a tool named {name!r}: it takes ASCII letters, digits, `_` and `-`, and 64 of them. "
-            "Rename it with `tool.renamed(...)`.",
-            name,
-        )
+    check_name(name)
     if isinstance(tool, Tool):
         object_schema(tool, "strands")
     return tool

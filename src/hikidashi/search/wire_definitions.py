@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from ..convert.anthropic import to_anthropic
+from ..convert.root_schema import root_schema
 from ..errors import ToolSearchError, ToolValidationError
 from ..tokens import estimate_tokens
 from ..tool import Tool
@@ -57,6 +58,7 @@ def worth_it(tools: Iterable[Any]) -> Verdict:
     Raises:
         ToolValidationError: a tool has no usable name or schema, or the name of another.
         ToolSearchError: there are more than 10,000 tools.
+        Unsupported: the API cannot take an input schema; see `root_schema`.
     """
     return judged(definitions_of(tools))
 
@@ -85,6 +87,7 @@ def definitions_of(tools: Iterable[Any], *, limit: int | None = MAX_TOOLS) -> li
     Raises:
         ToolValidationError: a tool has no usable name or schema, or the name of another.
         ToolSearchError: there are more than `limit` tools.
+        Unsupported: the API cannot take an input schema; see `root_schema`.
     """
     definitions: list[dict[str, Any]] = []
     names = dict[str, Any]()
@@ -165,7 +168,7 @@ def _definition(tool: Any, position: int) -> dict[str, Any]:
             "`-`. Rename it.",
             entry.name,
         )
-    schema = entry.input_schema if "type" in entry.input_schema else {"type": "object", **entry.input_schema}
+    schema = root_schema(entry.input_schema, tool_name=entry.name, target="The Anthropic API")
     if own:
         return {**own, "input_schema": schema}
     described = {"description": entry.description} if entry.description else {}

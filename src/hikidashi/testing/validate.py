@@ -5,15 +5,17 @@ Only mistakes a client can make with well-typed code are here; this is no schema
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import groupby, pairwise
 from typing import Any, cast
 
 from .fault import ErrorStatus
 from .recorded import blocks_of
-from .tool_search import refused_tools
+from .validate_tools import problem_in_tools
 
 __all__ = ["refusal"]
+
+_IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")
 
 
 def refusal(
@@ -28,7 +30,7 @@ def refusal(
     if body is None:
         return _invalid("The request body is not a JSON object")
     missing = next((name for name in required if name not in body), None)
-    problem = f"{missing}: Field required" if missing else _in_messages(body["messages"]) or _in_tools(body)
+    problem = f"{missing}: Field required" if missing else _in_messages(body["messages"]) or problem_in_tools(body)
     return _invalid(problem) if problem else None
 
 
@@ -62,13 +64,26 @@ def _in_messages(messages: object) -> str | None:
                 f"{', '.join(unanswered)}. Each `tool_use` block must have a corresponding `tool_result` block "
                 "in the next message."
             )
-    return None
+    return next(_in_content(cast("list[dict[str, Any]]", messages)), None)
 
 
-def _in_tools(request: dict[str, Any]) -> str | None:
-    tools = cast("list[dict[str, Any]]", request.get("tools") or [])
-    names = [tool["name"] for tool in tools if "name" in tool]
-    return "tools: Tool names must be unique." if len(names) != len(set(names)) else refused_tools(request)
+def _in_content(messages: list[dict[str, Any]]) -> Iterator[str]:
+    for at, message in enumerate(messages):
+        for number, block in enumerate(blocks_of(message.get("content"))):
+            place = f"messages.{at}.content.{number}"
+            inner = blocks_of(block.get("content")) if block.get("type") == "tool_result" else []
+            if block.get("is_error") and any(part.get("type") != "text" for part in inner):
+                yield f"{place}: all content must be type `text` if `is_error` is true"
+            yield from _in_image(place, block)
+            for under, part in enumerate(inner):
+                yield from _in_image(f"{place}.tool_result.content.{under}", part)
+
+
+def _in_image(place: str, block: Mapping[str, Any]) -> Iterator[str]:
+    source = cast("dict[str, Any]", block.get("source") or {})
+    if block.get("type") == "image" and source.get("type") == "base64" and source.get("media_type") not in _IMAGES:
+        allowed = ", ".join(map(repr, _IMAGES[:-1]))
+        yield f"{place}.image.source.base64.media_type: Input should be {allowed} or {_IMAGES[-1]!r}"
 
 
 def _turns(messages: list[dict[str, Any]]) -> list[tuple[int, str, list[dict[str, Any]]]]:
