@@ -28,6 +28,7 @@ from pydantic_ai.tools import ToolDefinition
 
 from ..convert.claude import hooks_for_unknown
 from .history import Block, Conversation, WireMessage, transcript
+from .offer import Offer
 from .parking import ParkedTools
 from .scope import RunScope
 from .session import Deadline, Session
@@ -35,6 +36,9 @@ from .settings import CheckedSettings, environment, thinking
 
 # An argument of a process holds 128 KiB on Linux; a longer system prompt goes through a file.
 _LONGEST_ARGUMENT = 100_000
+
+_TEMPORARY = "CLAUDE_CODE_TMPDIR"
+"""The environment variable that says where Claude Code puts temporary files."""
 
 _BUNDLED_CLI = Path(claude_agent_sdk.__file__).with_name("_bundled") / "claude"
 _TIED_CLI = Path(__file__).with_name("tied_cli.sh")
@@ -76,6 +80,11 @@ class Question:
     parameters: ModelRequestParameters
 
     @property
+    def offer(self) -> Offer:
+        """The tools that the model is to see."""
+        return Offer(waiting=self.parked.names, running=[self.wire_name(tool.name) for tool in self.offered])
+
+    @property
     def identity(self) -> object:
         """What must be the same for a session that answered one question to go on with another."""
         return (
@@ -104,14 +113,22 @@ async def launch(start: Launch, question: Question, scope: RunScope | None, dead
     elif any(block["type"] == "tool_result" for block in talk.last):
         # Results are no prompt: Claude Code takes the turn up again that was interrupted before them.
         options.env["CLAUDE_CODE_RESUME_INTERRUPTED_TURN"] = "1"
-        await _remember(options, talk.messages)
+        # An interrupted turn that ends with a prompt is asked again as it is; to one that ends with results Claude Code
+        # adds "Continue from where you left off.". It tells them apart by the first block, and drops an empty one.
+        asked: WireMessage = {"role": "user", "content": [{"type": "text", "text": ""}, *talk.last]}
+        await _remember(options, [*talk.messages[:-1], asked])
         prompt = None
     elif len(talk.messages) > 1:
         await _remember(options, talk.messages[:-1])
     if start.customize is not None:
         options = start.customize(options)
     session = Session(
-        options, question.parked, wire_name=question.wire_name, identity=question.identity, resources=resources
+        options,
+        question.parked,
+        wire_name=question.wire_name,
+        identity=question.identity,
+        offer=question.offer,
+        resources=resources,
     )
     if scope is not None:
         scope.sessions.append(session)
@@ -127,6 +144,7 @@ async def launch(start: Launch, question: Question, scope: RunScope | None, dead
 
 def _options(start: Launch, question: Question, resources: ExitStack) -> ClaudeAgentOptions:
     settings, parameters, servers = question.settings, question.parameters, question.servers
+    folder = _private_folder(start, resources)
     defaults = {name: value for name, value in _ENVIRONMENT.items() if name not in os.environ}
     if parameters.thinking is False:  # for the newest models the option alone does not stop it
         defaults["CLAUDE_CODE_DISABLE_THINKING"] = "1"
@@ -135,7 +153,7 @@ def _options(start: Launch, question: Question, resources: ExitStack) -> ClaudeA
     output = parameters.output_object if parameters.output_mode == "native" else None
     return ClaudeAgentOptions(
         model=start.model_name,
-        system_prompt=_system_prompt(question.talk.system, resources),
+        system_prompt=_system_prompt(question.talk.system, folder),
         tools=[tool.partition("(")[0] for tool in start.allowed_tools if not tool.startswith("mcp__")],
         # Naming the server allows each of its tools: a list of 10,000 names would not fit an argument.
         allowed_tools=[*start.allowed_tools, *(f"mcp__{name}" for name in servers)],
@@ -147,7 +165,7 @@ def _options(start: Launch, question: Question, resources: ExitStack) -> ClaudeA
         max_budget_usd=settings.max_budget_usd,
         cwd=settings.working_directory,
         cli_path=cli_path,
-        env={**defaults, **environment(settings), **start.env, **tie},
+        env={**defaults, **environment(settings), **start.env, **tie, _TEMPORARY: str(folder)},
         extra_args={} if keep else {"no-session-persistence": None},
         include_partial_messages=True,
         verbatim_prompts=True,
@@ -157,12 +175,19 @@ def _options(start: Launch, question: Question, resources: ExitStack) -> ClaudeA
     )
 
 
-def _hooks(question: Question) -> dict[HookEvent, list[HookMatcher]] | None:
+def _hooks(question: Question) -> dict[HookEvent, list[HookMatcher]]:
+    ends_turn = HookMatcher(hooks=[question.parked.end_abandoned_turn])
+    after_calls = cast("HookEvent", "PostToolBatch")  # the SDK types its answer and not its name
+    search = _search_hooks(question)
+    return {**search, after_calls: [*search.get(after_calls, []), ends_turn]}
+
+
+def _search_hooks(question: Question) -> dict[HookEvent, list[HookMatcher]]:
     """What tells a model to search that calls a tool it has not found: the CLI itself only says there is none."""
     defined = question.parameters.tool_defs.values()
     search = next((tool.name for tool in defined if tool.tool_kind == "tool-search"), None)
     if search is None:
-        return None
+        return {}
 
     def advice(names: list[str]) -> str:
         missing = ", ".join(map(repr, names))
@@ -179,10 +204,16 @@ def _tied(cli_path: str | Path | None) -> tuple[str | Path | None, dict[str, str
     return _TIED_CLI, {"HIKIDASHI_CLAUDE_CLI": cli}
 
 
-def _system_prompt(system: str, resources: ExitStack) -> str | SystemPromptFile:
+def _private_folder(start: Launch, resources: ExitStack) -> Path:
+    """A folder for the temporary files of one CLI, which leaves some behind each time: it goes when the CLI does."""
+    parent = start.env.get(_TEMPORARY) or os.environ.get(_TEMPORARY)
+    folder = tempfile.TemporaryDirectory(prefix="hikidashi-", dir=parent, ignore_cleanup_errors=True)
+    return Path(resources.enter_context(folder))
+
+
+def _system_prompt(system: str, folder: Path) -> str | SystemPromptFile:
     if len(system.encode()) < _LONGEST_ARGUMENT:
         return system
-    folder = Path(resources.enter_context(tempfile.TemporaryDirectory(prefix="hikidashi-")))
     file = folder / "system-prompt.txt"
     file.write_text(system, encoding="utf-8")
     return {"type": "file", "path": str(file)}

@@ -37,10 +37,11 @@ from pydantic_ai.tools import RunContext, ToolDefinition
 
 from ..convert.claude import shown_name, to_claude
 from ..errors import ToolsetNotRegisteredError
-from ..tool import Tool
+from ..tool import Tool, ToolResult
 from . import mcp_integration
 from .history import conversation
 from .launch import Launch, Question, launch
+from .ordering import CallOrder
 from .parking import ParkedTools
 from .scope import current_scope, run_scope
 from .session import Deadline, Session
@@ -209,7 +210,9 @@ class ClaudeCodeModel(Model[Any]):
             raise ToolsetNotRegisteredError(names)
         tools = mcp_integration.neutral_tools(self._toolsets, names=names, deps=self._deps)
         definitions = {tool.name: tool for tool in function_tools if isinstance(tool, ToolDefinition)}
-        return to_claude([_as_offered(tool, definitions.get(tool.name)) for tool in tools], name=self._server_name)
+        order = CallOrder()
+        offered = [_as_offered(tool, definitions.get(tool.name), order) for tool in tools]
+        return to_claude(offered, name=self._server_name)
 
     @property
     def _server_name(self) -> str:
@@ -258,6 +261,8 @@ class ClaudeCodeModel(Model[Any]):
         settings = _over(self._defaults, checked(model_settings))
         deadline = Deadline(settings.timeout)
         scope = current_scope(self)
+        if scope is not None:
+            scope.begin_request()
         question = self._question(messages, parameters, settings)
         session = None if scope is None else scope.holding(question.talk, question.identity)
 
@@ -277,8 +282,12 @@ class ClaudeCodeModel(Model[Any]):
         try:
             yield response
         finally:
-            if scope is None or scope.ended or not response.complete:
-                await response.session.close()
+            session = response.session
+            if scope is None or scope.ended or not response.complete or session.parked.abandoned:
+                await session.close()
+            if scope is not None and response.complete and (waiting := response.get().tool_calls):
+                names = ", ".join(repr(call.tool_name) for call in waiting)
+                scope.end_run_at(deadline, lambda: deadline.passed(f"pydantic-ai to run {names}"))
 
     def _question(
         self, messages: list[ModelMessage], parameters: ModelRequestParameters, settings: CheckedSettings
@@ -317,15 +326,20 @@ class ClaudeCodeModel(Model[Any]):
         return wire_name
 
 
-def _as_offered(tool: Tool, definition: ToolDefinition | None) -> Tool:
+def _as_offered(tool: Tool, definition: ToolDefinition | None, order: CallOrder) -> Tool:
     """`tool` as the agent offers it in this request."""
     if definition is None:
         return tool
     # Claude Code runs calls of one turn side by side only if they say that they only read, and nothing else here
-    # looks at the hint; pydantic-ai runs them side by side unless they are sequential.
-    hints = replace(tool.annotations, read_only=not definition.sequential)
+    # looks at the hint. So all of them begin, whichever call before them waits, and run in the order of pydantic-ai.
+    hints = replace(tool.annotations, read_only=True)
     description, schema = definition.description or "", {"type": "object", **definition.parameters_json_schema}
-    return replace(tool, description=description, input_schema=schema, annotations=hints)
+
+    async def call(arguments: dict[str, Any]) -> ToolResult:
+        async with order.admitted(alone=definition.sequential):
+            return await tool.call(arguments)
+
+    return replace(tool, description=description, input_schema=schema, annotations=hints, call=call)
 
 
 def _over(defaults: CheckedSettings, given: CheckedSettings) -> CheckedSettings:

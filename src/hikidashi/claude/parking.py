@@ -11,7 +11,8 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
-from claude_agent_sdk import McpSdkServerConfig
+from claude_agent_sdk import HookContext, McpSdkServerConfig
+from claude_agent_sdk.types import HookJSONOutput
 from mcp.server import Server, ServerRequestContext
 from mcp.types import CallToolRequestParams, CallToolResult, ListToolsResult, PaginatedRequestParams
 from mcp.types import Tool as McpTool
@@ -23,6 +24,10 @@ from .history import Block
 
 CALL_ID_META = "claudecode/toolUseId"
 """Where Claude Code says which `tool_use` block a call comes from."""
+
+_NO_ANSWER = CallToolResult.model_validate(
+    {"content": [{"type": "text", "text": "This call ended before it was answered."}], "isError": True}
+)
 
 
 class ParkedTools:
@@ -42,6 +47,10 @@ class ParkedTools:
                 )
         self._listed = [_listed(definition) for definition in definitions]
         self._calls: dict[str, asyncio.Future[CallToolResult]] = {}
+        self._let_go: set[str] = set()
+        """Ids of the calls that ended without the answer they waited for."""
+        self.abandoned = False
+        """Whether a turn of Claude Code ended with such a call: what it holds is then not what happened."""
 
     def wire_name(self, name: str) -> str:
         """The name the model sees."""
@@ -64,10 +73,21 @@ class ParkedTools:
             if not future.done():
                 future.set_result(_mcp_result(block))
 
-    def release(self) -> None:
-        """Let go of every call that still waits."""
-        for future in self._calls.values():
-            future.cancel()
+    def release(self, call_ids: Iterable[str] | None = None) -> None:
+        """End these calls without the answer they wait for, or all of them: Claude Code goes on to what is behind."""
+        # With a result and not a cancellation, which would end the MCP server and fail the calls after this one.
+        for call_id in list(self._calls if call_ids is None else call_ids):
+            future = self._call(call_id)
+            if not future.done():
+                self._let_go.add(call_id)
+                future.set_result(_NO_ANSWER)
+
+    async def end_abandoned_turn(self, turn: Any, _: str | None, __: HookContext) -> HookJSONOutput:
+        """A `PostToolBatch` hook: end the turn before the model is asked with a result that is none."""
+        if self._let_go.isdisjoint(call["tool_use_id"] for call in turn["tool_calls"]):
+            return {}
+        self.abandoned = True
+        return {"continue_": False, "stopReason": "A call waits for its answer from outside."}
 
     def _call(self, call_id: str) -> asyncio.Future[CallToolResult]:
         # Whichever side comes first makes the future: Claude Code may call before its turn is complete.
@@ -78,7 +98,12 @@ class ParkedTools:
 
     async def _park(self, context: ServerRequestContext[Any, Any], params: CallToolRequestParams) -> CallToolResult:
         meta = cast("dict[str, Any]", context.meta or params.meta or {})
-        return await self._call(str(meta[CALL_ID_META]))
+        call_id = str(meta[CALL_ID_META])
+        try:
+            return await self._call(call_id)
+        except asyncio.CancelledError:  # Claude Code gave the call up
+            self._let_go.add(call_id)
+            raise
 
 
 def _listed(definition: ToolDefinition) -> McpTool:

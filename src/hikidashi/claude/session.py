@@ -18,6 +18,7 @@ from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, Message, Resul
 from ..errors import ClaudeCodeTimeoutError
 from .failures import failed_process
 from .history import Block, Conversation, WireMessage
+from .offer import Offer
 from .parking import ParkedTools
 
 # Disconnecting in the middle of a turn takes 7 s and lets the CLI go on calling the API;
@@ -30,11 +31,12 @@ class Deadline:
 
     def __init__(self, seconds: float | None) -> None:
         self.seconds = seconds
-        self._at = None if seconds is None else asyncio.get_running_loop().time() + seconds
+        self.at = None if seconds is None else asyncio.get_running_loop().time() + seconds
+        """In the time of the event loop."""
 
     def timeout(self) -> asyncio.Timeout:
         """A context that ends at the deadline."""
-        return asyncio.timeout_at(self._at)
+        return asyncio.timeout_at(self.at)
 
     def passed(self, waiting_for: str) -> ClaudeCodeTimeoutError:
         """The error to raise when it has passed."""
@@ -51,6 +53,7 @@ class Session:
         *,
         wire_name: Callable[[str], str],
         identity: object,
+        offer: Offer,
         resources: contextlib.ExitStack,
     ) -> None:
         """Prepare a session; nothing runs before `start`.
@@ -60,11 +63,13 @@ class Session:
             parked: the tools whose calls wait for an answer from outside.
             wire_name: the name Claude Code knows a tool by.
             identity: whatever must be equal for another request to continue here.
+            offer: the tools that Claude Code is to offer to the model.
             resources: what the CLI needs as long as it runs, closed with it.
         """
         self.parked = parked
         self.wire_name = wire_name
         self.identity = identity
+        self.offer = offer
         self.held: list[WireMessage] = []
         """The conversation as the CLI has it."""
         self.waiting: set[str] = set()
@@ -87,7 +92,20 @@ class Session:
     @property
     def alive(self) -> bool:
         """Whether the CLI can still be asked something."""
-        return self._task is not None and not self._task.done() and not self._over
+        return self._task is not None and not (self._task.done() or self._over or self._ending)
+
+    def lacks(self, talk: Conversation) -> list[Block] | None:
+        """What of the last turn of `talk` the CLI does not hold; `None` if that is not all it does not hold.
+
+        It holds a part of that turn where it ran some of the calls that the turn answers.
+        """
+        before, last = talk.messages[:-1], talk.last
+        if self.held == before:
+            return last
+        known = self.held[-1]["content"] if len(self.held) == len(talk.messages) else []
+        if not known or self.held[:-1] != before or last[: len(known)] != known:
+            return None
+        return last[len(known) :]
 
     async def start(self, deadline: Deadline) -> None:
         """Start the CLI and wait until it listens.
@@ -113,14 +131,15 @@ class Session:
 
     async def go_on(self, talk: Conversation) -> None:
         """Send the last turn of `talk`: answers to the calls that wait, or what the user says next."""
+        blocks = self.lacks(talk) or []
         self.held = list(talk.messages)
         if not self.waiting:
-            await self.ask(talk.last)
+            await self.ask(blocks)
             return
         self._in_turn = True
         self.parked_before = True
         self.waiting = set()
-        self.parked.answer(talk.last)
+        self.parked.answer(blocks)
 
     async def messages(self, deadline: Deadline) -> AsyncIterator[Message]:
         """What the CLI says, as it says it.
@@ -136,8 +155,7 @@ class Session:
                 raise deadline.passed("the answer of the model, or of a tool that it called") from error
             if message is None or isinstance(message, BaseException):
                 raise failed_process(message, self._model_name, "\n".join(self._stderr)) from message
-            if isinstance(message, ResultMessage):
-                self._in_turn = False
+            self.offer.check(message)
             yield message
 
     async def close(self) -> None:
@@ -162,6 +180,8 @@ class Session:
             await self._client.connect()
             self._ready.set_result(None)
             async for message in self._client.receive_messages():
+                if isinstance(message, ResultMessage):
+                    self._in_turn = False
                 self._messages.put_nowait(message)
             self._over = True
             self._messages.put_nowait(None)
@@ -187,7 +207,7 @@ class Session:
         if not self._ready.done():
             self._ready.cancel()
         try:
-            if (self._in_turn or self.waiting) and not self._over:
+            if self._in_turn and not self._over:
                 with contextlib.suppress(Exception):
                     async with asyncio.timeout(_INTERRUPT_GRACE):
                         await self._client.interrupt()
