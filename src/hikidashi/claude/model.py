@@ -102,7 +102,9 @@ class ClaudeCodeModel(Model[Any]):
             model_name: a Claude model, or an alias Claude Code knows: `sonnet`, `opus`, `haiku`.
             tool_execution: who runs the agent's tools: an in-process MCP server (`"mcp"`, needs
                 `set_agent_toolsets()`), or pydantic-ai itself (`"agent"`).
-            timeout: seconds one request may take, tools included; `None` waits forever.
+            timeout: seconds one request may take, tools included; `None` waits forever. With `"agent"` that is the
+                time until the next request of the run: what pydantic-ai, or the caller of `agent.iter()`, does in
+                between counts.
             max_turns: turns Claude Code may take for one request.
             max_budget_usd: what one request may cost.
             max_retries: how often Claude Code repeats a failed API call.

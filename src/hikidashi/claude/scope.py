@@ -26,6 +26,7 @@ class RunScope:
         self._limit = limit
         self.late: Callable[[], ClaudeCodeTimeoutError] | None = None
         """What to raise when the run is ended at a deadline."""
+        self._alarm: asyncio.TimerHandle | None = None
 
     def holding(self, talk: Conversation, identity: object) -> Session | None:
         """The live session that lacks nothing of `talk` but its last turn, if there is one."""
@@ -43,13 +44,23 @@ class RunScope:
 
     def end_run_at(self, deadline: Deadline, late: Callable[[], ClaudeCodeTimeoutError]) -> None:
         """End the run at `deadline` unless a request comes before: the tools it runs belong to the last one."""
+        if deadline.at is None or self._limit.expired():
+            return
         self.late = late
         self._limit.reschedule(deadline.at)
+        # A run that waits for a thread is cancelled only when the thread is done; its CLI need not wait for that.
+        self._alarm = asyncio.get_running_loop().call_at(deadline.at, self._stop_sessions)
 
     def begin_request(self) -> None:
         """Lift the deadline of the request before."""
         if not self._limit.expired():
             self._limit.reschedule(None)
+        if self._alarm is not None:
+            self._alarm.cancel()
+
+    def _stop_sessions(self) -> None:
+        for session in self.sessions:
+            session.stop()
 
     async def end(self) -> None:
         """End every session, all at once."""

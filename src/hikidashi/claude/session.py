@@ -158,14 +158,18 @@ class Session:
             self.offer.check(message)
             yield message
 
+    def stop(self) -> None:
+        """Begin to end the CLI."""
+        if self._task is not None and not self._ending:  # a second cancellation would break into the ending itself
+            self._ending = True
+            self._task.cancel()
+
     async def close(self) -> None:
         """End the CLI, and wait until it is gone even if the caller is cancelled meanwhile."""
+        self.stop()
         if self._task is None:
             self._resources.close()
             return
-        if not self._ending:  # a second cancellation would break into the ending itself
-            self._ending = True
-            self._task.cancel()
         cancelled: asyncio.CancelledError | None = None
         while not self._task.done():
             try:
