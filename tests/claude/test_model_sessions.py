@@ -33,12 +33,15 @@ def sessions() -> list[Session]:
 @pytest.mark.cli
 async def test_ended_sessions_are_not_kept(claude_code: ClaudeCode) -> None:
     before = len(sessions())
-    for _ in range(2):  # in one context, as a long-running program has it
+
+    async def run() -> None:
         model, _ = claude_code([call("seen", {}), say("ok")], tool_execution="agent")
         agent = Agent(model)
         agent.tool_plain(name="seen")(lambda: str(len(sessions())))
         assert (await agent.run("Go.")).output == "ok"
-    del agent, model
+
+    for _ in range(2):  # in one context, as a long-running program has it
+        await run()
     assert len(sessions()) == before
 
 

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 from uuid import uuid4
@@ -33,6 +33,7 @@ from .parking import ParkedTools
 from .scope import RunScope
 from .session import Deadline, Session
 from .settings import CheckedSettings, environment, thinking
+from .warm import WarmSessions
 
 # An argument of a process holds 128 KiB on Linux; a longer system prompt goes through a file.
 _LONGEST_ARGUMENT = 100_000
@@ -87,23 +88,68 @@ class Question:
     @property
     def identity(self) -> object:
         """What must be the same for a session that answered one question to go on with another."""
+        return self.started_with
+
+    @property
+    def started_with(self) -> object:
+        """What a CLI knows from its start on."""
         return (
             self.talk.system,
             self.parked.listing,
             [(tool.name, tool.description, tool.parameters_json_schema) for tool in self.offered],
-            self.servers.keys(),
+            list(self.servers),
             self.settings,
+            self.parameters.output_mode,
             self.parameters.output_object,
             self.parameters.thinking,
         )
 
+    @property
+    def is_new(self) -> bool:
+        """Whether it begins a conversation."""
+        return len(self.talk.messages) == 1 and self.settings.resume is None
 
-async def launch(start: Launch, question: Question, scope: RunScope | None, deadline: Deadline) -> Session:
-    """A new session that holds the conversation and was asked its last turn.
+
+async def launch(
+    start: Launch, question: Question, scope: RunScope | None, deadline: Deadline, warm: WarmSessions | None = None
+) -> Session:
+    """A session that holds the conversation and was asked its last turn: a new one, or one of `warm`.
 
     Raises:
         ClaudeCodeError: the CLI is missing, did not start, or not in time.
     """
+    session = None
+    if warm is not None and question.is_new:
+        session = warm.take(question.started_with, question.servers)
+    prompt: list[Block] | None = question.talk.last
+    if session is None:
+        session, prompt = await _created(start, question)
+    else:
+        session.serve(question.parked, wire_name=question.wire_name, identity=question.identity)
+    if scope is not None:
+        scope.sessions.append(session)
+    try:
+        await session.start(deadline)
+        session.held = list(question.talk.messages)
+        await session.ask(prompt)
+    except BaseException:
+        await session.close()
+        raise
+    return session
+
+
+def prepare(start: Launch, question: Question, warm: WarmSessions) -> None:
+    """Start a CLI in the background for a question that begins a conversation as this one did."""
+
+    def create(servers: Mapping[str, McpSdkServerConfig]) -> Session:
+        resources, waiting = ExitStack(), replace(question, servers=servers)
+        return _session(start, waiting, _options(start, waiting, resources), resources)
+
+    warm.prepare(question.started_with, question.servers, create)
+
+
+async def _created(start: Launch, question: Question) -> tuple[Session, list[Block] | None]:
+    """A session for `question`, not started yet, and the prompt to send to it."""
     resources = ExitStack()
     options = _options(start, question, resources)
     talk = question.talk
@@ -120,26 +166,18 @@ async def launch(start: Launch, question: Question, scope: RunScope | None, dead
         prompt = None
     elif len(talk.messages) > 1:
         await _remember(options, talk.messages[:-1])
-    if start.customize is not None:
-        options = start.customize(options)
-    session = Session(
-        options,
+    return _session(start, question, options, resources), prompt
+
+
+def _session(start: Launch, question: Question, options: ClaudeAgentOptions, resources: ExitStack) -> Session:
+    return Session(
+        options if start.customize is None else start.customize(options),
         question.parked,
         wire_name=question.wire_name,
         identity=question.identity,
         offer=question.offer,
         resources=resources,
     )
-    if scope is not None:
-        scope.sessions.append(session)
-    try:
-        await session.start(deadline)
-        session.held = list(talk.messages)
-        await session.ask(prompt)
-    except BaseException:
-        await session.close()
-        raise
-    return session
 
 
 def _options(start: Launch, question: Question, resources: ExitStack) -> ClaudeAgentOptions:
@@ -175,19 +213,12 @@ def _options(start: Launch, question: Question, resources: ExitStack) -> ClaudeA
     )
 
 
-def _hooks(question: Question) -> dict[HookEvent, list[HookMatcher]]:
-    ends_turn = HookMatcher(hooks=[question.parked.end_abandoned_turn])
-    after_calls = cast("HookEvent", "PostToolBatch")  # the SDK types its answer and not its name
-    search = _search_hooks(question)
-    return {**search, after_calls: [*search.get(after_calls, []), ends_turn]}
-
-
-def _search_hooks(question: Question) -> dict[HookEvent, list[HookMatcher]]:
+def _hooks(question: Question) -> dict[HookEvent, list[HookMatcher]] | None:
     """What tells a model to search that calls a tool it has not found: the CLI itself only says there is none."""
     defined = question.parameters.tool_defs.values()
     search = next((tool.name for tool in defined if tool.tool_kind == "tool-search"), None)
     if search is None:
-        return {}
+        return None
 
     def advice(names: list[str]) -> str:
         missing = ", ".join(map(repr, names))
@@ -207,8 +238,9 @@ def _tied(cli_path: str | Path | None) -> tuple[str | Path | None, dict[str, str
 def _private_folder(start: Launch, resources: ExitStack) -> Path:
     """A folder for the temporary files of one CLI, which leaves some behind each time: it goes when the CLI does."""
     parent = start.env.get(_TEMPORARY) or os.environ.get(_TEMPORARY)
-    folder = tempfile.TemporaryDirectory(prefix="hikidashi-", dir=parent, ignore_cleanup_errors=True)
-    return Path(resources.enter_context(folder))
+    folder = tempfile.mkdtemp(prefix="hikidashi-", dir=parent)
+    resources.callback(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
 
 
 def _system_prompt(system: str, folder: Path) -> str | SystemPromptFile:

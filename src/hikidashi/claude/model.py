@@ -11,8 +11,10 @@ import logging
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal, cast
+from types import TracebackType
+from typing import Any, Literal, Self, cast
 
 try:
     import pydantic_ai as _pydantic_ai  # noqa: F401  # pyright: ignore[reportUnusedImport]
@@ -40,13 +42,14 @@ from ..errors import ToolsetNotRegisteredError
 from ..tool import Tool, ToolResult
 from . import mcp_integration
 from .history import conversation
-from .launch import Launch, Question, launch
+from .launch import Launch, Question, launch, prepare
 from .ordering import CallOrder
 from .parking import ParkedTools
 from .scope import current_scope, run_scope
 from .session import Deadline, Session
 from .settings import CheckedSettings, ClaudeCodeModelSettings, checked
 from .stream import ClaudeCodeStreamedResponse
+from .warm import WarmSessions
 
 __all__ = ["ClaudeCodeModel", "ClaudeCodeModelSettings"]
 
@@ -90,6 +93,7 @@ class ClaudeCodeModel(Model[Any]):
         mcp_servers: Mapping[str, McpServerConfig] | None = None,
         setting_sources: Sequence[SettingSource] = (),
         persist_sessions: bool = False,
+        warm: int = 0,
         env: Mapping[str, str] | None = None,
         cli_path: str | Path | None = None,
         customize: Callable[[ClaudeAgentOptions], ClaudeAgentOptions] | None = None,
@@ -115,6 +119,9 @@ class ClaudeCodeModel(Model[Any]):
             mcp_servers: further MCP servers; each tool must be allowed by name.
             setting_sources: settings files Claude Code reads; none by default.
             persist_sessions: keep sessions on disk, so that `resume` finds them later.
+            warm: how many CLIs to keep started for the runs to come, per event loop. A run that ends starts one in the
+                background; a run that begins a conversation with the same options, tools and system prompt uses it.
+                Each takes about 200 MB, for five minutes at most. `async with model:` (or `agent:`) ends them.
             env: environment variables for the CLI, over those of this process.
             cli_path: another Claude Code CLI than the one that comes with the SDK.
             customize: a last word on the options each CLI starts with.
@@ -144,6 +151,8 @@ class ClaudeCodeModel(Model[Any]):
             cli_path=cli_path,
             customize=customize,
         )
+        self._warm = WarmSessions(warm)
+        self._entered = 0
         self._toolsets: list[mcp_integration.AgentToolset | mcp_integration.AnyTool] | None = None
         self._deps: object = None
         self.mcp_servers: dict[str, McpSdkServerConfig] = {}
@@ -254,6 +263,20 @@ class ClaudeCodeModel(Model[Any]):
         """What an agent holds around its requests: sessions that wait between them end with it."""
         return run_scope(self)
 
+    async def __aenter__(self) -> Self:
+        """The model itself; CLIs that it keeps started end with the context."""
+        self._entered += 1
+        return await super().__aenter__()
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
+    ) -> bool | None:
+        """End the CLIs that wait for a run."""
+        self._entered -= 1
+        if not self._entered:
+            await self._warm.close()
+        return await super().__aexit__(exc_type, exc_val, exc_tb)
+
     @asynccontextmanager
     async def _answer(
         self, messages: list[ModelMessage], model_settings: ModelSettings | None, parameters: ModelRequestParameters
@@ -275,8 +298,8 @@ class ClaudeCodeModel(Model[Any]):
             await session.go_on(question.talk)
         response = ClaudeCodeStreamedResponse(
             model_request_parameters=parameters,
-            session=session or await begin(),
-            _relaunch=None if session is None else begin,
+            session=session or await launch(self._launch, question, scope, deadline, self._warm),
+            _relaunch=begin,
             _deadline=deadline,
             _requested_model=self._model_name,
             _native_output=parameters.output_mode == "native",
@@ -290,6 +313,12 @@ class ClaudeCodeModel(Model[Any]):
             if scope is not None and response.complete and (waiting := response.get().tool_calls):
                 names = ", ".join(repr(call.tool_name) for call in waiting)
                 scope.end_run_at(deadline, lambda: deadline.passed(f"pydantic-ai to run {names}"))
+            if self._warm.count and question.is_new and response.complete:
+                again = partial(prepare, self._launch, question, self._warm)
+                if scope is None:
+                    again()
+                else:
+                    scope.after = again
 
     def _question(
         self, messages: list[ModelMessage], parameters: ModelRequestParameters, settings: CheckedSettings

@@ -27,6 +27,8 @@ class RunScope:
         self.late: Callable[[], ClaudeCodeTimeoutError] | None = None
         """What to raise when the run is ended at a deadline."""
         self._alarm: asyncio.TimerHandle | None = None
+        self.after: Callable[[], None] | None = None
+        """What to do when the run has ended well."""
 
     def holding(self, talk: Conversation, identity: object) -> Session | None:
         """The live session that lacks nothing of `talk` but its last turn, if there is one."""
@@ -102,3 +104,5 @@ async def run_scope(model: object) -> AsyncGenerator[None]:
         if scope.late is None or not limit.expired():
             raise
         raise scope.late() from error
+    if scope.after is not None:
+        scope.after()

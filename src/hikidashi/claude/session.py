@@ -8,12 +8,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
-from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, Message, ResultMessage
+from claude_agent_sdk import (
+    ClaudeAgentOptions,
+    ClaudeSDKClient,
+    HookContext,
+    HookMatcher,
+    Message,
+    ResultMessage,
+)
+from claude_agent_sdk.types import HookEvent, HookJSONOutput
 
 from ..errors import ClaudeCodeTimeoutError
 from .failures import failed_process
@@ -24,6 +33,11 @@ from .parking import ParkedTools
 # Disconnecting in the middle of a turn takes 7 s and lets the CLI go on calling the API;
 # interrupting it first takes a few milliseconds. This bounds the wait for its last word.
 _INTERRUPT_GRACE = 2.0
+
+Hooks = dict[HookEvent, list[HookMatcher]]
+
+_AFTER_CALLS = cast("HookEvent", "PostToolBatch")
+"""The hook after the last call of a turn; the SDK types its answer and not its name."""
 
 
 class Deadline:
@@ -76,10 +90,13 @@ class Session:
         """Ids of the calls that wait for an answer."""
         self.parked_before = False
         """Whether a call has waited here before."""
+        self.was_alive = False
+        """Whether the CLI was started before the request that it now answers, and may have ended since."""
         self.spent_usd = 0.0
         self._model_name = options.model or "default"
         self._stderr: deque[str] = deque(maxlen=50)
-        self._client = ClaudeSDKClient(replace(options, stderr=self._overheard(options.stderr)))
+        heard = self._overheard(options.stderr)
+        self._client = ClaudeSDKClient(replace(options, stderr=heard, hooks=self._with_end_of_turn(options.hooks)))
         self._resources = resources
         self._messages: asyncio.Queue[Message | BaseException | None] = asyncio.Queue()
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -107,18 +124,35 @@ class Session:
             return None
         return last[len(known) :]
 
+    def serve(self, parked: ParkedTools, *, wire_name: Callable[[str], str], identity: object) -> None:
+        """Take the place of a session that would have been started with these."""
+        self.parked, self.wire_name, self.identity = parked, wire_name, identity
+        self.was_alive = True
+
+    def start_in_background(self) -> None:
+        """Start the CLI for a run that is yet to come, and with nothing of the context of this one."""
+        self._begin(contextvars.Context())
+
     async def start(self, deadline: Deadline) -> None:
-        """Start the CLI and wait until it listens.
+        """Start the CLI, if it was not started before, and wait until it listens.
 
         Raises:
             ClaudeCodeError: it is missing, did not start, or not in time.
         """
-        self._task = asyncio.create_task(self._live(), name="hikidashi-claude-code")
+        if self._task is None:
+            self._begin(None)
         try:
             async with deadline.timeout():
                 await asyncio.shield(self._ready)
         except TimeoutError as error:
             raise deadline.passed("the Claude Code CLI to start") from error
+
+    async def listening(self) -> None:
+        """Return when the CLI listens, or has failed to."""
+        await asyncio.wait([self._ready])
+
+    def _begin(self, context: contextvars.Context | None) -> None:
+        self._task = asyncio.create_task(self._live(), name="hikidashi-claude-code", context=context)
 
     async def ask(self, blocks: Sequence[Block] | None) -> None:
         """Send the user's turn; `None` lets the CLI go on with the turn it resumed."""
@@ -133,6 +167,7 @@ class Session:
         """Send the last turn of `talk`: answers to the calls that wait, or what the user says next."""
         blocks = self.lacks(talk) or []
         self.held = list(talk.messages)
+        self.was_alive = True
         if not self.waiting:
             await self.ask(blocks)
             return
@@ -198,6 +233,15 @@ class Session:
         finally:
             self._ending = True
             await self._end()
+
+    def _with_end_of_turn(self, hooks: Hooks | None) -> Hooks:
+        """`hooks`, and one that ends a turn in which a call was given up."""
+
+        async def end_abandoned_turn(turn: Any, call_id: str | None, context: HookContext) -> HookJSONOutput:
+            return await self.parked.end_abandoned_turn(turn, call_id, context)
+
+        given = hooks or {}
+        return {**given, _AFTER_CALLS: [*given.get(_AFTER_CALLS, []), HookMatcher(hooks=[end_abandoned_turn])]}
 
     def _overheard(self, listener: Callable[[str], None] | None) -> Callable[[str], None]:
         def hear(line: str) -> None:

@@ -50,7 +50,7 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
     """Reads a session until it has answered, or waits for answers itself."""
 
     session: Session
-    _relaunch: Callable[[], Awaitable[Session]] | None
+    _relaunch: Callable[[], Awaitable[Session]]
     """How to begin again if a session that was alive before this request turns out to be dead."""
     _deadline: Deadline
     _requested_model: str
@@ -86,7 +86,7 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
                 return
 
     async def _messages(self) -> AsyncIterator[Message]:
-        relaunch = self._relaunch
+        relaunch = self._relaunch if self.session.was_alive else None
         try:
             async for message in self.session.messages(self._deadline):
                 if relaunch is not None and isinstance(message, ResultMessage) and self.session.parked.abandoned:
