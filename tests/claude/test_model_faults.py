@@ -218,8 +218,7 @@ async def test_a_tool_whose_inner_task_was_cancelled_is_a_failure_and_the_next_c
     claude_code: ClaudeCode,
 ) -> None:
     model, server = claude_code([call("inner", {}), call("add", {"a": 1, "b": 2}), say("3")])
-    agent = Agent(model)
-    agent.tool_plain(name="add")(lambda a, b: a + b)
+    agent = adder(model)
 
     @agent.tool_plain
     async def inner() -> str:
