@@ -17,6 +17,7 @@ from pydantic_ai.messages import ModelMessage, NativeToolReturnPart
 from tests.support import ClaudeCode, cli_processes
 
 from hikidashi import ClaudeCodeModel
+from hikidashi.claude.scope import current_scope
 from hikidashi.testing import MessagesServer, RecordedRequest, call, say, turn
 from hikidashi.testing.recorded import blocks_of
 
@@ -203,3 +204,48 @@ async def test_claude_codes_own_tools_answer_beside_those_of_the_agent(
     assert said(server) == ["Go."]
     assert len(used) == processes
     assert cli_processes() == set()
+
+
+IMPATIENT = {"MCP_TOOL_TIMEOUT": "1000", "CLAUDE_CODE_SDK_MCP_TOOL_IDLE_TIMEOUT": "1000"}
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["known at the answer", "learned after it"])
+async def test_a_result_that_claude_code_did_not_wait_for_reaches_the_model_in_a_new_session(
+    claude_code: ClaudeCode, known: bool
+) -> None:
+    model, server = claude_code([NOTE, say("done")], tool_execution="agent", env=IMPATIENT if known else {})
+    agent = Agent(model)
+
+    @agent.tool_plain
+    async def note(text: str) -> str:
+        """Note."""
+        scope = current_scope(model)
+        assert scope is not None
+        (session,) = scope.sessions
+        while known and not session.parked.abandoned:
+            await asyncio.sleep(0.01)
+        session.parked.release()
+        return f"noted {text}"
+
+    done = await agent.run("Go.")
+    assert done.output == "done"
+    assert [results(request) for request in server.requests] == [[], [("note", "noted x")]]
+    assert cli_processes() == set()
+
+
+async def test_a_sub_agent_does_not_wait_for_a_tool_that_only_the_main_agent_can_call(claude_code: ClaudeCode) -> None:
+    def answer(request: RecordedRequest) -> Any:
+        if request.tool_results:
+            return say(request.tool_result_texts[0])
+        task = {"description": "note", "prompt": "Note it.", "subagent_type": "general-purpose"}
+        return NOTE if request.text.endswith("Note it.") else call("Task", task)
+
+    model, _ = claude_code(answer, tool_execution="agent", allowed_tools=["Task"])
+    agent = Agent(model)
+
+    @agent.tool_plain
+    def note(text: str) -> str:
+        """Note."""
+        raise AssertionError("it was called by a sub-agent")
+
+    assert "cannot call this tool" in (await agent.run("Go.")).output

@@ -47,6 +47,7 @@ _TIED_CLI_NEEDS = ("setpriv", "setsid")
 
 _ENVIRONMENT = {
     "CLAUDE_CODE_DISABLE_ATTACHMENTS": "1",  # else reminders about tokens and dates ride along with each turn
+    "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",  # a request ends with its answer: what comes later would be lost
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
     "ENABLE_TOOL_SEARCH": "false",  # a model gets the tools its agent gives it
     "MCP_TOOL_TIMEOUT": str(7 * 24 * 3600 * 1000),  # how long a tool may take is for its agent to say

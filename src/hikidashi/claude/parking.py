@@ -25,8 +25,14 @@ from .history import Block
 CALL_ID_META = "claudecode/toolUseId"
 """Where Claude Code says which `tool_use` block a call comes from."""
 
-_NO_ANSWER = CallToolResult.model_validate(
-    {"content": [{"type": "text", "text": "This call ended before it was answered."}], "isError": True}
+
+def _error(text: str) -> CallToolResult:
+    return CallToolResult.model_validate({"content": [{"type": "text", "text": text}], "isError": True})
+
+
+_NO_ANSWER = _error("This call ended before it was answered.")
+_NOT_FOR_SUB_AGENTS = _error(
+    "A sub-agent cannot call this tool: the main agent runs it. Say in your answer which call you need and why."
 )
 
 
@@ -48,7 +54,7 @@ class ParkedTools:
         self._listed = [_listed(definition) for definition in definitions]
         self._calls: dict[str, asyncio.Future[CallToolResult]] = {}
         self._let_go: set[str] = set()
-        """Ids of the calls that ended without the answer they waited for."""
+        """Ids of the calls that were ended without the answer they waited for."""
         self.abandoned = False
         """Whether a turn of Claude Code ended with such a call: what it holds is then not what happened."""
 
@@ -73,6 +79,13 @@ class ParkedTools:
             if not future.done():
                 future.set_result(_mcp_result(block))
 
+    def refuse(self, call_ids: Iterable[str]) -> None:
+        """Answer calls that nobody outside will see: those of a sub-agent of Claude Code."""
+        for call_id in call_ids:
+            future = self._call(call_id)
+            if not future.done():
+                future.set_result(_NOT_FOR_SUB_AGENTS)
+
     def release(self, call_ids: Iterable[str] | None = None) -> None:
         """End these calls without the answer they wait for, or all of them: Claude Code goes on to what is behind."""
         # With a result and not a cancellation, which would end the MCP server and fail the calls after this one.
@@ -83,11 +96,19 @@ class ParkedTools:
                 future.set_result(_NO_ANSWER)
 
     async def end_abandoned_turn(self, turn: Any, _: str | None, __: HookContext) -> HookJSONOutput:
-        """A `PostToolBatch` hook: end the turn before the model is asked with a result that is none."""
-        if self._let_go.isdisjoint(call["tool_use_id"] for call in turn["tool_calls"]):
+        """A `PostToolBatch` hook: end the turn before the model is asked with a result that did not come from outside.
+
+        Such is that of a call which was released, or which Claude Code gave up.
+        """
+        calls = [call["tool_use_id"] for call in turn["tool_calls"]]
+        if not any(call_id in self._let_go or self._waits(call_id) for call_id in calls):
             return {}
         self.abandoned = True
         return {"continue_": False, "stopReason": "A call waits for its answer from outside."}
+
+    def _waits(self, call_id: str) -> bool:
+        future = self._calls.get(call_id)
+        return future is not None and (future.cancelled() or not future.done())
 
     def _call(self, call_id: str) -> asyncio.Future[CallToolResult]:
         # Whichever side comes first makes the future: Claude Code may call before its turn is complete.
@@ -98,12 +119,7 @@ class ParkedTools:
 
     async def _park(self, context: ServerRequestContext[Any, Any], params: CallToolRequestParams) -> CallToolResult:
         meta = cast("dict[str, Any]", context.meta or params.meta or {})
-        call_id = str(meta[CALL_ID_META])
-        try:
-            return await self._call(call_id)
-        except asyncio.CancelledError:  # Claude Code gave the call up
-            self._let_go.add(call_id)
-            raise
+        return await self._call(str(meta[CALL_ID_META]))
 
 
 def _listed(definition: ToolDefinition) -> McpTool:

@@ -9,7 +9,15 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from claude_agent_sdk import Message, ResultMessage, StreamEvent, ToolResultBlock, UserMessage
+from claude_agent_sdk import (
+    AssistantMessage,
+    Message,
+    ResultMessage,
+    StreamEvent,
+    ToolResultBlock,
+    ToolUseBlock,
+    UserMessage,
+)
 from pydantic_ai.messages import (
     FinishReason,
     ModelResponseStreamEvent,
@@ -81,6 +89,10 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
                     yield event
                 self._finish()
                 return
+            elif isinstance(message, AssistantMessage) and message.parent_tool_use_id is not None:
+                uses = [block for block in message.content if isinstance(block, ToolUseBlock)]
+                parked = self.session.parked
+                parked.refuse(block.id for block in uses if block.name in parked.names)
             if self._calls.only_wait:
                 self._finish()
                 return
