@@ -128,6 +128,23 @@ async def test_a_tool_beside_the_final_output_runs_once_and_its_result_stays(
     assert server.refusals == []
 
 
+async def test_an_output_that_is_sent_back_does_not_repeat_the_call_beside_it(claude_code: ClaudeCode) -> None:
+    wrong, right = call("final_result", {"yen": "five"}), call("final_result", {"yen": 5})
+    used: list[set[int]] = []
+
+    def answer(request: RecordedRequest) -> Any:
+        used.append(cli_processes())
+        return right if request.tool_results else turn(wrong, PAY)
+
+    model, server = claude_code(answer)
+    shop = Shop(model, output_type=Receipt)
+    done = await shop.agent.run("Pay.")
+    assert (done.output, shop.paid) == (Receipt(yen=5), [5])
+    assert [name for name, _ in results(server.requests[1])] == ["final_result", "pay"]
+    assert used[0] == used[1]
+    assert server.refusals == []
+
+
 async def test_a_failure_beside_a_parked_call_stays_in_the_history(claude_code: ClaudeCode) -> None:
     model, _ = claude_code([turn(DELETE, call("pay", {"yen": -1}))])
     asked = await Shop(model).agent.run("Refund.")

@@ -18,7 +18,7 @@ from pydantic_ai.direct import model_request
 from pydantic_ai.messages import ModelRequest
 from tests.support import ClaudeCode, cli_processes
 
-from hikidashi import ClaudeCodeModel
+from hikidashi import ClaudeCodeModel, InvalidSettingError
 from hikidashi.testing import MessagesServer, RecordedRequest, call, say
 
 pytestmark = pytest.mark.cli
@@ -104,6 +104,21 @@ async def test_a_cli_that_ended_while_it_waited_is_replaced(claude_code: ClaudeC
         assert (await Agent(model).run("Go.")).output == "ok"
 
 
+async def test_a_cli_that_nobody_uses_ends(claude_code: ClaudeCode, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hikidashi.claude.warm._MAX_AGE", 0.01)
+    model, _ = claude_code(script, warm=1)
+    await Agent(model).run("Go.")
+    while await model._warm.ready() or cli_processes():
+        await asyncio.sleep(0.01)
+    assert await model._warm.ready() == 0
+
+
+def test_a_number_of_clis_is_a_number(claude_code: ClaudeCode) -> None:
+    for wrong in (-1, True):
+        with pytest.raises(InvalidSettingError, match="warm"):
+            claude_code(script, warm=wrong)
+
+
 async def test_nothing_waits_unless_asked_for_and_not_after_a_failure(claude_code: ClaudeCode) -> None:
     model, _ = claude_code(script)
     await Agent(model).run("Go.")
@@ -153,7 +168,7 @@ def test_a_program_that_ends_leaves_no_cli_and_no_complaint(
     server = messages_server(script)
     program = """
 from pydantic_ai import Agent
-from hikidashi import ClaudeCodeModel
+from hikidashi import ClaudeCodeModel, InvalidSettingError
 from tests.support import cli_processes
 
 agent = Agent(ClaudeCodeModel("sonnet", warm=1))

@@ -38,14 +38,14 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import RunContext, ToolDefinition
 
 from ..convert.claude import shown_name, to_claude
-from ..errors import ToolsetNotRegisteredError
+from ..errors import InvalidSettingError, ToolsetNotRegisteredError
 from ..tool import Tool, ToolResult
 from . import mcp_integration
 from .history import conversation
 from .launch import Launch, Question, launch, prepare
 from .ordering import CallOrder
 from .parking import ParkedTools
-from .scope import current_scope, run_scope
+from .scope import RunScope, current_scope, run_scope
 from .session import Deadline, Session
 from .settings import CheckedSettings, ClaudeCodeModelSettings, checked
 from .stream import ClaudeCodeStreamedResponse
@@ -106,9 +106,8 @@ class ClaudeCodeModel(Model[Any]):
             model_name: a Claude model, or an alias Claude Code knows: `sonnet`, `opus`, `haiku`.
             tool_execution: who runs the agent's tools: an in-process MCP server (`"mcp"`, needs
                 `set_agent_toolsets()`), or pydantic-ai itself (`"agent"`).
-            timeout: seconds one request may take, tools included; `None` waits forever. With `"agent"` that is the
-                time until the next request of the run: what pydantic-ai, or the caller of `agent.iter()`, does in
-                between counts.
+            timeout: seconds one request may take, tools included; `None` waits forever. With `"agent"` a run that has
+                called a tool must make its next request in this time.
             max_turns: turns Claude Code may take for one request.
             max_budget_usd: what one request may cost.
             max_retries: how often Claude Code repeats a failed API call.
@@ -151,6 +150,8 @@ class ClaudeCodeModel(Model[Any]):
             cli_path=cli_path,
             customize=customize,
         )
+        if isinstance(warm, bool) or warm < 0:
+            raise InvalidSettingError("warm", warm, "it must be a number of CLIs, 0 or more")
         self._warm = WarmSessions(warm)
         self._entered = 0
         self._toolsets: list[mcp_integration.AgentToolset | mcp_integration.AnyTool] | None = None
@@ -307,18 +308,26 @@ class ClaudeCodeModel(Model[Any]):
         try:
             yield response
         finally:
-            session = response.session
-            if scope is None or scope.ended or not response.complete or session.parked.abandoned:
-                await session.close()
-            if scope is not None and response.complete and (waiting := response.get().tool_calls):
-                names = ", ".join(repr(call.tool_name) for call in waiting)
-                scope.end_run_at(deadline, lambda: deadline.passed(f"pydantic-ai to run {names}"))
-            if self._warm.count and question.is_new and response.complete:
-                again = partial(prepare, self._launch, question, self._warm)
-                if scope is None:
-                    again()
-                else:
-                    scope.after = again
+            await self._leave(response, question, scope, deadline)
+
+    async def _leave(
+        self, response: ClaudeCodeStreamedResponse, question: Question, scope: RunScope | None, deadline: Deadline
+    ) -> None:
+        """Keep the session for the next request if there can be one, and see to its end."""
+        session = response.session
+        if scope is None or scope.ended or not response.complete or session.parked.abandoned:
+            await session.close()
+        if scope is not None and session.waiting:
+            called = [call.tool_name for call in response.get().tool_calls]
+            running = [name for name in called if question.parameters.tool_defs[name].kind == "function"]
+            late = partial(deadline.passed, f"pydantic-ai to run {', '.join(map(repr, running))}")
+            scope.wait_until(deadline, late if running else None)
+        if self._warm.count and question.is_new and response.complete:
+            again = partial(prepare, self._launch, question, self._warm)
+            if scope is None:
+                again()
+            else:
+                scope.after = again
 
     def _question(
         self, messages: list[ModelMessage], parameters: ModelRequestParameters, settings: CheckedSettings

@@ -44,14 +44,19 @@ class RunScope:
                 return session
         return None
 
-    def end_run_at(self, deadline: Deadline, late: Callable[[], ClaudeCodeTimeoutError]) -> None:
-        """End the run at `deadline` unless a request comes before: the tools it runs belong to the last one."""
-        if deadline.at is None or self._limit.expired():
+    def wait_until(self, deadline: Deadline, late: Callable[[], ClaudeCodeTimeoutError] | None) -> None:
+        """End the sessions at `deadline` unless a request comes before, and the run too if there is an error for it.
+
+        The tools that a run calls belong to the request that asked for them. Where it waits for something else, such
+        as an approval, it may go on later, with a new session.
+        """
+        if deadline.at is None or self.ended or self._limit.expired():
             return
-        self.late = late
-        self._limit.reschedule(deadline.at)
-        # A run that waits for a thread is cancelled only when the thread is done; its CLI need not wait for that.
+        # Beside the limit: a run that waits for a thread is cancelled only when the thread is done.
         self._alarm = asyncio.get_running_loop().call_at(deadline.at, self._stop_sessions)
+        self.late = late
+        if late is not None:
+            self._limit.reschedule(deadline.at)
 
     def begin_request(self) -> None:
         """Lift the deadline of the request before."""

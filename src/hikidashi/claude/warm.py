@@ -10,7 +10,6 @@ import asyncio
 import atexit
 import contextvars
 import os
-import threading
 import weakref
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ _MAX_AGE = 300.0
 """Seconds a CLI waits to be used; it takes about 200 MB meanwhile."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Waiting:
     key: object
     session: Session
@@ -41,7 +40,6 @@ class WarmSessions:
     def __init__(self, count: int) -> None:
         self.count = count
         self._all: list[_Waiting] = []
-        self._lock = threading.Lock()  # runs in several threads may share a model
         _pools.add(self)
 
     def prepare(
@@ -66,8 +64,7 @@ class WarmSessions:
         session = create(listing)
         session.start_in_background()
         end_of_life = loop.call_later(_MAX_AGE, session.stop)
-        with self._lock:
-            self._all.append(_Waiting(_complete(key), session, listing, loop, end_of_life))
+        self._all.append(_Waiting(_complete(key), session, listing, loop, end_of_life))
 
     def take(self, key: object, servers: Mapping[str, McpSdkServerConfig]) -> Session | None:
         """A CLI that waits on this event loop, with its calls led to `servers`, if one has this `key`."""
@@ -109,11 +106,11 @@ class WarmSessions:
                 self._remove(waiting)
 
     def _remove(self, waiting: _Waiting) -> bool:
-        """Whether it was still there."""
-        with self._lock:
-            if waiting not in self._all:
-                return False
+        """Whether it was still there: runs in several threads may share a model."""
+        try:
             self._all.remove(waiting)
+        except ValueError:
+            return False
         if not waiting.loop.is_closed():
             waiting.end_of_life.cancel()
         return True
