@@ -69,6 +69,18 @@ async def test_temporary_files_of_claude_code_go_with_it(claude_code: ClaudeCode
     assert len(set(during)) == 2
 
 
+async def test_options_that_cannot_be_made_leave_no_temporary_files(claude_code: ClaudeCode, tmp_path: Path) -> None:
+    def fail(_: Any) -> Any:
+        raise ZeroDivisionError
+
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    model, _ = claude_code([], env={"CLAUDE_CODE_TMPDIR": str(folder)}, customize=fail)
+    with pytest.raises(ZeroDivisionError):
+        await Agent(model).run("Hello.")
+    assert list(folder.iterdir()) == []
+
+
 async def test_a_released_call_ends_with_an_error_and_the_server_lives_on(caplog: pytest.LogCaptureFixture) -> None:
     parked = ParkedTools([WAIT], server_name="t")
 

@@ -143,41 +143,45 @@ def prepare(start: Launch, question: Question, warm: WarmSessions) -> None:
     """Start a CLI in the background for a question that begins a conversation as this one did."""
 
     def create(servers: Mapping[str, McpSdkServerConfig]) -> Session:
-        resources, waiting = ExitStack(), replace(question, servers=servers)
-        return _session(start, waiting, _options(start, waiting, resources), resources)
+        waiting = replace(question, servers=servers)
+        with ExitStack() as resources:
+            return _session(start, waiting, _options(start, waiting, resources), resources)
 
     warm.prepare(question.started_with, question.servers, create)
 
 
 async def _created(start: Launch, question: Question) -> tuple[Session, list[Block] | None]:
     """A session for `question`, not started yet, and the prompt to send to it."""
-    resources = ExitStack()
-    options = _options(start, question, resources)
-    talk = question.talk
-    prompt: list[Block] | None = talk.last
-    if question.settings.resume is not None:
-        options.resume = question.settings.resume
-    elif any(block["type"] == "tool_result" for block in talk.last):
-        # Results are no prompt: Claude Code takes the turn up again that was interrupted before them.
-        options.env["CLAUDE_CODE_RESUME_INTERRUPTED_TURN"] = "1"
-        # An interrupted turn that ends with a prompt is asked again as it is; to one that ends with results Claude Code
-        # adds "Continue from where you left off.". It tells them apart by the first block, and drops an empty one.
-        asked: WireMessage = {"role": "user", "content": [{"type": "text", "text": ""}, *talk.last]}
-        await _remember(options, [*talk.messages[:-1], asked])
-        prompt = None
-    elif len(talk.messages) > 1:
-        await _remember(options, talk.messages[:-1])
-    return _session(start, question, options, resources), prompt
+    with ExitStack() as resources:
+        options = _options(start, question, resources)
+        talk = question.talk
+        prompt: list[Block] | None = talk.last
+        if question.settings.resume is not None:
+            options.resume = question.settings.resume
+        elif any(block["type"] == "tool_result" for block in talk.last):
+            # Results are no prompt: Claude Code takes the turn up again that was interrupted before them.
+            options.env["CLAUDE_CODE_RESUME_INTERRUPTED_TURN"] = "1"
+            # If that turn ends with a prompt, it is asked again as it is. If it ends with results, Claude Code adds
+            # "Continue from where you left off.". It looks at the first block alone, and drops an empty one.
+            asked: WireMessage = {"role": "user", "content": [{"type": "text", "text": ""}, *talk.last]}
+            await _remember(options, [*talk.messages[:-1], asked])
+            prompt = None
+        elif len(talk.messages) > 1:
+            await _remember(options, talk.messages[:-1])
+        return _session(start, question, options, resources), prompt
 
 
 def _session(start: Launch, question: Question, options: ClaudeAgentOptions, resources: ExitStack) -> Session:
+    """A session with `options`, which owns `resources` from here on."""
+    if start.customize is not None:
+        options = start.customize(options)
     return Session(
-        options if start.customize is None else start.customize(options),
+        options,
         question.parked,
         wire_name=question.wire_name,
         identity=question.identity,
         offer=question.offer,
-        resources=resources,
+        resources=resources.pop_all(),
     )
 
 

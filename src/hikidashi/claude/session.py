@@ -153,6 +153,12 @@ class Session:
 
     def _begin(self, context: contextvars.Context | None) -> None:
         self._task = asyncio.create_task(self._live(), name="hikidashi-claude-code", context=context)
+        self._task.add_done_callback(self._ended)
+
+    def _ended(self, _: asyncio.Task[None]) -> None:
+        # Here and not at the end of the task: one that is cancelled at once never begins.
+        self._ready.cancel()
+        self._resources.close()
 
     async def ask(self, blocks: Sequence[Block] | None) -> None:
         """Send the user's turn; `None` lets the CLI go on with the turn it resumed."""
@@ -252,8 +258,6 @@ class Session:
         return hear
 
     async def _end(self) -> None:
-        if not self._ready.done():
-            self._ready.cancel()
         try:
             if self._in_turn and not self._over:
                 with contextlib.suppress(Exception):
@@ -266,7 +270,6 @@ class Session:
             self.parked.release()
             with contextlib.suppress(Exception):
                 await self._client.disconnect()
-            self._resources.close()
 
 
 async def _user_turn(blocks: list[Block]) -> AsyncIterator[dict[str, Any]]:
