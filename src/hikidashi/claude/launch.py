@@ -84,7 +84,7 @@ class Question:
     @property
     def offer(self) -> Offer:
         """The tools that the model is to see."""
-        return Offer(waiting=self.parked.names, running=[self.wire_name(tool.name) for tool in self.offered])
+        return Offer([*self.parked.names, *(self.wire_name(tool.name) for tool in self.offered)])
 
     @property
     def identity(self) -> object:

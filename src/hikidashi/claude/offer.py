@@ -20,15 +20,9 @@ class Offer:
     what it offers at the start of each turn, before it asks the model.
     """
 
-    def __init__(self, *, waiting: Iterable[str], running: Iterable[str]) -> None:
-        """Take the names that were sent.
-
-        Args:
-            waiting: tools whose calls wait for an answer from outside.
-            running: tools that an MCP server of this process runs.
-        """
-        self.running = frozenset(running)
-        self._sent = self.running.union(waiting)
+    def __init__(self, names: Iterable[str]) -> None:
+        self.names = frozenset(names)
+        """All of them are read-only to Claude Code, which therefore runs their calls beside others."""
 
     def check(self, message: object) -> None:
         """Raise if `message` lists the tools on offer, and one that was sent is missing.
@@ -38,7 +32,7 @@ class Offer:
         """
         if not isinstance(message, SystemMessage) or message.subtype != "init":
             return
-        missing = sorted(self._sent.difference(message.data.get("tools") or ()))
+        missing = sorted(self.names.difference(message.data.get("tools") or ()))
         if missing:
             raise ToolValidationError(_explained(missing, message.data), missing[0])
 
