@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ..registry import Suite
-from . import calls, conversion, memory, runs, startup
+from . import calls, conversion, memory, runs, startup, warm
 
-_PARTS = (runs, calls, conversion, startup, memory)
+_PARTS = (runs, warm, calls, conversion, startup, memory)
 
 SUITE = Suite(
     name="bridge",

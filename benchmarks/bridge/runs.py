@@ -26,10 +26,10 @@ from ..registry import Case, Measurement, Plan
 GROUP = "runs"
 MEANING = "an agent run on the real CLI ÷ `claude_agent_sdk.query`, start to exit of the process"
 
-_PROMPT = "How much is 19 + 23?"
-_SYSTEM = "You add numbers. Use the tool."
+PROMPT = "How much is 19 + 23?"
+SYSTEM = "You add numbers. Use the tool."
 _ANSWER = "It is 42."
-_PEER = "raw `query`"
+PEER = "raw `query`"
 _AIM = 1.05
 
 Run = Callable[[], Awaitable[str]]
@@ -49,11 +49,11 @@ def answered(request: RecordedRequest) -> Reply:
 def agent_run(env: dict[str, str], folder: Path, tool_execution: Literal["mcp", "agent"], *, tools: bool) -> Run:
     """A pydantic-ai agent on `ClaudeCodeModel`."""
     model = ClaudeCodeModel("sonnet", tool_execution=tool_execution, env=env, working_directory=folder)
-    agent = Agent(model, system_prompt=_SYSTEM, tools=[add] if tools else [])
+    agent = Agent(model, system_prompt=SYSTEM, tools=[add] if tools else [])
     model.set_agent_toolsets(agent._function_toolset)
 
     async def run() -> str:
-        return (await agent.run(_PROMPT)).output
+        return (await agent.run(PROMPT)).output
 
     return run
 
@@ -64,7 +64,7 @@ def raw_run(env: dict[str, str], folder: Path, *, tools: bool) -> Run:
     async def run() -> str:
         options = ClaudeAgentOptions(
             model="sonnet",
-            system_prompt=_SYSTEM,
+            system_prompt=SYSTEM,
             tools=[],
             mcp_servers={"pydantic_tools": _by_hand()} if tools else {},
             allowed_tools=["mcp__pydantic_tools"] if tools else [],
@@ -74,7 +74,7 @@ def raw_run(env: dict[str, str], folder: Path, *, tools: bool) -> Run:
             env=env,
         )
         result = ""
-        async for message in query(prompt=_PROMPT, options=options):
+        async for message in query(prompt=PROMPT, options=options):
             if isinstance(message, ResultMessage):
                 result = message.result or ""
         return result
@@ -100,7 +100,9 @@ def loopback() -> Generator[tuple[dict[str, str], Path]]:
         yield server.env(folder), Path(folder)
 
 
-def _timed(runner: asyncio.Runner, run: Run, clock: Clock = perf_counter) -> Callable[[], float]:
+def timed(runner: asyncio.Runner, run: Run, clock: Clock = perf_counter) -> Callable[[], float]:
+    """A contestant whose score is the time of one run."""
+
     def once() -> float:
         start = clock()
         runner.run(finished(run))
@@ -120,9 +122,9 @@ def _with_tool(plan: Plan, rounds: int, clock: Clock, note: str = "") -> Iterabl
     with loopback() as (env, folder), asyncio.Runner() as runner:
         figures = plan.alternate(
             {
-                "mcp": _timed(runner, agent_run(env, folder, "mcp", tools=True), clock),
-                "peer": _timed(runner, raw_run(env, folder, tools=True), clock),
-                "agent": _timed(runner, agent_run(env, folder, "agent", tools=True), clock),
+                "mcp": timed(runner, agent_run(env, folder, "mcp", tools=True), clock),
+                "peer": timed(runner, raw_run(env, folder, tools=True), clock),
+                "agent": timed(runner, agent_run(env, folder, "agent", tools=True), clock),
             },
             plan.rounds(rounds),
         )
@@ -133,7 +135,7 @@ def _with_tool(plan: Plan, rounds: int, clock: Clock, note: str = "") -> Iterabl
             unit="s",
             ours=figures[mode],
             peer=figures["peer"],
-            peer_name=_PEER,
+            peer_name=PEER,
             aim_ratio=_AIM if clock is perf_counter else None,
             note=note,
         )
@@ -143,8 +145,8 @@ def _text_only(plan: Plan) -> Iterable[Measurement]:
     with loopback() as (env, folder), asyncio.Runner() as runner:
         figures = plan.alternate(
             {
-                "ours": _timed(runner, agent_run(env, folder, "mcp", tools=False)),
-                "peer": _timed(runner, raw_run(env, folder, tools=False)),
+                "ours": timed(runner, agent_run(env, folder, "mcp", tools=False)),
+                "peer": timed(runner, raw_run(env, folder, tools=False)),
             },
             plan.rounds(25),
         )
@@ -154,7 +156,7 @@ def _text_only(plan: Plan) -> Iterable[Measurement]:
         unit="s",
         ours=figures["ours"],
         peer=figures["peer"],
-        peer_name=_PEER,
+        peer_name=PEER,
         aim_ratio=_AIM,
     )
 

@@ -145,9 +145,10 @@ async def test_approval_is_asked_and_the_run_goes_on_after_it(claude_code: Claud
     assert isinstance(asked.output, DeferredToolRequests)
     assert cli_processes() == set()
     approvals = DeferredToolResults(approvals={part.tool_call_id: True for part in asked.output.approvals})
-    done = await agent.run(message_history=asked.all_messages(), deferred_tool_results=approvals)
+    done = await agent.run("Hurry.", message_history=asked.all_messages(), deferred_tool_results=approvals)
     assert done.output == "deleted"
     assert server.requests[1].tool_results[0]["content"][0]["text"] == "a.txt is gone"
+    assert server.requests[1].text == "Hurry."
 
 
 async def test_a_tool_that_raises_ends_the_run_and_the_process(claude_code: ClaudeCode) -> None:

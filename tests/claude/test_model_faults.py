@@ -102,9 +102,12 @@ async def test_an_api_that_never_answers_ends_at_the_timeout(claude_code: Claude
     assert cli_processes() == set()
 
 
+@pytest.mark.parametrize("tool_execution", ["mcp", "agent"])
 @pytest.mark.parametrize("sync", [False, True], ids=["async", "thread"])
-async def test_a_tool_that_never_returns_ends_at_the_timeout(claude_code: ClaudeCode, sync: bool) -> None:
-    model, _ = claude_code([call("stuck", {})], timeout=2.5)
+async def test_a_tool_that_never_returns_ends_at_the_timeout(
+    claude_code: ClaudeCode, sync: bool, tool_execution: str
+) -> None:
+    model, server = claude_code([call("stuck", {})], timeout=2.5, tool_execution=tool_execution)
     agent = Agent(model)
     release = threading.Event()
 
@@ -114,18 +117,35 @@ async def test_a_tool_that_never_returns_ends_at_the_timeout(claude_code: Claude
         return ""
 
     def forever_in_a_thread() -> str:
-        """Never return."""
-        release.wait(30)
+        """Return only when there is no CLI left to wait for the answer."""
+        while cli_processes() and not release.wait(0.05):
+            pass
         return ""
 
     agent.tool_plain(name="stuck")(forever_in_a_thread if sync else forever)
-    model.set_agent_toolsets(agent._function_toolset)
+    if tool_execution == "mcp":
+        model.set_agent_toolsets(agent._function_toolset)
     try:
-        with pytest.raises(ClaudeCodeTimeoutError, match="tool that it called"):
+        with pytest.raises(ClaudeCodeTimeoutError, match=r"2\.5 s.*(tool that it called|pydantic-ai to run 'stuck')"):
             await agent.run("Go.")
         assert cli_processes() == set()
+        assert len(server.requests) == 1
     finally:
         release.set()
+
+
+async def test_a_timeout_of_a_tool_itself_is_not_taken_for_that_of_the_request(claude_code: ClaudeCode) -> None:
+    model, _ = claude_code([call("late", {})], tool_execution="agent")
+    agent = Agent(model)
+
+    @agent.tool_plain
+    async def late() -> str:
+        """Be late."""
+        raise TimeoutError("the tool's own")
+
+    with pytest.raises(TimeoutError, match="the tool's own"):
+        await agent.run("Go.")
+    assert cli_processes() == set()
 
 
 async def test_a_cli_killed_while_it_answers_is_typed(claude_code: ClaudeCode) -> None:
@@ -192,6 +212,56 @@ async def test_a_tool_that_raises_is_told_to_claude_in_mcp_mode(claude_code: Cla
     (result,) = server.requests[1].tool_results
     assert result["is_error"]
     assert "by nothing" in str(result["content"])
+
+
+async def test_a_tool_whose_inner_task_was_cancelled_is_a_failure_and_the_next_call_runs(
+    claude_code: ClaudeCode,
+) -> None:
+    model, server = claude_code([call("inner", {}), call("add", {"a": 1, "b": 2}), say("3")])
+    agent = adder(model)
+
+    @agent.tool_plain
+    async def inner() -> str:
+        """Wait for a task that is cancelled."""
+        task = asyncio.ensure_future(asyncio.Event().wait())
+        asyncio.get_running_loop().call_soon(task.cancel)
+        await task
+        return ""
+
+    model.set_agent_toolsets(agent._function_toolset)
+    assert (await agent.run("Go.")).output == "3"
+    (failed,) = server.requests[1].tool_results
+    assert failed["is_error"]
+    assert "CancelledError" in str(failed["content"])
+    assert server.requests[2].tool_result_texts == ["3"]
+
+
+async def test_a_cancelled_run_cancels_the_tool_that_the_mcp_server_runs(claude_code: ClaudeCode) -> None:
+    model, server = claude_code([call("wait", {})])
+    agent = Agent(model)
+    heard: list[str] = []
+    started = asyncio.Event()
+
+    @agent.tool_plain
+    async def wait() -> str:
+        """Wait."""
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            heard.append("cancelled")
+            raise
+        return ""
+
+    model.set_agent_toolsets(agent._function_toolset)
+    run = asyncio.create_task(agent.run("Go."))
+    await started.wait()
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    assert heard == ["cancelled"]
+    assert cli_processes() == set()
+    assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize("tool_execution", ["mcp", "agent"])

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from inline_snapshot import snapshot
 from pydantic_ai import Agent, BinaryContent, DocumentUrl, ImageUrl, UserError, VideoUrl
 from pydantic_ai.messages import (
@@ -242,7 +245,6 @@ def test_what_other_providers_did_for_themselves_is_left_out() -> None:
                 ThinkingPart("unsigned"),
                 NativeToolCallPart("web_search", {"q": "x"}, "1", provider_name="openai"),
                 NativeToolReturnPart("web_search", "found", "1", provider_name="openai"),
-                NativeToolCallPart("mcp__t__a", {}, "2", provider_name="claude-code"),
                 FilePart(BinaryContent(PIXEL, media_type="image/png")),
                 TextPart("Done."),
             ],
@@ -251,6 +253,55 @@ def test_what_other_providers_did_for_themselves_is_left_out() -> None:
         ModelRequest.user_text_prompt("And?"),
     ]
     assert wire(messages)[1] == {"role": "assistant", "content": [{"type": "text", "text": "Done."}], "model": "m"}
+
+
+def test_a_call_that_was_cut_off_is_told_so_that_it_is_not_made_again() -> None:
+    messages: list[ModelMessage] = [
+        ModelRequest.user_text_prompt("Pay."),
+        ModelResponse([NativeToolCallPart("mcp__t__pay", {}, "1", provider_name="claude-code")], model_name="m"),
+        ModelRequest.user_text_prompt("And?"),
+    ]
+    result, text = wire(messages)[2]["content"]
+    assert (result["tool_use_id"], result["is_error"], text["text"]) == ("1", True, "And?")
+    assert "outcome is unknown" in result["content"][0]["text"]
+
+
+@st.composite
+def turns_of_calls(draw: st.DrawFn) -> list[ModelMessage]:
+    """A history as `ClaudeCodeModel` writes it: messages whose calls ran in either place, some cut off."""
+    history: list[ModelMessage] = [ModelRequest.user_text_prompt("Go.")]
+    ids = itertools.count()
+    for _ in range(draw(st.integers(1, 4))):
+        parts: list[Any] = []
+        for _ in range(draw(st.integers(0, 2))):  # messages that Claude Code went on after by itself
+            own = [str(next(ids)) for _ in range(draw(st.integers(1, 2)))]
+            parts += [NativeToolCallPart("mcp__t__a", {}, call_id, provider_name="claude-code") for call_id in own]
+            parts += [NativeToolReturnPart("mcp__t__a", "ok", call_id, provider_name="claude-code") for call_id in own]
+        last = [
+            (str(next(ids)), draw(st.sampled_from(["own", "cut off", "parked"])))
+            for _ in range(draw(st.integers(0, 4)))
+        ]
+        parts += [TextPart("Hm.")] if draw(st.booleans()) else []
+        for call_id, kind in last:
+            native = NativeToolCallPart("mcp__t__a", {}, call_id, provider_name="claude-code")
+            parts.append(ToolCallPart("b", {}, call_id) if kind == "parked" else native)
+        done = draw(st.permutations([call_id for call_id, kind in last if kind == "own"]))
+        parts += [NativeToolReturnPart("mcp__t__a", "ok", call_id, provider_name="claude-code") for call_id in done]
+        history.append(ModelResponse(parts or [TextPart("Done.")], model_name="m"))
+        answers: list[Any] = [ToolReturnPart("b", "ok", call_id) for call_id, kind in last if kind == "parked"]
+        history.append(ModelRequest([*answers, *([] if answers and draw(st.booleans()) else [UserPromptPart("And?")])]))
+    return history
+
+
+@given(turns_of_calls())
+def test_whatever_ran_where_the_api_gets_each_result_right_after_its_call(history: list[ModelMessage]) -> None:
+    messages = wire(history)
+    assert [message["role"] for message in messages] == ["user", *["assistant", "user"] * (len(messages) // 2)]
+    for asked, answered in itertools.pairwise(messages):
+        calls = [block["id"] for block in asked["content"] if block["type"] == "tool_use"]
+        results = [block["tool_use_id"] for block in answered["content"] if block["type"] == "tool_result"]
+        if asked["role"] == "assistant":
+            assert sorted(results) == sorted(calls)
 
 
 def test_there_must_be_something_to_answer() -> None:

@@ -100,12 +100,33 @@ def conversation(
 def append_response(wire: list[WireMessage], response: ModelResponse, wire_name: Callable[[str], str]) -> None:
     """Add a response to `wire`: calls that Claude Code ran itself bring their results along."""
     answered = {part.tool_call_id for part in response.parts if isinstance(part, NativeToolReturnPart)}
+    cut_off: list[Block] = []
     for part in response.parts:
-        role: Role = "user" if isinstance(part, NativeToolReturnPart) else "assistant"
-        _append(wire, role, _response_blocks(part, answered, wire_name), response.model_name)
+        blocks = _response_blocks(part, wire_name)
+        if isinstance(part, NativeToolReturnPart):
+            _append(wire, "user", [*cut_off, *blocks])
+            cut_off = []
+            continue
+        _append(wire, "assistant", blocks, response.model_name)
+        cut_off += [_cut_off(block) for block in blocks if _is_unanswered(part, answered)]
+    _append(wire, "user", cut_off)
 
 
-def _response_blocks(part: object, answered: set[str], wire_name: Callable[[str], str]) -> list[Block]:
+def _is_unanswered(part: object, answered: set[str]) -> bool:
+    return isinstance(part, NativeToolCallPart) and part.tool_call_id not in answered
+
+
+def _cut_off(call: Block) -> Block:
+    """What stands in for the result of a call that Claude Code began: without it a model would make the call again."""
+    text = (
+        "The run ended before the result of this call was recorded, so its outcome is unknown. "
+        "Check whether it took effect before you rely on it or call the tool again."
+    )
+    content = [{"type": "text", "text": text}]
+    return {"type": "tool_result", "tool_use_id": call["id"], "content": content, "is_error": True}
+
+
+def _response_blocks(part: object, wire_name: Callable[[str], str]) -> list[Block]:
     match part:
         case TextPart() if part.content:
             return [{"type": "text", "text": part.content}]
@@ -115,7 +136,7 @@ def _response_blocks(part: object, answered: set[str], wire_name: Callable[[str]
             return [{"type": "thinking", "thinking": part.content, "signature": signature}]
         case ToolCallPart():
             return [_tool_use(cast("ToolCallPart[Any]", part), wire_name(part.tool_name))]
-        case NativeToolCallPart(provider_name="claude-code") if part.tool_call_id in answered:
+        case NativeToolCallPart(provider_name="claude-code"):
             return [_tool_use(cast("NativeToolCallPart[Any]", part), part.tool_name)]
         case NativeToolReturnPart(provider_name="claude-code"):
             return [_tool_result(cast("NativeToolReturnPart[Any]", part))]

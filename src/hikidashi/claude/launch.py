@@ -7,7 +7,8 @@ import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 from uuid import uuid4
@@ -30,12 +31,14 @@ from pydantic_ai.tools import ToolDefinition
 from ..convert.claude import hooks_for_unknown, shown_name
 from ..convert.root_schema import root_schema
 from .history import Block, Conversation, WireMessage, transcript
-from .limits import Guard
+from .limits import Guard, Tally
+from .offer import Offer
 from .parking import ParkedTools
 from .restrictions import Restrictions
 from .scope import RunScope
 from .session import Deadline, Session
 from .settings import CheckedSettings, environment, thinking
+from .warm import WarmSessions
 
 # An argument of a process holds 128 KiB on Linux; a longer system prompt goes through a file.
 _LONGEST_ARGUMENT = 100_000
@@ -43,12 +46,16 @@ _LONGEST_ARGUMENT = 100_000
 # Claude Code repeats each tool result to the SDK, images too, and the SDK takes 1 MiB unless told otherwise.
 _LONGEST_MESSAGE = 1 << 30
 
+_TEMPORARY = "CLAUDE_CODE_TMPDIR"
+"""The environment variable that says where Claude Code puts temporary files."""
+
 _BUNDLED_CLI = Path(claude_agent_sdk.__file__).with_name("_bundled") / "claude"
 _TIED_CLI = Path(__file__).with_name("tied_cli.sh")
 _TIED_CLI_NEEDS = ("setpriv", "setsid")
 
 _ENVIRONMENT = {
     "CLAUDE_CODE_DISABLE_ATTACHMENTS": "1",  # else reminders about tokens and dates ride along with each turn
+    "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",  # a request ends with its answer: what comes later would be lost
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
     "ENABLE_TOOL_SEARCH": "false",  # a model gets the tools its agent gives it
     "MCP_TOOL_TIMEOUT": str(7 * 24 * 3600 * 1000),  # how long a tool may take is for its agent to say
@@ -87,54 +94,69 @@ class Question:
     """What the tools that run here find in their context."""
 
     @property
+    def offer(self) -> Offer:
+        """The tools that the model is to see."""
+        return Offer([*self.parked.names, *(self.wire_name(tool.name) for tool in self.offered)])
+
+    @property
     def identity(self) -> object:
         """What must be the same for a session that answered one question to go on with another."""
+        return self.started_with, id(self.deps)
+
+    @property
+    def started_with(self) -> object:
+        """What a CLI knows from its start on."""
         return (
             self.talk.system,
             self.parked.listing,
             [(tool.name, tool.description, tool.parameters_json_schema) for tool in self.offered],
-            self.servers.keys(),
+            list(self.servers),
             self.settings,
+            self.parameters.output_mode,
             self.parameters.output_object,
             self.parameters.thinking,
-            id(self.deps),
         )
 
+    @property
+    def warm_key(self) -> object:
+        """What must be the same for a CLI that was started before the question came."""
+        return self.started_with, self.max_turns
 
-async def launch(start: Launch, question: Question, scope: RunScope | None, deadline: Deadline) -> Session:
-    """A new session that holds the conversation and was asked its last turn.
+    @cached_property
+    def max_turns(self) -> int | None:
+        """The turns that the CLI may take, as they are known when the request begins.
+
+        Over a run with parked calls the CLI would add up the turns of all its requests.
+        """
+        return None if self.parked.names else self.guard.turns_left()
+
+    @property
+    def is_new(self) -> bool:
+        """Whether it begins a conversation."""
+        return len(self.talk.messages) == 1 and self.settings.resume is None
+
+
+async def launch(
+    start: Launch, question: Question, scope: RunScope | None, deadline: Deadline, warm: WarmSessions | None = None
+) -> Session:
+    """A session that holds the conversation and was asked its last turn: a new one, or one of `warm`.
 
     Raises:
         ClaudeCodeError: the CLI is missing, did not start, or not in time.
     """
-    resources = ExitStack()
-    options = _options(start, question, resources)
-    talk = question.talk
-    prompt: list[Block] | None = talk.last
-    if question.settings.resume is not None:
-        options.resume = question.settings.resume
-    elif any(block["type"] == "tool_result" for block in talk.last):
-        # Results are no prompt: Claude Code takes the turn up again that was interrupted before them.
-        options.env["CLAUDE_CODE_RESUME_INTERRUPTED_TURN"] = "1"
-        await _remember(options, talk.messages)
-        prompt = None
-    elif len(talk.messages) > 1:
-        await _remember(options, talk.messages[:-1])
-    if start.customize is not None:
-        options = start.customize(options)
-    session = Session(
-        options,
-        question.parked,
-        question.guard,
-        wire_name=question.wire_name,
-        identity=question.identity,
-        resources=resources,
-    )
+    session = None
+    if warm is not None and question.is_new:
+        session = warm.take(question.warm_key, question.servers)
+    prompt: list[Block] | None = question.talk.last
+    if session is None:
+        session, prompt = await _created(start, question)
+    else:
+        session.serve(question.parked, question.guard, wire_name=question.wire_name, identity=question.identity)
     if scope is not None:
         scope.sessions.append(session)
     try:
         await session.start(deadline)
-        session.held = list(talk.messages)
+        session.held = list(question.talk.messages)
         await session.ask(prompt)
     except BaseException:
         await session.close()
@@ -142,8 +164,56 @@ async def launch(start: Launch, question: Question, scope: RunScope | None, dead
     return session
 
 
-def _options(start: Launch, question: Question, resources: ExitStack) -> ClaudeAgentOptions:
+def prepare(start: Launch, question: Question, warm: WarmSessions) -> None:
+    """Start a CLI in the background for a question that begins a conversation as this one did."""
+
+    def create(servers: Mapping[str, McpSdkServerConfig]) -> Session:
+        waiting = replace(question, servers=servers, guard=Guard(Tally(), parked=lambda _: False))
+        with ExitStack() as resources:
+            return _session(start, waiting, _options(start, waiting, resources, question.max_turns), resources)
+
+    warm.prepare(question.warm_key, question.servers, create)
+
+
+async def _created(start: Launch, question: Question) -> tuple[Session, list[Block] | None]:
+    """A session for `question`, not started yet, and the prompt to send to it."""
+    with ExitStack() as resources:
+        options = _options(start, question, resources, question.max_turns)
+        talk = question.talk
+        prompt: list[Block] | None = talk.last
+        if question.settings.resume is not None:
+            options.resume = question.settings.resume
+        elif any(block["type"] == "tool_result" for block in talk.last):
+            # Results are no prompt: Claude Code takes the turn up again that was interrupted before them.
+            options.env["CLAUDE_CODE_RESUME_INTERRUPTED_TURN"] = "1"
+            # If that turn ends with a prompt, it is asked again as it is. If it ends with results, Claude Code adds
+            # "Continue from where you left off.". It looks at the first block alone, and drops an empty one.
+            asked: WireMessage = {"role": "user", "content": [{"type": "text", "text": ""}, *talk.last]}
+            await _remember(options, [*talk.messages[:-1], asked])
+            prompt = None
+        elif len(talk.messages) > 1:
+            await _remember(options, talk.messages[:-1])
+        return _session(start, question, options, resources), prompt
+
+
+def _session(start: Launch, question: Question, options: ClaudeAgentOptions, resources: ExitStack) -> Session:
+    """A session with `options`, which owns `resources` from here on."""
+    if start.customize is not None:
+        options = start.customize(options)
+    return Session(
+        options,
+        question.parked,
+        question.guard,
+        wire_name=question.wire_name,
+        identity=question.identity,
+        offer=question.offer,
+        resources=resources.pop_all(),
+    )
+
+
+def _options(start: Launch, question: Question, resources: ExitStack, max_turns: int | None) -> ClaudeAgentOptions:
     settings, parameters, servers = question.settings, question.parameters, question.servers
+    folder = _private_folder(start, resources)
     defaults = {name: value for name, value in _ENVIRONMENT.items() if name not in os.environ}
     if parameters.thinking is False:  # for the newest models the option alone does not stop it
         defaults["CLAUDE_CODE_DISABLE_THINKING"] = "1"
@@ -152,7 +222,7 @@ def _options(start: Launch, question: Question, resources: ExitStack) -> ClaudeA
     output = parameters.output_object if parameters.output_mode == "native" else None
     return ClaudeAgentOptions(
         model=start.model_name,
-        system_prompt=_system_prompt(question.talk.system, resources),
+        system_prompt=_system_prompt(question.talk.system, folder),
         tools=[tool.partition("(")[0] for tool in start.allowed_tools if not tool.startswith("mcp__")],
         # Naming the server allows each of its tools: a list of 10,000 names would not fit an argument.
         allowed_tools=[*start.allowed_tools, *(f"mcp__{shown_name(name)}" for name in servers)],
@@ -161,12 +231,11 @@ def _options(start: Launch, question: Question, resources: ExitStack) -> ClaudeA
         strict_mcp_config=True,
         permission_mode=settings.permission_mode,
         setting_sources=list(start.setting_sources),
-        # Over a run with parked calls the CLI would add up the turns of all its requests.
-        max_turns=None if question.parked.names else question.guard.turns_left(),
+        max_turns=max_turns,
         max_budget_usd=settings.max_budget_usd,
         cwd=settings.working_directory,
         cli_path=cli_path,
-        env={**defaults, **environment(settings), **start.env, **tie},
+        env={**defaults, **environment(settings), **start.env, **tie, _TEMPORARY: str(folder)},
         extra_args={} if keep else {"no-session-persistence": None},
         include_partial_messages=True,
         max_buffer_size=_LONGEST_MESSAGE,
@@ -204,10 +273,17 @@ def _tied(cli_path: str | Path | None) -> tuple[str | Path | None, dict[str, str
     return _TIED_CLI, {"HIKIDASHI_CLAUDE_CLI": cli}
 
 
-def _system_prompt(system: str, resources: ExitStack) -> str | SystemPromptFile:
+def _private_folder(start: Launch, resources: ExitStack) -> Path:
+    """A folder for the temporary files of one CLI, which leaves some behind each time: it goes when the CLI does."""
+    parent = start.env.get(_TEMPORARY) or os.environ.get(_TEMPORARY)
+    folder = tempfile.mkdtemp(prefix="hikidashi-", dir=parent)
+    resources.callback(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
+
+
+def _system_prompt(system: str, folder: Path) -> str | SystemPromptFile:
     if len(system.encode()) < _LONGEST_ARGUMENT:
         return system
-    folder = Path(resources.enter_context(tempfile.TemporaryDirectory(prefix="hikidashi-")))
     file = folder / "system-prompt.txt"
     file.write_text(system, encoding="utf-8")
     return {"type": "file", "path": str(file)}

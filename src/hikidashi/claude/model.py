@@ -10,8 +10,10 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from types import TracebackType
+from typing import Any, Literal, Self
 
 try:
     import pydantic_ai as _pydantic_ai  # noqa: F401  # pyright: ignore[reportUnusedImport]
@@ -40,17 +42,19 @@ from ..errors import InvalidSettingError, ToolsetNotRegisteredError
 from . import mcp_integration
 from .downloads import with_downloads
 from .history import conversation
-from .launch import Launch, Question, launch
+from .launch import Launch, Question, launch, prepare
 from .limits import Guard, Tally
 from .offered import as_offered, restricted
+from .ordering import CallOrder
 from .parking import ParkedTools
 from .restrictions import OwnToolRestrictions, ParameterRestrictions, Restrictions
 from .run_context import current_run
 from .run_deps import deps_of_request
-from .scope import current_scope, run_scope
+from .scope import RunScope, current_scope, run_scope
 from .session import Deadline, Session
 from .settings import CheckedSettings, ClaudeCodeModelSettings, checked, overridden
 from .stream import ClaudeCodeStreamedResponse
+from .warm import WarmSessions
 
 __all__ = ["ClaudeCodeModel", "ClaudeCodeModelSettings"]
 
@@ -99,6 +103,7 @@ class ClaudeCodeModel(Model[Any]):
         mcp_servers: Mapping[str, McpServerConfig] | None = None,
         setting_sources: Sequence[SettingSource] = (),
         persist_sessions: bool = False,
+        warm: int = 0,
         env: Mapping[str, str] | None = None,
         cli_path: str | Path | None = None,
         customize: Callable[[ClaudeAgentOptions], ClaudeAgentOptions] | None = None,
@@ -112,7 +117,8 @@ class ClaudeCodeModel(Model[Any]):
             tool_execution: who runs the agent's tools: pydantic-ai itself (`"agent"`), or an in-process MCP server
                 (`"mcp"`, needs `set_agent_toolsets()`). By default pydantic-ai does, which needs no registration and
                 keeps all that an agent can do; a call of `set_agent_toolsets()` says that the server does.
-            timeout: seconds one request may take, tools included; `None` waits forever.
+            timeout: seconds one request may take, tools included; `None` waits forever. With `"agent"` a run that has
+                called a tool must make its next request in this time.
             max_turns: turns Claude Code may take for one request. By default the `request_limit` of the run's
                 `usage_limits` counts them, which is 50 unless the run says otherwise; a request outside of a run
                 may take 50.
@@ -134,6 +140,9 @@ class ClaudeCodeModel(Model[Any]):
             mcp_servers: further MCP servers; each tool must be allowed by name.
             setting_sources: settings files Claude Code reads; none by default.
             persist_sessions: keep sessions on disk, so that `resume` finds them later.
+            warm: how many CLIs to keep started for the runs to come, per event loop. A run that ends starts one in the
+                background; a run that begins a conversation with the same options, tools and system prompt uses it.
+                Each takes about 200 MB, for five minutes at most. `async with model:` (or `agent:`) ends them.
             env: environment variables for the CLI, over those of this process.
             cli_path: another Claude Code CLI than the one that comes with the SDK.
             customize: a last word on the options each CLI starts with.
@@ -165,6 +174,10 @@ class ClaudeCodeModel(Model[Any]):
             customize=customize,
             restrictions=self._restrictions,
         )
+        if isinstance(warm, bool) or warm < 0:
+            raise InvalidSettingError("warm", warm, "it must be a number of CLIs, 0 or more")
+        self._warm = WarmSessions(warm)
+        self._entered = 0
         self._toolsets: list[Any] | None = None
         self._deps: object = None
         self.mcp_servers: dict[str, McpSdkServerConfig] = {}
@@ -259,7 +272,8 @@ class ClaudeCodeModel(Model[Any]):
         deps = self._deps if deps is None else deps
         tools = mcp_integration.neutral_tools(self._toolsets, names=names, deps=deps, guard=guard)
         definitions = {tool.name: tool for tool in function_tools if isinstance(tool, ToolDefinition)}
-        offered = (as_offered(tool, definitions.get(tool.name)) for tool in tools)
+        order = CallOrder()
+        offered = (as_offered(tool, definitions.get(tool.name), order) for tool in tools)
         return to_claude([restricted(tool, self._own_restrictions) for tool in offered], name=self._server_name)
 
     def _deps_for(self, tools: Sequence[ToolDefinition], run: RunContext[Any] | None) -> object:
@@ -310,6 +324,20 @@ class ClaudeCodeModel(Model[Any]):
         """What an agent holds around its requests: sessions that wait between them end with it."""
         return run_scope(self)
 
+    async def __aenter__(self) -> Self:
+        """The model itself; CLIs that it keeps started end with the context."""
+        self._entered += 1
+        return await super().__aenter__()
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
+    ) -> bool | None:
+        """End the CLIs that wait for a run."""
+        self._entered -= 1
+        if not self._entered:
+            await self._warm.close()
+        return await super().__aexit__(exc_type, exc_val, exc_tb)
+
     @asynccontextmanager
     async def _answer(
         self,
@@ -323,6 +351,8 @@ class ClaudeCodeModel(Model[Any]):
         settings = overridden(self._defaults, checked(model_settings))
         deadline = Deadline(settings.timeout)
         scope = current_scope(self)
+        if scope is not None:
+            scope.begin_request()
         run = run or current_run()
         messages = await with_downloads(messages, {} if scope is None else scope.downloads)
         question = self._question(messages, parameters, settings, run, Tally() if scope is None else scope.tally)
@@ -338,8 +368,8 @@ class ClaudeCodeModel(Model[Any]):
             await session.go_on(question.talk)
         response = ClaudeCodeStreamedResponse(
             model_request_parameters=parameters,
-            session=session or await begin(),
-            _relaunch=None if session is None else begin,
+            session=session or await launch(self._launch, question, scope, deadline, self._warm),
+            _relaunch=begin,
             _deadline=deadline,
             _requested_model=self._model_name,
             _native_output=parameters.output_mode == "native",
@@ -347,8 +377,26 @@ class ClaudeCodeModel(Model[Any]):
         try:
             yield response
         finally:
-            if scope is None or scope.ended or not response.complete:
-                await response.session.close()
+            await self._leave(response, question, scope, deadline)
+
+    async def _leave(
+        self, response: ClaudeCodeStreamedResponse, question: Question, scope: RunScope | None, deadline: Deadline
+    ) -> None:
+        """Keep the session for the next request if there can be one, and see to its end."""
+        session = response.session
+        if scope is None or scope.ended or not response.complete or session.parked.abandoned:
+            await session.close()
+        if scope is not None and session.waiting:
+            called = [call.tool_name for call in response.get().tool_calls]
+            running = [name for name in called if question.parameters.tool_defs[name].kind == "function"]
+            late = partial(deadline.passed, f"pydantic-ai to run {', '.join(map(repr, running))}", self._model_name)
+            scope.wait_until(deadline, late if running else None)
+        if self._warm.count and question.is_new and response.complete:
+            again = partial(prepare, self._launch, question, self._warm)
+            if scope is None:
+                again()
+            else:
+                scope.after = again
 
     def _question(
         self,
@@ -371,7 +419,7 @@ class ClaudeCodeModel(Model[Any]):
             server_name=_PARKED_SERVER if own_tools else self._server_name,
             restrictions=self._own_restrictions,
         )
-        guard = Guard(tally, parked=lambda wire_name: wire_name in parked.names)
+        guard = Guard(tally, parked=parked.surely_parks)
         deps = self._deps_for(run_here, run)
         servers = {parked.server_name: parked.config()} if parked.names else {}
         if (config := self._process_function_tools(run_here, deps=deps, guard=guard)) is not None:

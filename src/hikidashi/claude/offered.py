@@ -8,18 +8,24 @@ from typing import Any
 from pydantic_ai.tools import ToolDefinition
 
 from ..tool import Tool, ToolResult
+from .ordering import CallOrder
 from .restrictions import OwnToolRestrictions
 
 
-def as_offered(tool: Tool, definition: ToolDefinition | None) -> Tool:
+def as_offered(tool: Tool, definition: ToolDefinition | None, order: CallOrder) -> Tool:
     """`tool` as the agent offers it in this request."""
     if definition is None:
         return tool
     # Claude Code runs calls of one turn side by side only if they say that they only read, and nothing else here
-    # looks at the hint; pydantic-ai runs them side by side unless they are sequential.
-    hints = replace(tool.annotations, read_only=not definition.sequential)
+    # looks at the hint. So all of them begin, whichever call before them waits, and run in the order of pydantic-ai.
+    hints = replace(tool.annotations, read_only=True)
     description, schema = definition.description or "", definition.parameters_json_schema
-    return replace(tool, description=description, input_schema=schema, annotations=hints)
+
+    async def call(arguments: dict[str, Any]) -> ToolResult:
+        async with order.admitted(alone=definition.sequential):
+            return await tool.call(arguments)
+
+    return replace(tool, description=description, input_schema=schema, annotations=hints, call=call)
 
 
 def restricted(tool: Tool, restrictions: OwnToolRestrictions) -> Tool:

@@ -11,7 +11,8 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
-from claude_agent_sdk import McpSdkServerConfig
+from claude_agent_sdk import HookContext, McpSdkServerConfig
+from claude_agent_sdk.types import HookJSONOutput
 from mcp.server import Server, ServerRequestContext
 from mcp.types import CallToolRequestParams, CallToolResult, ListToolsResult, PaginatedRequestParams, TextContent
 from mcp.types import Tool as McpTool
@@ -24,6 +25,16 @@ from .restrictions import OwnToolRestrictions, Restrictions
 
 CALL_ID_META = "claudecode/toolUseId"
 """Where Claude Code says which `tool_use` block a call comes from."""
+
+
+def _error(text: str) -> CallToolResult:
+    return CallToolResult.model_validate({"content": [{"type": "text", "text": text}], "isError": True})
+
+
+_NO_ANSWER = _error("This call ended before it was answered.")
+_NOT_FOR_SUB_AGENTS = _error(
+    "A sub-agent cannot call this tool: the main agent runs it. Say in your answer which call you need and why."
+)
 
 
 class ParkedTools:
@@ -52,6 +63,10 @@ class ParkedTools:
                 )
         self._listed = [_listed(server_name, definition) for definition in definitions]
         self._calls: dict[str, asyncio.Future[CallToolResult]] = {}
+        self._let_go: set[str] = set()
+        """Ids of the calls that were ended without the answer they waited for."""
+        self.abandoned = False
+        """Whether a turn of Claude Code ended with such a call: what it holds is then not what happened."""
 
     def wire_name(self, name: str) -> str:
         """The name the model sees."""
@@ -71,6 +86,11 @@ class ParkedTools:
         """Whether a call of the tool `name` must be seen whole before it may park."""
         return self._restrictions.restricts(name)
 
+    def surely_parks(self, wire_name: str) -> bool:
+        """Whether every call under this name on Claude Code's side parks, whatever its arguments."""
+        name = self.names.get(wire_name)
+        return name is not None and not self.is_restricted(name)
+
     def refusal(self, name: str, arguments: object) -> str | None:
         """Why a call of the tool `name` does not park, for the model to read."""
         return self._restrictions.refusal(name, arguments, self._schemas.get(name, {}))
@@ -82,10 +102,36 @@ class ParkedTools:
             if not future.done():
                 future.set_result(_mcp_result(block))
 
-    def release(self) -> None:
-        """Let go of every call that still waits."""
-        for future in self._calls.values():
-            future.cancel()
+    def refuse(self, call_ids: Iterable[str]) -> None:
+        """Answer calls that nobody outside will see: those of a sub-agent of Claude Code."""
+        for call_id in call_ids:
+            future = self._call(call_id)
+            if not future.done():
+                future.set_result(_NOT_FOR_SUB_AGENTS)
+
+    def release(self, call_ids: Iterable[str] | None = None) -> None:
+        """End these calls without the answer they wait for, or all of them: Claude Code goes on to what is behind."""
+        # With a result and not a cancellation, which would end the MCP server and fail the calls after this one.
+        for call_id in list(self._calls if call_ids is None else call_ids):
+            future = self._call(call_id)
+            if not future.done():
+                self._let_go.add(call_id)
+                future.set_result(_NO_ANSWER)
+
+    async def end_abandoned_turn(self, turn: Any, _: str | None, __: HookContext) -> HookJSONOutput:
+        """A `PostToolBatch` hook: end the turn before the model is asked with a result that did not come from outside.
+
+        Such is that of a call which was released, or which Claude Code gave up.
+        """
+        calls = [call["tool_use_id"] for call in turn["tool_calls"]]
+        if not any(call_id in self._let_go or self._waits(call_id) for call_id in calls):
+            return {}
+        self.abandoned = True
+        return {"continue_": False, "stopReason": "A call waits for its answer from outside."}
+
+    def _waits(self, call_id: str) -> bool:
+        future = self._calls.get(call_id)
+        return future is not None and (future.cancelled() or not future.done())
 
     def _call(self, call_id: str) -> asyncio.Future[CallToolResult]:
         # Whichever side comes first makes the future: Claude Code may call before its turn is complete.

@@ -8,22 +8,37 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
-from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, Message, ResultMessage
+from claude_agent_sdk import (
+    ClaudeAgentOptions,
+    ClaudeSDKClient,
+    HookContext,
+    HookMatcher,
+    Message,
+    ResultMessage,
+)
+from claude_agent_sdk.types import HookEvent, HookJSONOutput
 
 from ..errors import ClaudeCodeTimeoutError
 from .failures import failed_process, too_late
 from .history import Block, Conversation, WireMessage
 from .limits import Guard
+from .offer import Offer
 from .parking import ParkedTools
 
 # Disconnecting in the middle of a turn takes 7 s and lets the CLI go on calling the API;
 # interrupting it first takes a few milliseconds. This bounds the wait for its last word.
 _INTERRUPT_GRACE = 2.0
+
+Hooks = dict[HookEvent, list[HookMatcher]]
+
+_AFTER_CALLS = cast("HookEvent", "PostToolBatch")
+"""The hook after the last call of a turn; the SDK types its answer and not its name."""
 
 
 class Deadline:
@@ -31,11 +46,12 @@ class Deadline:
 
     def __init__(self, seconds: float | None) -> None:
         self.seconds = seconds
-        self._at = None if seconds is None else asyncio.get_running_loop().time() + seconds
+        self.at = None if seconds is None else asyncio.get_running_loop().time() + seconds
+        """In the time of the event loop."""
 
     def timeout(self) -> asyncio.Timeout:
         """A context that ends at the deadline."""
-        return asyncio.timeout_at(self._at)
+        return asyncio.timeout_at(self.at)
 
     def passed(self, waiting_for: str, model_name: str) -> ClaudeCodeTimeoutError:
         """The error to raise when it has passed."""
@@ -53,6 +69,7 @@ class Session:
         *,
         wire_name: Callable[[str], str],
         identity: object,
+        offer: Offer,
         resources: contextlib.ExitStack,
     ) -> None:
         """Prepare a session; nothing runs before `start`.
@@ -63,6 +80,7 @@ class Session:
             guard: what counts turns and calls, and ends a request at a limit.
             wire_name: the name Claude Code knows a tool by.
             identity: whatever must be equal for another request to continue here.
+            offer: the tools that Claude Code is to offer to the model.
             resources: what the CLI needs as long as it runs, closed with it.
         """
         self.parked = parked
@@ -70,16 +88,20 @@ class Session:
         guard.end = self._stop
         self.wire_name = wire_name
         self.identity = identity
+        self.offer = offer
         self.held: list[WireMessage] = []
         """The conversation as the CLI has it."""
         self.waiting: set[str] = set()
         """Ids of the calls that wait for an answer."""
         self.parked_before = False
         """Whether a call has waited here before."""
+        self.was_alive = False
+        """Whether the CLI was started before the request that it now answers, and may have ended since."""
         self.spent_usd = 0.0
         self._model_name = options.model or "default"
         self._stderr: deque[str] = deque(maxlen=50)
-        self._client = ClaudeSDKClient(replace(options, stderr=self._overheard(options.stderr)))
+        heard = self._overheard(options.stderr)
+        self._client = ClaudeSDKClient(replace(options, stderr=heard, hooks=self._with_end_of_turn(options.hooks)))
         self._resources = resources
         self._messages: asyncio.Queue[Message | BaseException | None] = asyncio.Queue()
         self._stopped: Exception | None = None
@@ -93,20 +115,57 @@ class Session:
     @property
     def alive(self) -> bool:
         """Whether the CLI can still be asked something."""
-        return self._task is not None and not self._task.done() and not self._over
+        return self._task is not None and not (self._task.done() or self._over or self._ending)
+
+    def lacks(self, talk: Conversation) -> list[Block] | None:
+        """What of the last turn of `talk` the CLI does not hold; `None` if that is not all it does not hold.
+
+        It holds a part of that turn where it ran some of the calls that the turn answers.
+        """
+        before, last = talk.messages[:-1], talk.last
+        if self.held == before:
+            return last
+        known = self.held[-1]["content"] if len(self.held) == len(talk.messages) else []
+        if not known or self.held[:-1] != before or last[: len(known)] != known:
+            return None
+        return last[len(known) :]
+
+    def serve(self, parked: ParkedTools, guard: Guard, *, wire_name: Callable[[str], str], identity: object) -> None:
+        """Take the place of a session that would have been started with these."""
+        self.parked, self.guard, self.wire_name, self.identity = parked, guard, wire_name, identity
+        guard.end = self._stop
+        self.was_alive = True
+
+    def start_in_background(self) -> None:
+        """Start the CLI for a run that is yet to come, and with nothing of the context of this one."""
+        self._begin(contextvars.Context())
 
     async def start(self, deadline: Deadline) -> None:
-        """Start the CLI and wait until it listens.
+        """Start the CLI, if it was not started before, and wait until it listens.
 
         Raises:
             ClaudeCodeError: it is missing, did not start, or not in time.
         """
-        self._task = asyncio.create_task(self._live(), name="hikidashi-claude-code")
+        if self._task is None:
+            self._begin(None)
         try:
             async with deadline.timeout():
                 await asyncio.shield(self._ready)
         except TimeoutError as error:
             raise deadline.passed("the Claude Code CLI to start", self._model_name) from error
+
+    async def listening(self) -> None:
+        """Return when the CLI listens, or has failed to."""
+        await asyncio.wait([self._ready])
+
+    def _begin(self, context: contextvars.Context | None) -> None:
+        self._task = asyncio.create_task(self._live(), name="hikidashi-claude-code", context=context)
+        self._task.add_done_callback(self._ended)
+
+    def _ended(self, _: asyncio.Task[None]) -> None:
+        # Here and not at the end of the task: one that is cancelled at once never begins.
+        self._ready.cancel()
+        self._resources.close()
 
     async def ask(self, blocks: Sequence[Block] | None) -> None:
         """Send the user's turn; `None` lets the CLI go on with the turn it resumed."""
@@ -119,14 +178,16 @@ class Session:
 
     async def go_on(self, talk: Conversation) -> None:
         """Send the last turn of `talk`: answers to the calls that wait, or what the user says next."""
+        blocks = self.lacks(talk) or []
         self.held = list(talk.messages)
+        self.was_alive = True
         if not self.waiting:
-            await self.ask(talk.last)
+            await self.ask(blocks)
             return
         self._in_turn = True
         self.parked_before = True
         self.waiting = set()
-        self.parked.answer(talk.last)
+        self.parked.answer(blocks)
 
     async def messages(self, deadline: Deadline) -> AsyncIterator[Message]:
         """What the CLI says, as it says it.
@@ -145,18 +206,21 @@ class Session:
                 raise self._stopped
             if message is None or isinstance(message, BaseException):
                 raise failed_process(message, self._model_name, "\n".join(self._stderr)) from message
-            if isinstance(message, ResultMessage):
-                self._in_turn = False
+            self.offer.check(message)
             yield message
+
+    def stop(self) -> None:
+        """Begin to end the CLI."""
+        if self._task is not None and not self._ending:  # a second cancellation would break into the ending itself
+            self._ending = True
+            self._task.cancel()
 
     async def close(self) -> None:
         """End the CLI, and wait until it is gone even if the caller is cancelled meanwhile."""
+        self.stop()
         if self._task is None:
             self._resources.close()
             return
-        if not self._ending:  # a second cancellation would break into the ending itself
-            self._ending = True
-            self._task.cancel()
         cancelled: asyncio.CancelledError | None = None
         while not self._task.done():
             try:
@@ -171,6 +235,8 @@ class Session:
             await self._client.connect()
             self._ready.set_result(None)
             async for message in self._client.receive_messages():
+                if isinstance(message, ResultMessage):
+                    self._in_turn = False
                 self._messages.put_nowait(message)
                 self.guard.heard(message)
             self._over = True
@@ -190,6 +256,15 @@ class Session:
         self._stopped = error
         self._messages.put_nowait(error)
 
+    def _with_end_of_turn(self, hooks: Hooks | None) -> Hooks:
+        """`hooks`, and one that ends a turn in which a call was given up."""
+
+        async def end_abandoned_turn(turn: Any, call_id: str | None, context: HookContext) -> HookJSONOutput:
+            return await self.parked.end_abandoned_turn(turn, call_id, context)
+
+        given = hooks or {}
+        return {**given, _AFTER_CALLS: [*given.get(_AFTER_CALLS, []), HookMatcher(hooks=[end_abandoned_turn])]}
+
     def _overheard(self, listener: Callable[[str], None] | None) -> Callable[[str], None]:
         def hear(line: str) -> None:
             self._stderr.append(line)
@@ -199,10 +274,8 @@ class Session:
         return hear
 
     async def _end(self) -> None:
-        if not self._ready.done():
-            self._ready.cancel()
         try:
-            if (self._in_turn or self.waiting) and not self._over:
+            if self._in_turn and not self._over:
                 with contextlib.suppress(Exception):
                     async with asyncio.timeout(_INTERRUPT_GRACE):
                         await self._client.interrupt()
@@ -214,7 +287,6 @@ class Session:
             self.guard.release()
             with contextlib.suppress(Exception):
                 await self._client.disconnect()
-            self._resources.close()
 
 
 async def _user_turn(blocks: list[Block]) -> AsyncIterator[dict[str, Any]]:

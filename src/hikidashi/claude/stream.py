@@ -10,7 +10,15 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from claude_agent_sdk import Message, ResultMessage, StreamEvent, ToolResultBlock, UserMessage
+from claude_agent_sdk import (
+    AssistantMessage,
+    Message,
+    ResultMessage,
+    StreamEvent,
+    ToolResultBlock,
+    ToolUseBlock,
+    UserMessage,
+)
 from pydantic_ai.messages import (
     BinaryContent,
     ModelResponseStreamEvent,
@@ -27,6 +35,7 @@ from .failures import failed_result
 from .finish import cut_short, finish_details, finish_reason
 from .history import CLAUDE_CODE, append_response
 from .session import Deadline, Session
+from .turn import TurnCalls
 
 
 @dataclass
@@ -43,7 +52,7 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
     """Reads a session until it has answered, or waits for answers itself."""
 
     session: Session
-    _relaunch: Callable[[], Awaitable[Session]] | None
+    _relaunch: Callable[[], Awaitable[Session]]
     """How to begin again if a session that was alive before this request turns out to be dead."""
     _deadline: Deadline
     _requested_model: str
@@ -58,21 +67,19 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
     _running: dict[int, _RunningCall] = field(default_factory=dict[int, _RunningCall], init=False)
     _runs_a_call: bool = field(default=False, init=False)
     """Whether Claude Code itself answers a call of the message."""
-    _names: dict[str, str] = field(default_factory=dict[str, str], init=False)
+    _calls: TurnCalls = field(default_factory=TurnCalls, init=False)
+    _results: list[ToolResultBlock] = field(default_factory=list[ToolResultBlock], init=False)
+    """Results that came while the message that asked for them was still arriving."""
     _timestamp: datetime = field(default_factory=lambda: datetime.now(UTC), init=False)
 
     async def _get_event_iterator(self) -> AsyncIterator[ModelResponseStreamEvent]:
-        waiting: set[str] = set()
         async for message in self._messages():
             if isinstance(message, StreamEvent) and message.parent_tool_use_id is None:
-                for event in self._api_event(message.event, waiting):
+                for event in self._api_event(message.event):
                     yield event
                 if message.event["type"] == "message_delta" and cut_short(self.provider_details, self._runs_a_call):
                     # Claude Code would ask the model to go on, and lose what it has said: end it before it does.
                     await self.session.close()
-                    return
-                if message.event["type"] == "message_stop" and waiting:
-                    self._finish(waiting)
                     return
             elif isinstance(message, UserMessage):
                 for event in self._results_of_own_calls(message):
@@ -80,28 +87,40 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
             elif isinstance(message, ResultMessage):
                 for event in self._result(message):
                     yield event
-                self._finish(waiting)
+                self._finish()
+                return
+            elif isinstance(message, AssistantMessage) and message.parent_tool_use_id is not None:
+                uses = [block for block in message.content if isinstance(block, ToolUseBlock)]
+                parked = self.session.parked
+                parked.refuse(block.id for block in uses if block.name in parked.names)
+            if self._calls.only_wait:
+                self._finish()
                 return
 
     async def _messages(self) -> AsyncIterator[Message]:
+        relaunch = self._relaunch if self.session.was_alive else None
         try:
             async for message in self.session.messages(self._deadline):
-                self._relaunch = None
+                if relaunch is not None and isinstance(message, ResultMessage) and self.session.parked.abandoned:
+                    break  # the calls that this request answers had been given up before it came
+                if isinstance(message, StreamEvent):
+                    relaunch = None
                 yield message
         except ClaudeCodeProcessError:
-            if self._relaunch is None:
+            if relaunch is None:
                 raise
+        if relaunch is not None:
             await self.session.close()
-            self.session = await self._relaunch()
+            self.session = await relaunch()
             async for message in self.session.messages(self._deadline):
                 yield message
 
-    def _finish(self, waiting: set[str]) -> None:
+    def _finish(self) -> None:
         self.complete = True
-        self.session.waiting = waiting
+        self.session.waiting = self._calls.waiting
         append_response(self.session.held, self.get(), self.session.wire_name)
 
-    def _api_event(self, event: dict[str, Any], waiting: set[str]) -> list[ModelResponseStreamEvent]:
+    def _api_event(self, event: dict[str, Any]) -> list[ModelResponseStreamEvent]:
         match event:
             case {"type": "message_start", "message": message}:
                 self._message_id = message["id"]
@@ -110,22 +129,36 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
                 self._message_usage = {}
                 self._runs_a_call = False
                 self._count(message.get("usage") or {})
+                self._calls.arriving = True
             case {"type": "content_block_start", "index": index, "content_block": block}:
-                return self._block_start(index, block, waiting)
+                return self._block_start(index, block)
             case {"type": "content_block_delta", "index": index, "delta": delta}:
                 return self._block_delta(index, delta)
             case {"type": "content_block_stop", "index": index}:
-                return self._own_call(index, waiting)
+                return self._own_call(index)
             case {"type": "message_delta", "delta": delta}:
                 if reason := delta.get("stop_reason"):
                     self.finish_reason = finish_reason(reason)
                     self.provider_details = {**(self.provider_details or {}), **finish_details(delta)}
                 self._count(event.get("usage") or {})
+            case {"type": "message_stop"}:
+                return self._message_stop()
             case _:
                 pass
         return []
 
-    def _block_start(self, index: int, block: dict[str, Any], waiting: set[str]) -> list[ModelResponseStreamEvent]:
+    def _message_stop(self) -> list[ModelResponseStreamEvent]:
+        self._calls.arriving = False
+        events = [self._own_result(block) for block in self._results]
+        self._results = []
+        if self._calls.held_up_by_waiting(self.session.offer.names):
+            # Claude Code runs such calls one after another, and would never come to them. The results that pydantic-ai
+            # finds for the calls before them reach the model in a new session.
+            self.session.parked.release(self._calls.waiting)
+            self._calls.released = True
+        return events
+
+    def _block_start(self, index: int, block: dict[str, Any]) -> list[ModelResponseStreamEvent]:
         key = (self._message_id, index)
         match block:
             case {"type": "text", "text": text}:
@@ -151,11 +184,11 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
                 )
             case {"type": "tool_use", "id": call_id, "name": wire_name}:
                 name = self.session.parked.names.get(wire_name)
-                self._names[call_id] = name or wire_name
-                if name is None or self.session.parked.is_restricted(name):
+                must_be_seen_whole = name is not None and self.session.parked.is_restricted(name)
+                self._calls.add(call_id, wire_name, waits=name is not None and not must_be_seen_whole)
+                if name is None or must_be_seen_whole:
                     self._running[index] = _RunningCall(call_id, wire_name)
                     return []
-                waiting.add(call_id)
                 return list(
                     self._parts_manager.handle_tool_call_delta_events(
                         vendor_part_id=key, tool_name=name, args=None, tool_call_id=call_id
@@ -185,58 +218,55 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
             case _:
                 return []
 
-    def _own_call(self, index: int, waiting: set[str] | None = None) -> list[ModelResponseStreamEvent]:
+    def _own_call(self, index: int) -> list[ModelResponseStreamEvent]:
         call = self._running.pop(index, None)
         if call is None:
             return []
-        if waiting is not None and (name := self.session.parked.names.get(call.name)) is not None:
-            return self._restricted_call(call, name, waiting)
+        name = self.session.parked.names.get(call.name)
+        if name is not None and not self._is_refused(name, call.arguments):
+            self._calls.waits(call.id)
+            waiting = ToolCallPart(tool_name=name, args=call.arguments or "{}", tool_call_id=call.id)
+            return [self._parts_manager.handle_part(vendor_part_id=call.id, part=waiting)]
         self._runs_a_call = True
         part = NativeToolCallPart(
             tool_name=call.name, args=call.arguments or "{}", tool_call_id=call.id, provider_name=CLAUDE_CODE
         )
         return [self._parts_manager.handle_part(vendor_part_id=call.id, part=part)]
 
-    def _restricted_call(self, call: _RunningCall, name: str, waiting: set[str]) -> list[ModelResponseStreamEvent]:
-        """A call for pydantic-ai, or what Claude Code was told instead: then it goes on by itself."""
+    def _is_refused(self, name: str, arguments: str) -> bool:
+        """Whether the call does not park, so that Claude Code goes on by itself with what it was told instead."""
         try:
-            arguments: object = json.loads(call.arguments or "{}")
+            parsed: object = json.loads(arguments or "{}")
         except ValueError:  # nothing that could run: pydantic-ai says so
-            arguments = {}
-        refusal = self.session.parked.refusal(name, arguments)
-        if refusal is None:
-            waiting.add(call.id)
-            part = ToolCallPart(tool_name=name, args=call.arguments or "{}", tool_call_id=call.id)
-            return [self._parts_manager.handle_part(vendor_part_id=call.id, part=part)]
-        refused = NativeToolCallPart(
-            tool_name=call.name, args=call.arguments or "{}", tool_call_id=call.id, provider_name=CLAUDE_CODE
-        )
-        told = NativeToolReturnPart(
-            tool_name=name, content=refusal, tool_call_id=call.id, outcome="failed", provider_name=CLAUDE_CODE
-        )
-        return [
-            self._parts_manager.handle_part(vendor_part_id=call.id, part=refused),
-            self._parts_manager.handle_part(vendor_part_id=f"{call.id}-result", part=told),
-        ]
+            parsed = {}
+        return self.session.parked.refusal(name, parsed) is not None
 
     def _results_of_own_calls(self, message: UserMessage) -> list[ModelResponseStreamEvent]:
         if message.parent_tool_use_id is not None or isinstance(message.content, str):
             return []
-        events: list[ModelResponseStreamEvent] = []
-        for block in message.content:
-            if isinstance(block, ToolResultBlock) and block.tool_use_id in self._names:
-                # Claude Code answers a tool it does not know before the block of the call has ended.
-                for index in [index for index, call in self._running.items() if call.id == block.tool_use_id]:
-                    events += self._own_call(index)
-                part = NativeToolReturnPart(
-                    tool_name=self._names[block.tool_use_id],
-                    content=_result_content(block.content),
-                    tool_call_id=block.tool_use_id,
-                    outcome="failed" if block.is_error else "success",
-                    provider_name=CLAUDE_CODE,
-                )
-                events.append(self._parts_manager.handle_part(vendor_part_id=f"{block.tool_use_id}-result", part=part))
-        return events
+        results = [
+            block
+            for block in message.content
+            if isinstance(block, ToolResultBlock) and block.tool_use_id in self._calls.running
+        ]
+        for block in results:
+            self._calls.answered(block.tool_use_id)
+        if self._calls.arriving:
+            # Claude Code begins to run calls, and answers one of a tool it does not know, before their message has
+            # ended. In the history the results of a message stand after all of its calls.
+            self._results += results
+            return []
+        return [self._own_result(block) for block in results]
+
+    def _own_result(self, block: ToolResultBlock) -> ModelResponseStreamEvent:
+        part = NativeToolReturnPart(
+            tool_name=self._calls.names[block.tool_use_id],
+            content=_result_content(block.content),
+            tool_call_id=block.tool_use_id,
+            outcome="failed" if block.is_error else "success",
+            provider_name=CLAUDE_CODE,
+        )
+        return self._parts_manager.handle_part(vendor_part_id=f"{block.tool_use_id}-result", part=part)
 
     def _result(self, result: ResultMessage) -> list[ModelResponseStreamEvent]:
         if result.is_error:

@@ -5,6 +5,7 @@ Only this file knows how the `mcp` package spells a tool and its answer; `conver
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from collections.abc import Generator, Iterable, Mapping
@@ -113,9 +114,20 @@ async def answer(tool: Tool, arguments: dict[str, Any] | None) -> types.CallTool
         return wire_result(result)
     except MCPError:
         raise  # the server behind a forwarded tool said so: the protocol has its own place for it
-    except Exception as error:
+    except (Exception, asyncio.CancelledError) as error:
+        if isinstance(error, asyncio.CancelledError) and _is_being_cancelled():
+            raise
         logger.exception("tool %r failed", tool.name)
         return wire_result(ToolResult.error(f"Tool {tool.name!r} failed. {type(error).__name__}: {error}"))
+
+
+def _is_being_cancelled() -> bool:
+    """Whether a cancellation is meant for this call: a tool also raises one if a task that it waits for was cancelled.
+
+    The server would take that for its own end, and answer no call after it.
+    """
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0
 
 
 def wire_result(result: ToolResult) -> types.CallToolResult:
