@@ -10,10 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_ai import Agent, AudioUrl, BinaryContent, DocumentUrl, ImageUrl, ModelRetry, ToolReturn, UserError
-from pydantic_ai.messages import ModelMessagesTypeAdapter, NativeToolReturnPart, ToolReturnPart
+from pydantic_ai.messages import (
+    ModelMessagesTypeAdapter,
+    ModelRequest,
+    NativeToolReturnPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
 from pydantic_ai.toolsets import FunctionToolset
 from tests.support import PIXEL, ClaudeCode, cli_processes
 
+from hikidashi.claude.downloads import with_downloads
 from hikidashi.claude.history import _tool_result, can_travel_by_mcp, content_blocks
 from hikidashi.loopback import Exchange, LoopbackServer
 from hikidashi.testing import MessagesServer, call, say, turn
@@ -160,6 +167,13 @@ def test_only_short_text_and_images_travel_by_mcp(texts: int, images: int, is_er
 def test_content_that_claude_cannot_read_is_refused_by_its_type(item: Any, kind: str) -> None:
     with pytest.raises(UserError, match=f"cannot read '.*{kind}.*' content. Send text, images as PNG"):
         content_blocks(item)
+
+
+async def test_a_document_whose_type_nobody_knows_is_left_to_the_api() -> None:
+    url = DocumentUrl("https://example.com/paper")
+    request = ModelRequest(parts=[UserPromptPart([url])])
+    assert await with_downloads([request], {}) == [request]
+    assert content_blocks(url) == [{"type": "document", "source": {"type": "url", "url": url.url}}]
 
 
 def test_text_files_are_read_in_their_own_encoding_or_refused() -> None:

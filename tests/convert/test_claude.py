@@ -125,6 +125,14 @@ async def test_structured_content_never_hides_other_text(content: Any, kept: boo
     assert kept or set(said) >= {block["text"] for block in content} - {'{"n": 1}'}
 
 
+async def test_text_that_structured_content_has_as_well_may_stay_behind_it() -> None:
+    weather = {"city": "Roma", "degrees": 20}
+    result = await answered(giving(ToolResult(content=(text("Roma"),), structured_content=weather)))
+    assert result.structured_content == weather
+    wrapped = await answered(giving(ToolResult(content=(text("3"),), structured_content={"result": 3})))
+    assert (wrapped.structured_content, wrapped.content) == (None, [types.TextContent(type="text", text="3")])
+
+
 # One by one, beside tools of the SDK's own
 
 
