@@ -55,10 +55,16 @@ _TIED_CLI_NEEDS = ("setpriv", "setsid")
 
 _ENVIRONMENT = {
     "CLAUDE_CODE_DISABLE_ATTACHMENTS": "1",  # else reminders about tokens and dates ride along with each turn
-    "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",  # a request ends with its answer: what comes later would be lost
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
     "ENABLE_TOOL_SEARCH": "false",  # a model gets the tools its agent gives it
     "MCP_TOOL_TIMEOUT": str(7 * 24 * 3600 * 1000),  # how long a tool may take is for its agent to say
+}
+
+_SUB_AGENTS = {"Agent", "Task"}
+_WITH_SUB_AGENTS = {
+    # Claude Code runs them in the background unless told not to. A request ends with its answer, and what a sub-agent
+    # finds later would be lost.
+    "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
 }
 
 
@@ -214,7 +220,8 @@ def _session(start: Launch, question: Question, options: ClaudeAgentOptions, res
 def _options(start: Launch, question: Question, resources: ExitStack, max_turns: int | None) -> ClaudeAgentOptions:
     settings, parameters, servers = question.settings, question.parameters, question.servers
     folder = _private_folder(start, resources)
-    defaults = {name: value for name, value in _ENVIRONMENT.items() if name not in os.environ}
+    fixed = _ENVIRONMENT | (_WITH_SUB_AGENTS if _SUB_AGENTS & set(_built_in(start)) else {})
+    defaults = {name: value for name, value in fixed.items() if name not in os.environ}
     if parameters.thinking is False:  # for the newest models the option alone does not stop it
         defaults["CLAUDE_CODE_DISABLE_THINKING"] = "1"
     cli_path, tie = _tied(start.cli_path)
@@ -223,7 +230,7 @@ def _options(start: Launch, question: Question, resources: ExitStack, max_turns:
     return ClaudeAgentOptions(
         model=start.model_name,
         system_prompt=_system_prompt(question.talk.system, folder),
-        tools=[tool.partition("(")[0] for tool in start.allowed_tools if not tool.startswith("mcp__")],
+        tools=_built_in(start),
         # Naming the server allows each of its tools: a list of 10,000 names would not fit an argument.
         allowed_tools=[*start.allowed_tools, *(f"mcp__{shown_name(name)}" for name in servers)],
         disallowed_tools=list(start.restrictions.disallowed),
@@ -271,6 +278,11 @@ def _tied(cli_path: str | Path | None) -> tuple[str | Path | None, dict[str, str
     if cli is None or not os.access(_TIED_CLI, os.X_OK) or not all(map(shutil.which, _TIED_CLI_NEEDS)):
         return cli_path, {}  # a path that leads nowhere is for the SDK to refuse
     return _TIED_CLI, {"HIKIDASHI_CLAUDE_CLI": cli}
+
+
+def _built_in(start: Launch) -> list[str]:
+    """The tools of Claude Code itself that it may use."""
+    return [tool.partition("(")[0] for tool in start.allowed_tools if not tool.startswith("mcp__")]
 
 
 def _private_folder(start: Launch, resources: ExitStack) -> Path:
