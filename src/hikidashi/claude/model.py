@@ -35,7 +35,7 @@ from pydantic_ai.profiles import ModelProfile, ModelProfileSpec
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import RunContext, ToolDefinition
 
-from ..convert.claude import shown_name, to_claude
+from ..convert.claude import names_in_claude, shown_name, to_claude
 from ..errors import ToolsetNotRegisteredError
 from ..tool import Tool
 from . import mcp_integration
@@ -293,11 +293,12 @@ class ClaudeCodeModel(Model[Any]):
         parked = ParkedTools(
             [tool for tool in parameters.declared_tool_defs.values() if tool not in run_here],
             server_name=_PARKED_SERVER if own_tools else self._server_name,
+            names=parameters.tool_defs,
         )
         servers = {parked.server_name: parked.config()} if parked.names else {}
         if (config := self._process_function_tools(run_here)) is not None:
             servers[self._server_name] = config
-        wire_name = self._wire_name(parked)
+        wire_name = self._wire_name(parked, run_here)
         return Question(
             talk=conversation(messages, parameters, wire_name),
             wire_name=wire_name,
@@ -308,11 +309,14 @@ class ClaudeCodeModel(Model[Any]):
             parameters=parameters,
         )
 
-    def _wire_name(self, parked: ParkedTools) -> Callable[[str], str]:
+    def _wire_name(self, parked: ParkedTools, run_here: Iterable[ToolDefinition]) -> Callable[[str], str]:
         here = set(parked.names.values())
+        others = names_in_claude(self._server_name, (tool.name for tool in run_here))
 
         def wire_name(name: str) -> str:
-            return parked.wire_name(name) if name in here else f"mcp__{self._server_name}__{shown_name(name)}"
+            if name in here:
+                return parked.wire_name(name)
+            return f"mcp__{shown_name(self._server_name)}__{others.of(name)}"
 
         return wire_name
 

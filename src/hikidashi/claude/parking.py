@@ -17,8 +17,7 @@ from mcp.types import CallToolRequestParams, CallToolResult, ListToolsResult, Pa
 from mcp.types import Tool as McpTool
 from pydantic_ai.tools import ToolDefinition
 
-from ..convert.claude import MAX_RESULT_CHARS, shown_name
-from ..errors import ToolValidationError
+from ..convert.claude import MAX_RESULT_CHARS, names_in_claude, shown_name
 from .history import Block
 
 CALL_ID_META = "claudecode/toolUseId"
@@ -26,26 +25,22 @@ CALL_ID_META = "claudecode/toolUseId"
 
 
 class ParkedTools:
-    """Tools that Claude Code can call and that somebody else runs."""
+    """Tools that Claude Code can call and that somebody else runs.
 
-    def __init__(self, definitions: Sequence[ToolDefinition], *, server_name: str) -> None:
+    `names` has those of tools that may be listed later: no tool changes its name because another one joins it.
+    """
+
+    def __init__(self, definitions: Sequence[ToolDefinition], *, server_name: str, names: Iterable[str] = ()) -> None:
         self.server_name = server_name
-        self.names: dict[str, str] = {}
+        self._wire = names_in_claude(server_name, [*names, *(definition.name for definition in definitions)])
+        self.names = {self.wire_name(definition.name): definition.name for definition in definitions}
         """Name on Claude Code's side → name on pydantic-ai's."""
-        for definition in definitions:
-            taken = self.names.setdefault(self.wire_name(definition.name), definition.name)
-            if taken != definition.name:
-                raise ToolValidationError(
-                    f"Tools {taken!r} and {definition.name!r} are both {shown_name(taken)!r} to Claude Code, "
-                    "which allows only letters, digits, `_` and `-`. Rename one of them.",
-                    definition.name,
-                )
-        self._listed = [_listed(definition) for definition in definitions]
+        self._listed = [_listed(definition, self._wire.of(definition.name)) for definition in definitions]
         self._calls: dict[str, asyncio.Future[CallToolResult]] = {}
 
     def wire_name(self, name: str) -> str:
         """The name the model sees."""
-        return f"mcp__{self.server_name}__{shown_name(name)}"
+        return f"mcp__{shown_name(self.server_name)}__{self._wire.of(name)}"
 
     @property
     def listing(self) -> list[dict[str, Any]]:
@@ -81,11 +76,11 @@ class ParkedTools:
         return await self._call(str(meta[CALL_ID_META]))
 
 
-def _listed(definition: ToolDefinition) -> McpTool:
+def _listed(definition: ToolDefinition, name: str) -> McpTool:
     return McpTool.model_validate(
         {
-            "name": definition.name,
-            "description": definition.description or "",
+            "name": name,
+            "description": definition.description or ("" if name == definition.name else definition.name),
             "inputSchema": definition.parameters_json_schema,
             # Claude Code runs the calls of one turn side by side only if they say they only read.
             # pydantic-ai decides about that itself, so here every call may park at once.

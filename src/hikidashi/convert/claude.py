@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, cast
@@ -11,6 +10,7 @@ from .. import __version__
 from ..errors import MissingExtra, ToolValidationError, Unsupported
 from ..tool import Tool, ToolResult, current_call_id
 from ._checks import by_name, object_schema, unknown_tool
+from .wire_names import WireNames, plain_name
 
 try:
     from claude_agent_sdk import HookContext, HookMatcher, McpSdkServerConfig, SdkMcpTool, ToolAnnotations
@@ -22,7 +22,15 @@ except ImportError as error:
 
 from .mcp import answer, wire_result, wire_tool
 
-__all__ = ["MAX_RESULT_CHARS", "allowed_tools", "hooks_for_unknown", "shown_name", "to_claude", "to_claude_tool"]
+__all__ = [
+    "MAX_RESULT_CHARS",
+    "allowed_tools",
+    "hooks_for_unknown",
+    "names_in_claude",
+    "shown_name",
+    "to_claude",
+    "to_claude_tool",
+]
 
 MAX_RESULT_CHARS = 500_000
 """The most that Claude Code takes; without it a result over about 50,000 characters is moved to a file."""
@@ -42,7 +50,8 @@ def to_claude(
     """A server of `tools` for `ClaudeAgentOptions(mcp_servers={name: ...})`.
 
     Claude Code shows them as `mcp__<name>__<tool>`: `allowed_tools` gives these names. The key in
-    `mcp_servers` is what it uses for `<name>`.
+    `mcp_servers` is what it uses for `<name>`. A tool whose name has other characters than ASCII letters,
+    digits, `_` and `-`, or too many, is listed under a name that fits: see `names_in_claude`.
 
     A result of up to `max_result_chars` characters stays in the conversation; a tool's own
     `metadata["anthropic/maxResultSizeChars"]` wins, and `None` leaves Claude Code's limit. With
@@ -53,16 +62,17 @@ def to_claude(
     only where the text says the same; output schemas, which it does not show, are left out.
 
     Raises:
-        ToolValidationError: two tools have the same name after Claude Code replaced all but ASCII
-            letters, digits, `_` and `-`, or the whole of a name is longer than 128 characters.
+        ToolValidationError: two tools have the same name, or the name of the server is too long.
         Unsupported: the root of an input schema is not an object.
     """
-    named = {name: _without_hidden_text(tool) for name, tool in by_name(tools, seen_as=shown_name).items()}
-    for tool in named.values():
-        _refuse_long_name(name, tool)
-    offered = {tool.name: tool for tool in named.values()}
+    named = {own: _without_hidden_text(tool) for own, tool in by_name(tools).items()}
+    wire = names_in_claude(name, named)
+    offered = {wire.of(own): tool for own, tool in named.items()}
     listed = types.ListToolsResult(
-        tools=[wire_tool(tool, _claude_meta(tool, max_result_chars, always_load)) for tool in offered.values()]
+        tools=[
+            wire_tool(_listed_as(shown, tool), _claude_meta(tool, max_result_chars, always_load))
+            for shown, tool in offered.items()
+        ]
     )
 
     # A server of our own and not `create_sdk_mcp_server`: that one drops audio, binary resources,
@@ -116,22 +126,35 @@ def to_claude_tool(tool: Tool) -> SdkMcpTool[Any]:
 
 def allowed_tools(server_name: str, tools: Iterable[Tool]) -> list[str]:
     """The names of `tools` in Claude Code, for `ClaudeAgentOptions(allowed_tools=...)`."""
-    return [f"mcp__{shown_name(server_name)}__{shown_name(tool.name)}" for tool in tools]
+    names = [tool.name for tool in tools]
+    wire = names_in_claude(server_name, names)
+    return [f"mcp__{shown_name(server_name)}__{wire.of(name)}" for name in names]
 
 
-def _refuse_long_name(server_name: str, tool: Tool) -> None:
-    (shown,) = allowed_tools(server_name, [tool])
-    if len(shown) > _LONGEST_NAME:
+def names_in_claude(server_name: str, names: Iterable[str]) -> WireNames:
+    """What Claude Code calls the tools `names` of a server, behind `mcp__<server>__`.
+
+    Raises:
+        ToolValidationError: the name of the server leaves no room for them.
+    """
+    room = _LONGEST_NAME - len(f"mcp__{shown_name(server_name)}__")
+    try:
+        return WireNames(names, longest=room)
+    except ValueError as error:
         raise ToolValidationError(
-            f"Claude Code would leave out tool {tool.name!r}: {shown!r} has {len(shown)} characters and the limit is "
-            f"{_LONGEST_NAME}. Shorten it with `tool.renamed(...)`, or the name of the server.",
-            tool.name,
-        )
+            f"The name {server_name!r} of the server has {len(server_name)} characters, which leaves {max(room, 0)} of "
+            f"the {_LONGEST_NAME} that Claude Code allows for the whole name of a tool. Give the server a shorter name."
+        ) from error
 
 
 def shown_name(name: str) -> str:
-    """`name` as Claude Code shows it: what the API does not allow in a tool name becomes `_`."""
-    return re.sub(r"[^a-zA-Z0-9_-]", "_", name)
+    """The name of a server as Claude Code shows it: what the API does not allow becomes `_`."""
+    return plain_name(name)
+
+
+def _listed_as(shown: str, tool: Tool) -> Tool:
+    """`tool` under the name that Claude Code shows; where that says nothing of its own name, the description does."""
+    return replace(tool, name=shown, description=tool.description or ("" if shown == tool.name else tool.name))
 
 
 def _without_hidden_text(tool: Tool) -> Tool:
