@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from hikidashi import ClaudeCodeModel
+from hikidashi.search import ToolCatalog, ToolMatch
 from hikidashi.testing import MessagesServer
 
 
@@ -45,6 +47,13 @@ class Heard:
 
     def called(self, name: str) -> None:
         self.calls.append(name)
+
+
+class Unsure(ToolCatalog):
+    """A catalogue that is confident of nothing that it finds by words."""
+
+    def search(self, query: str, *, limit: int = 5) -> list[ToolMatch]:
+        return [replace(match, doubt="Too little fits.") for match in super().search(query, limit=limit)]
 
 
 SEARCH_SCHEMA: dict[str, Any] = {
