@@ -87,15 +87,9 @@ async def test_tools_found_are_offered_in_the_next_model_call_and_stay(messages_
         ["list_events", "search_tools", "send_mail"],
     ]
     assert [request.tool_result_texts for request in server.requests[1:]] == [
-        [
-            "Found 1. They are in your list of tools from now on: call them by name.\n"
-            '{"name":"send_mail"}'
-        ],
+        ['Found 1. They are in your list of tools from now on: call them by name.\n{"name":"send_mail"}'],
         ["sent to Ada"],
-        [
-            "Found 1. They are in your list of tools from now on: call them by name.\n"
-            '{"name":"list_events"}'
-        ],
+        ['Found 1. They are in your list of tools from now on: call them by name.\n{"name":"list_events"}'],
         ["nothing on Monday"],
     ]
     assert heard.searches == [
