@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from hikidashi import ClaudeCodeModel
+from hikidashi import ClaudeCodeModel, Tool, ToolResult
 from hikidashi.search import ToolCatalog, ToolMatch
 from hikidashi.testing import MessagesServer
 
@@ -54,6 +54,15 @@ class Unsure(ToolCatalog):
 
     def search(self, query: str, *, limit: int = 5) -> list[ToolMatch]:
         return [replace(match, doubt="Too little fits.") for match in super().search(query, limit=limit)]
+
+
+def saying_its_name(name: str) -> Tool:
+    """A tool of this name, which says it when called."""
+
+    async def call(_: dict[str, Any]) -> ToolResult:
+        return ToolResult.of(f"{name}: done")
+
+    return Tool(name=name, description="Do it", input_schema={"type": "object"}, call=call)
 
 
 SEARCH_SCHEMA: dict[str, Any] = {

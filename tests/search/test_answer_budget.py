@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -47,20 +48,20 @@ def test_a_description_that_is_too_long_is_cut_with_a_note_and_the_schema_stays(
     assert 700 < tokens_of(definition_line(cut)) <= 1_000
 
 
-@pytest.mark.parametrize(
-    ("schema", "kept"),
-    [
-        (
-            arguments(40, description="word " * 100),
-            lambda cut: cut["properties"].keys() == arguments(40)["properties"].keys(),
-        ),
-        (arguments(5, enum=[f"value_{n}" for n in range(900)]), lambda cut: len(cut["properties"]) == 5),
-        (arguments(20, anyOf=[arguments(20)] * 5), lambda cut: len(cut["properties"]) == 20),
-        (arguments(5_000), lambda cut: {"argument_0", "argument_4999"} <= cut["properties"].keys()),
-        ({"type": "object", "anyOf": [arguments(50)] * 50}, lambda cut: cut["type"] == "object"),
-        ({"type": "object", "properties": {"x" * 100_000: {"type": "string"}}, "required": 5}, lambda cut: True),
-    ],
-)
+TOO_LONG: list[tuple[dict[str, Any], Callable[[dict[str, Any]], bool]]] = [
+    (
+        arguments(40, description="word " * 100),
+        lambda cut: cut["properties"].keys() == arguments(40)["properties"].keys(),
+    ),
+    (arguments(5, enum=[f"value_{n}" for n in range(900)]), lambda cut: len(cut["properties"]) == 5),
+    (arguments(20, anyOf=[arguments(20)] * 5), lambda cut: len(cut["properties"]) == 20),
+    (arguments(5_000), lambda cut: {"argument_0", "argument_4999"} <= cut["properties"].keys()),
+    ({"type": "object", "anyOf": [arguments(50)] * 50}, lambda cut: cut["type"] == "object"),
+    ({"type": "object", "properties": {"x" * 100_000: {"type": "string"}}, "required": 5}, lambda cut: True),
+]
+
+
+@pytest.mark.parametrize(("schema", "kept"), TOO_LONG)
 def test_a_schema_that_is_too_long_loses_what_a_call_needs_least(schema: dict[str, Any], kept: Any) -> None:
     (cut,) = AnswerBudget(1_000).shown([entry("a", "Does it, in a few words.", schema)]).whole
     assert tokens_of(definition_line(cut)) <= 1_000

@@ -14,7 +14,7 @@ from claude_agent_sdk import ClaudeAgentOptions, query
 from mcp.client import Client
 from tests.mcp_support import call as call_tool
 from tests.mcp_support import search, text_of
-from tests.support import Heard, Unsure
+from tests.support import Heard, Unsure, saying_its_name
 
 from hikidashi import Tool, ToolResult, from_function
 from hikidashi.convert.wire_names import WireNames
@@ -197,8 +197,7 @@ def test_the_loop_loads_what_fits_the_budget_and_names_the_rest(messages_server:
 def test_the_loop_calls_tools_of_any_name(messages_server: Server) -> None:
     names = ["メール送信", "予定を追加", "n" * 200]
     wire = WireNames(names, longest=128)
-    tools = [from_function(lambda name=name: f"{name}: done", name=name, description="Do it") for name in names]
-    tools = [replace(tool, input_schema={"type": "object"}) for tool in tools]
+    tools = [saying_its_name(name) for name in names]
     shown = [wire.of(name) for name in names]
     search_all = call("tool_search", {"query": f"select:{','.join(names)}"})
     server = messages_server([search_all, turn(*(call(name) for name in shown[1:])), say("ok")])

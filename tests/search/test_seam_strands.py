@@ -14,7 +14,7 @@ import strands
 from strands.agent.conversation_manager import SlidingWindowConversationManager
 from strands.models.anthropic import AnthropicModel
 from strands.session.file_session_manager import FileSessionManager
-from tests.support import Heard, Unsure
+from tests.support import Heard, Unsure, saying_its_name
 
 from hikidashi import Tool, ToolResult, ToolValidationError, Unsupported, from_function, to_strands
 from hikidashi.convert.wire_names import WireNames
@@ -282,8 +282,7 @@ def test_tools_that_strands_could_not_load_are_refused_at_once(tools: Any, optio
 async def test_tools_of_any_name_are_called_by_the_name_that_the_search_showed(messages_server: Server) -> None:
     names = ["メール送信", "予定を追加", "a-b", "a_b", "n" * 65]
     wire = WireNames(names, longest=64, alike=lambda name: name.replace("-", "_"))
-    said = [from_function(lambda name=name: f"{name}: done", name=name, description="Do it") for name in names]
-    tools = [replace(tool, input_schema={"type": "object"}) for tool in said]
+    tools = [saying_its_name(name) for name in names]
     shown = [wire.of(name) for name in names]
     server = messages_server(
         [

@@ -16,7 +16,7 @@ from ..errors import ToolSearchError, ToolValidationError
 from ..tool import Tool, ToolAnnotations, ToolResult, text
 from ._answer import CALL_TOOL, SEARCH_TOOLS, Language, Recorder, wording
 from .answer_budget import AnswerBudget, Shown, budget_of
-from .catalog import MAX_LIMIT, ToolCatalog
+from .catalog import MAX_LIMIT, MAX_TOOLS, ToolCatalog
 from .entry import Entry, entry_of
 from .lost_connection import telling_lost_connections
 from .unreachable import unreachable_of
@@ -131,7 +131,10 @@ def nearest(catalog: ToolCatalog, name: str) -> list[str]:
 
 def catalog_of(tools: Iterable[Any] | ToolCatalog) -> ToolCatalog:
     """The catalogue of `tools`; one that is there already is used as it is, and may change later."""
-    return tools if isinstance(tools, ToolCatalog) else ToolCatalog(tools)
+    if isinstance(tools, ToolCatalog):
+        return tools
+    listed = list(tools)
+    return ToolCatalog(listed, limit_tools=max(MAX_TOOLS, len(listed)))
 
 
 class Desk:
