@@ -5,7 +5,8 @@ from __future__ import annotations
 import tempfile
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Protocol, TextIO, cast
+from types import TracebackType
+from typing import Protocol, Self, TextIO, cast
 
 from ..errors import MissingExtra
 from .mcp_config import McpServer
@@ -37,7 +38,7 @@ class Complaints:
 
     def __init__(self, server: McpServer) -> None:
         self._server = server
-        self._file = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 - see `close`
+        self._file = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 - see `__exit__`
 
     @property
     def file(self) -> TextIO:
@@ -51,8 +52,12 @@ class Complaints:
         lines = [line.strip() for line in self._file.read()[-_LONGEST_COMPLAINT:].splitlines() if line.strip()]
         return self._server.without_secrets(f"{said}; its last words: {lines[-1]}" if lines else said)
 
-    def close(self) -> None:
-        """Forget them."""
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._file.close()
 
 

@@ -96,19 +96,17 @@ async def _answer(server: McpServer, seconds: float) -> Answer:
     def grace() -> float:
         return max(to_end, min(_LONGEST_END, end - anyio.current_time()))
 
-    complaints = Complaints(server)
     tools: list[Tool] | None = None
     failure = ""
-    try:
-        with anyio.fail_after(seconds - to_end):
-            async with connected(server, complaints, seconds=seconds, grace=grace) as client:
-                tools = await from_mcp(client)
-    except TimeoutError:
-        failure = complaints.told(f"no answer within {seconds:g} s")
-    except Exception as error:
-        failure = complaints.told(error)
-    finally:
-        complaints.close()
+    with Complaints(server) as complaints:
+        try:
+            with anyio.fail_after(seconds - to_end):
+                async with connected(server, complaints, seconds=seconds, grace=grace) as client:
+                    tools = await from_mcp(client)
+        except TimeoutError:
+            failure = complaints.told(f"no answer within {seconds:g} s")
+        except Exception as error:
+            failure = complaints.told(error)
     if tools is None:
         return Answer(server=server.name, failure=failure)
     # What went wrong after that went wrong while it ended.

@@ -26,10 +26,11 @@ try:
 except ImportError as error:
     raise MissingExtra("pydantic-ai-slim", "pydantic-ai") from error
 
+from ..convert.pydantic_ai import to_pydantic_ai
 from .pydantic_ai_engine import TOLD, Engine, UnanswerableError
 from .pydantic_ai_history import found_or_called, shown_again
 
-__all__ = ["deferred", "tool_search"]
+__all__ = ["deferred", "tool_search", "toolset_of"]
 
 logger = logging.getLogger("hikidashi")
 
@@ -97,6 +98,37 @@ def deferred(
     by_use = sorted(counts, key=lambda name: (-counts[name], name))
 
     return _DeferredToolset(toolset, named, by_use, max(keep, 0))
+
+
+def toolset_of(catalog: ToolCatalog) -> AbstractToolset[Any]:
+    """A toolset of the hikidashi tools that `catalog` holds, which are others when it changes.
+
+    For a catalogue that follows live servers: `toolsets=[deferred(toolset_of(catalog))]`, and
+    `capabilities=[tool_search(catalog=catalog)]`.
+    """
+    return _CatalogToolset(catalog)
+
+
+class _CatalogToolset(AbstractToolset[Any]):
+    def __init__(self, catalog: ToolCatalog) -> None:
+        self._catalog = catalog
+        self._tools: list[Any] = []
+        self._inner = to_pydantic_ai([])
+
+    @property
+    def id(self) -> str | None:
+        return None
+
+    async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
+        now = list(self._catalog)
+        if len(now) != len(self._tools) or any(new is not old for new, old in zip(now, self._tools, strict=True)):
+            self._tools, self._inner = now, to_pydantic_ai(now, on_error="failed")
+        return await self._inner.get_tools(ctx)
+
+    async def call_tool(
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
+    ) -> Any:
+        return await tool.toolset.call_tool(name, tool_args, ctx, tool)
 
 
 @dataclass
