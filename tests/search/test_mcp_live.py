@@ -99,7 +99,8 @@ def process(code: str, note: Path) -> McpServer:
 
 
 def live(server: McpServer, **options: Any) -> LiveServers:
-    return LiveServers([server], **{"retry_after": 0.05, "check_every": 600.0, **options})
+    given: dict[str, Any] = {"retry_after": 0.05, "check_every": 600.0, **options}
+    return LiveServers([server], **given)
 
 
 async def until(followed: LiveServers, holds: Callable[[], bool]) -> None:
@@ -263,6 +264,7 @@ async def test_pydantic_ai_has_the_tools_of_live_servers_as_they_are_in_each_ste
     rest = [
         ToolCallPart("search_tools", {"queries": ["learn something"]}),
         ToolCallPart("mail__learn", {"name": "book_flight"}),
+        ToolCallPart("search_tools", {"queries": ["send a mail"]}),
         ToolCallPart("search_tools", {"queries": ["book a flight"]}),
         ToolCallPart("mail__book_flight", {}),
     ]
@@ -271,9 +273,8 @@ async def test_pydantic_ai_has_the_tools_of_live_servers_as_they_are_in_each_ste
         catalog = followed.catalog
 
         async def answer(_: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-            if len(rest) == 2:
+            if len(rest) == 3:  # it is told of the change some time after the call was answered
                 await until(followed, lambda: "mail__book_flight" in catalog)
-                await anyio.lowlevel.checkpoint()
             return ModelResponse(parts=[rest.pop(0) if rest else TextPart("done")])
 
         toolsets = [deferred(toolset_of(catalog))]
