@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from ..errors import ToolSearchError
 from . import store
 from .bm25 import FIELD_WEIGHTS, MAX_TERMS, Index
-from .entry import Entry, entry_of
+from .entry import Entry
 from .fuse import fused
 from .fuzzy import Speller
 from .gate import NEAREST, judged, near_best
 from .glossary import Glossary
 from .match import ToolMatch
+from .overlay import Overlay, entry_with, overlay_of
 from .query import Query, read_query
 from .regex import MAX_PATTERN, Pattern
 from .rows import Rows, Snapshot
@@ -58,8 +59,10 @@ class ToolCatalog:
         limit_query: How many characters a query may have; the API's own limit unless raised.
         glossary: Words of your own and the English words tools use for them, or a file of them (tab-separated),
             beside the ones that come with hikidashi.
+        overlay: Aliases and better descriptions for tools of others: an `Overlay`, a dict of its shape, or a file.
 
     Raises:
+        ToolSourceError: the overlay cannot be read, or is none.
         ToolValidationError: a tool has no name, a schema that is no object, or the name of another tool.
         ToolSearchError: there are more tools than `limit_tools`.
         MissingExtra: the ranker is "hybrid", and the extra is not installed.
@@ -74,6 +77,7 @@ class ToolCatalog:
         limit_tools: int = MAX_TOOLS,
         limit_query: int = MAX_QUERY,
         glossary: Mapping[str, str | Iterable[str]] | str | Path | None = None,
+        overlay: Overlay | Mapping[str, Any] | str | Path | None = None,
     ) -> None:
         if ranker not in get_args(Ranker):
             raise ToolSearchError("invalid_tool_input", f'`ranker` is {ranker!r}: use "lexical" or "hybrid".')
@@ -84,6 +88,7 @@ class ToolCatalog:
         self.limit_tools = limit_tools
         self.limit_query = limit_query
         self._glossary = None if glossary is None else Glossary.of(glossary)
+        self._overlay = overlay_of(overlay)
         self._lock = RLock()
         self._analyzer = Analyzer()
         self._rows = Rows()
@@ -91,7 +96,7 @@ class ToolCatalog:
         self._speller = Speller()
         self._guesses: tuple[int, dict[str, list[str]]] | None = None
         self._snapshot: tuple[int, Snapshot] | None = None
-        self._fill(entry_of(tool, position) for position, tool in enumerate(tools))
+        self._fill(entry_with(self._overlay, tool, position) for position, tool in enumerate(tools))
         self._understand()
 
     def __len__(self) -> int:
@@ -124,7 +129,7 @@ class ToolCatalog:
             ToolValidationError: it has no name, a schema that is no object, or the name of another tool.
             ToolSearchError: the catalogue is full.
         """
-        entry = entry_of(tool)
+        entry = entry_with(self._overlay, tool)
         with self._lock:
             self._index.add(self._terms(self._row(entry)))
 
@@ -229,16 +234,29 @@ class ToolCatalog:
         limit_tools: int = MAX_TOOLS,
         limit_query: int = MAX_QUERY,
         glossary: Mapping[str, str | Iterable[str]] | str | Path | None = None,
+        overlay: Overlay | Mapping[str, Any] | str | Path | None = None,
     ) -> ToolCatalog:
         """The catalogue that `save` wrote; its tools are dicts. The rest is as for a new catalogue.
 
         Raises:
             ToolSearchError: the file is missing, damaged, or no catalogue, or has more tools than `limit_tools`.
+            ToolSourceError: the overlay cannot be read, or is none.
         """
-        catalog = cls(ranker=ranker, embed=embed, limit_tools=limit_tools, limit_query=limit_query, glossary=glossary)
+        catalog = cls(
+            ranker=ranker,
+            embed=embed,
+            limit_tools=limit_tools,
+            limit_query=limit_query,
+            glossary=glossary,
+            overlay=overlay,
+        )
         catalog._rows, catalog._index = store.read(Path(path))
         if len(catalog) > limit_tools:
             raise catalog._full(f"{str(path)!r} has {len(catalog)}")
+        for name in () if catalog._overlay is None else [name for name in catalog._overlay.tools if name in catalog]:
+            tool = catalog.get(name)
+            catalog.remove(name)
+            catalog.add(tool)
         catalog._understand()
         return catalog
 
