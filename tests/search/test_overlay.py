@@ -83,7 +83,7 @@ def test_whatever_an_overlay_says_comes_back_from_a_file(tmp_path_factory: Any, 
         ("tools:\n  a: {}\n  a: {}", ", line 3: `tools.a` stands there twice"),
         ("tools:\n  on: {}", ": `True` is no name of a tool: put it in quotes"),
         ("tools:\n  a: [", ", line 2: is not YAML"),
-        ("tools:\n  a: \x01", "is not YAML"),
+        ("tools:\n  a: \x01", "cannot be parsed"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_key_and_line(tmp_path: Path, text: str, said: str) -> None:

@@ -215,17 +215,15 @@ def _parsed(text: str, source: str) -> tuple[Any, _Lines]:
     import yaml  # most catalogues have no overlay, and need not wait for this
 
     is_json = source.lower().endswith(".json")
+    lines: _Lines = {}
+    twice: tuple[str, ...] = ()
     try:
-        if is_json:
-            content = json.loads(text)
-            text = text.replace("\t", " ")  # YAML takes JSON, but for tabs
-        else:
-            content = yaml.safe_load(text)
-        lines: _Lines = {}
-        twice = _note_lines(yaml.SafeLoader(text).get_single_node(), (), lines)
-        if twice:
-            raise ToolSourceError(source, f"`{'.'.join(twice)}` stands there twice", "Leave one.", lines[twice])
-        return content, lines
+        content = json.loads(text) if is_json else yaml.safe_load(text)
+        try:
+            # YAML takes JSON too, but for tabs.
+            twice = _note_lines(yaml.SafeLoader(text.replace("\t", " ")).get_single_node(), (), lines)
+        except yaml.YAMLError:  # nearly all JSON: the others do without lines
+            lines.clear()
     except json.JSONDecodeError as error:
         raise ToolSourceError(source, f"is not JSON: {error.msg} (column {error.colno})", line=error.lineno) from error
     except yaml.MarkedYAMLError as error:
@@ -233,11 +231,12 @@ def _parsed(text: str, source: str) -> tuple[Any, _Lines]:
         why = error.problem or error.context or "it cannot be parsed"
         raise ToolSourceError(source, f"is not YAML: {why}", line=mark.line + 1 if mark else None) from error
     except (yaml.YAMLError, ValueError) as error:  # a character that YAML does not allow, a number too long
-        if is_json:
-            return json.loads(text), {}
-        raise ToolSourceError(source, f"is not YAML: {' '.join(str(error).split())}") from error
+        raise ToolSourceError(source, f"cannot be parsed: {' '.join(str(error).split())}") from error
     except RecursionError as error:
         raise ToolSourceError(source, "is nested too deeply") from error
+    if twice:
+        raise ToolSourceError(source, f"`{'.'.join(twice)}` stands there twice", "Leave one.", lines[twice])
+    return content, lines
 
 
 def _note_lines(node: Any, path: tuple[str, ...], lines: _Lines) -> tuple[str, ...]:
