@@ -61,7 +61,7 @@ def _as_json(rank: int, match: ToolMatch) -> dict[str, object]:
 
 def _print_table(console: Console, matches: Sequence[ToolMatch]) -> None:
     longest = max(cell_len(clean(match.name)) for match in matches)
-    widths = (2, min(longest, max(12, console.width // 3)), 6)
+    widths = (2, max(len("Tool"), min(longest, max(12, console.width // 3))), 6)
     rest = console.width - sum(widths) - 2 * len(widths)
     header = [Text(title, "bold") for title in (" #", "Tool", " Score")]
     print_row(console, header, widths, [Text(cut("What it does, and why it matched", rest), "bold")])
