@@ -93,6 +93,22 @@ async def test_one_tool_that_is_longer_than_the_budget_is_cut_and_can_be_called(
         assert text_of(await call_tool(client, "huge", {"to": "Ada"})) == "sent to Ada"
 
 
+async def test_a_list_of_found_tools_keeps_to_the_budget_too() -> None:
+    async with Client(to_mcp_search([HUGE]), mode="legacy") as client:
+        await search(client, "select:huge")
+        (listed,) = (tool for tool in (await client.list_tools()).tools if tool.name == "huge")
+        assert (listed.description or "").endswith(" of 500,016 characters]")
+        assert listed.input_schema == HUGE.input_schema
+
+
+async def test_more_matches_than_are_looked_for_are_told_as_such() -> None:
+    many = [replace(MAIL, name=f"send_mail_{n}") for n in range(80)]
+    async with Client(to_mcp_search(many)) as client:
+        answer = text_of(await search(client, "/send_mail/"))
+        assert answer.startswith("Found 50.")
+        assert answer.endswith("45 further tools match, or more: other or more words tell them apart.")
+
+
 @pytest.mark.cli
 async def test_claude_code_shows_a_long_answer_to_the_model_and_keeps_it_out_of_files(
     messages_server: Server, claude_code_env: Environment, tmp_path: Path

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal, cast
 
 from .answer_budget import AnswerBudget, Shown, definition_line, short_line
+from .catalog import MAX_LIMIT
 from .entry import Entry
 from .record import Recorder
 
@@ -60,6 +61,7 @@ _EN = {
     "nearest beside": "For {query} there is no tool that surely fits: {names} come nearest, perhaps not what you need.",
     "short": 'In short, {count} more. To get them whole, search for "select:" and their names with commas between:',
     "further": "{count} further tools match: other or more words tell them apart.",
+    "further at least": "{count} further tools match, or more: other or more words tell them apart.",
     "hidden": "Cannot be used now, because their server does not answer: {names}.",
     "only hidden": (
         "What fits {query!r} cannot be used now, because its server does not answer: {names}. Go on without it, or "
@@ -125,6 +127,7 @@ _JA = {
     ),
     "short": "ほか{count}件は概要のみです。定義が必要なら、「select:」に続けて名前をコンマ区切りで検索してください。",
     "further": "さらに{count}件が該当します。言葉を変えるか増やして絞り込んでください。",
+    "further at least": "さらに{count}件以上が該当します。言葉を変えるか増やして絞り込んでください。",
     "hidden": "サーバーが応答していないため、現在使えません: {names}。",
     "only hidden": (
         "{query!r} に合うツールは、サーバーが応答していないため現在使えません: {names}。"
@@ -190,7 +193,8 @@ class Wording:
             yield self["short"].format(count=len(shown.short))
             yield from map(short_line, shown.short)
         if shown.further:
-            yield self["further"].format(count=shown.further)
+            count = len(shown.whole) + len(shown.short) + shown.further
+            yield self["further at least" if count >= MAX_LIMIT else "further"].format(count=shown.further)
 
     def nothing(self, query: str) -> str:
         """That no tool fits."""

@@ -71,7 +71,7 @@ class Found:
     """How the query was meant; "nearest" are words that no tool surely fits."""
     entries: tuple[Entry, ...]
     further: int = 0
-    """How many more match; no more than 50 are counted."""
+    """How many more match; no more than 50 are looked for."""
     hidden: tuple[str, ...] = ()
     """Tools that fit, and whose server does not answer."""
 
@@ -180,6 +180,12 @@ class Desk:
         """The catalogue's tool of this name."""
         tool = self.catalog.get(name)
         return None if tool is None else _callable(tool)
+
+    def listed(self, tool: Tool) -> Tool:
+        """`tool` with a definition no longer than the budget allows, as a list of tools shows it."""
+        entry = entry_of(tool)
+        cut = self._budget.cut(entry)
+        return tool if cut is entry else replace(tool, description=cut.description, input_schema=cut.input_schema)
 
     def always_loaded(self, names: Iterable[str]) -> list[Tool]:
         """The catalogue's tools of these names, to be called directly; `record` hears of it.

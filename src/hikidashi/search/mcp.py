@@ -129,7 +129,7 @@ class _SearchServer(MCPServer[_Findings]):
         if self._list_found:
             found = ((name, self._desk.tool(name)) for name in self._found.get() or ())
             listed |= {name: tool for name, tool in found if tool is not None and name not in listed}
-        return [*map(wire_tool, listed.values()), *await super().list_tools()]
+        return [*(wire_tool(self._desk.listed(tool)) for tool in listed.values()), *await super().list_tools()]
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None

@@ -215,7 +215,10 @@ class _Follower:
                     async for _ in changes:
                         pause = self._live.retry_after
                         self._check.set()
-            except (ListenNotSupportedError, MCPError):  # nothing to listen to: the list is asked for now and then
+            except ListenNotSupportedError:  # it tells by notifications
+                return
+            except MCPError:  # nothing to listen to, or nobody: the list is asked for now, and now and then
+                self._check.set()
                 return
             except SubscriptionLost:
                 self._check.set()
