@@ -11,17 +11,16 @@ from mcp import Client
 from mcp.server.mcpserver import MCPServer
 from pydantic_ai import Agent
 from pydantic_ai.capabilities import ProcessHistory
-from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
-from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.messages import ToolCallPart
+from pydantic_ai.models.function import AgentInfo
 from pydantic_ai.toolsets import FunctionToolset
+from tests.pydantic_ai_support import returned, scripted, searches
 from tests.support import Heard, Unsure
 
 from hikidashi import Tool, ToolResult, from_function, from_mcp, to_pydantic_ai
 from hikidashi.search import ToolCatalog
 from hikidashi.search.answer_budget import tokens_of
 from hikidashi.search.pydantic_ai import deferred, tool_search
-
-Messages = list[ModelMessage]
 
 
 def send_mail(to: str) -> str:
@@ -36,27 +35,6 @@ def get_weather(city: str) -> str:
 
 MAIL = from_function(send_mail)
 CALLS = ToolCallPart("send_mail", {"to": "Ada"})
-
-
-def scripted(*answers: ToolCallPart | str, seen: list[AgentInfo] | None = None) -> FunctionModel:
-    rest = list(answers)
-
-    def answer(_: Messages, info: AgentInfo) -> ModelResponse:
-        if seen is not None:
-            seen.append(info)
-        answer = rest.pop(0)
-        return ModelResponse(parts=[TextPart(answer) if isinstance(answer, str) else answer])
-
-    return FunctionModel(answer)
-
-
-def searches(*queries: str) -> ToolCallPart:
-    return ToolCallPart("search_tools", {"queries": list(queries)})
-
-
-def returned(messages: Messages, name: str) -> list[ToolReturnPart]:
-    parts = [part for message in messages for part in message.parts]
-    return [part for part in parts if isinstance(part, ToolReturnPart) and part.tool_name == name]
 
 
 async def found_by(search: Any, toolset: Any, *queries: str, seen: list[AgentInfo] | None = None) -> dict[str, Any]:
