@@ -14,7 +14,7 @@ from .bm25 import FIELD_WEIGHTS, MAX_TERMS, Index
 from .entry import Entry, entry_of
 from .fuse import fused
 from .fuzzy import Speller
-from .gate import near_best, relevant
+from .gate import NEAREST, judged, near_best
 from .glossary import Glossary
 from .match import ToolMatch
 from .query import Query, read_query
@@ -141,7 +141,10 @@ class ToolCatalog:
                 self._renumber()
 
     def search(self, query: str, *, limit: int = 5) -> list[ToolMatch]:
-        """The tools that fit `query` best, best first; an empty list when none does.
+        """The tools that fit `query` best, best first.
+
+        Where the search is confident of none (`ToolMatch.confident`), the three nearest at most; an empty list only
+        where no tool has any word of the question that tells tools apart.
 
         A tool whose name is the query, however spelled (`getUser`, `get user`), comes first. `select:a,b` gives
         the tools of these names in this order, whatever `limit` says; names no tool has are left out, unless that
@@ -162,15 +165,16 @@ class ToolCatalog:
                 query, self._analyzer, index.terms, self._nearest, rarity=index.rarity_of, own=self._glossary
             )
             if meaning is None:
-                hits = relevant(index, index.top(asked.weights, limit), asked, limit)
+                hits, doubt = judged(index, asked, limit)
             else:
-                hits = self._hybrid(asked, meaning)
+                hits, doubt = self._hybrid(asked, meaning)
             named = self._rows.spelled_like(query)
             if named:
                 best = max((score for _, score in hits), default=0.0)
-                hits = [(number, best + 1.0) for number in named] + [hit for hit in hits if hit[0] not in named]
-            found = [(self._rows.entry(number), score) for number, score in hits[:limit]]
-            return [ToolMatch(entry.name, score, entry, asked.words_in) for entry, score in found]
+                others = [] if doubt else [hit for hit in hits if hit[0] not in named]
+                hits, doubt = [(number, best + 1.0) for number in named] + others, ""
+            found = [(self._rows.entry(number), score) for number, score in hits[: NEAREST if doubt else None][:limit]]
+            return [ToolMatch(entry.name, score, entry, asked.words_in, doubt) for entry, score in found]
 
     def search_regex(self, pattern: str, *, limit: int = 5) -> list[ToolMatch]:
         r"""The tools whose name, description or arguments match `pattern`, in catalogue order, an exact name first.
@@ -259,19 +263,20 @@ class ToolCatalog:
             return None
         return self._meanings.vector(query)
 
-    def _hybrid(self, asked: Query, meaning: Any) -> list[tuple[int, float]]:
-        """The hits by words and by meaning, best first; none where neither has anything relevant."""
+    def _hybrid(self, asked: Query, meaning: Any) -> tuple[list[tuple[int, float]], str]:
+        """The hits by words and by meaning, best first, and why to doubt them."""
         assert self._meanings is not None
         self._understand()
         by_words = self._index.top(asked.weights, _CANDIDATES)
         by_meaning = self._meanings.similar(meaning, _CANDIDATES, [number for number, _ in by_words])
-        if max(by_meaning.values()) < self._meanings.embedder.floor and not relevant(
-            self._index, by_words, asked, _CANDIDATES
-        ):
-            return []
+        doubt = ""
+        if max(by_meaning.values()) < self._meanings.embedder.floor:
+            near, doubt = judged(self._index, asked, _CANDIDATES)
+            if not near:
+                return [], ""
         least, most = _MEANING
         scores = fused(dict(by_words), by_meaning, least + (most - least) * asked.unknown)
-        return near_best(sorted(scores.items(), key=lambda item: (-item[1], item[0])))
+        return near_best(sorted(scores.items(), key=lambda item: (-item[1], item[0]))), doubt
 
     def _full(self, why: str) -> ToolSearchError:
         return ToolSearchError(

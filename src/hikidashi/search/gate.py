@@ -6,7 +6,9 @@ from .bm25 import Index
 from .query import Query
 from .text import is_inflection, is_weak, share_of_word
 
-__all__ = ["near_best", "relevant"]
+__all__ = ["NEAREST", "judged", "near_best"]
+
+NEAREST = 3  # shown where none is certain: enough to recognise the right one, too few to fill a context
 
 # A large catalogue has some tool for any word: there, one word that question and tool share must be half of what is
 # asked for, and a tool that has less than half of it must bring a quarter of what an average word brings when found
@@ -21,15 +23,20 @@ _LARGE = 2_000
 _OF_BEST = 1 / 4
 
 
-def relevant(index: Index, hits: list[tuple[int, float]], query: Query, limit: int) -> list[tuple[int, float]]:
-    """The hits that have something to do with the question: none, unless the best has enough of it."""
+def judged(index: Index, query: Query, limit: int) -> tuple[list[tuple[int, float]], str]:
+    """The best hits, and why they may not be what was asked for: empty where the best has enough of the question.
+
+    There are none where no tool has a word that tells tools apart.
+    """
+    hits = index.top(query.weights, limit)
     if not hits or _is_enough(index, *hits[0], query):
-        return near_best(hits)
+        return near_best(hits), ""
     telling = {term: weight for term, weight in query.weights.items() if not _is_doubtful(term, query)}
-    if any(index.has(hits[0][0], term) for term in telling):
-        return []
-    hits = index.top(telling, limit)  # doubtful words brought the best, and may have hidden a better one
-    return near_best(hits) if hits and _is_enough(index, *hits[0], query) else []
+    if not any(index.has(hits[0][0], term) for term in telling):
+        hits = index.top(telling, limit)  # doubtful words brought the best, and may have hidden a better one
+        if hits and _is_enough(index, *hits[0], query):
+            return near_best(hits), ""
+    return near_best(hits), "Too little of the question is in any tool."
 
 
 def _is_enough(index: Index, doc: int, score: float, query: Query) -> bool:

@@ -24,6 +24,13 @@ class ToolMatch:
     """How well it fits: comparable within one search, not between searches."""
     entry: Entry = field(repr=False)
     reasons: Reasons = field(repr=False, compare=False)
+    doubt: str = ""
+    """Why this may not be what was asked for; empty for a match the search is confident of."""
+
+    @property
+    def confident(self) -> bool:
+        """Whether the tool is about the question; if not, it is merely the nearest there is."""
+        return not self.doubt
 
     @property
     def tool(self) -> Any:
