@@ -12,9 +12,10 @@ from ..errors import ToolSearchError
 from . import store
 from .bm25 import FIELD_WEIGHTS, MAX_TERMS, Index
 from .entry import Entry, entry_of
+from .explain import Explanation, explained, matches_of
 from .fuse import fused
 from .fuzzy import Speller
-from .gate import NEAREST, judged, near_best
+from .gate import Judgement, judged
 from .glossary import Glossary
 from .match import ToolMatch
 from .query import Query, read_query
@@ -35,6 +36,7 @@ MAX_LIMIT = 50
 _SELECT = "select:"
 _NOT_NAME = re.compile(r"^(?:\(\?[aimsux]+\))?\^?|\$$|\\(?=\W)")  # what a pattern for one name has beside the name
 _REMEMBERED = 10_000  # misspelled words; people repeat theirs
+_HELD_BACK = 5  # tools that an explanation shows besides those that a search does
 _CANDIDATES = 50  # of each ranking: more change nothing among the first ten
 # The share of meaning in a hybrid score: a fifth where tools have all words of a question, since these tell tools
 # apart better, and four fifths where they have none.
@@ -158,23 +160,34 @@ class ToolCatalog:
         self._check(limit)
         if query.lstrip().startswith(_SELECT):
             return self._select(query.lstrip().removeprefix(_SELECT))
-        meaning = self._meaning_of(query)
         with self._lock:
-            index = self._index
-            asked = read_query(
-                query, self._analyzer, index.terms, self._nearest, rarity=index.rarity_of, own=self._glossary
-            )
-            if meaning is None:
-                hits, doubt = judged(index, asked, limit)
-            else:
-                hits, doubt = self._hybrid(asked, meaning)
-            named = self._rows.spelled_like(query)
-            if named:
-                best = max((score for _, score in hits), default=0.0)
-                others = [] if doubt else [hit for hit in hits if hit[0] not in named]
-                hits, doubt = [(number, best + 1.0) for number in named] + others, ""
-            found = [(self._rows.entry(number), score) for number, score in hits[: NEAREST if doubt else None][:limit]]
-            return [ToolMatch(entry.name, score, entry, asked.words_in, doubt) for entry, score in found]
+            return matches_of(*self._judged(query, limit), limit, self._rows.entry)
+
+    def explain(self, query: str, *, limit: int = 5) -> Explanation:
+        """What `search` finds, what it holds back and why, and what it made of each word of `query`.
+
+        Raises:
+            ToolSearchError: as `search`.
+        """
+        if query.lstrip().startswith(_SELECT):
+            return Explanation(self.search(query, limit=limit))
+        self._check_query(query)
+        self._check(limit)
+        with self._lock:
+            return explained(*self._judged(query, limit + _HELD_BACK), limit, self._rows.entry, self._index)
+
+    def _judged(self, query: str, limit: int) -> tuple[Judgement, Query]:
+        meaning = self._meaning_of(query)
+        index = self._index
+        asked = read_query(
+            query, self._analyzer, index.terms, self._nearest, rarity=index.rarity_of, own=self._glossary
+        )
+        by_words = meaning is None
+        judgement = judged(index, asked, limit, self._name_terms) if by_words else self._hybrid(asked, meaning)
+        named = self._rows.named_by(query)
+        if not named and (judgement.doubt or not judgement.hits):
+            named = self._rows.named_with(query)[:limit]
+        return judgement.preferring(named), asked
 
     def search_regex(self, pattern: str, *, limit: int = 5) -> list[ToolMatch]:
         r"""The tools whose name, description or arguments match `pattern`, in catalogue order, an exact name first.
@@ -263,20 +276,25 @@ class ToolCatalog:
             return None
         return self._meanings.vector(query)
 
-    def _hybrid(self, asked: Query, meaning: Any) -> tuple[list[tuple[int, float]], str]:
-        """The hits by words and by meaning, best first, and why to doubt them."""
+    def _hybrid(self, asked: Query, meaning: Any) -> Judgement:
+        """The hits by words and by meaning, and how sure it is of them."""
         assert self._meanings is not None
         self._understand()
         by_words = self._index.top(asked.weights, _CANDIDATES)
         by_meaning = self._meanings.similar(meaning, _CANDIDATES, [number for number, _ in by_words])
         doubt = ""
         if max(by_meaning.values()) < self._meanings.embedder.floor:
-            near, doubt = judged(self._index, asked, _CANDIDATES)
-            if not near:
-                return [], ""
+            words_alone = judged(self._index, asked, _CANDIDATES, self._name_terms)
+            if not words_alone.hits:
+                return words_alone
+            doubt = words_alone.doubt
         least, most = _MEANING
         scores = fused(dict(by_words), by_meaning, least + (most - least) * asked.unknown)
-        return near_best(sorted(scores.items(), key=lambda item: (-item[1], item[0]))), doubt
+        return Judgement(sorted(scores.items(), key=lambda item: (-item[1], item[0])), doubt)
+
+    def _name_terms(self, number: int) -> list[str]:
+        entry = self._rows.entry(number)
+        return self._analyzer.terms("\n".join((entry.name, *entry.aliases)))
 
     def _full(self, why: str) -> ToolSearchError:
         return ToolSearchError(

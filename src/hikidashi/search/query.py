@@ -10,6 +10,7 @@ from .glossary import Glossary, bundled
 from .stem import stem
 from .text import Analyzer, fold, is_request, is_weak, spelling
 from .variants import RELATED
+from .wording import is_told
 
 __all__ = ["Query", "read_query"]
 
@@ -45,6 +46,9 @@ class Query:
     glossed: list[str] = field(default_factory=list[str])
     """The words that a glossary explains, and that some tool has in English."""
 
+    is_told: bool = False
+    """Whether it is worded as something told rather than asked for."""
+
     def word_of(self, term: str) -> str:
         """The word of the question that `term` stands for, alone or with others."""
         if term in self.translations or term in self.respelled:
@@ -67,12 +71,13 @@ class Query:
             there: dict[str, str] = {}
             for text in texts:
                 there.update(analyzer.sources(text))
-            words = [self._shown(term, there[term]) for term in self.weights if term in there]
+            words = [self.shown(term, there[term]) for term in self.weights if term in there]
             if words:
                 reasons[name] = tuple(dict.fromkeys(words))
         return reasons
 
-    def _shown(self, term: str, there: str) -> str:
+    def shown(self, term: str, there: str = "") -> str:
+        """The word of the question that `term` comes from, and what it became; `there` is how a tool writes it."""
         if term in self.translations:
             return f"{self.sources[term]}→{self.translations[term]}"
         if term in self.respelled:
@@ -94,7 +99,7 @@ def read_query(
     """The terms of `text`, each once; phrases of politeness are dropped unless there is nothing else."""
     sources = analyzer.sources(text)
     asked = [term for term in sources if not is_request(term)] or list(sources)
-    query = Query()
+    query = Query(is_told=is_told(text))
     wishes: dict[str, list[str]] = {}
     first = next(iter(sources.values()), "")  # a capital letter there does not make it a name
     for term in asked:

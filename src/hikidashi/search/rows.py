@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -12,6 +13,11 @@ from .regex import searchable_text
 from .text import name_key
 
 __all__ = ["Rows"]
+
+_MIN_PART = 3  # letters: shorter pieces are in too many names
+_IDENTIFIER = re.compile(
+    r"\w+(?:[_.:/-]\w+)*_\w+(?:[.:/-]\w+)*|\w*[a-z][A-Z]\w*"
+)  # `send_mail`, `sendMail`: no word of talk
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,15 +102,38 @@ class Rows:
         """All tools as they are now, whatever is added or removed later."""
         return Snapshot([(number, self.text(number)) for number in self.numbers.values()], list(self.entries))
 
-    def spelled_like(self, name: str) -> list[int]:
-        """The tools whose name is `name` in some spelling, the very same spelling first."""
+    def _keys(self) -> dict[str, list[str]]:
+        """The names by what all their spellings share."""
         if self._by_key is None:
             self._by_key = {}
             for known in self.numbers:
                 self._by_key.setdefault(name_key(known), []).append(known)
+        return self._by_key
+
+    def spelled_like(self, name: str) -> list[int]:
+        """The tools whose name is `name` in some spelling, the very same spelling first."""
         key = name_key(name)
-        alike = self._by_key.get(key, ()) if key else ()
+        alike = self._keys().get(key, ()) if key else ()
         return [self.numbers[known] for known in sorted(alike, key=lambda known: known != name)]
+
+    def named_by(self, text: str) -> list[int]:
+        """The tools that `text` names: all of it in some spelling, or an identifier in it."""
+        whole = self.spelled_like(text)
+        if whole or len(text) < _MIN_PART:
+            return whole
+        found: dict[int, None] = {}
+        for word in _IDENTIFIER.findall(text):
+            for number in self.spelled_like(word):
+                found[number] = None
+        return list(found)
+
+    def named_with(self, part: str) -> list[int]:
+        """The tools whose name has one unbroken piece of text as a part, in some spelling; the shortest name first."""
+        key = name_key(part)
+        if len(key) < _MIN_PART or len(part.split()) != 1:
+            return []
+        names = [name for known, names in self._keys().items() if key in known for name in names]
+        return [self.numbers[name] for name in sorted(names, key=len)]
 
     def no_such_tool(self, names: list[str]) -> ToolSearchError:
         """The error for names that no tool has, with names that are close."""
