@@ -9,7 +9,7 @@ from .bm25 import Index
 from .match import whole_words
 from .query import Query
 from .stem import stem
-from .text import is_inflection, is_weak, share_of_word
+from .text import is_everyday, is_inflection, is_weak, share_of_word
 
 __all__ = ["NEAREST", "Judgement", "judged"]
 
@@ -104,10 +104,13 @@ class _Share:
     """The terms that only other tools have, by word."""
     sure: float = 0.0
     """How many words this tool has that are not doubtful."""
+    is_guessed: bool = False
+    """Whether several guesses at spelling meet in this tool, so that they confirm each other."""
 
     @classmethod
     def of(cls, index: Index, doc: int, score: float, query: Query) -> _Share:
         share = cls(doc, score)
+        guessed: set[str] = set()
         asked, found = share.asked, share.found
         for term, weight in query.weights.items():
             is_found = index.has(doc, term)
@@ -120,8 +123,13 @@ class _Share:
                 share.terms.append(term)
                 found[word] = max(worth, found.get(word, 0.0))
                 share.sure += 0.0 if _is_doubtful(term, query) else share_of_word(term)
+                if term in query.respelled and not is_weak(term):
+                    guessed.add(word)
             else:
                 share.lacking.setdefault(word, []).append(term)
+        if len(guessed) > 1:
+            share.sure += len(guessed)
+            share.is_guessed = True
         return share
 
     def is_enough(self, index: Index, query: Query, name_terms: TermsOf) -> bool:
@@ -147,12 +155,13 @@ class _Share:
         than the word the tool is named after.
         """
         named = name_terms(self.doc)
-        topic = max((self.found[query.word_of(term)] for term in self.terms if _tells(term, named, query)), default=0.0)
+        telling = [term for term in self.terms if term in named and self._tells(term, query)]
+        topic = max((self.found[query.word_of(term)] for term in telling), default=0.0)
         if not topic:
             return False
-        unknown = [word for word in query.missing if not is_weak(stem(word))]
+        unknown, everyday = _parted(query.missing)
         values = sum(map(share_of_word, unknown)) * index.rarity(0)
-        wishes = (sum(map(share_of_word, query.missing)) * index.rarity(0)) - values
+        wishes = sum(map(share_of_word, everyday)) * index.rarity(0)
         for word, terms in self.lacking.items():
             if word in self.found:
                 continue
@@ -162,6 +171,9 @@ class _Share:
                 wishes += self.asked[word]
         found = sum(self.found.values())
         return found >= wishes + min(values, topic)
+
+    def _tells(self, term: str, query: Query) -> bool:
+        return not _is_doubtful(term, query) or (self.is_guessed and term in query.respelled and not is_weak(term))
 
     def doubt(self, query: Query) -> str:
         """Why the tool may not be what was asked for, in a sentence."""
@@ -175,8 +187,17 @@ class _Share:
         return reason + "."
 
 
-def _tells(term: str, named: Collection[str], query: Query) -> bool:
-    return term in named and not _is_doubtful(term, query)
+def _parted(missing: Iterable[str]) -> tuple[list[str], list[str]]:
+    """The words that may be values, and those that show what else is talked of; verbs that tools share are neither."""
+    unknown: list[str] = []
+    everyday: list[str] = []
+    for word in missing:
+        term = stem(word)
+        if is_everyday(term):
+            everyday.append(word)
+        elif not is_weak(term):
+            unknown.append(word)
+    return unknown, everyday
 
 
 def _may_be_example(term: str, index: Index, query: Query) -> bool:

@@ -11,9 +11,19 @@ import unicodedata
 from operator import add
 
 from .stem import stem
-from .stopwords import FUNCTION, FUNCTION_BIGRAMS, REQUEST, WEAK
+from .stopwords import EVERYDAY, FUNCTION, FUNCTION_BIGRAMS, REQUEST, WEAK
 
-__all__ = ["Analyzer", "fold", "is_inflection", "is_request", "is_weak", "name_key", "share_of_word", "spelling"]
+__all__ = [
+    "Analyzer",
+    "fold",
+    "is_everyday",
+    "is_inflection",
+    "is_request",
+    "is_weak",
+    "name_key",
+    "share_of_word",
+    "spelling",
+]
 
 _HAN = "\u2e80-\u2fdf\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"
 _HIRAGANA = "\u3041-\u309f"
@@ -126,6 +136,11 @@ def is_weak(term: str) -> bool:
     return term in _WEAK_STEMS
 
 
+def is_everyday(term: str) -> bool:
+    """Whether `term` comes in any talk, and neither in names of tools nor as a value."""
+    return term in _EVERYDAY_STEMS
+
+
 def is_inflection(term: str) -> bool:
     """Whether `term` is in the letters that Japanese inflects words with."""
     return _INFLECTION.fullmatch(term) is not None
@@ -215,4 +230,5 @@ def _grams(letters: str, kind: str | None) -> list[str]:
 
 
 _REQUEST_STEMS = frozenset(stem(word) for word in REQUEST)
+_EVERYDAY_STEMS = frozenset(stem(word) for word in EVERYDAY)
 _WEAK_STEMS = frozenset(stem(word) for word in WEAK)

@@ -18,7 +18,8 @@ _TELLING = re.compile(
 )
 _ASKING = re.compile(
     r"\?|\b(?:please|help|need|wants?|wanna|looking (?:for|to)|like to|'d like|wonder(?:ing)?|curious|try(?:ing)? to"
-    r"|(?:can|could|would|will|do|did|have|are) you|(?:can|could|should|shall|may|do|must|how) (?:i|we)|(?:i|we) (?:must|have to|got to|should)"
+    r"|(?:can|could|would|will|do|did|have|are) you|(?:can|could|should|shall|may|do|must|how) (?:i|we)"
+    r"|(?:i|we) (?:must|have to|got to|should)"
     r"|(?:tell|show|give|get|find|send|let|remind|teach|bring|fetch|make|set|book) (?:me|us)"
     r"|how (?:to|do|does|did|can|could|much|many|long|far|often|about)|what(?:'s| is| are| was| were| will)"
     r"|i'm (?:looking|interested)|(?:is|are) there|suggest(?:ions?)?|recommend(?:ations?)?)\b"
