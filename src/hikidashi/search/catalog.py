@@ -21,7 +21,7 @@ from .match import ToolMatch
 from .query import Query, read_query
 from .regex import MAX_PATTERN, Pattern
 from .rows import Rows, Snapshot
-from .text import Analyzer
+from .text import Analyzer, visible
 
 if TYPE_CHECKING:
     from .semantic import Embedder, Meanings
@@ -156,12 +156,12 @@ class ToolCatalog:
             ToolSearchError: the query is empty or too long, `limit` is out of range, the catalogue is empty, or
                 `select:` names no tool there is.
         """
-        self._check_query(query)
-        self._check(limit)
-        if query.lstrip().startswith(_SELECT):
-            return self._select(query.lstrip().removeprefix(_SELECT))
+        query = self._checked(query, limit)
+        if query.startswith(_SELECT):
+            return self._select(query.removeprefix(_SELECT))
+        meaning = self._meaning_of(query)
         with self._lock:
-            return matches_of(*self._judged(query, limit), limit, self._rows.entry)
+            return matches_of(*self._judged(query, meaning, limit), limit, self._rows.entry)
 
     def explain(self, query: str, *, limit: int = 5) -> Explanation:
         """What `search` finds, what it holds back and why, and what it made of each word of `query`.
@@ -169,15 +169,16 @@ class ToolCatalog:
         Raises:
             ToolSearchError: as `search`.
         """
-        if query.lstrip().startswith(_SELECT):
-            return Explanation(self.search(query, limit=limit))
-        self._check_query(query)
-        self._check(limit)
-        with self._lock:
-            return explained(*self._judged(query, limit + _HELD_BACK), limit, self._rows.entry, self._index)
-
-    def _judged(self, query: str, limit: int) -> tuple[Judgement, Query]:
+        query = self._checked(query, limit)
+        if query.startswith(_SELECT):
+            return Explanation(self._select(query.removeprefix(_SELECT)))
         meaning = self._meaning_of(query)
+        with self._lock:
+            judgement, asked = self._judged(query, meaning, limit + _HELD_BACK)
+            return explained(judgement, asked, limit, self._rows.entry, self._index)
+
+    def _judged(self, query: str, meaning: Any, limit: int) -> tuple[Judgement, Query]:
+        """The hits for a question, and what was looked up; the caller holds the lock."""
         index = self._index
         asked = read_query(
             query, self._analyzer, index.terms, self._nearest, rarity=index.rarity_of, own=self._glossary
@@ -206,6 +207,7 @@ class ToolCatalog:
                 f"The pattern has {len(pattern)} characters, and {MAX_PATTERN} is the most. "
                 "Use the rarest part of it, or search by words.",
             )
+        pattern = visible(pattern)
         if not pattern:
             raise ToolSearchError("invalid_pattern", "The pattern is empty. Write a part of a name or description.")
         self._check(limit)
@@ -215,7 +217,9 @@ class ToolCatalog:
             name = _NOT_NAME.sub("", pattern).casefold()
             alike = [(number, seen.entry(number)) for number in self._rows.spelled_like(name)]
         first = [number for number, entry in alike if entry.name.casefold() == name]
-        found = [number for number in compiled.first_matches(seen.texts, limit) if number not in first]
+        found = [
+            number for number in compiled.first_matches(seen.batches(), len(seen.numbers), limit) if number not in first
+        ]
         entries = [seen.entry(number) for number in (first + found)[:limit]]
         return [ToolMatch(entry.name, 1.0, entry, compiled.places) for entry in entries]
 
@@ -352,9 +356,11 @@ class ToolCatalog:
             self._snapshot = self._index.version, self._rows.snapshot()
         return self._snapshot[1]
 
-    def _check_query(self, query: str) -> None:
+    def _checked(self, query: str, limit: int) -> str:
+        """What is to be seen of `query`, if it and `limit` are within bounds."""
         _check_text("query", query)
-        if not query.strip():
+        seen = visible(query).strip()
+        if not seen:
             raise ToolSearchError(
                 "invalid_tool_input", "The query is empty. Say in a few words what the tool should do."
             )
@@ -364,6 +370,8 @@ class ToolCatalog:
                 f"The query has {len(query)} characters, and {self.limit_query} is the most. "
                 "Ask for one action in a few words, or search once per action.",
             )
+        self._check(limit)
+        return seen
 
     def _check(self, limit: int) -> None:
         if type(limit) is not int or not 1 <= limit <= MAX_LIMIT:

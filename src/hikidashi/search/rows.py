@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 
 from ..errors import ToolSearchError, ToolValidationError
@@ -14,6 +15,7 @@ from .text import name_key
 
 __all__ = ["Rows"]
 
+_BATCH = 256  # texts made at once: most patterns find their tools among the first
 _MIN_PART = 3  # letters: shorter pieces are in too many names
 _IDENTIFIER = re.compile(
     r"\w+(?:[_.:/-]\w+)*_\w+(?:[.:/-]\w+)*|\w*[a-z][A-Z]\w*"
@@ -22,11 +24,28 @@ _IDENTIFIER = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The tools of a catalogue at one moment."""
+    """The tools of a catalogue at one moment, whatever is added or removed later."""
 
-    texts: list[tuple[int, str]]
-    """What patterns see of each tool, by number, in catalogue order."""
+    numbers: list[int]
+    """Those of the tools, in catalogue order."""
     entries: list[Entry | bytes | None]
+    texts: list[str | bytes | None]
+    """What patterns see of each tool, as far as somebody asked; shared with the catalogue and other snapshots."""
+    _batches: dict[int, list[tuple[int, str]]] = field(default_factory=dict[int, list[tuple[int, str]]])
+
+    def batches(self) -> Iterator[list[tuple[int, str]]]:
+        """What patterns see of each tool, by number, in catalogue order: made when it is first asked for."""
+        for start in range(0, len(self.numbers), _BATCH):
+            if start not in self._batches:
+                self._batches[start] = [(number, self._text(number)) for number in self.numbers[start : start + _BATCH]]
+            yield self._batches[start]
+
+    def _text(self, number: int) -> str:
+        text = self.texts[number]
+        if not isinstance(text, str):
+            text = searchable_text(self.entry(number)) if text is None else text.decode("utf-8", "surrogatepass")
+            self.texts[number] = text
+        return text
 
     def entry(self, number: int) -> Entry:
         """The tool with this number, which was in use then."""
@@ -90,17 +109,9 @@ class Rows:
         self.entries[number] = entry = _decoded(self.entries[number])
         return entry
 
-    def text(self, number: int) -> str:
-        """What patterns see of the tool with this number."""
-        text = self.texts[number]
-        if not isinstance(text, str):
-            text = searchable_text(self.entry(number)) if text is None else text.decode("utf-8", "surrogatepass")
-            self.texts[number] = text
-        return text
-
     def snapshot(self) -> Snapshot:
-        """All tools as they are now, whatever is added or removed later."""
-        return Snapshot([(number, self.text(number)) for number in self.numbers.values()], list(self.entries))
+        """All tools as they are now."""
+        return Snapshot(list(self.numbers.values()), list(self.entries), self.texts)
 
     def _keys(self) -> dict[str, list[str]]:
         """The names by what all their spellings share."""
