@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -17,11 +18,12 @@ from .fuse import fused
 from .fuzzy import Speller
 from .gate import Judgement, judged
 from .glossary import Glossary
+from .limits import MAX_LIMIT, MAX_QUERY, MAX_TOOLS, check_limit, checked_pattern, checked_query, full
 from .match import ToolMatch
 from .query import Query, read_query
-from .regex import MAX_PATTERN, Pattern
+from .regex import Pattern
 from .rows import Rows, Snapshot
-from .text import Analyzer, visible
+from .text import Analyzer
 
 if TYPE_CHECKING:
     from .semantic import Embedder, Meanings
@@ -30,11 +32,11 @@ if TYPE_CHECKING:
 
 __all__ = ["MAX_LIMIT", "MAX_QUERY", "MAX_TOOLS", "ToolCatalog"]
 
-MAX_TOOLS = 10_000
-MAX_QUERY = 500
-MAX_LIMIT = 50
+logger = logging.getLogger("hikidashi")
+
 _SELECT = "select:"
 _NOT_NAME = re.compile(r"^(?:\(\?[aimsux]+\))?\^?|\$$|\\(?=\W)")  # what a pattern for one name has beside the name
+_NAMED = 20  # tools that a warning names
 _REMEMBERED = 10_000  # misspelled words; people repeat theirs
 _HELD_BACK = 5  # tools that an explanation shows besides those that a search does
 _CANDIDATES = 50  # of each ranking: more change nothing among the first ten
@@ -156,7 +158,8 @@ class ToolCatalog:
             ToolSearchError: the query is empty or too long, `limit` is out of range, the catalogue is empty, or
                 `select:` names no tool there is.
         """
-        query = self._checked(query, limit)
+        query = checked_query(query, self.limit_query)
+        check_limit(limit, len(self))
         if query.startswith(_SELECT):
             return self._select(query.removeprefix(_SELECT))
         meaning = self._meaning_of(query)
@@ -169,7 +172,8 @@ class ToolCatalog:
         Raises:
             ToolSearchError: as `search`.
         """
-        query = self._checked(query, limit)
+        query = checked_query(query, self.limit_query)
+        check_limit(limit, len(self))
         if query.startswith(_SELECT):
             return Explanation(self._select(query.removeprefix(_SELECT)))
         meaning = self._meaning_of(query)
@@ -200,17 +204,8 @@ class ToolCatalog:
             ToolSearchError: the pattern is empty, too long, broken, or asks for what this engine does not do;
                 `limit` is out of range, or the catalogue is empty.
         """
-        _check_text("pattern", pattern)
-        if len(pattern) > MAX_PATTERN:
-            raise ToolSearchError(
-                "pattern_too_long",
-                f"The pattern has {len(pattern)} characters, and {MAX_PATTERN} is the most. "
-                "Use the rarest part of it, or search by words.",
-            )
-        pattern = visible(pattern)
-        if not pattern:
-            raise ToolSearchError("invalid_pattern", "The pattern is empty. Write a part of a name or description.")
-        self._check(limit)
+        pattern = checked_pattern(pattern)
+        check_limit(limit, len(self))
         compiled = Pattern(pattern)
         with self._lock:
             seen = self._seen_by_patterns()
@@ -232,7 +227,7 @@ class ToolCatalog:
             ToolSearchError: a tool's schema is no JSON, or the file cannot be written.
         """
         with self._lock:
-            if len(self._rows.entries) != len(self):
+            if not self._rows.is_in_order:
                 self._renumber()
             store.write(Path(path), self._rows, self._index)
 
@@ -246,18 +241,49 @@ class ToolCatalog:
         limit_tools: int = MAX_TOOLS,
         limit_query: int = MAX_QUERY,
         glossary: Mapping[str, str | Iterable[str]] | str | Path | None = None,
+        tools: Iterable[Any] | None = None,
     ) -> ToolCatalog:
         """The catalogue that `save` wrote; its tools are dicts. The rest is as for a new catalogue.
 
+        With `tools`, matches carry these instead. It is as if the catalogue were built of them, but faster: a tool that
+        is described as in the file is not indexed again, one that was changed or is new is. Tools of the file that are
+        not among them are left out, and a warning is logged that names them.
+
         Raises:
-            ToolSearchError: the file is missing, damaged, or no catalogue, or has more tools than `limit_tools`.
+            ToolSearchError: the file is missing, damaged, or no catalogue, or there are more tools than `limit_tools`.
+            ToolValidationError: one of `tools` has no name, a schema that is no object, or the name of another.
         """
         catalog = cls(ranker=ranker, embed=embed, limit_tools=limit_tools, limit_query=limit_query, glossary=glossary)
-        catalog._rows, catalog._index = store.read(Path(path))
-        if len(catalog) > limit_tools:
-            raise catalog._full(f"{str(path)!r} has {len(catalog)}")
+        catalog._rows, catalog._index, digests = store.read(Path(path))
+        if tools is not None:
+            catalog._bind(tools, digests, path)
+        elif len(catalog) > limit_tools:
+            raise full(limit_tools, f"{str(path)!r} has {len(catalog)}")
         catalog._understand()
         return catalog
+
+    def _bind(self, tools: Iterable[Any], digests: Mapping[str, bytes], path: str | Path) -> None:
+        """Put `tools` in place of those that were read from a file."""
+        live = Rows()
+        for position, tool in enumerate(tools):
+            live.add(entry_of(tool, position))
+        if len(live.numbers) > self.limit_tools:
+            raise full(self.limit_tools, f"{len(live.numbers)} were given")
+        gone = [name for name in self._rows.numbers if name not in live.numbers]
+        if gone:
+            named = ", ".join(map(repr, gone[:_NAMED])) + (" …" if len(gone) > _NAMED else "")
+            logger.warning("%s has %d tools that were not given, and are left out: %s.", path, len(gone), named)
+        for name in gone:
+            self.remove(name)
+        for name, number in live.numbers.items():
+            entry = live.entry(number)
+            if name in self._rows.numbers and digests[name] == store.digest_of(entry):
+                self._rows.bind(entry)
+                continue
+            if name in self._rows.numbers:
+                self.remove(name)
+            self._index.add(self._terms(self._row(entry)))
+        self._rows.reorder(live.numbers)
 
     def _fill(self, entries: Iterable[Entry]) -> None:
         """Put tools into an empty catalogue."""
@@ -270,7 +296,7 @@ class ToolCatalog:
 
     def _row(self, entry: Entry) -> Entry:
         if len(self) >= self.limit_tools:
-            raise self._full(f"{entry.name!r} would be one more")
+            raise full(self.limit_tools, f"{entry.name!r} would be one more")
         self._rows.add(entry)
         return entry
 
@@ -299,13 +325,6 @@ class ToolCatalog:
     def _name_terms(self, number: int) -> list[str]:
         entry = self._rows.entry(number)
         return self._analyzer.terms("\n".join((entry.name, *entry.aliases)))
-
-    def _full(self, why: str) -> ToolSearchError:
-        return ToolSearchError(
-            "invalid_tool_input",
-            f"The catalogue takes {self.limit_tools} tools, and {why}. "
-            "Pass a higher `limit_tools`, or split the catalogue.",
-        )
 
     def _terms(self, entry: Entry) -> Iterator[tuple[int, list[str]]]:
         terms = self._analyzer.terms
@@ -356,41 +375,11 @@ class ToolCatalog:
             self._snapshot = self._index.version, self._rows.snapshot()
         return self._snapshot[1]
 
-    def _checked(self, query: str, limit: int) -> str:
-        """What is to be seen of `query`, if it and `limit` are within bounds."""
-        _check_text("query", query)
-        seen = visible(query).strip()
-        if not seen:
-            raise ToolSearchError(
-                "invalid_tool_input", "The query is empty. Say in a few words what the tool should do."
-            )
-        if len(query) > self.limit_query:
-            raise ToolSearchError(
-                "invalid_tool_input",
-                f"The query has {len(query)} characters, and {self.limit_query} is the most. "
-                "Ask for one action in a few words, or search once per action.",
-            )
-        self._check(limit)
-        return seen
-
-    def _check(self, limit: int) -> None:
-        if type(limit) is not int or not 1 <= limit <= MAX_LIMIT:
-            raise ToolSearchError(
-                "invalid_tool_input", f"`limit` is {limit!r}: use a whole number from 1 to {MAX_LIMIT}; 5 is usual."
-            )
-        if not self._rows.numbers:
-            raise ToolSearchError("unavailable", "The catalogue has no tools, so that there is nothing to find.")
-
 
 def _meanings(embed: Embed | None) -> Meanings:
     from .semantic import Meanings, embedder_of  # only a hybrid catalogue pays for this import
 
     return Meanings(embedder_of(embed))
-
-
-def _check_text(name: str, text: object) -> None:
-    if not isinstance(text, str):
-        raise ToolSearchError("invalid_tool_input", f"`{name}` is {text!r}: it must be text.")
 
 
 def _by_name(entry: Entry) -> dict[str, tuple[str, ...]]:

@@ -10,7 +10,7 @@ from .entry import Entry
 from .gate import NEAREST, Judgement
 from .match import ToolMatch
 from .query import Query
-from .text import is_inflection, is_weak
+from .text import Analyzer, is_inflection, is_weak
 
 __all__ = ["Explanation", "explained", "matches_of"]
 
@@ -43,7 +43,7 @@ def explained(judgement: Judgement, query: Query, limit: int, entry: EntryOf, in
         for place, (number, score) in enumerate(judgement.hits)
         if number not in kept
     ]
-    return Explanation(matches_of(judgement, query, limit, entry), held_back, _words(query, index))
+    return Explanation(matches_of(judgement, query, limit, entry), held_back, _words(query, index, entry))
 
 
 def _match(entry: Entry, score: float, query: Query, doubt: str) -> ToolMatch:
@@ -58,7 +58,7 @@ def _why_not(place: int, judgement: Judgement, is_shown: bool, limit: int) -> st
     return "Its score is less than a quarter of the best."
 
 
-def _words(query: Query, index: Index) -> dict[str, str]:
+def _words(query: Query, index: Index, entry: EntryOf) -> dict[str, str]:
     words: dict[str, str] = {}
     for term in query.weights:
         if is_inflection(term):
@@ -69,8 +69,18 @@ def _words(query: Query, index: Index) -> dict[str, str]:
             said += ", but too common to tell what is asked for"
         elif term in query.optional and term not in query.relatives:
             said += ", taken for a value: a tool need not have it"
-        words[query.shown(term)] = said
+        there = (
+            _text_with(term, entry(index.first_with(term))) if term in query.respelled | query.relatives.keys() else ""
+        )
+        words[query.shown(term, there)] = said
     for word in query.missing:
         if not is_inflection(word):
             words[word] = "in no tool"
     return words
+
+
+def _text_with(term: str, entry: Entry) -> str:
+    """The piece of a tool's text that has `term`."""
+    analyzer = Analyzer()
+    texts = (text for _, texts in entry.texts() for text in texts)
+    return next(piece for text in texts for found, piece in analyzer.sources(text).items() if found == term)

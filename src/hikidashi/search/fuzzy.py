@@ -54,6 +54,7 @@ class Speller:
         """Those of `known` that begin with `first` and are few errors from `word`, by the number of errors."""
         allowed = 2 if len(word) >= _TWO_ERRORS_FROM else 1
         letters, length = _letters(word), len(word)
+        shortest = _MIN_LETTERS if length < _MIN_LETTERS else _MIN_LETTERS - 1
         found: dict[int, set[str]] = {}
         for stemmed, its_letters in self._beginning_with(first).items():
             if (its_letters & ~letters).bit_count() > allowed or not -_LONGEST <= len(stemmed) - length <= allowed:
@@ -62,14 +63,14 @@ class Speller:
                 form = stemmed + ending
                 added = abs(len(form) - length)
                 # A replaced letter changes two bits, a missing one one.
-                if added > allowed or (letters ^ _letters(form)).bit_count() > 2 * allowed - added:
+                if (
+                    added > allowed
+                    or len(form) < shortest
+                    or (letters ^ _letters(form)).bit_count() > 2 * allowed - added
+                ):
                     continue
                 term = _term(stemmed, form, known)
-                if (
-                    term is not None
-                    and len(form) >= _MIN_LETTERS
-                    and (errors := _distance(word, form, allowed)) <= allowed
-                ):
+                if term is not None and (errors := _distance(word, form, allowed)) <= allowed:
                     found.setdefault(errors, set()).add(term)
         return found
 

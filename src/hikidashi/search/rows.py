@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from itertools import count
+from operator import eq
 
 from ..errors import ToolSearchError, ToolValidationError
 from .entry import Entry, entry_of
@@ -103,6 +105,19 @@ class Rows:
         if self._by_key is not None:
             self._by_key[name_key(name)].remove(name)
         return number, entry
+
+    def bind(self, entry: Entry) -> None:
+        """Put a tool in place of the one of the same name, which is searched in the same way."""
+        self.entries[self.numbers[entry.name]] = entry
+
+    @property
+    def is_in_order(self) -> bool:
+        """Whether the numbers of the tools rise without a gap."""
+        return len(self.entries) == len(self.numbers) and all(map(eq, self.numbers.values(), count()))
+
+    def reorder(self, names: Iterable[str]) -> None:
+        """Have the tools in the order of `names`, which has them all."""
+        self.numbers = {name: self.numbers[name] for name in names}
 
     def entry(self, number: int) -> Entry:
         """The tool with this number, which must be in use."""
