@@ -13,7 +13,7 @@ from ..errors import ToolSearchError
 from . import store
 from .bm25 import FIELD_WEIGHTS, MAX_TERMS, Index
 from .entry import Entry, entry_of
-from .explain import Explanation, explained, matches_of
+from .explain import HELD_BACK, Explanation, explained, matches_of
 from .fuse import fused
 from .fuzzy import Speller
 from .gate import Judgement, judged
@@ -38,7 +38,6 @@ _SELECT = "select:"
 _NOT_NAME = re.compile(r"^(?:\(\?[aimsux]+\))?\^?|\$$|\\(?=\W)")  # what a pattern for one name has beside the name
 _NAMED = 20  # tools that a warning names
 _REMEMBERED = 10_000  # misspelled words; people repeat theirs
-_HELD_BACK = 5  # tools that an explanation shows besides those that a search does
 _CANDIDATES = 50  # of each ranking: more change nothing among the first ten
 # The share of meaning in a hybrid score: a fifth where tools have all words of a question, since these tell tools
 # apart better, and four fifths where they have none.
@@ -178,7 +177,7 @@ class ToolCatalog:
             return Explanation(self._select(query.removeprefix(_SELECT)))
         meaning = self._meaning_of(query)
         with self._lock:
-            judgement, asked = self._judged(query, meaning, limit + _HELD_BACK)
+            judgement, asked = self._judged(query, meaning, limit + HELD_BACK)
             return explained(judgement, asked, limit, self._rows.entry, self._index)
 
     def _judged(self, query: str, meaning: Any, limit: int) -> tuple[Judgement, Query]:

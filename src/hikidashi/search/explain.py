@@ -12,7 +12,9 @@ from .match import ToolMatch
 from .query import Query
 from .text import Analyzer, is_inflection, is_weak
 
-__all__ = ["Explanation", "explained", "matches_of"]
+__all__ = ["HELD_BACK", "Explanation", "explained", "matches_of"]
+
+HELD_BACK = 5  # tools that are explained besides those that a search shows
 
 EntryOf = Callable[[int], Entry]
 
@@ -40,7 +42,7 @@ def explained(judgement: Judgement, query: Query, limit: int, entry: EntryOf, in
     kept = {number for number, _ in shown[:limit]}
     held_back = [
         _match(entry(number), score, query, _why_not(place, judgement, (number, score) in shown, limit))
-        for place, (number, score) in enumerate(judgement.hits)
+        for place, (number, score) in enumerate(judgement.hits[: limit + HELD_BACK])
         if number not in kept
     ]
     return Explanation(matches_of(judgement, query, limit, entry), held_back, _words(query, index, entry))
@@ -52,7 +54,7 @@ def _match(entry: Entry, score: float, query: Query, doubt: str) -> ToolMatch:
 
 def _why_not(place: int, judgement: Judgement, is_shown: bool, limit: int) -> str:
     if is_shown:
-        return f"More than {limit} tools match, and this one is not among the best {limit}."
+        return f"More tools match than the {limit} that were asked for."
     if judgement.doubt and place >= NEAREST:
         return f"The search is confident of no tool, so that only the nearest {NEAREST} are shown. {judgement.doubt}"
     return "Its score is less than a quarter of the best."
@@ -69,10 +71,8 @@ def _words(query: Query, index: Index, entry: EntryOf) -> dict[str, str]:
             said += ", but too common to tell what is asked for"
         elif term in query.optional and term not in query.relatives:
             said += ", taken for a value: a tool need not have it"
-        there = (
-            _text_with(term, entry(index.first_with(term))) if term in query.respelled | query.relatives.keys() else ""
-        )
-        words[query.shown(term, there)] = said
+        is_guess = term in query.respelled or term in query.relatives
+        words[query.shown(term, _text_with(term, entry(index.first_with(term))) if is_guess else "")] = said
     for word in query.missing:
         if not is_inflection(word):
             words[word] = "in no tool"
@@ -83,4 +83,4 @@ def _text_with(term: str, entry: Entry) -> str:
     """The piece of a tool's text that has `term`."""
     analyzer = Analyzer()
     texts = (text for _, texts in entry.texts() for text in texts)
-    return next(piece for text in texts for found, piece in analyzer.sources(text).items() if found == term)
+    return next((piece for text in texts for found, piece in analyzer.sources(text).items() if found == term), "")

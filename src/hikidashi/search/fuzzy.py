@@ -62,12 +62,9 @@ class Speller:
             for ending in _ENDINGS:
                 form = stemmed + ending
                 added = abs(len(form) - length)
-                # A replaced letter changes two bits, a missing one one.
-                if (
-                    added > allowed
-                    or len(form) < shortest
-                    or (letters ^ _letters(form)).bit_count() > 2 * allowed - added
-                ):
+                if added > allowed or len(form) < shortest:
+                    continue
+                if (letters ^ _letters(form)).bit_count() > 2 * allowed - added:  # a replaced letter changes two bits
                     continue
                 term = _term(stemmed, form, known)
                 if term is not None and (errors := _distance(word, form, allowed)) <= allowed:

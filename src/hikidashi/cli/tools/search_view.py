@@ -63,17 +63,17 @@ def print_matches(
 
 
 def _as_json(matches: Sequence[ToolMatch]) -> list[dict[str, object]]:
-    return [
-        {
+    found: list[dict[str, object]] = []
+    for rank, match in enumerate(matches, 1):
+        one: dict[str, object] = {
             "rank": rank,
             "name": match.name,
             "score": round(match.score, 4),
             "description": match.entry.description,
             "why": match.why,
         }
-        | ({} if match.confident else {"confident": False, "doubt": match.doubt})
-        for rank, match in enumerate(matches, 1)
-    ]
+        found.append(one if match.confident else one | {"confident": False, "doubt": match.doubt})
+    return found
 
 
 def _print_table(console: Console, matches: Sequence[ToolMatch]) -> None:
