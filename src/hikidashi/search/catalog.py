@@ -22,7 +22,7 @@ from .limits import MAX_LIMIT, MAX_QUERY, MAX_TOOLS, check_limit, checked_patter
 from .match import ToolMatch
 from .query import Query, read_query
 from .regex import Pattern
-from .rows import Rows, Snapshot
+from .rows import Rows, Snapshot, is_identifier
 from .text import Analyzer
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ class ToolCatalog:
         by_words = meaning is None
         judgement = judged(index, asked, limit, self._name_terms) if by_words else self._hybrid(asked, meaning)
         named = self._rows.named_by(query)
-        if not named and (judgement.doubt or not judgement.hits):
+        if not named and (is_identifier(query) or judgement.doubt or not judgement.hits):
             named = self._rows.named_with(query)[:limit]
         return judgement.preferring(named), asked
 
@@ -271,7 +271,8 @@ class ToolCatalog:
         gone = [name for name in self._rows.numbers if name not in live.numbers]
         if gone:
             named = ", ".join(map(repr, gone[:_NAMED])) + (" …" if len(gone) > _NAMED else "")
-            logger.warning("%s has %d tools that were not given, and are left out: %s.", path, len(gone), named)
+            said = "The catalogue %s has tools that were not given, which are left out (%d): %s."
+            logger.warning(said, path, len(gone), named)
         for name in gone:
             self.remove(name)
         for name, number in live.numbers.items():

@@ -15,7 +15,7 @@ from .entry import Entry, entry_of
 from .regex import searchable_text
 from .text import name_key
 
-__all__ = ["Rows"]
+__all__ = ["Rows", "Snapshot", "is_identifier"]
 
 _BATCH = 256  # texts made at once: most patterns find their tools among the first
 _MIN_PART = 3  # letters: shorter pieces are in too many names
@@ -59,6 +59,11 @@ def _decoded(row: Entry | bytes | None) -> Entry:
         return row
     assert row is not None
     return entry_of(json.loads(row))
+
+
+def is_identifier(text: str) -> bool:
+    """Whether `text` is one name, as programs have them: `send_mail`, `sendMail`."""
+    return _IDENTIFIER.fullmatch(text) is not None
 
 
 class Rows:
