@@ -29,6 +29,14 @@ class Lexical:
         """The names of the best tools, best first."""
         return [match.name for match in self._catalog.search(query, limit=limit)]
 
+    def is_confident(self, query: str) -> bool:
+        """Whether what a search for `query` shows is about the question."""
+        return any(match.confident for match in self._catalog.search(query, limit=1))
+
+    def search_regex(self, pattern: str, limit: int) -> list[str]:
+        """The names of the first tools that match."""
+        return [match.name for match in self._catalog.search_regex(pattern, limit=limit)]
+
     def add(self, tool: Definition) -> None:
         """Make `tool` findable."""
         self._catalog.add(tool)
