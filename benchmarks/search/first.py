@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import process_time
 
 from .catalogue import catalogue
@@ -24,6 +25,7 @@ QUICK_SIZE = 500
 PEER = "FastMCP"
 KINDS = {
     "build": "the catalogue is built",
+    "bound": "a saved catalogue is loaded with the tools, first question included; peer: built",
     "words": "the first question",
     "misspelled": "the first with a misspelled word",
     "japanese": "the first in Japanese",
@@ -76,7 +78,19 @@ def measured(name: str, tools: Sequence[Definition]) -> dict[str, float | None]:
         figures["pattern"] = _pattern(searcher)
         searcher.add(one_more)
         figures["after a change"] = _pattern(searcher)
+        figures["bound"] = _bound(searcher, [*tools, one_more])
+    else:
+        figures["bound"] = figures["build"]
     return figures
+
+
+def _bound(searcher: Lexical, tools: Sequence[Definition]) -> float:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "saved"
+        searcher.save(path)
+        start = process_time()
+        searcher.load(path, tools).search(_QUESTIONS["words"], 5)
+        return process_time() - start
 
 
 def _timed(searcher: Searcher, question: str) -> float:

@@ -45,10 +45,10 @@ class Lexical:
         """Write it to `path`."""
         self._catalog.save(path)
 
-    def load(self, path: Path) -> Lexical:
-        """What was saved at `path`, ready to search."""
+    def load(self, path: Path, tools: Sequence[Definition] | None = None) -> Lexical:
+        """What was saved at `path`, ready to search, with the tools themselves where they are given."""
         loaded = object.__new__(type(self))
-        loaded._catalog = ToolCatalog.load(path, **self._options())
+        loaded._catalog = ToolCatalog.load(path, tools=tools, **self._options())
         return loaded
 
 
