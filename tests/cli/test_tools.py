@@ -132,6 +132,33 @@ def test_a_search_as_json(run: Tools, catalog: str) -> None:
     }
 
 
+TALK = "she told me that the weather was dreadful in every single place"
+
+
+def test_tools_that_are_merely_the_nearest_are_marked_and_the_reason_is_told(run: Tools, catalog: str) -> None:
+    result = run("search", TALK, "--catalog", catalog)
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[1].startswith(" ?  get_weather  ")
+    said = " ".join(result.stdout.split())
+    assert "The nearest there is, perhaps not what was asked for. Only 'weather'" in said
+    (match,) = json.loads(run("search", TALK, "--catalog", catalog, "--json").stdout)["matches"]
+    assert match["confident"] is False
+    assert match["doubt"].endswith("which reads like talk rather than a request.")
+
+
+def test_explain_shows_what_became_of_each_word_and_what_was_held_back(run: Tools, catalog: str) -> None:
+    result = run("search", "archive a thred for tanaka", "--explain", "--limit", "1", "--catalog", catalog)
+    words, held_back = result.stdout.split("\nWords\n")[1].split("\nHeld back\n")
+    assert words.splitlines() == ["archive is in 1 tool.", "thred→threads is in 2 tools.", "tanaka is in no tool."]
+    assert held_back.splitlines()[0] == "More tools match than the 1 that were asked for."
+    assert held_back.splitlines()[1].startswith("  send_message ")
+    answer = json.loads(run("search", TALK, "--explain", "--catalog", catalog, "--json").stdout)
+    assert answer["words"]["weather"] == "in 1 tool"
+    assert answer["held_back"] == []
+    assert "No other tool matches." in run("search", "weather", "--explain", "--catalog", catalog).stdout
+    assert "nothing to explain" in run("search", "^get", "--regex", "--explain", "--catalog", catalog).stdout
+
+
 def test_a_pattern_shows_what_it_matched(run: Tools, catalog: str) -> None:
     result = run("search", "^(send|get)_", "--regex", "--catalog", catalog, "--json")
     assert [match["why"] for match in json.loads(result.stdout)["matches"]] == [

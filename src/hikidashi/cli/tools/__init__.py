@@ -20,6 +20,7 @@ _SEARCH_EXAMPLES = """\b
 Examples:
   hikidashi tools search "send a message" --catalog tools.json
   hikidashi tools search メールを送る --mcp .mcp.json
+  hikidashi tools search "contact tanaka" --explain --catalog tools.json
   hikidashi tools search "get_.*_data" --regex --catalog my_app.tools:TOOLS
 """
 
@@ -74,14 +75,19 @@ def search(
     regex: Annotated[bool, typer.Option("--regex", help="QUERY is a regular expression.")] = False,
     limit: Annotated[int, typer.Option(metavar="N", help="How many tools at most.", min=1, max=50)] = 5,
     ranker: Annotated[Literal["lexical", "hybrid"], typer.Option(help="By words, or by meaning too.")] = "lexical",
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show what became of each word, and what was held back.")
+    ] = False,
     overlay: _Overlay = None,
     timeout: _Timeout = 30.0,
     as_json: _Json = False,
 ) -> None:
     """Show which tools a search finds, best first, and which of their words matched.
 
-    An arrow is a translation or a corrected spelling: 送信→send. Exit code 1 means that nothing was found.
+    An arrow is a translation or a corrected spelling: 送信→send. A question mark is a tool that the search is not
+    confident of: the nearest there is. Exit code 1 means that nothing was found.
     """
+    from hikidashi.search.explain import Explanation
     from hikidashi.search.overlay import overlay_of
 
     from ..output import stdout
@@ -89,10 +95,13 @@ def search(
     from .search_view import print_matches
 
     loaded = load(catalog, mcp, seconds=timeout, ranker=ranker, overlay=overlay_of(overlay))
-    find = loaded.catalog.search_regex if regex else loaded.catalog.search
-    matches = find(query, limit=limit)
-    print_matches(stdout(), query, matches, loaded, regex=regex, as_json=as_json)
-    if not matches:
+    if explain and not regex:
+        found = loaded.catalog.explain(query, limit=limit)
+    else:
+        search_by = loaded.catalog.search_regex if regex else loaded.catalog.search
+        found = Explanation(search_by(query, limit=limit))
+    print_matches(stdout(), query, found, loaded, regex=regex, explain=explain, as_json=as_json)
+    if not found.matches:
         raise typer.Exit(1)
 
 
