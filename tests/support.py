@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from hikidashi import ClaudeCodeModel
+from hikidashi import ClaudeCodeModel, Tool, ToolResult
+from hikidashi.search import ToolCatalog, ToolMatch
 from hikidashi.testing import MessagesServer
 
 
@@ -45,6 +47,22 @@ class Heard:
 
     def called(self, name: str) -> None:
         self.calls.append(name)
+
+
+class Unsure(ToolCatalog):
+    """A catalogue that is confident of nothing that it finds by words."""
+
+    def search(self, query: str, *, limit: int = 5) -> list[ToolMatch]:
+        return [replace(match, doubt="Too little fits.") for match in super().search(query, limit=limit)]
+
+
+def saying_its_name(name: str) -> Tool:
+    """A tool of this name, which says it when called."""
+
+    async def call(_: dict[str, Any]) -> ToolResult:
+        return ToolResult.of(f"{name}: done")
+
+    return Tool(name=name, description="Do it", input_schema={"type": "object"}, call=call)
 
 
 SEARCH_SCHEMA: dict[str, Any] = {

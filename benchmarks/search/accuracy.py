@@ -1,6 +1,7 @@
 """How often the right tool is among the first results: recall and nDCG, every engine on every data set.
 
-Questions that no tool serves are counted apart: there, the right answer is an empty list.
+Questions that no tool serves are counted apart: there, the right answer is an empty list, or one that is marked as
+uncertain.
 """
 
 from __future__ import annotations
@@ -8,9 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 from .data import Dataset, Question
-from .engines import Engine, Searcher
+from .engines import Engine, Judging, Searcher
 
 DEPTHS = (1, 5, 10)
 _DEEPEST = DEPTHS[-1]
@@ -33,11 +35,13 @@ class Accuracy:
     unserved: int = 0
     """How many further questions no tool serves."""
     rightly_empty: float | None = None
-    """The share of these for which nothing was found; `None` where there are none."""
+    """The share of these with nothing found, or only what is marked as uncertain; `None` where there are none."""
     empty_splits: dict[str, float] = field(default_factory=dict[str, float])
     """The same for each split of them."""
     wrongly_empty: float = 0.0
     """The share of the questions that some tool serves for which nothing was found."""
+    wrongly_unsure: float = 0.0
+    """The share of these for which nothing was found, or only what is marked as uncertain."""
 
 
 def recall(found: Sequence[str], question: Question, depth: int) -> float:
@@ -65,7 +69,7 @@ def scored(dataset: Dataset, name: str, searcher: Searcher) -> Accuracy:
     unserved = [(question, found) for question, found in results if not question.gold]
     left_empty: dict[str, list[bool]] = {}
     for question, found in unserved:
-        left_empty.setdefault(question.split, []).append(not found)
+        left_empty.setdefault(question.split, []).append(_is_held_back(searcher, question, found))
     by_split: dict[str, list[float]] = {}
     for question, found in served:
         by_split.setdefault(question.split, []).append(recall(found, question, 5))
@@ -78,10 +82,16 @@ def scored(dataset: Dataset, name: str, searcher: Searcher) -> Accuracy:
         ndcg=_mean(ndcg(found, question, _DEEPEST) for question, found in served),
         splits={split: _mean(figures) for split, figures in by_split.items()} if len(by_split) > 1 else {},
         unserved=len(unserved),
-        rightly_empty=_mean(not found for _, found in unserved) if unserved else None,
+        rightly_empty=_mean(chain.from_iterable(left_empty.values())) if unserved else None,
         empty_splits={split: _mean(figures) for split, figures in left_empty.items()},
         wrongly_empty=_mean(not found for _, found in served),
+        wrongly_unsure=_mean(_is_held_back(searcher, question, found) for question, found in served),
     )
+
+
+def _is_held_back(searcher: Searcher, question: Question, found: Sequence[str]) -> bool:
+    """Whether nothing was shown that the engine is sure of."""
+    return not found or (isinstance(searcher, Judging) and not searcher.is_confident(question.query))
 
 
 def measure(

@@ -35,6 +35,8 @@ class Dataset:
     name: str
     tools: Sequence[Definition]
     questions: Sequence[Question]
+    folder: Path | None = None
+    """Where it was read from."""
 
     @property
     def talk(self) -> list[Question]:
@@ -64,7 +66,7 @@ def load(folder: Path) -> Dataset:
         questions.append(question)
     if not questions:
         raise ValueError(f"{folder / 'queries.jsonl'}: there is no question. Write one JSON object per line.")
-    return Dataset(folder.name, tools, questions)
+    return Dataset(folder.name, tools, questions, folder)
 
 
 def found_in(folder: Path) -> list[Path]:

@@ -23,6 +23,15 @@ class Searcher(Protocol):
 
 
 @runtime_checkable
+class Judging(Protocol):
+    """A catalogue that says whether it is sure of what it found."""
+
+    def is_confident(self, query: str) -> bool:
+        """Whether what a search for `query` shows is about the question."""
+        ...
+
+
+@runtime_checkable
 class Growing(Protocol):
     """A catalogue that takes one more tool without starting over."""
 

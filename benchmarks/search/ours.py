@@ -29,6 +29,14 @@ class Lexical:
         """The names of the best tools, best first."""
         return [match.name for match in self._catalog.search(query, limit=limit)]
 
+    def is_confident(self, query: str) -> bool:
+        """Whether what a search for `query` shows is about the question."""
+        return any(match.confident for match in self._catalog.search(query, limit=1))
+
+    def search_regex(self, pattern: str, limit: int) -> list[str]:
+        """The names of the first tools that match."""
+        return [match.name for match in self._catalog.search_regex(pattern, limit=limit)]
+
     def add(self, tool: Definition) -> None:
         """Make `tool` findable."""
         self._catalog.add(tool)
@@ -37,10 +45,10 @@ class Lexical:
         """Write it to `path`."""
         self._catalog.save(path)
 
-    def load(self, path: Path) -> Lexical:
-        """What was saved at `path`, ready to search."""
+    def load(self, path: Path, tools: Sequence[Definition] | None = None) -> Lexical:
+        """What was saved at `path`, ready to search, with the tools themselves where they are given."""
         loaded = object.__new__(type(self))
-        loaded._catalog = ToolCatalog.load(path, **self._options())
+        loaded._catalog = ToolCatalog.load(path, tools=tools, **self._options())
         return loaded
 
 

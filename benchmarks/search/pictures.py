@@ -67,7 +67,7 @@ def _accuracy(rows: Sequence[Accuracy], machine: Machine, path: Path) -> None:
     panels = {
         "every data set": _by_dataset(rows),
         "the shipped set, by language": _by_language(rows),
-        "everyday talk in English, which no tool serves: percent for which nothing is found, as is right": _talk(rows),
+        "everyday talk in English: percent with nothing found, or nothing certain, as is right": _talk(rows),
     }
     panels = {title: groups for title, groups in panels.items() if groups}
     group = 0.35 + 0.22 * len(engines)

@@ -8,12 +8,16 @@ from typing import Any, cast
 
 from ..machine import Machine
 from .accuracy import Accuracy
+from .confidence import Confidence
+from .first import First
 from .patterns import Searched
 from .speed import Speed
 from .tokens import Tokens
 
 PARTS = {
     "accuracy": "recall and nDCG on the shipped data set and those of --data; questions that no tool serves",
+    "confidence": "a topic with a value, and everyday talk, at 200 to 10,000 tools: what is found, and how surely",
+    "first": "the build and the first question of each kind, beside FastMCP",
     "speed": "build, add, save, load, p50, p99 and memory at 100 to 100,000 tools",
     "regex": "hostile and ordinary patterns over 10,000 tools",
     "tokens": "what a catalogue costs a model, loaded or deferred",
@@ -29,6 +33,8 @@ class Run:
     missing: dict[str, str]
     """Engines that are not installed, and how to get them."""
     accuracy: list[Accuracy] = field(default_factory=list[Accuracy])
+    confidence: list[Confidence] = field(default_factory=list[Confidence])
+    first: list[First] = field(default_factory=list[First])
     speed: list[Speed] = field(default_factory=list[Speed])
     regex: list[Searched] = field(default_factory=list[Searched])
     tokens: list[Tokens] = field(default_factory=list[Tokens])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Iterable, Sequence
+from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from rich.box import SIMPLE
@@ -11,7 +11,9 @@ from rich.text import Text
 
 from ..report import amount, times
 from .accuracy import DEPTHS, Accuracy
+from .confidence import Confidence
 from .engines import OURS
+from .first import KINDS, PEER, First
 from .patterns import AIM, DEADLINE, Searched, worst
 from .run import PARTS, Run
 from .speed import Speed
@@ -28,6 +30,11 @@ def tables(run: Run, parts: Container[str] = PARTS) -> Iterable[Table]:
         if any(row.unserved for row in run.accuracy):
             yield unserved(run.accuracy)
         yield details(run.accuracy)
+    if "confidence" in parts and run.confidence:
+        yield values(run.confidence)
+        yield talk(run.confidence)
+    if "first" in parts and run.first:
+        yield firsts(run.first)
     if "speed" in parts and run.speed:
         yield speeds(run.speed, run.missing)
     if "regex" in parts and run.regex:
@@ -63,7 +70,10 @@ def by_split(rows: Sequence[Accuracy]) -> Iterable[Table]:
 def unserved(rows: Sequence[Accuracy]) -> Table:
     """The share of the questions no tool serves that were left empty, a row per data set and kind of question."""
     engines = _unique(row.engine for row in rows)
-    grid = _grid("honesty", "questions that no tool serves: the percentage for which nothing was found, as is right")
+    grid = _grid(
+        "honesty",
+        "questions that no tool serves: the percentage with nothing found, or marked as uncertain, as is right",
+    )
     _columns(grid, ("data set", "questions", *engines), left=2)
     for dataset in _unique(row.dataset for row in rows if row.unserved):
         here = {row.engine: row for row in rows if row.dataset == dataset}
@@ -76,12 +86,62 @@ def unserved(rows: Sequence[Accuracy]) -> Table:
 
 def details(rows: Sequence[Accuracy]) -> Table:
     """Every figure of every engine on every data set."""
-    grid = _grid("accuracy", "all figures, in percent; empty: nothing found though some tool serves")
-    _columns(grid, ("data set", "engine", *(f"recall@{depth}" for depth in DEPTHS), "nDCG@10", "empty"))
+    grid = _grid(
+        "accuracy", "all figures, in percent; empty: nothing found though some tool serves; unsure: that, or uncertain"
+    )
+    _columns(grid, ("data set", "engine", *(f"recall@{depth}" for depth in DEPTHS), "nDCG@10", "empty", "unsure"))
     for dataset in _unique(row.dataset for row in rows if row.questions):
         for row in (row for row in rows if row.dataset == dataset):
-            figures = [*(row.recall[depth] for depth in DEPTHS), row.ndcg, row.wrongly_empty]
+            figures = [*(row.recall[depth] for depth in DEPTHS), row.ndcg, row.wrongly_empty, row.wrongly_unsure]
             grid.add_row(dataset, row.engine, *map(_percent, figures))
+        grid.add_section()
+    return grid
+
+
+def values(rows: Sequence[Confidence]) -> Table:
+    """The share of topics with a value that were found, and of which the engine is sure."""
+    meaning = "a topic with a value: percentage found among the first five, then with confidence where that is less"
+    shares = {row: (row.found, row.confident or 0.0) for row in rows if row.found is not None}
+    return _shares("values", meaning, shares)
+
+
+def talk(rows: Sequence[Confidence]) -> Table:
+    """The share of everyday talk that was held back: nothing shown, or marked as uncertain."""
+    meaning = (
+        "everyday talk: percentage with nothing shown or marked as uncertain, then with nothing where that is less"
+    )
+    return _shares("talk", meaning, {row: (row.held_back, row.nothing) for row in rows if row.found is None})
+
+
+def _shares(name: str, meaning: str, shares: Mapping[Confidence, tuple[float, float]]) -> Table:
+    """Two shares for each engine, a row per catalogue and kind of question."""
+    engines = _unique(row.engine for row in shares)
+    grid = _grid(name, meaning)
+    _columns(grid, ("catalogue", "tools", "questions", *engines))
+    kinds: dict[tuple[str, int, str], dict[str, tuple[float, float]]] = {}
+    counts = {(row.catalogue, row.size, row.split): row.questions for row in shares}
+    for row, pair in shares.items():
+        kinds.setdefault((row.catalogue, row.size, row.split), {})[row.engine] = pair
+    for kind, here in kinds.items():
+        cells = [_percent(more) + (f", {_percent(less)}" if less < more else "") for more, less in here.values()]
+        grid.add_row(kind[0], f"{kind[1]:,}", f"{counts[kind]} {kind[2]}", *cells)
+    return grid
+
+
+def firsts(rows: Sequence[First]) -> Table:
+    """What comes first, ours beside the peer and as a ratio."""
+    grid = _grid("first", "seconds of processor time, best of the rounds; ratio: ours to that of the peer in this run")
+    engines = _unique(row.engine for row in rows)
+    _columns(grid, ("catalogue", "", *engines, *([f"{OURS} ÷ {PEER}"] if PEER in engines else [])), left=2)
+    for title in _unique(row.catalogue for row in rows):
+        here = {row.engine: row.figures for row in rows if row.catalogue == title}
+        for kind, meaning in KINDS.items():
+            figures = [here[name][kind] for name in engines]
+            cells = ["–" if figure is None else amount(figure, "s") for figure in figures]
+            ours, peer = here[OURS][kind], here.get(PEER, {}).get(kind)
+            if PEER in engines:
+                cells.append("–" if ours is None or not peer else times(ours / peer))
+            grid.add_row(title, meaning, *cells)
         grid.add_section()
     return grid
 

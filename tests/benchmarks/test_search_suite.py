@@ -12,11 +12,13 @@ from typing import Any
 
 import pytest
 from benchmarks.machine import Machine
-from benchmarks.search import catalogue, pictures, probe, tables, tokens
+from benchmarks.search import catalogue, first, pictures, probe, tables, tokens
 from benchmarks.search.__main__ import main
 from benchmarks.search.accuracy import Accuracy, ndcg, recall, scored
+from benchmarks.search.confidence import FOLDER, Asked, judged, questions
 from benchmarks.search.data import SHIPPED, Dataset, Definition, Question, found_in, load, searchable_text
 from benchmarks.search.engines import OURS, all_engines
+from benchmarks.search.first import First
 from benchmarks.search.patterns import Searched, Worker, worst
 from benchmarks.search.run import Run, as_json
 from benchmarks.search.speed import Speed
@@ -119,6 +121,54 @@ def test_a_question_that_no_tool_serves_counts_apart_and_is_right_when_nothing_i
     assert (apart.questions, apart.recall[5], apart.rightly_empty) == (0, 0.0, 0.75)
 
 
+class Unsure:
+    """An engine that says what it is not sure of."""
+
+    def search(self, query: str, limit: int) -> list[str]:
+        return [] if query == "zzz" else ["contact_add"]
+
+    def is_confident(self, query: str) -> bool:
+        return query == "contact tanaka"
+
+
+def test_what_an_engine_is_not_sure_of_counts_as_held_back_but_as_found() -> None:
+    questions = [Question("contact tanaka", frozenset({"contact_add"})), Question("my contact", frozenset())]
+    figures = scored(Dataset("tiny", [tool("contact_add", "")], questions), "unsure", Unsure())
+    assert (figures.recall[5], figures.rightly_empty, figures.wrongly_unsure) == (1.0, 1.0, 0.0)
+    asked = [
+        Asked("contact tanaka", "value-en", "contact"),
+        Asked("contact nakata", "value-en", "contact"),
+        Asked("recipe natto", "value-en", "recipe"),  # no tool has it in its name: not counted
+        Asked("my contact lens", "talk-en"),
+        Asked("zzz", "talk-en"),
+    ]
+    values, talk = judged("tiny", [tool("contact_add", "")], "unsure", Unsure(), asked)
+    assert (values.questions, values.found, values.confident, values.nothing) == (2, 1.0, 0.5, 0.0)
+    assert (talk.questions, talk.found, talk.confident, talk.held_back, talk.nothing) == (2, None, None, 1.0, 0.5)
+    lines = printed(Run(MACHINE, {}, confidence=[values, talk]))
+    assert "tiny 1 2 value-en 100.0, 50.0" in lines
+    assert "tiny 1 2 talk-en 100.0, 50.0" in lines
+
+
+def test_the_questions_with_values_are_many_of_every_kind_in_both_languages() -> None:
+    rows = [json.loads(line) for line in (FOLDER / "queries.jsonl").read_text(encoding="utf-8").splitlines()]
+    meta = json.loads((FOLDER / "META.json").read_text(encoding="utf-8"))
+    assert len({row["query"] for row in rows}) == len(rows) == meta["n_values"]
+    assert min(Counter(row["split"] for row in rows).values()) >= 60
+    assert {row["value"] for row in rows} == meta["values"].keys()
+    made_up = {word for tool in catalogue.catalogue(10_000) for word in tool["name"].split("_")}
+    assert {row["topic"] for row in rows} <= made_up
+    assert len([one for one in questions() if one.split.startswith("short-talk")]) == meta["n_talk"]
+
+
+def test_first_costs_are_measured_for_ours_and_the_peer_and_shown_as_a_ratio() -> None:
+    tools = catalogue.catalogue(30)
+    ours = first.measured(OURS, tools)
+    assert {kind for kind, figure in ours.items() if figure is None} == set()
+    shown = [First("made up", 30, OURS, ours | {"build": 0.2}), First("made up", 30, first.PEER, ours | {"build": 0.1})]
+    assert "made up the catalogue is built 200 ms 100 ms 2.00×" in printed(Run(MACHINE, {}, first=shown))
+
+
 @pytest.mark.parametrize("name", INSTALLED)
 def test_every_engine_gets_names_whose_words_it_can_match(name: str) -> None:
     tools = [tool("invoice_send", ""), tool("weather_get", ""), tool("order_cancel", "")]
@@ -200,7 +250,7 @@ def test_the_tables_show_the_engines_side_by_side_and_name_what_is_not_installed
     lines = printed(Run(MACHINE, missing, accuracy=[FOUND, PEER], speed=FAST, regex=[QUICK, SLOW]))
     assert "drawer 175 300 75.0 50.0" in lines
     assert "ja 100.0 0.0" in lines
-    assert "drawer hikidashi 50.0 75.0 100.0 60.0 0.0" in lines
+    assert "drawer hikidashi 50.0 75.0 100.0 60.0 0.0 0.0" in lines
     assert "10,000 hikidashi 400 ms 1.00 ms – – 300 µs 1.00 ms 9.00 MB 7" in lines
     assert "hostile (a+)+$ 2.00 ms (3) > 5.00 s" in lines
     assert "rank-bm25: not installed: pip install rank-bm25" in lines
@@ -302,8 +352,18 @@ def test_the_command_refuses_a_folder_without_data_and_unknown_parts_and_lists_i
     assert main(["--data", str(tmp_path)]) == 2
     assert "No data set in" in capsys.readouterr().out
     assert main(["sped"]) == 2
-    assert "No part is called 'sped'. There are: accuracy, speed, regex, tokens." in capsys.readouterr().out
+    assert (
+        "No part is called 'sped'. There are: accuracy, confidence, first, speed, regex, tokens."
+        in capsys.readouterr().out
+    )
     assert main(["--list"]) == 0
     listed = capsys.readouterr().out
-    assert re.findall(r"^(\w+)", listed, re.MULTILINE) == ["accuracy", "speed", "regex", "tokens"]
+    assert re.findall(r"^(\w+)", listed, re.MULTILINE) == [
+        "accuracy",
+        "confidence",
+        "first",
+        "speed",
+        "regex",
+        "tokens",
+    ]
     assert re.findall(r"^ +([^:]+):", listed, re.MULTILINE) == list(all_engines())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from rich.cells import cell_len
 from typer.testing import CliRunner, Result
 
 from hikidashi.cli.app import app
+from hikidashi.cli.app import run as start
 from hikidashi.errors import HikidashiError, SearchLogError, ToolSearchError, ToolSourceError
 from hikidashi.search.record import SearchLog
 
@@ -128,6 +130,33 @@ def test_a_search_as_json(run: Tools, catalog: str) -> None:
         "description": "Weather at a place",
         "why": {"name": ["weather"], "description": ["weather"]},
     }
+
+
+TALK = "she told me that the weather was dreadful in every single place"
+
+
+def test_tools_that_are_merely_the_nearest_are_marked_and_the_reason_is_told(run: Tools, catalog: str) -> None:
+    result = run("search", TALK, "--catalog", catalog)
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[1].startswith(" ?  get_weather  ")
+    said = " ".join(result.stdout.split())
+    assert "The nearest there is, perhaps not what was asked for. Only 'weather'" in said
+    (match,) = json.loads(run("search", TALK, "--catalog", catalog, "--json").stdout)["matches"]
+    assert match["confident"] is False
+    assert match["doubt"].endswith("which reads like talk rather than a request.")
+
+
+def test_explain_shows_what_became_of_each_word_and_what_was_held_back(run: Tools, catalog: str) -> None:
+    result = run("search", "archive a thred for tanaka", "--explain", "--limit", "1", "--catalog", catalog)
+    words, held_back = result.stdout.split("\nWords\n")[1].split("\nHeld back\n")
+    assert words.splitlines() == ["archive is in 1 tool.", "thred→threads is in 2 tools.", "tanaka is in no tool."]
+    assert held_back.splitlines()[0] == "More tools match than the 1 that were asked for."
+    assert held_back.splitlines()[1].startswith("  send_message ")
+    answer = json.loads(run("search", TALK, "--explain", "--catalog", catalog, "--json").stdout)
+    assert answer["words"]["weather"] == "in 1 tool"
+    assert answer["held_back"] == []
+    assert "No other tool matches." in run("search", "weather", "--explain", "--catalog", catalog).stdout
+    assert "nothing to explain" in run("search", "^get", "--regex", "--explain", "--catalog", catalog).stdout
 
 
 def test_a_pattern_shows_what_it_matched(run: Tools, catalog: str) -> None:
@@ -259,10 +288,11 @@ def test_a_report_shows_what_to_improve(run: Tools, tmp_path: Path, catalog: str
         log.searched("weather", "words", ["get_weather", "会議室予約", "old"])
         for _ in range(3):
             log.called("get_weather")
-        with log.session():
-            log.searched("notify everybody at once about the outage of the mail server", "words", [])
-            log.searched("channel", "words", ["send_message"])
-            log.called("send_message")
+        for _ in range(2):
+            with log.session():
+                log.searched("notify everybody at once about the outage of the mail server", "words", [])
+                log.searched("channel", "words", ["send_message"])
+                log.called("send_message")
         log.flush()
         with closing(sqlite3.connect(path, isolation_level=None)) as connection:  # the model took its time
             connection.execute("UPDATE searches SET at = at - 10 WHERE query LIKE 'notify%'")
@@ -270,20 +300,20 @@ def test_a_report_shows_what_to_improve(run: Tools, tmp_path: Path, catalog: str
     assert result.exit_code == 0
     assert max(map(cell_len, result.stdout.splitlines())) <= 80
     for line in (
-        "15 searches and 4 calls, 4 tools.",
+        "17 searches and 5 calls, 4 tools.",
         "Searches that found nothing  13",
         "    1× “nothing 00”",
         "  … and 3 more: --json shows all",
         "Tools that no search found  1",
         "Tools found and never called  1",
         "    1× 会議室予約",
-        "    3× get_weather (75% of all calls)",
+        "    3× get_weather (60% of all calls)",
         "       old",
         "  send_message + mail, notify, outage, server",
-        "    “notify everybody at once about th…” missed it, then “channel” led to a call",
+        "    2× “notify everybody at once about…” missed it, then “channel” led to a call",
     ):
         assert f"{line}\n" in result.stdout
-    assert json.loads(run("report", "--log", str(path), "--catalog", catalog, "--json").stdout)["searches"] == 15
+    assert json.loads(run("report", "--log", str(path), "--catalog", catalog, "--json").stdout)["searches"] == 17
 
 
 def test_a_long_report_is_cut_with_a_word_about_the_rest(run: Tools, tmp_path: Path) -> None:
@@ -292,7 +322,7 @@ def test_a_long_report_is_cut_with_a_word_about_the_rest(run: Tools, tmp_path: P
     tools.write_text(json.dumps([tool(name, "") for name in names]))
     with SearchLog(path) as log:
         for name in names:
-            for word in ("apples", "pears", "plums", "figs", "figs"):
+            for word in ("apples", "pears", "plums", "figs", "figs") * 2:
                 with log.session():
                     log.searched(word, "words", [])
                     log.searched(name, "select", [name])
@@ -301,7 +331,7 @@ def test_a_long_report_is_cut_with_a_word_about_the_rest(run: Tools, tmp_path: P
             connection.execute("UPDATE searches SET at = at - 10 WHERE kind = 'words'")
     said = run("report", "--log", str(path), "--catalog", str(tools)).stdout
     assert "Words to add to descriptions  12\n" in said
-    assert "  tool_00 + figs, apples, pears, plums\n    2× “figs” missed it, then a pattern or names found it\n" in said
+    assert "  tool_00 + figs, apples, pears, plums\n    4× “figs” missed it, then a pattern or names found it\n" in said
     assert said.count("    and 1 more\n") == 10
     assert said.endswith("  … and 2 more: --json shows all\n")
 
@@ -312,7 +342,7 @@ def test_a_proposal_of_many_words_shows_the_best_supported_and_a_rare_favourite_
     path = tmp_path / "searches.db"
     fruits = ("apples", "bananas", "cherries", "dates", "elderberries", "figs", "grapes", "honeydews", "kiwis", "kiwis")
     with SearchLog(path) as log:
-        for fruit in fruits:
+        for fruit in fruits * 2:
             with log.session():
                 log.searched(fruit, "words", [])
                 log.searched("get_weather", "select", ["get_weather"])
@@ -324,10 +354,97 @@ def test_a_proposal_of_many_words_shows_the_best_supported_and_a_rare_favourite_
         with closing(sqlite3.connect(path, isolation_level=None)) as connection:
             connection.execute("UPDATE searches SET at = at - 10 WHERE kind = 'words'")
     said = run("report", "--log", str(path), "--catalog", catalog).stdout
-    words = said.partition("  get_weather + ")[2].partition("    2×")[0]
+    words = said.partition("  get_weather + ")[2].partition("    4×")[0]
     assert " ".join(words.split()) == "kiwis, apples, bananas, cherries, dates, elderberries, figs, grapes and 1 more"
     assert "    3× get_weather (<1% of all calls)\n" in said
     assert "kiwis" in run("report", "--log", str(path), "--catalog", catalog, "--json").stdout
+
+
+def test_words_that_searches_agree_on_become_aliases_in_an_overlay_that_a_search_reads(
+    run: Tools, tmp_path: Path, catalog: str
+) -> None:
+    path, overlay = tmp_path / "searches.db", tmp_path / "words.yaml"
+    with SearchLog(path) as log:
+        for place in ("Kyoto", "Osaka"):
+            with log.session():
+                log.searched(f"umbrella for {place}", "words", [])
+                log.searched("place", "words", ["get_weather"])
+                log.called("get_weather")
+        log.flush()
+        with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            connection.execute("UPDATE searches SET at = at - 10 WHERE query LIKE 'umbrella%'")
+    asked = ("report", "--log", str(path), "--catalog", catalog, "--overlay", str(overlay))
+    result = run(*asked, "--json")
+    assert json.loads(result.stdout)["proposals"][0]["words"] == ["umbrella"]
+    assert result.stderr.replace("\n", "") == f"Wrote 1 alias of 1 tool to {overlay}."
+    assert overlay.read_text().endswith("tools:\n  get_weather:\n    aliases:\n    - umbrella\n")
+
+    assert run("search", "umbrella", "--catalog", catalog).exit_code == 1
+    found = run("search", "umbrella", "--catalog", catalog, "--overlay", str(overlay))
+    assert found.exit_code == 0
+    assert "alias: umbrella" in found.stdout
+    again = run(*asked)
+    assert "Words to add" not in again.stdout
+    assert "No words that several searches agree on" in again.stderr
+
+    overlay.write_text("tools: {old_tool: {aliases: [x]}}")
+    result = run("tokens", "--catalog", catalog, "--overlay", str(overlay))
+    assert "speaks of 1 tool that the catalogue does not have: old_tool\n" in result.stderr
+    overlay.write_text("tools: {a: {alias: x}}")
+    result = run("search", "x", "--catalog", catalog, "--overlay", str(overlay))
+    assert "line 1: `tools.a.alias` is none of" in failure(result, ToolSourceError)
+
+
+def test_names_are_whole_and_so_is_the_heading(run: Tools, command: Command, catalog: str, tmp_path: Path) -> None:
+    long = TOOLS[2]["name"]
+    wide = run("search", "archive", "--catalog", catalog).stdout
+    assert wide.splitlines()[1] == f" 1  {long}"
+    short = tmp_path / "short.json"
+    short.write_text(json.dumps([tool("ls", "List files")]))
+    assert " #  Tool   Score  What" in run("search", "list", "--catalog", str(short)).stdout
+    longest = tmp_path / "longest.json"
+    longest.write_text(json.dumps([tool("archive_" * 20, "Archives a thread")]))
+    environment = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
+    piped = subprocess.run(
+        [sys.executable, "-m", "hikidashi", "tools", "search", "archive", "--catalog", str(longest)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=True,
+    )
+    assert f" 1  {'archive_' * 20}\n" in piped.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("search", "", "--catalog", "CATALOG"),
+        ("search", "x" * 501, "--catalog", "CATALOG"),
+        ("search", "mail(", "--regex", "--catalog", "CATALOG"),
+        ("search", "mail", "--limit", "0", "--catalog", "CATALOG"),
+        ("search", "mail", "--limit", "51", "--catalog", "CATALOG"),
+        ("search", "mail", "--ranker", "magic", "--catalog", "CATALOG"),
+        ("search", "mail", "--catalog", "nowhere.json"),
+        ("search", "mail", "--catalog", "CATALOG", "--overlay", "nowhere.yaml"),
+        ("tokens", "--mcp", "nowhere.json"),
+        ("report", "--log", "nowhere.db", "--catalog", "CATALOG"),
+    ],
+)
+def test_wrong_usage_ends_with_2(
+    run: Tools, catalog: str, arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = ["hikidashi", "tools", *(catalog if argument == "CATALOG" else argument for argument in arguments)]
+    monkeypatch.setattr(sys, "argv", given)
+    with pytest.raises(SystemExit) as caught:
+        start()
+    assert caught.value.code == 2
+
+
+def test_a_ranking_by_meaning_without_the_extra_says_what_to_install(command: Command, catalog: str) -> None:
+    done = command("tools", "search", "rain", "--ranker", "hybrid", "--catalog", catalog, without=("wordllama",))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.endswith("Run: pip install 'hikidashi[semantic]'\n")
 
 
 def test_one_search_is_not_called_searches(run: Tools, tmp_path: Path, catalog: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -66,22 +67,31 @@ async def test_always_load_pins_the_tools_that_are_not_deferred() -> None:
     assert tools["give"].meta == {"hikidashi/deferLoading": True}
 
 
-def test_names_are_those_that_claude_code_shows() -> None:
-    assert allowed_tools("my server", [PING, PING.renamed("検索.v2")]) == [
-        "mcp__my_server__ping",
-        "mcp__my_server_____v2",
-    ]
+async def test_names_are_those_that_claude_code_shows() -> None:
+    tools = [PING, PING.renamed("検索.v2"), PING.renamed("a.b"), PING.renamed("a b"), PING.renamed("x" * 200)]
+    shown = allowed_tools("my server", tools)
+    assert shown[:1] + shown[2:3] == ["mcp__my_server__ping", "mcp__my_server__a_b"]
+    assert [f"mcp__my_server__{name}" for name in await listed(*tools, name="my server")] == shown
+    assert len(set(shown)) == 5
+    assert max(map(len, shown)) == 128
 
 
-def test_names_that_claude_code_could_not_tell_apart_are_refused() -> None:
-    with pytest.raises(ToolValidationError, match=r"'a\.b' and 'a b', are both called 'a_b' there"):
-        to_claude([PING.renamed("a.b"), PING.renamed("a b")])
+async def test_a_tool_whose_name_says_nothing_any_more_is_described_by_it() -> None:
+    (tool,) = (await listed(PING.renamed("検索"))).values()
+    assert tool.description == "Answer."
+    (tool,) = (await listed(replace(PING, name="検索", description=""))).values()
+    assert tool.description == "検索"
 
 
-def test_a_name_that_claude_code_would_leave_out_is_refused() -> None:
-    assert to_claude([PING.renamed("x" * 119)], name="hk")
-    with pytest.raises(ToolValidationError, match=r"has 129 characters and the limit is 128.*tool\.renamed"):
-        to_claude([PING.renamed("x" * 120)], name="hk")
+def test_two_tools_of_one_name_are_refused() -> None:
+    with pytest.raises(ToolValidationError, match="Two tools, 'ping' and 'ping', are both called 'ping' there"):
+        to_claude([PING, PING])
+
+
+def test_a_server_whose_name_leaves_no_room_for_tools_is_refused() -> None:
+    assert to_claude([PING], name="x" * 105)
+    with pytest.raises(ToolValidationError, match=r"has 106 characters, which leaves 15 of the 128"):
+        to_claude([PING], name="x" * 106)
 
 
 async def test_a_tool_is_found_by_the_name_shown_too() -> None:

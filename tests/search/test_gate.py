@@ -1,4 +1,4 @@
-"""Nothing relevant gives nothing: what a question and a tool must share."""
+"""What a question and a tool must share for the search to be confident of it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ MANY = [tool(f"convert_unit_{number}", f"Convert unit {number}.") for number in 
 
 
 def found(catalog: ToolCatalog, question: str) -> list[str]:
-    return [match.name for match in catalog.search(question)]
+    """The tools that a search is confident of."""
+    return [match.name for match in catalog.search(question) if match.confident]
 
 
 @pytest.fixture(scope="module")

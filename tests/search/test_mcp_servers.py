@@ -48,6 +48,45 @@ anyio.run(main)
 """
 
 
+PLAIN = """
+import atexit, json, os, sys
+
+def note(sign):
+    with open(sys.argv[1], "a") as file:
+        file.write(sign)
+
+note("+")
+atexit.register(note, "-")
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" not in asked:
+        continue
+    answer = {"jsonrpc": "2.0", "id": asked["id"]}
+    if asked["method"] == "initialize":
+        info = {"name": "plain", "version": "1"}
+        version = asked["params"]["protocolVersion"]
+        answer["result"] = {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info}
+    elif asked["method"] == "tools/list":
+        answer["result"] = {"tools": [{"name": "ping", "inputSchema": {"type": "object"}}]}
+    else:
+        answer["error"] = {"code": -32601, "message": "no such method"}
+    print(json.dumps(answer), flush=True)
+"""
+"""A server that needs no package and so starts at once; it speaks the protocol of before 2026-07-28."""
+
+STUBBORN = """
+import os, pathlib, signal, subprocess, sys, time
+
+here = pathlib.Path(sys.argv[1])
+signal.signal(signal.SIGTERM, lambda *_: (here / "told").touch())
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+(here / "child").write_text(str(child.pid))
+(here / "server").write_text(str(os.getpid()))
+while True:
+    time.sleep(600)
+"""
+
+
 def config(path: Path, servers: Any, key: str = "mcpServers") -> Path:
     path.write_text(json.dumps({key: servers}))
     return path
@@ -191,6 +230,35 @@ async def test_a_server_that_says_nothing_is_given_up_and_ended(tmp_path: Path) 
     (answer,) = await tools_of_servers([python("silent", silent, str(note))], seconds=1.0)
     assert answer.failure == "no answer within 1 s"
     assert not Path(f"/proc/{note.read_text()}").exists()
+
+
+async def test_a_server_that_ignores_being_told_to_end_is_killed_with_all_that_it_started(tmp_path: Path) -> None:
+    (answer,) = await tools_of_servers([python("stubborn", STUBBORN, str(tmp_path))], seconds=2.0)
+    assert answer.failure == "no answer within 2 s"
+    assert (tmp_path / "told").exists()
+    assert [is_running((tmp_path / pid).read_text()) for pid in ("server", "child")] == [False, False]
+
+
+def is_running(pid: str) -> bool:
+    """Whether the process runs; one that is dead and whose parent has not heard of it does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+async def test_servers_start_a_few_at_a_time_and_each_has_its_time_from_its_own_start(tmp_path: Path) -> None:
+    silent = "import sys; sys.stdin.read()"
+    note = tmp_path / "starts"
+    plain = [python(f"plain{n}", PLAIN, str(note)) for n in range(4)]
+    answers = await tools_of_servers([python("silent", silent), *plain], seconds=1.5, at_once=1)
+    assert [names(answer) for answer in answers] == [[], *([f"plain{n}__ping"] for n in range(4))]
+    assert note.read_text() == "+-" * 4
+
+
+async def test_no_server_at_once_is_refused() -> None:
+    with pytest.raises(ValueError, match="`at_once` is 0: use 1 or more"):
+        await tools_of_servers([], at_once=0)
 
 
 async def test_a_server_that_answered_is_ended(tmp_path: Path) -> None:

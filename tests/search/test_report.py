@@ -39,6 +39,17 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[SearchLog]
         yield log
 
 
+def again(log: SearchLog, *records: tuple[str, str, list[str]] | str) -> None:
+    """Record the same searches and calls in two conversations, as two people would."""
+    for _ in range(2):
+        with log.session():
+            for record in records:
+                if isinstance(record, str):
+                    log.called(record)
+                else:
+                    log.searched(*record)
+
+
 def test_an_empty_log_says_nothing_but_that_no_tool_was_found(log: SearchLog) -> None:
     assert report(log, CATALOG) == Report(
         searches=0,
@@ -96,43 +107,85 @@ def test_names_that_the_catalogue_does_not_have_are_told(log: SearchLog) -> None
 
 
 def test_words_of_a_search_that_missed_the_tool_called_later_are_proposed(log: SearchLog) -> None:
-    log.searched("notify the team on Slack", "words", ["create_event"])
-    log.searched("send message", "words", ["send_message", "create_event"])
-    log.called("send_message")
+    again(
+        log,
+        ("notify the team on Slack", "words", ["create_event"]),
+        ("send message", "words", ["send_message", "create_event"]),
+        "send_message",
+    )
     assert report(log, CATALOG).proposals == (
         Proposal(
             "send_message",
             ("notify", "slack", "team"),
-            (Missed("notify the team on Slack", "send message", 1, True),),
+            (Missed("notify the team on Slack", "send message", 2, True),),
         ),
     )
 
 
+def test_only_words_that_several_searches_agree_on_are_proposed(log: SearchLog) -> None:
+    for place in ("Kyoto", "Osaka"):
+        log.searched(f"rain in {place}", "words", [])
+        log.searched(f"rain today {place}", "words", [])  # another try, for the same wish
+        log.searched("weather", "words", ["get_weather"])
+        log.called("get_weather")
+    log.searched("snow in Nara", "words", [])
+    log.searched("weather", "words", ["get_weather"])
+    log.called("get_weather")
+    (proposal,) = report(log, CATALOG).proposals
+    assert proposal.words == ("rain",)
+    assert {missed.query for missed in proposal.because} == {
+        "rain in Kyoto",
+        "rain today Kyoto",
+        "rain in Osaka",
+        "rain today Osaka",
+    }
+
+
+def test_a_word_that_is_rare_among_the_searches_that_missed_a_tool_is_not_proposed(log: SearchLog) -> None:
+    for number in range(30):
+        log.searched(f"rain {'Kyoto' if number % 15 == 0 else ''}", "words", [])
+        log.searched("weather", "words", ["get_weather"])
+        log.called("get_weather")
+    assert [proposal.words for proposal in report(log, CATALOG).proposals] == [("rain",)]
+
+
+def test_names_of_people_are_not_proposed(log: SearchLog) -> None:
+    again(log, ("田中さんに通知", "words", []), ("send", "words", ["send_message"]), "send_message")
+    assert [proposal.words for proposal in report(log, CATALOG).proposals] == [("通知",)]
+
+
+def test_a_search_that_found_only_what_comes_near_counts_as_one_that_found_nothing(log: SearchLog) -> None:
+    again(log, ("gathering", "nearest", ["get_weather"]), ("event", "words", ["create_event"]), "create_event")
+    found = report(log, CATALOG)
+    assert found.found_nothing == (EmptySearch("gathering", "words", 2),)
+    assert [(proposal.tool, proposal.words) for proposal in found.proposals] == [("create_event", ("gathering",))]
+    log.searched("gathering", "nearest", ["get_weather"])
+    log.called("get_weather")
+    assert report(log, CATALOG).found_nothing == (EmptySearch("gathering", "words", 2),)
+
+
 def test_words_of_a_search_that_found_nothing_are_proposed_for_what_the_next_one_found_first(log: SearchLog) -> None:
-    log.searched("rain tomorrow", "words", [])
-    log.searched("get_.*", "regex", ["get_weather", "create_event"])
+    again(log, ("rain tomorrow", "words", []), ("get_.*", "regex", ["get_weather", "create_event"]))
     assert report(log, CATALOG).proposals == (
-        Proposal("get_weather", ("rain",), (Missed("rain tomorrow", None, 1, False),)),
+        Proposal("get_weather", ("rain",), (Missed("rain tomorrow", None, 2, False),)),
     )
 
 
 def test_a_call_says_more_than_the_first_place(log: SearchLog) -> None:
-    log.searched("rain", "words", [])
-    log.searched("at a place", "words", ["create_event", "get_weather"])
-    log.called("get_weather")
+    again(log, ("rain", "words", []), ("at a place", "words", ["create_event", "get_weather"]), "get_weather")
     assert [proposal.tool for proposal in report(log, CATALOG).proposals] == ["get_weather"]
 
 
 def test_the_best_supported_proposal_comes_first(log: SearchLog) -> None:
-    for query in ("rain", "gathering", "gathering"):
+    for query in ("rain", "rain", "gathering", "gathering", "gathering"):
         with log.session():
             log.searched(query, "words", [])
             found = "get_weather" if query == "rain" else "create_event"
             log.searched("found", "words", [found])
             log.called(found)
     assert [(proposal.tool, proposal.words, proposal.count) for proposal in report(log, CATALOG).proposals] == [
-        ("create_event", ("gathering",), 2),
-        ("get_weather", ("rain",), 1),
+        ("create_event", ("gathering",), 3),
+        ("get_weather", ("rain",), 2),
     ]
 
 
@@ -142,16 +195,12 @@ def test_the_best_supported_proposal_comes_first(log: SearchLog) -> None:
 def test_words_that_come_with_any_question_are_proposed_only_where_there_are_no_other(
     log: SearchLog, query: str, words: tuple[str, ...]
 ) -> None:
-    log.searched(query, "words", [])
-    log.searched("event", "words", ["create_event"])
-    log.called("create_event")
+    again(log, (query, "words", []), ("event", "words", ["create_event"]), "create_event")
     assert [proposal.words for proposal in report(log, CATALOG).proposals] == [words]
 
 
 def test_japanese_words_are_proposed_as_words(log: SearchLog) -> None:
-    log.searched("会議室をチームで使いたい", "words", [])
-    log.searched("イベントを作成", "words", ["create_event"])
-    log.called("create_event")
+    again(log, ("会議室をチームで使いたい", "words", []), ("イベントを作成", "words", ["create_event"]), "create_event")
     (proposal,) = report(log, CATALOG).proposals
     assert set(proposal.words) <= {"会議室", "チーム"}
     assert proposal.words
@@ -159,17 +208,13 @@ def test_japanese_words_are_proposed_as_words(log: SearchLog) -> None:
 
 @pytest.mark.parametrize("query", ["please could you send messages", "mesage", "メッセージを送信"])
 def test_words_that_already_lead_to_the_tool_are_not_proposed(log: SearchLog, query: str) -> None:
-    log.searched(query, "words", ["create_event"])
-    log.searched("send", "words", ["send_message"])
-    log.called("send_message")
+    again(log, (query, "words", ["create_event"]), ("send", "words", ["send_message"]), "send_message")
     assert report(log, CATALOG).proposals == ()
 
 
 def test_a_word_of_another_tool_is_no_misspelling_and_is_proposed(log: SearchLog) -> None:
     catalog = ToolCatalog([tool("sign_contract", "Sign a contract"), tool("add_contact", "Add a contact")])
-    log.searched("contact", "words", ["add_contact"])
-    log.searched("sign", "words", ["sign_contract"])
-    log.called("sign_contract")
+    again(log, ("contact", "words", ["add_contact"]), ("sign", "words", ["sign_contract"]), "sign_contract")
     assert [(proposal.tool, proposal.words) for proposal in report(log, catalog).proposals] == [
         ("sign_contract", ("contact",))
     ]
@@ -179,17 +224,19 @@ def test_a_word_of_another_tool_is_no_misspelling_and_is_proposed(log: SearchLog
 def test_a_search_that_had_another_aim_proposes_nothing(
     log: SearchLog, monkeypatch: pytest.MonkeyPatch, between: str
 ) -> None:
-    log.searched("notify", "regex" if between == "pattern" else "words", ["create_event"])
-    now = time.time()
-    if between == "called":
-        log.called("create_event")
-    elif between == "moment":
-        monkeypatch.setattr(time, "time", lambda: now - 9.99)
-    elif between == "hours":
-        monkeypatch.setattr(time, "time", lambda: now + 7200)
-    with log.session("other" if between == "session" else log._session):
-        log.searched("send", "words", ["send_message"])
-        log.called("send_message")
+    for _ in range(2):
+        with log.session() as session:
+            log.searched("notify", "regex" if between == "pattern" else "words", ["create_event"])
+            now = time.time()
+            if between == "called":
+                log.called("create_event")
+            elif between == "moment":
+                monkeypatch.setattr(time, "time", lambda now=now: now - 9.99)
+            elif between == "hours":
+                monkeypatch.setattr(time, "time", lambda now=now: now + 7200)
+            with log.session("other" if between == "session" else session):
+                log.searched("send", "words", ["send_message"])
+                log.called("send_message")
     assert report(log, CATALOG).proposals == ()
 
 
@@ -204,14 +251,12 @@ def test_a_log_without_queries_still_counts(tmp_path: Path) -> None:
 
 
 def test_a_report_is_json(log: SearchLog) -> None:
-    log.searched("rain", "words", [])
-    log.searched("weather", "words", ["get_weather"])
-    log.called("get_weather")
+    again(log, ("rain", "words", []), ("weather", "words", ["get_weather"]), "get_weather")
     plain = json.loads(json.dumps(report(log, CATALOG).as_json()))
     assert plain["proposals"] == [
         {
             "tool": "get_weather",
             "words": ["rain"],
-            "because": [{"query": "rain", "later": "weather", "count": 1, "called": True}],
+            "because": [{"query": "rain", "later": "weather", "count": 2, "called": True}],
         }
     ]

@@ -19,18 +19,17 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 from pydantic_ai.models import Model
-from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.models.function import AgentInfo
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai.usage import RunUsage
+from tests.pydantic_ai_support import Messages, returned, scripted, searches
 from tests.support import Heard
 
 from hikidashi import ToolResult, from_function, to_pydantic_ai
 from hikidashi.search import ToolCatalog
 from hikidashi.search.pydantic_ai import deferred, tool_search
-
-Messages = list[ModelMessage]
 
 
 def send_mail(to: str) -> str:
@@ -50,28 +49,6 @@ def list_events(day: str) -> str:
 
 TOOLS = FunctionToolset[Any]([send_mail, get_weather, list_events])
 CALLS = ToolCallPart("send_mail", {"to": "Ada"})
-
-
-def scripted(*answers: ToolCallPart | str, seen: list[AgentInfo] | None = None) -> FunctionModel:
-    """A model that gives these answers, one per request."""
-    rest = list(answers)
-
-    def answer(_: Messages, info: AgentInfo) -> ModelResponse:
-        if seen is not None:
-            seen.append(info)
-        answer = rest.pop(0)
-        return ModelResponse(parts=[TextPart(answer) if isinstance(answer, str) else answer])
-
-    return FunctionModel(answer)
-
-
-def searches(*queries: str) -> ToolCallPart:
-    return ToolCallPart("search_tools", {"queries": list(queries)})
-
-
-def returned(messages: Messages, name: str) -> list[ToolReturnPart]:
-    parts = [part for message in messages for part in message.parts]
-    return [part for part in parts if isinstance(part, ToolReturnPart) and part.tool_name == name]
 
 
 async def test_the_model_reads_how_to_search_in_the_language_asked_for() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from anthropic import AsyncAnthropic
 from openai import AsyncOpenAI
 from pydantic_ai import Agent
+from pydantic_ai import Tool as PydanticAITool
 from pydantic_ai.capabilities import ToolSearch
 from pydantic_ai.messages import CompactionPart, ModelMessage, ModelRequest
 from pydantic_ai.models import Model
@@ -24,6 +26,7 @@ from pydantic_ai.toolsets import FunctionToolset
 from tests.support import Heard
 
 from hikidashi import ClaudeCodeModel
+from hikidashi.convert.wire_names import WireNames
 from hikidashi.loopback import Exchange, LoopbackServer
 from hikidashi.search.pydantic_ai import deferred, tool_search
 from hikidashi.testing import MessagesServer, call, say, search_regex, search_words, turn
@@ -333,4 +336,44 @@ async def test_claude_code_is_told_to_search_and_goes_on(claude_code: Callable[.
     assert (await agent_of(model).run("Write to Ada.")).output == "done"
     assert "Not in your list of tools: 'mcp__pydantic_tools__send_mail'." in str(server.requests[1].messages[-1])
     assert server.requests[3].tool_result_texts[-1] == "sent to Ada"
+    assert server.refusals == []
+
+
+@pytest.mark.cli
+@pytest.mark.parametrize("mode", ["agent", "mcp"])
+async def test_claude_code_lists_tools_of_any_name_under_those_that_the_search_showed(
+    messages_server: Server, claude_code_env: Environment, tmp_path: Path, mode: Literal["mcp", "agent"]
+) -> None:
+    names = ["メール送信", "予定を追加", "write_the_minutes_of_a_meeting_" + "and_more_" * 12]
+    wire = WireNames(names, longest=128 - len("mcp__pydantic_tools__"))
+    ran: list[str] = []
+
+    def tool(name: str) -> PydanticAITool[Any]:
+        def run() -> str:
+            ran.append(name)
+            return f"{name}: done"
+
+        return PydanticAITool(run, name=name, description="", defer_loading=True)
+
+    toolset = FunctionToolset[Any]([tool(name) for name in names])
+    first = call("search_tools", {"queries": ["メール", "予定"]})
+    second = call("search_tools", {"queries": ["minutes of a meeting"]})
+    calls = turn(*(call(wire.of(name), {}, id=f"toolu_{place}") for place, name in enumerate(names)))
+    server = messages_server([first, second, calls, say("done")])
+    model = ClaudeCodeModel(
+        tool_execution=mode, env=claude_code_env(server), working_directory=tmp_path, max_retries=0, timeout=60.0
+    )
+    if mode == "mcp":
+        model.set_agent_toolsets(toolset)
+    agent = Agent(model, toolsets=[toolset], capabilities=[tool_search()])
+    result = await agent.run("?")
+    assert (result.output, sorted(ran)) == ("done", sorted(names))
+    shown = server.requests[1].tool_result_texts[-1] + server.requests[2].tool_result_texts[-1]
+    listed = {name for name in server.requests[2].tool_names if not name.endswith("search_tools")}
+    assert len(listed) == 3
+    assert set(re.findall(r'"name": ?"(.*?)"', shown)) == listed
+    called = [
+        part.tool_name for message in result.all_messages() for part in message.parts if part.part_kind == "tool-call"
+    ]
+    assert set(called) >= set(names) if mode == "agent" else called == ["search_tools"] * 2
     assert server.refusals == []

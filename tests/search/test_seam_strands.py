@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,10 +14,14 @@ import strands
 from strands.agent.conversation_manager import SlidingWindowConversationManager
 from strands.models.anthropic import AnthropicModel
 from strands.session.file_session_manager import FileSessionManager
-from tests.support import Heard
+from tests.support import Heard, Unsure, saying_its_name
 
 from hikidashi import Tool, ToolResult, ToolValidationError, Unsupported, from_function, to_strands
+from hikidashi.convert.wire_names import WireNames
+from hikidashi.errors import ToolConnectionError
 from hikidashi.search import ToolCatalog
+from hikidashi.search._answer import found_names
+from hikidashi.search.answer_budget import tokens_of
 from hikidashi.search.strands import searchable
 from hikidashi.testing import MessagesServer, call, say, turn
 
@@ -261,19 +267,85 @@ def named(name: str) -> Tool:
 @pytest.mark.parametrize(
     ("tools", "options", "message"),
     [
-        ([named("a-b"), named("a_b")], {}, "'a-b' and 'a_b'"),
+        (to_strands([named("a-b"), named("a_b")]), {}, "'a-b' and 'a_b'"),
         ([named("search-tools")], {}, "search_tools"),
         ([named("search_tools")], {}, "search_tools"),
         ([{"name": "a", "description": "x", "input_schema": {"type": "object"}}], {}, "cannot run a dict"),
         ([named("a")], {"always_loaded": ["b"]}, "'b'"),
-        ([named("x.y")], {}, "cannot call a tool named 'x.y'"),
-        ([named("メール")], {}, "cannot call a tool named 'メール'"),
-        ([named("n" * 65)], {}, "cannot call a tool named 'nnn"),
+        (to_strands([named("x.y")]), {}, "cannot call a tool named 'x.y'"),
     ],
 )
 def test_tools_that_strands_could_not_load_are_refused_at_once(tools: Any, options: Any, message: str) -> None:
     with pytest.raises(ToolValidationError, match=message):
         searchable(tools, **options)
+
+
+async def test_tools_of_any_name_are_called_by_the_name_that_the_search_showed(messages_server: Server) -> None:
+    names = ["メール送信", "予定を追加", "a-b", "a_b", "n" * 65]
+    wire = WireNames(names, longest=64, alike=lambda name: name.replace("-", "_"))
+    tools = [saying_its_name(name) for name in names]
+    shown = [wire.of(name) for name in names]
+    server = messages_server(
+        [
+            call("search_tools", {"query": f"select:{','.join(names)}"}),
+            turn(*(call(name) for name in shown)),
+            say("done"),
+        ]
+    )
+    heard = Heard()
+    await run(server, searchable(tools, record=heard), "?")
+    assert found_names(server.requests[1].tool_result_texts[0]) == shown
+    assert offered(server)[1] == sorted(["search_tools", *shown])
+    assert server.requests[2].tool_result_texts == [f"{name}: done" for name in names]
+    assert sorted(heard.calls) == sorted(names)
+
+
+async def test_a_search_loads_what_fits_the_budget_and_names_the_rest(messages_server: Server) -> None:
+    long = [replace(named(f"report_{n}"), description="Write a report. " + "word " * 900) for n in range(4)]
+    huge = replace(named("huge"), description="Do something very long. " + "word " * 100_000)
+    server = messages_server(
+        [
+            call("search_tools", {"query": "write a report"}),
+            call("search_tools", {"query": "select:huge"}),
+            say("done"),
+        ]
+    )
+    await run(server, searchable([*long, huge], budget=2_500), "?")
+    first, _ = (request.tool_result_texts[-1] for request in server.requests[1:])
+    assert first.startswith('Found 4. They are in your list of tools from now on: call them by name.\n{"name":"report_')
+    assert "In short, 2 more." in first
+    assert len(re.findall('{"tool":"report_[0-9]","about":"Write a report. word', first)) == 2
+    assert [len(names) for names in offered(server)] == [1, 3, 4]
+    (loaded,) = (tool for tool in server.requests[2].tools if tool["name"] == "huge")
+    assert loaded["description"].endswith(" of 500,024 characters]")
+    assert tokens_of(str(loaded)) < 2_600
+    assert tokens_of(first) < 300
+
+
+async def test_the_nearest_are_loaded_and_said_to_be_uncertain(messages_server: Server) -> None:
+    server = messages_server([call("search_tools", {"query": "send mail"}), say("done")])
+    heard = Heard()
+    await run(server, searchable(Unsure(TOOLS), record=heard), "?")
+    (said,) = server.requests[1].tool_result_texts
+    assert said.startswith(
+        "No tool surely fits 'send mail'. These are the nearest, perhaps not what you need. They are"
+    )
+    assert found_names(said) == ["send_mail"]
+    assert heard.searches == [("send mail", "nearest", ["send_mail"])]
+    assert offered(server)[1] == ["search_tools", "send_mail"]
+
+
+async def test_a_tool_whose_server_is_gone_says_so_in_words_for_a_model(messages_server: Server) -> None:
+    async def lost(_: dict[str, Any]) -> ToolResult:
+        raise ToolConnectionError("send_mail", "the MCP session is closed")
+
+    tools = [replace(from_function(send_mail), call=lost)]
+    server = messages_server([call("send_mail", {"to": "Ada"}), say("done")])
+    await run(server, searchable(tools, always_loaded=["send_mail"]), "?")
+    assert server.requests[1].tool_result_texts == [
+        "'send_mail' could not be called: its server does not answer at the moment. The arguments are not the reason. "
+        "Go on without it, or try again later."
+    ]
 
 
 def test_a_schema_that_strands_could_not_take_is_refused_at_once() -> None:

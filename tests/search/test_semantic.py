@@ -75,6 +75,15 @@ def test_neither_words_nor_meaning_gives_nothing(model: Model) -> None:
     assert ToolCatalog(TOOLS, ranker="hybrid", embed=Embedder(embed=model, floor=0.9)).search("zebra") == []
 
 
+def test_meaning_makes_a_match_certain_and_words_alone_may_not(model: Model) -> None:
+    told = "he whispered so sadly that the mail was late"
+    sure = ToolCatalog(TOOLS, ranker="hybrid", embed=Embedder(embed=model, floor=0.1))
+    unsure = ToolCatalog(TOOLS, ranker="hybrid", embed=Embedder(embed=model, floor=2.0))
+    assert all(match.confident for match in sure.search(told))
+    assert [match.confident for match in unsure.search(told)][:1] == [False]
+    assert len(unsure.search(told)) <= 3
+
+
 def test_a_question_in_a_script_the_model_does_not_know_is_ranked_by_words_alone(model: Model) -> None:
     japanese = {"name": "天気予報", "description": "明日の天気"}
     catalog = ToolCatalog([*TOOLS, japanese], ranker="hybrid", embed=model)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from mcp.types import Tool as McpTool
 
-from hikidashi.errors import ToolSearchError
+from hikidashi.errors import ToolSearchError, ToolValidationError
 from hikidashi.search import ToolCatalog, store
 
 TOOLS: list[dict[str, Any]] = [
@@ -196,3 +200,117 @@ def test_a_file_with_more_tools_than_the_limit_is_refused(path: Path) -> None:
     ToolCatalog(TOOLS).save(path)
     with pytest.raises(ToolSearchError, match=r"takes 3 tools, and .* has 4"):
         ToolCatalog.load(path, limit_tools=3)
+
+
+def live(tool: dict[str, Any]) -> McpTool:
+    return McpTool(name=tool["name"], description=tool.get("description"), input_schema={"type": "object"})
+
+
+LIVE = [{**tool, "call": object()} for tool in TOOLS]
+
+
+def test_a_saved_index_takes_the_tools_themselves(path: Path) -> None:
+    ToolCatalog(TOOLS).save(path)
+    loaded = ToolCatalog.load(path, tools=LIVE)
+    assert list(loaded) == LIVE
+    assert answers(loaded) == answers(ToolCatalog(TOOLS))
+    assert all(match.tool["call"] for query in QUERIES for match in loaded.search(query))
+    assert loaded.search_regex("file$")[0].tool in LIVE
+
+
+def test_tools_that_are_described_as_saved_are_not_indexed_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ToolCatalog([live(tool) for tool in TOOLS]).save(path)
+
+    def no_index(*_: object) -> int:
+        raise AssertionError("indexed again")
+
+    monkeypatch.setattr("hikidashi.search.bm25.Index.add", no_index)
+    objects = [live(tool) for tool in TOOLS]
+    loaded = ToolCatalog.load(path, tools=objects)
+    assert all(tool is given for tool, given in zip(loaded, objects, strict=True))
+
+
+def test_changed_and_new_tools_are_indexed_and_those_gone_left_out_with_a_warning(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    ToolCatalog(TOOLS).save(path)
+    now = [{"name": "move_file", "description": "Moves"}, {**LIVE[3], "description": "Scribbles on paper"}, *LIVE[:2]]
+    loaded = ToolCatalog.load(path, tools=now)
+    assert loaded.names == ["move_file", "write_file", "send_mail", "天気予報"]
+    assert answers(loaded) == answers(ToolCatalog(now))
+    assert [match.name for match in loaded.search("scribble")] == ["write_file"]
+    assert "read_file" not in loaded
+    assert [record.getMessage() for record in caplog.records] == [
+        f"The catalogue {path} has tools that were not given, which are left out (1): 'read_file'."
+    ]
+    loaded.save(path)
+    again = ToolCatalog.load(path)
+    assert again.names == loaded.names
+    assert answers(again) == answers(loaded)
+
+
+def test_tools_in_another_order_are_saved_in_that_order(path: Path) -> None:
+    ToolCatalog(TOOLS).save(path)
+    turned = ToolCatalog.load(path, tools=LIVE[::-1])
+    assert turned.names == ToolCatalog(TOOLS[::-1]).names
+    turned.save(path)
+    assert answers(ToolCatalog.load(path)) == answers(ToolCatalog(TOOLS[::-1]))
+
+
+def test_tools_given_to_a_saved_index_are_checked_as_those_of_a_new_catalogue(path: Path) -> None:
+    ToolCatalog(TOOLS).save(path)
+    with pytest.raises(ToolValidationError, match="Two tools are named 'send_mail'"):
+        ToolCatalog.load(path, tools=[TOOLS[0], TOOLS[0]])
+    with pytest.raises(ToolValidationError, match=r"at position 1 .* has no name"):
+        ToolCatalog.load(path, tools=[TOOLS[0], {}])
+    with pytest.raises(ToolSearchError, match="takes 1 tools, and 2 were given"):
+        ToolCatalog.load(path, tools=TOOLS[:2], limit_tools=1)
+
+
+@given(st.lists(st.sampled_from(range(6)), unique=True), st.lists(st.sampled_from(range(6)), unique=True), st.data())
+def test_a_bound_catalogue_answers_as_one_built_of_the_same_tools(
+    saved: list[int], given_now: list[int], data: st.DataObject
+) -> None:
+    def made(numbers: list[int], words: str) -> list[dict[str, Any]]:
+        return [{"name": f"tool_{number}", "description": f"{words} of item {number}"} for number in numbers]
+
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "saved"
+        ToolCatalog(made(saved, "colour")).save(file)
+        now = made(given_now, data.draw(st.sampled_from(["colour", "shape"])))
+        bound = ToolCatalog.load(file, tools=now)
+    fresh = ToolCatalog(now)
+    assert (bound.names, list(bound)) == (fresh.names, now)
+    for query in ("colour of item", "shape", "tool_3") if now else ():
+        found = {match.name: match.score for match in bound.search(query, limit=6)}
+        assert found == {match.name: match.score for match in fresh.search(query, limit=6)}
+
+
+_KILLED = """
+import os, sys
+from hikidashi.search import ToolCatalog
+os.fsync = lambda descriptor: (print("writing", flush=True), sys.stdin.read())
+ToolCatalog([{"name": "a"}]).save(sys.argv[1])
+"""
+
+
+def test_what_a_killed_writer_left_is_removed_and_what_another_is_writing_is_not(path: Path) -> None:
+    def writer() -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-c", _KILLED, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    with writer() as killed, writer() as alive:
+        for process in (killed, alive):
+            assert process.stdout is not None
+            assert process.stdout.readline() == "writing\n"
+        killed.kill()
+        killed.wait()
+        assert len(list(path.parent.iterdir())) == 2
+        ToolCatalog(TOOLS).save(path)
+        assert len(list(path.parent.iterdir())) == 2  # the catalogue, and the file of the writer that lives
+        assert ToolCatalog.load(path).names == ToolCatalog(TOOLS).names
+        alive.communicate()
+    assert alive.returncode == 0
+    assert list(path.parent.iterdir()) == [path]
+    assert ToolCatalog.load(path).names == ["a"]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hikidashi.search.stem import _IRREGULAR, stem
+from hikidashi.search.stem import IRREGULAR, stem
 from hikidashi.search.text import Analyzer, fold, is_request, name_key, spelling
 
 
@@ -87,7 +87,7 @@ def test_different_words_keep_different_stems(one: str, other: str) -> None:
 @given(st.text(alphabet=st.characters(codec="ascii", categories=["Ll"]), min_size=1, max_size=20))
 def test_a_stem_is_never_empty_and_hardly_longer_than_its_word(word: str) -> None:
     assert stem(word)
-    assert word in _IRREGULAR or len(stem(word)) <= len(word) + 1  # an abbreviation stands for its word
+    assert word in IRREGULAR or len(stem(word)) <= len(word) + 1  # an abbreviation stands for its word
 
 
 def test_an_abbreviation_has_the_stem_of_its_word() -> None:

@@ -54,6 +54,16 @@ def check_weather_turn(message: Any) -> None:
     assert message.stop_reason == "tool_use"
 
 
+def test_the_nearest_tools_are_references_too_and_no_match_is_an_empty_list(messages_server: StartServer) -> None:
+    talk = "she said that the weather was awful"
+    server = messages_server([turn(search_words(talk), "So it was."), turn(search_words("xyzzy"), "No such tool.")])
+    with Anthropic(base_url=server.url, api_key="sk-test") as client:
+        [nearest] = tool_searches(asked(client, BM25))
+        [nothing] = tool_searches(asked(client, BM25))
+    assert set(nearest.references) == {"get_weather", "get_forecast"}
+    assert (nothing.references, nothing.failure) == ((), None)
+
+
 def test_a_search_by_pattern_is_carried_out_in_the_same_turn(messages_server: StartServer) -> None:
     server = messages_server([WEATHER_TURN])
     with Anthropic(base_url=server.url, api_key="sk-test") as client:

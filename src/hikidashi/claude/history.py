@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Literal, NotRequired, TypedDict, cast
 from uuid import uuid4
@@ -32,6 +32,7 @@ from pydantic_ai.messages import (
     ThinkingPart,
     ToolCallPart,
     ToolReturnPart,
+    ToolSearchReturnPart,
     UserPromptPart,
 )
 from pydantic_ai.models import ModelRequestParameters
@@ -85,7 +86,7 @@ def conversation(
                 if isinstance(part, SystemPromptPart):
                     system.append(part.content)
                 else:
-                    _append(wire, "user", _request_blocks(part))
+                    _append(wire, "user", _request_blocks(_with_wire_names(part, wire_name)))
         else:
             append_response(wire, message, wire_name)
     system.extend(_instructions(messages, parameters))
@@ -217,6 +218,14 @@ def _request_blocks(part: object) -> list[Block]:
                 f"`ClaudeCodeModel` cannot send a {type(part).__name__}. Run the model through an `Agent`, "
                 "or pass the messages through `model.prepare_messages()` first."
             )
+
+
+def _with_wire_names(part: object, wire_name: Callable[[str], str]) -> object:
+    """`part`; what a tool search found has the names under which Claude Code lists the tools from then on."""
+    if not isinstance(part, ToolSearchReturnPart):
+        return part
+    found = [{**tool, "name": wire_name(tool["name"])} for tool in part.discovered_tools]
+    return replace(part, content=cast("Any", {**part.content, "discovered_tools": found}))
 
 
 def _retry_blocks(part: object, text: str) -> list[Block]:

@@ -8,7 +8,7 @@ own way, and the next request wakes them; one CLI process lives for the whole ru
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -36,8 +36,9 @@ from pydantic_ai.profiles import ModelProfile, ModelProfileSpec
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import RunContext, ToolDefinition
 
-from ..convert import claude_listing
 from ..convert.claude import to_claude
+from ..convert.claude_listing import names_in_claude
+from ..convert.claude_listing import wire_name as name_in_claude
 from ..errors import InvalidSettingError, ToolsetNotRegisteredError
 from . import mcp_integration
 from .downloads import with_downloads
@@ -418,13 +419,14 @@ class ClaudeCodeModel(Model[Any]):
             [tool for tool in offered if tool not in run_here],
             server_name=_PARKED_SERVER if own_tools else self._server_name,
             restrictions=self._own_restrictions,
+            names=parameters.tool_defs,
         )
         guard = Guard(tally, parked=parked.surely_parks)
         deps = self._deps_for(run_here, run)
         servers = {parked.server_name: parked.config()} if parked.names else {}
         if (config := self._process_function_tools(run_here, deps=deps, guard=guard)) is not None:
             servers[self._server_name] = config
-        wire_name = self._wire_name(parked)
+        wire_name = self._wire_name(parked, run_here)
         return Question(
             talk=conversation(messages, parameters, wire_name),
             wire_name=wire_name,
@@ -444,10 +446,13 @@ class ClaudeCodeModel(Model[Any]):
             raise InvalidSettingError("disallowed_tools", tool.name, "it is how the agent's output is given")
         return True
 
-    def _wire_name(self, parked: ParkedTools) -> Callable[[str], str]:
+    def _wire_name(self, parked: ParkedTools, run_here: Iterable[ToolDefinition]) -> Callable[[str], str]:
         here = set(parked.names.values())
+        others = names_in_claude(self._server_name, (tool.name for tool in run_here))
 
         def wire_name(name: str) -> str:
-            return parked.wire_name(name) if name in here else claude_listing.wire_name(self._server_name, name)
+            if name in here:
+                return parked.wire_name(name)
+            return name_in_claude(self._server_name, others.of(name))
 
         return wire_name

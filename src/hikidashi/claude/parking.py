@@ -18,8 +18,7 @@ from mcp.types import CallToolRequestParams, CallToolResult, ListToolsResult, Pa
 from mcp.types import Tool as McpTool
 from pydantic_ai.tools import ToolDefinition
 
-from ..convert.claude_listing import MAX_RESULT_CHARS, check_server_name, listed_schema, shown_name, wire_name
-from ..errors import ToolValidationError
+from ..convert.claude_listing import MAX_RESULT_CHARS, check_server_name, listed_schema, names_in_claude, wire_name
 from .history import Block
 from .restrictions import OwnToolRestrictions, Restrictions
 
@@ -38,7 +37,10 @@ _NOT_FOR_SUB_AGENTS = _error(
 
 
 class ParkedTools:
-    """Tools that Claude Code can call and that somebody else runs."""
+    """Tools that Claude Code can call and that somebody else runs.
+
+    `names` has those of tools that may be listed later: no tool changes its name because another one joins it.
+    """
 
     def __init__(
         self,
@@ -46,22 +48,16 @@ class ParkedTools:
         *,
         server_name: str,
         restrictions: OwnToolRestrictions | None = None,
+        names: Iterable[str] = (),
     ) -> None:
         check_server_name(server_name)
         self.server_name = server_name
         self._schemas = {tool.name: tool.parameters_json_schema for tool in definitions}
         self._restrictions = restrictions or OwnToolRestrictions(Restrictions())
-        self.names: dict[str, str] = {}
+        self._wire = names_in_claude(server_name, [*names, *(definition.name for definition in definitions)])
+        self.names = {self.wire_name(definition.name): definition.name for definition in definitions}
         """Name on Claude Code's side → name on pydantic-ai's."""
-        for definition in definitions:
-            taken = self.names.setdefault(self.wire_name(definition.name), definition.name)
-            if taken != definition.name:
-                raise ToolValidationError(
-                    f"Tools {taken!r} and {definition.name!r} are both {shown_name(taken)!r} to Claude Code, "
-                    "which allows only letters, digits, `_` and `-`. Rename one of them.",
-                    definition.name,
-                )
-        self._listed = [_listed(server_name, definition) for definition in definitions]
+        self._listed = [_listed(definition, self._wire.of(definition.name)) for definition in definitions]
         self._calls: dict[str, asyncio.Future[CallToolResult]] = {}
         self._let_go: set[str] = set()
         """Ids of the calls that were ended without the answer they waited for."""
@@ -70,7 +66,7 @@ class ParkedTools:
 
     def wire_name(self, name: str) -> str:
         """The name the model sees."""
-        return wire_name(self.server_name, name)
+        return wire_name(self.server_name, self._wire.of(name))
 
     @property
     def listing(self) -> list[dict[str, Any]]:
@@ -141,20 +137,20 @@ class ParkedTools:
         return ListToolsResult(tools=self._listed)
 
     async def _park(self, context: ServerRequestContext[Any, Any], params: CallToolRequestParams) -> CallToolResult:
-        if (refusal := self.refusal(params.name, params.arguments)) is not None:
+        name = self._wire.original(params.name) or params.name
+        if (refusal := self.refusal(name, params.arguments)) is not None:
             return CallToolResult(content=[TextContent(type="text", text=refusal)], is_error=True)
         meta = cast("dict[str, Any]", context.meta or params.meta or {})
         return await self._call(str(meta[CALL_ID_META]))
 
 
-def _listed(server_name: str, definition: ToolDefinition) -> McpTool:
+def _listed(definition: ToolDefinition, name: str) -> McpTool:
     description = definition.description or ""
-    schema = listed_schema(server_name, definition.name, description, definition.parameters_json_schema)
     return McpTool.model_validate(
         {
-            "name": definition.name,
-            "description": description,
-            "inputSchema": schema,
+            "name": name,
+            "description": description or ("" if name == definition.name else definition.name),
+            "inputSchema": listed_schema(definition.name, description, definition.parameters_json_schema),
             # Claude Code runs the calls of one turn side by side only if they say they only read.
             # pydantic-ai decides about that itself, so here every call may park at once.
             "annotations": {"readOnlyHint": True},

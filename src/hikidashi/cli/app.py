@@ -73,10 +73,10 @@ def run() -> None:
     try:
         app()
     except HikidashiError as error:
-        from .output import print_error
+        from .output import exit_code_of, print_error
 
         print_error(error)
-        sys.exit(1)
+        sys.exit(exit_code_of(error))
 
 
 def _show_version(asked: bool) -> None:

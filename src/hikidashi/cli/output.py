@@ -10,9 +10,13 @@ from typing import Literal, NoReturn
 from rich.console import Console
 from rich.text import Text
 
-__all__ = ["Language", "language_of_environment", "print_error", "stderr", "stdout"]
+from hikidashi.errors import SearchLogError, ToolSearchError, ToolSourceError
+
+__all__ = ["Language", "exit_code_of", "language_of_environment", "print_error", "stderr", "stdout"]
 
 Language = Literal["en", "ja"]
+
+_NO_SUCH_FILE = ("there is no such file", "does not exist")
 
 _WIDEST = 100
 """Longer lines are hard to read, however wide the terminal is."""
@@ -43,6 +47,14 @@ def stderr() -> Console:
 def print_error(error: Exception) -> None:
     """One line about `error`, its remedy included."""
     stderr().print(Text.assemble(("error: ", "bold red"), (re.sub(r"\s+", " ", str(error)), "red")))
+
+
+def exit_code_of(error: Exception) -> int:
+    """2 for wrong usage, as click has it: a query, pattern or path that cannot be; 1 for what does not work."""
+    if isinstance(error, ToolSearchError):
+        return 1 if error.code == "unavailable" else 2
+    missing = isinstance(error, ToolSourceError | SearchLogError) and error.reason in _NO_SUCH_FILE
+    return 2 if missing else 1
 
 
 def language_of_environment() -> Language:

@@ -11,7 +11,14 @@ from ..errors import MissingExtra, Unsupported
 from ..tool import Tool, ToolResult, current_call_id, json_text, text
 from ._checks import by_name, object_schema, unknown_tool
 from ._said_once import NOTHING, said_once
-from .claude_listing import MAX_RESULT_CHARS, check_server_name, listed_schema, shown_name, wire_name
+from .claude_listing import (
+    MAX_RESULT_CHARS,
+    check_server_name,
+    listed_schema,
+    names_in_claude,
+    shown_name,
+    wire_name,
+)
 from .claude_results import readable_result, with_readable_error
 
 try:
@@ -24,7 +31,15 @@ except ImportError as error:
 
 from .mcp import answer, wire_result, wire_tool
 
-__all__ = ["MAX_RESULT_CHARS", "allowed_tools", "hooks_for_unknown", "shown_name", "to_claude", "to_claude_tool"]
+__all__ = [
+    "MAX_RESULT_CHARS",
+    "allowed_tools",
+    "hooks_for_unknown",
+    "names_in_claude",
+    "shown_name",
+    "to_claude",
+    "to_claude_tool",
+]
 
 
 def to_claude(
@@ -39,7 +54,8 @@ def to_claude(
     """A server of `tools` for `ClaudeAgentOptions(mcp_servers={name: ...})`.
 
     Claude Code shows them as `mcp__<name>__<tool>`: `allowed_tools` gives these names. The key in
-    `mcp_servers` is what it uses for `<name>`.
+    `mcp_servers` is what it uses for `<name>`. A tool whose name has other characters than ASCII letters,
+    digits, `_` and `-`, or too many, is listed under a name that fits: see `names_in_claude`.
 
     A result of up to `max_result_chars` characters stays in the conversation; a tool's own
     `metadata["anthropic/maxResultSizeChars"]` wins, and `None` leaves Claude Code's limit. With
@@ -52,25 +68,25 @@ def to_claude(
 
     Claude Code shows structured content in place of the text beside it, so structured content is sent as such
     only where it has all of the text, and else as text; output schemas, which it does not show, are left out. A
-    description of
-    more than 4,096 characters, which it cuts, is logged. A `ClaudeAgentOptions(max_buffer_size=...)` of more than
-    the SDK's 1 MiB is needed for images of more than about 380 KB: Claude Code repeats each result to the SDK.
+    description of more than 4,096 characters, which it cuts, is logged. For images of more than about 380 KB pass a
+    `ClaudeAgentOptions(max_buffer_size=...)` above the SDK's 1 MiB: Claude Code repeats each result to the SDK.
 
     Raises:
-        ToolValidationError: two tools have the same name after Claude Code replaced all but ASCII
-            letters, digits, `_` and `-`; the whole of a name is longer than 128 characters; or Claude Code offers
-            no tools of a server called `name`.
+        ToolValidationError: two tools have the same name, the name of the server is too long, or Claude Code offers
+            no tools of a server called so.
         Unsupported: the root of an input schema cannot be written as one object, or an argument has a name that
             the Anthropic API refuses.
     """
     check_server_name(name)
-    named = {
-        shown: _readable(_listed_as(name, tool), None if can_read_files else max_result_chars, can_read_files)
-        for shown, tool in by_name(tools, seen_as=shown_name).items()
-    }
-    offered = {tool.name: tool for tool in named.values()}
+    longest = None if can_read_files else max_result_chars
+    named = {own: _readable(_checked(tool), longest, can_read_files) for own, tool in by_name(tools).items()}
+    wire = names_in_claude(name, named)
+    offered = {wire.of(own): tool for own, tool in named.items()}
     listed = types.ListToolsResult(
-        tools=[wire_tool(tool, _claude_meta(tool, max_result_chars, always_load)) for tool in offered.values()]
+        tools=[
+            wire_tool(_listed_as(shown, tool), _claude_meta(tool, max_result_chars, always_load))
+            for shown, tool in offered.items()
+        ]
     )
 
     # A server of our own and not `create_sdk_mcp_server`: that one drops audio, binary resources,
@@ -128,13 +144,20 @@ def to_claude_tool(tool: Tool) -> SdkMcpTool[Any]:
 
 def allowed_tools(server_name: str, tools: Iterable[Tool]) -> list[str]:
     """The names of `tools` in Claude Code, for `ClaudeAgentOptions(allowed_tools=...)`."""
-    return [wire_name(server_name, tool.name) for tool in tools]
+    names = [tool.name for tool in tools]
+    wire = names_in_claude(server_name, names)
+    return [wire_name(server_name, wire.of(name)) for name in names]
 
 
-def _listed_as(server_name: str, tool: Tool) -> Tool:
-    """`tool` as Claude Code lists it."""
-    schema = listed_schema(server_name, tool.name, tool.description, tool.input_schema)
+def _checked(tool: Tool) -> Tool:
+    """`tool` with the schema that Claude Code lists it under."""
+    schema = listed_schema(tool.name, tool.description, tool.input_schema)
     return replace(tool, input_schema=schema, output_schema=None)
+
+
+def _listed_as(shown: str, tool: Tool) -> Tool:
+    """`tool` under the name that Claude Code shows; where that says nothing of its own name, the description does."""
+    return replace(tool, name=shown, description=tool.description or ("" if shown == tool.name else tool.name))
 
 
 def _readable(tool: Tool, longest: int | None, can_read_files: bool) -> Tool:

@@ -1,20 +1,29 @@
 """What Claude Code takes in a list of tools, and what it would drop without a word.
 
-Measured on the CLI 2.1.325: it drops a tool whose full name is longer than 128 characters or the same as another's,
-and every tool of a server called `ide`; it cuts a description at 4,096 characters. Schemas are `root_schema`'s part.
+Measured on the CLI 2.1.325: it drops a tool whose full name is longer than 128 characters or the same as another's, so
+names are mapped to others that fit, and every tool of a server called `ide`; it cuts a description at 4,096
+characters. Schemas are `root_schema`'s part.
 """
 
 from __future__ import annotations
 
 import logging
-import re
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
 from ..errors import ToolValidationError
 from .root_schema import root_schema
+from .wire_names import WireNames, plain_name
 
-__all__ = ["MAX_RESULT_CHARS", "check_server_name", "listed_schema", "shown_name", "wire_name"]
+__all__ = [
+    "MAX_RESULT_CHARS",
+    "check_server_name",
+    "listed_schema",
+    "names_in_claude",
+    "shown_name",
+    "wire_name",
+]
 
 logger = logging.getLogger("hikidashi")
 
@@ -27,13 +36,29 @@ _RESERVED_SERVERS = frozenset({"ide"})
 
 
 def shown_name(name: str) -> str:
-    """`name` as Claude Code shows it: what the API does not allow in a tool name becomes `_`."""
-    return re.sub(r"[^a-zA-Z0-9_-]", "_", name)
+    """The name of a server as Claude Code shows it: what the API does not allow becomes `_`, an emoji two of them."""
+    return plain_name("".join(letter if letter <= "\uffff" else "__" for letter in name))
 
 
-def wire_name(server_name: str, tool_name: str) -> str:
-    """The name by which the model knows a tool of a server."""
-    return f"mcp__{shown_name(server_name)}__{shown_name(tool_name)}"
+def names_in_claude(server_name: str, names: Iterable[str]) -> WireNames:
+    """What Claude Code calls the tools `names` of a server, behind `mcp__<server>__`.
+
+    Raises:
+        ToolValidationError: the name of the server leaves no room for them.
+    """
+    room = _LONGEST_NAME - len(wire_name(server_name, ""))
+    try:
+        return WireNames(names, longest=room)
+    except ValueError as error:
+        raise ToolValidationError(
+            f"The name {server_name!r} of the server has {len(server_name)} characters, which leaves {max(room, 0)} of "
+            f"the {_LONGEST_NAME} that Claude Code allows for the whole name of a tool. Give the server a shorter name."
+        ) from error
+
+
+def wire_name(server_name: str, name: str) -> str:
+    """The whole name of a tool, by which the model knows it; `name` is its name in `names_in_claude`."""
+    return f"mcp__{shown_name(server_name)}__{name}"
 
 
 def check_server_name(name: str) -> None:
@@ -48,22 +73,15 @@ def check_server_name(name: str) -> None:
         )
 
 
-def listed_schema(server_name: str, tool_name: str, description: str, schema: object) -> dict[str, Any]:
+def listed_schema(tool_name: str, description: str, schema: object) -> dict[str, Any]:
     """The input schema under which Claude Code lists the tool; a description that it cuts is logged once.
 
     Raises:
-        ToolValidationError: the tool has no name, or one that is too long with `mcp__<server>__` in front.
+        ToolValidationError: the tool has no name.
         Unsupported: the schema cannot be written with one object at its root; see `root_schema`.
     """
     if not tool_name.strip():
         raise ToolValidationError(f"A tool needs a name, got {tool_name!r}.", tool_name)
-    shown = wire_name(server_name, tool_name)
-    if len(shown) > _LONGEST_NAME:
-        raise ToolValidationError(
-            f"Claude Code would leave out tool {tool_name!r}: {shown!r} has {len(shown)} characters and the limit is "
-            f"{_LONGEST_NAME}. Shorten it with `tool.renamed(...)`, or the name of the server.",
-            tool_name,
-        )
     if len(description) > _LONGEST_DESCRIPTION:
         _warn_of_cut(tool_name, len(description))
     return root_schema(schema, tool_name=tool_name, target="Claude Code")

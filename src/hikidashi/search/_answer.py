@@ -1,27 +1,27 @@
 """What a model reads of a tool search, in English and Japanese, and how a history is read back.
 
-Every seam that shows tools as text takes it from here: a sentence, then one JSON object per tool and line. The
-lines are what `found_names` finds again when a conversation goes on in another process.
+Every seam that shows tools as text takes it from here: a sentence, then one JSON object per tool and line, as many as
+an `AnswerBudget` allows. The lines are what `found_names` finds again when a conversation goes on in another process.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, cast
 
-from ..tool import json_text
+from .answer_budget import AnswerBudget, Shown, definition_line, short_line
+from .catalog import MAX_LIMIT
 from .entry import Entry
 from .record import Recorder
 
 __all__ = [
     "CALL_TOOL",
     "SEARCH_TOOLS",
+    "AnswerBudget",
     "Language",
     "Recorder",
     "Wording",
-    "compact_schema",
-    "definition_line",
     "found_names",
     "wording",
 ]
@@ -50,6 +50,27 @@ _EN = {
     "call arguments": "The arguments, an object that fits the tool's input_schema.",
     "found": f"Found {{count}}. Call one with {CALL_TOOL}(name, arguments).",
     "loaded": "Found {count}. They are in your list of tools from now on: call them by name.",
+    "nearest": (
+        "No tool surely fits {query!r}. These are the nearest, perhaps not what you need: call one with "
+        f"{CALL_TOOL}(name, arguments) only if it is, or try once more with other words."
+    ),
+    "nearest loaded": (
+        "No tool surely fits {query!r}. These are the nearest, perhaps not what you need. They are in your list of "
+        "tools from now on: call one only if it is, or try once more with other words."
+    ),
+    "nearest beside": "For {query} there is no tool that surely fits: {names} come nearest, perhaps not what you need.",
+    "short": 'In short, {count} more. To get them whole, search for "select:" and their names with commas between:',
+    "further": "{count} further tools match: other or more words tell them apart.",
+    "further at least": "{count} further tools match, or more: other or more words tell them apart.",
+    "hidden": "Cannot be used now, because their server does not answer: {names}.",
+    "only hidden": (
+        "What fits {query!r} cannot be used now, because its server does not answer: {names}. Go on without it, or "
+        "search again later."
+    ),
+    "unreachable": (
+        "{name!r} could not be called: its server does not answer at the moment. The arguments are not the reason. "
+        "Go on without it, or try again later."
+    ),
     "nothing": (
         "No tool fits {query!r}. Try once more with other words for the action or the thing. If that finds nothing "
         "either, there is no such tool: go on without it."
@@ -61,6 +82,10 @@ _EN = {
     "undiscovered loaded": (
         "{name!r} was not called: it had not been looked up in this conversation, so its arguments were a guess. It is "
         "in your list of tools from now on: call it again with arguments that fit, or look for others with {search}."
+    ),
+    "no name": (
+        f"`name` is {{name}}, and a call needs one: give the name of a tool as {SEARCH_TOOLS} gave it, and its "
+        "arguments."
     ),
     "unknown": "There is no tool {name!r}. Look for one with {search}.",
     "unknown near": "There is no tool {name!r}. Look for one with {search}; the nearest are: {near}.",
@@ -89,6 +114,29 @@ _JA = {
     "call arguments": "引数。ツールの input_schema に合うオブジェクト。",
     "found": f"{{count}}件見つかりました。{CALL_TOOL}(name, arguments) で呼び出してください。",
     "loaded": "{count}件見つかりました。これ以降ツール一覧に載るので、名前で呼び出してください。",
+    "nearest": (
+        "{query!r} に確実に合うツールはありません。次は近いものですが、必要なものではないかもしれません。合う場合だけ "
+        f"{CALL_TOOL}(name, arguments) で呼び出すか、別の言葉でもう一度だけ検索してください。"
+    ),
+    "nearest loaded": (
+        "{query!r} に確実に合うツールはありません。次は近いものですが、必要なものではないかもしれません。"
+        "これ以降ツール一覧に載ります。合う場合だけ呼び出すか、別の言葉でもう一度だけ検索してください。"
+    ),
+    "nearest beside": (
+        "{query} に確実に合うツールはありません。近いもの: {names} (必要なものではないかもしれません)。"
+    ),
+    "short": "ほか{count}件は概要のみです。定義が必要なら、「select:」に続けて名前をコンマ区切りで検索してください。",
+    "further": "さらに{count}件が該当します。言葉を変えるか増やして絞り込んでください。",
+    "further at least": "さらに{count}件以上が該当します。言葉を変えるか増やして絞り込んでください。",
+    "hidden": "サーバーが応答していないため、現在使えません: {names}。",
+    "only hidden": (
+        "{query!r} に合うツールは、サーバーが応答していないため現在使えません: {names}。"
+        "ツールなしで進めるか、後でもう一度検索してください。"
+    ),
+    "unreachable": (
+        "{name!r} を呼び出せませんでした。サーバーが現在応答していません。引数の問題ではありません。"
+        "このツールなしで進めるか、後でもう一度試してください。"
+    ),
     "nothing": (
         "{query!r} に合うツールはありません。操作や対象を別の言葉にして、もう一度だけ検索してください。"
         "それでも見つからなければ、そのツールは存在しません。ツールなしで進めてください。"
@@ -101,6 +149,7 @@ _JA = {
         "{name!r} は呼び出していません。この会話ではまだ検索されておらず、引数が推測によるものだからです。"
         "これ以降ツール一覧に載るので、定義に合う引数で呼び直すか、{search} で他のツールを探してください。"
     ),
+    "no name": (f"`name` が {{name}} です。{SEARCH_TOOLS} が返したツールの名前と、その引数を指定してください。"),
     "unknown": "{name!r} というツールはありません。{search} で探してください。",
     "unknown near": "{name!r} というツールはありません。{search} で探してください。近いもの: {near}。",
     "not listed": (
@@ -124,21 +173,53 @@ class Wording:
         """What the search tool says of itself; `about` is the one thing a caller adds."""
         return self["search"] + (" " + self["covers"].format(about=about) if about else "")
 
-    def definitions(self, entries: Sequence[Entry]) -> str:
-        """The tools found, each with all that a call needs."""
-        return "\n".join([self._counted("found", entries), *(definition_line(entry) for entry in entries)])
+    def definitions(self, query: str, shown: Shown, *, confident: bool = True) -> str:
+        """The tools found, each with all that a call needs as far as there is room for that."""
+        return self._listed(query, shown, [*map(definition_line, shown.whole)], "found" if confident else "nearest")
 
-    def loaded(self, entries: Sequence[Entry]) -> str:
-        """The names of the tools found, where the framework itself shows the model what they are."""
-        return "\n".join([self._counted("loaded", entries), *(_json_line({"name": entry.name}) for entry in entries)])
+    def loaded(self, query: str, shown: Shown, *, confident: bool = True) -> str:
+        """The tools found, where the framework itself shows what can be read of them."""
+        lines = [json.dumps({"name": entry.name}, separators=(",", ":")) for entry in shown.whole]
+        return self._listed(query, shown, lines, "loaded" if confident else "nearest loaded")
+
+    def _listed(self, query: str, shown: Shown, lines: list[str], head: str) -> str:
+        count = len(shown.whole) + len(shown.short) + shown.further
+        said = [self[head].format(count=count, query=query), *lines]
+        return "\n".join([*said, *self.rest(shown)])
+
+    def rest(self, shown: Shown) -> Iterable[str]:
+        """The lines about what is not shown whole."""
+        if shown.short:
+            yield self["short"].format(count=len(shown.short))
+            yield from map(short_line, shown.short)
+        if shown.further:
+            count = len(shown.whole) + len(shown.short) + shown.further
+            yield self["further at least" if count >= MAX_LIMIT else "further"].format(count=shown.further)
 
     def nothing(self, query: str) -> str:
         """That no tool fits."""
         return self["nothing"].format(query=query)
 
-    def undiscovered(self, entry: Entry) -> str:
+    def hidden(self, names: Iterable[str]) -> str:
+        """That tools which fit cannot be used now."""
+        return self["hidden"].format(names=", ".join(names))
+
+    def only_hidden(self, query: str, names: Iterable[str]) -> str:
+        """That all tools which fit cannot be used now."""
+        return self["only hidden"].format(query=query, names=", ".join(names))
+
+    def unreachable(self, name: str) -> str:
+        """That the server of a tool does not answer."""
+        return self["unreachable"].format(name=name)
+
+    def no_name(self, given: object) -> str:
+        """That a call named no tool."""
+        return self["no name"].format(name="missing" if given is None else repr(given))
+
+    def undiscovered(self, entry: Entry, budget: AnswerBudget) -> str:
         """That the tool was not called, and what a call needs."""
-        return self["undiscovered"].format(name=entry.name, search=SEARCH_TOOLS) + "\n" + definition_line(entry)
+        line = definition_line(budget.cut(entry))
+        return self["undiscovered"].format(name=entry.name, search=SEARCH_TOOLS) + "\n" + line
 
     def undiscovered_but_loaded(self, name: str) -> str:
         """That the tool was not called, and can be from now on."""
@@ -154,12 +235,9 @@ class Wording:
         """That a tool cannot be called by its own name, and how it is found and called."""
         return self["not listed"].format(name=name)
 
-    def definition(self, entry: Entry) -> str:
+    def definition(self, entry: Entry, budget: AnswerBudget) -> str:
         """What a call of the tool needs, beside an error."""
-        return self["definition"].format(name=entry.name) + "\n" + definition_line(entry)
-
-    def _counted(self, key: str, entries: Sequence[Entry]) -> str:
-        return self[key].format(count=len(entries))
+        return self["definition"].format(name=entry.name) + "\n" + definition_line(budget.cut(entry))
 
 
 _WORDINGS = {"en": Wording(_EN), "ja": Wording(_JA)}
@@ -170,25 +248,6 @@ def wording(language: Language) -> Wording:
     if language not in _WORDINGS:
         raise ValueError(f"`language` is {language!r}: use 'en' or 'ja'.")
     return _WORDINGS[language]
-
-
-def definition_line(entry: Entry) -> str:
-    """A tool as one line of JSON."""
-    schema = compact_schema(entry.input_schema)
-    return _json_line({"name": entry.name, "description": entry.description, "input_schema": schema})
-
-
-def _json_line(shown: dict[str, Any]) -> str:
-    try:
-        line = _one_line(shown)
-        line.encode()
-    except (TypeError, ValueError):  # no JSON value, or half of a UTF-16 pair
-        return _one_line(json.loads(json_text(shown)))
-    return line
-
-
-def _one_line(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def found_names(text: str) -> list[str]:
@@ -203,30 +262,3 @@ def found_names(text: str) -> list[str]:
             continue
         names.append(str(cast("Mapping[str, Any]", shown)["name"]))
     return names
-
-
-_SCHEMAS_BY_NAME = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
-_SCHEMAS = ("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames")
-_LISTS_OF_SCHEMAS = ("anyOf", "oneOf", "allOf", "prefixItems")
-
-
-def compact_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """`schema` without `$schema` and the titles that libraries make from names; a property may be called so."""
-    compact: dict[str, Any] = {}
-    for key, value in schema.items():
-        if key == "$schema" or (key == "title" and isinstance(value, str)):
-            continue
-        if key in _SCHEMAS_BY_NAME and isinstance(value, Mapping):
-            named = cast("Mapping[str, Any]", value)
-            compact[key] = {name: _compact(inner) for name, inner in named.items()}
-        elif key in _SCHEMAS:
-            compact[key] = _compact(value)
-        elif key in _LISTS_OF_SCHEMAS and isinstance(value, list):
-            compact[key] = [_compact(inner) for inner in cast("list[Any]", value)]
-        else:
-            compact[key] = value
-    return compact
-
-
-def _compact(schema: Any) -> Any:
-    return compact_schema(cast("Mapping[str, Any]", schema)) if isinstance(schema, Mapping) else schema

@@ -1,4 +1,4 @@
-"""The desk where a model asks for tools: one to search, one to call what was found.
+"""The `search_tools` and `call_tool` pair: a model searches with the one and calls what was found with the other.
 
 Both are neutral tools, so whatever a target does with tools it does with these; nothing of them grows with the
 catalogue.
@@ -9,19 +9,32 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal, cast, get_args
 
 from ..errors import ToolSearchError, ToolValidationError
 from ..tool import Tool, ToolAnnotations, ToolResult, text
 from ._answer import CALL_TOOL, SEARCH_TOOLS, Language, Recorder, wording
-from .catalog import MAX_LIMIT, ToolCatalog
+from .answer_budget import AnswerBudget, Shown, budget_of
+from .catalog import MAX_LIMIT, MAX_TOOLS, ToolCatalog
 from .entry import Entry, entry_of
+from .lost_connection import telling_lost_connections
+from .unreachable import unreachable_of
 
-__all__ = ["Desk", "Strategy", "asked", "catalog_of", "check_options", "entry_named", "names_in", "nearest"]
+__all__ = [
+    "Desk",
+    "Found",
+    "Strategy",
+    "asked",
+    "catalog_of",
+    "check_options",
+    "entry_named",
+    "names_in",
+    "nearest",
+]
 
 Strategy = Literal["words", "regex", "both"]
-Kind = Literal["words", "regex", "select"]
+Kind = Literal["words", "nearest", "regex", "select"]
 
 _SELECT = "select:"
 _MAX_NEAR = 3
@@ -50,8 +63,31 @@ def names_in(option: str, names: Iterable[str]) -> list[str]:
     return list(names)
 
 
-def asked(catalog: ToolCatalog, query: str, *, strategy: Strategy, limit: int) -> tuple[Kind, list[Entry]]:
-    """How `query` was meant, and the tools it finds.
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search found."""
+
+    kind: Kind
+    """How the query was meant; "nearest" are words that no tool surely fits."""
+    entries: tuple[Entry, ...]
+    further: int = 0
+    """How many more match; no more than 50 are looked for."""
+    hidden: tuple[str, ...] = ()
+    """Tools that fit, and whose server does not answer."""
+
+    @property
+    def confident(self) -> bool:
+        """Whether the tools are about the question."""
+        return self.kind != "nearest"
+
+    def shown(self, budget: AnswerBudget, cost: Callable[[Entry], int] | None = None) -> Shown:
+        """What of it an answer shows: see `AnswerBudget.shown`."""
+        shown = budget.shown(self.entries, cost)
+        return replace(shown, further=shown.further + self.further)
+
+
+def asked(catalog: ToolCatalog, query: str, *, strategy: Strategy, limit: int) -> Found:
+    """The tools that `query` finds, and how it was meant.
 
     `select:a,b` always goes by name; with "both", `/…/` is a pattern and the rest are words.
 
@@ -59,13 +95,24 @@ def asked(catalog: ToolCatalog, query: str, *, strategy: Strategy, limit: int) -
         ToolSearchError: the query cannot be answered; its text is for the model.
     """
     query = query.strip()
-    if query.startswith(_SELECT):
-        return "select", [match.entry for match in catalog.search(query, limit=limit)]
     slashed = len(query) > 2 and query.startswith("/") and query.endswith("/")
-    if strategy == "regex" or (strategy == "both" and slashed):
-        pattern = query[1:-1] if slashed else query
-        return "regex", [match.entry for match in catalog.search_regex(pattern, limit=limit)]
-    return "words", [match.entry for match in catalog.search(query, limit=limit)]
+    kind: Kind = "words"
+    if query.startswith(_SELECT):
+        kind = "select"
+    elif strategy == "regex" or (strategy == "both" and slashed):
+        kind, query = "regex", query[1:-1] if slashed else query
+    hidden = unreachable_of(catalog).matching(query, regex=kind == "regex", limit=limit)
+    try:
+        # More than are shown, to say how many there are.
+        matches = (catalog.search_regex if kind == "regex" else catalog.search)(query, limit=MAX_LIMIT)
+    except ToolSearchError:
+        if not hidden:
+            raise
+        return Found(kind, (), hidden=hidden)
+    if matches and not matches[0].confident:
+        kind = "nearest"
+    shown = matches if kind == "select" else matches[:limit]
+    return Found(kind, tuple(match.entry for match in shown), len(matches) - len(shown), hidden)
 
 
 def entry_named(catalog: ToolCatalog, name: str) -> Entry | None:
@@ -77,14 +124,17 @@ def entry_named(catalog: ToolCatalog, name: str) -> Entry | None:
 def nearest(catalog: ToolCatalog, name: str) -> list[str]:
     """The names of tools that somebody who wrote `name` may have meant."""
     try:
-        return [match.name for match in catalog.search(name, limit=_MAX_NEAR)]
+        return [match.name for match in catalog.search(name, limit=_MAX_NEAR) if match.confident]
     except ToolSearchError:  # it is empty, or longer than a query may be
         return []
 
 
 def catalog_of(tools: Iterable[Any] | ToolCatalog) -> ToolCatalog:
     """The catalogue of `tools`; one that is there already is used as it is, and may change later."""
-    return tools if isinstance(tools, ToolCatalog) else ToolCatalog(tools)
+    if isinstance(tools, ToolCatalog):
+        return tools
+    listed = list(tools)
+    return ToolCatalog(listed, limit_tools=max(MAX_TOOLS, len(listed)))
 
 
 class Desk:
@@ -94,7 +144,7 @@ class Desk:
 
     Raises:
         ToolValidationError: a tool cannot be called, or has the name of one of the desk's own.
-        ValueError: `strategy`, `max_results` or `language` is none of what it can be.
+        ValueError: `strategy`, `max_results`, `language` or `budget` is none of what it can be.
     """
 
     def __init__(
@@ -106,8 +156,10 @@ class Desk:
         about: str | None,
         language: Language,
         record: Recorder | None,
+        budget: AnswerBudget | int,
     ) -> None:
         check_options(strategy, max_results)
+        self._budget = budget_of(budget)
         self.catalog = catalog_of(tools)
         self._strategy: Strategy = strategy
         self._max_results = max_results
@@ -129,6 +181,12 @@ class Desk:
         tool = self.catalog.get(name)
         return None if tool is None else _callable(tool)
 
+    def listed(self, tool: Tool) -> Tool:
+        """`tool` with a definition no longer than the budget allows, as a list of tools shows it."""
+        entry = entry_of(tool)
+        cut = self._budget.cut(entry)
+        return tool if cut is entry else replace(tool, description=cut.description, input_schema=cut.input_schema)
+
     def always_loaded(self, names: Iterable[str]) -> list[Tool]:
         """The catalogue's tools of these names, to be called directly; `record` hears of it.
 
@@ -140,7 +198,8 @@ class Desk:
             tool = self.tool(name)
             if tool is None:
                 raise ToolValidationError(f"`always_loaded` names {name!r}, which the catalogue does not have.", name)
-            found.append(tool if self._record is None else _heard(tool, self._record))
+            told = telling_lost_connections(tool, self._words)
+            found.append(told if self._record is None else _heard(told, self._record))
         return found
 
     def search_tool(self, search: Callable[[dict[str, Any]], ToolResult]) -> Tool:
@@ -177,15 +236,20 @@ class Desk:
         if not isinstance(query, str):
             return ToolResult.error(f"`query` is {query!r}. {self._words[f'query {self._strategy}']}")
         try:
-            kind, entries = asked(self.catalog, query, strategy=self._strategy, limit=self._max_results)
+            result = asked(self.catalog, query, strategy=self._strategy, limit=self._max_results)
         except ToolSearchError as error:
             return ToolResult.error(str(error))
-        names = [entry.name for entry in entries]
-        said = self._words.definitions(entries) if entries else self._words.nothing(query)
+        shown = result.shown(self._budget)
         if self._record is not None:
-            self._record.searched(query, kind, names)
-        found.update(dict.fromkeys(names))
-        return ToolResult.of(said)
+            self._record.searched(query, result.kind, [entry.name for entry in result.entries])
+        found.update((entry.name, None) for entry in shown.whole)
+        return ToolResult.of(self._said(query, result, shown))
+
+    def _said(self, query: str, result: Found, shown: Shown) -> str:
+        if not result.entries:
+            return self._words.only_hidden(query, result.hidden) if result.hidden else self._words.nothing(query)
+        said = self._words.definitions(query, shown, confident=result.confident)
+        return f"{said}\n{self._words.hidden(result.hidden)}" if result.hidden else said
 
     async def call(self, arguments: dict[str, Any], found: dict[str, None] | None) -> ToolResult:
         """What the tool answers; one that is not in `found` is not called, shown and added instead.
@@ -193,20 +257,24 @@ class Desk:
         Where nobody can remember (`None`), it is called, and shown beside an error.
         """
         name = arguments.get("name")
-        entry = entry_named(self.catalog, name) if isinstance(name, str) else None
+        if not isinstance(name, str):
+            return ToolResult.error(self._words.no_name(name))
+        entry = entry_named(self.catalog, name)
+        if entry is None and name in unreachable_of(self.catalog):
+            return ToolResult.error(self._words.unreachable(name))
         if entry is None:
-            return ToolResult.error(self._words.unknown(str(name), nearest(self.catalog, str(name))))
+            return ToolResult.error(self._words.unknown(name, nearest(self.catalog, name)))
         if found is not None and entry.name not in found:
             found[entry.name] = None
-            return ToolResult.error(self._words.undiscovered(entry))
+            return ToolResult.error(self._words.undiscovered(entry, self._budget))
         given = _object(arguments.get("arguments"))
         if given is None:
             return ToolResult.error(f"`arguments` is {arguments['arguments']!r}. {self._words['call arguments']}")
         if self._record is not None:
             self._record.called(entry.name)
-        result = await _callable(entry.tool).call(given)
+        result = await telling_lost_connections(_callable(entry.tool), self._words).call(given)
         if result.is_error and found is None:
-            return replace(result, content=(*result.blocks, text(self._words.definition(entry))))
+            return replace(result, content=(*result.blocks, text(self._words.definition(entry, self._budget))))
         return result
 
 

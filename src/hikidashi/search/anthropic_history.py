@@ -72,7 +72,16 @@ def _found_again(block: dict[str, Any], names: list[str], *, by_reference: bool)
     if block["type"] == "tool_search_tool_result":
         return {"type": "tool_search_tool_search_result", "tool_references": reference_blocks(names)}
     gone = [{"type": "text", "text": "The tools that were found here are gone. Search again."}]
-    return found_blocks(names, by_reference=by_reference) if names else gone
+    if not names:
+        return gone
+    content = block.get("content")
+    said = [] if by_reference or isinstance(content, str) else [part for part in blocks_of(content) if _is_said(part)]
+    return [*found_blocks(names, by_reference=by_reference), *said]
+
+
+def _is_said(part: dict[str, Any]) -> bool:
+    """Whether a part of a result is what a search said beside the names."""
+    return part.get("type") == "text" and not _names_told(part.get("text", ""))
 
 
 def _names_in(block: dict[str, Any], searches: set[str]) -> list[str]:

@@ -15,12 +15,18 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 import anyio
 
 from ..convert.anthropic import call_anthropic
+from ..convert.wire_names import WireNames
 from ..errors import ToolSearchError, ToolTurnLimitError, ToolValidationError, Unsupported
 from ..tool import Tool
-from ._desk import asked
+from ._answer import wording
+from ._desk import Found, asked
+from .answer_budget import DEFAULT_BUDGET, AnswerBudget, Shown, budget_of
 from .anthropic_history import found_blocks, loaded_by, replayed, settled
 from .anthropic_options import Expand
 from .catalog import MAX_LIMIT, MAX_TOOLS, ToolCatalog
+from .entry import entry_of
+from .lost_connection import telling_lost_connections
+from .unreachable import unreachable_of
 from .wire import client_search_tool, tool_search_request
 from .wire_blocks import CLIENT_TOOL, ToolSearchCall, ToolSearchFailure, blocks_of, plain_block
 from .wire_definitions import definitions_of, judged, kept_loaded, refuse_twin
@@ -33,6 +39,9 @@ __all__ = ["ToolLoop", "ToolRun"]
 
 logger = logging.getLogger("hikidashi")
 
+_WORDS = wording("en")
+_LONGEST_NAME: dict[Provider, int] = {"bedrock": 64}
+_LONGEST_ELSEWHERE = 128
 _PAUSED = ("pause_turn", "compaction")  # the reply is sent back as it is, and the API goes on with it
 
 
@@ -75,6 +84,7 @@ class ToolLoop:
         expand: Expand = "auto",
         force: bool = False,
         record: Recorder | None = None,
+        budget: AnswerBudget | int = DEFAULT_BUDGET,
     ) -> None:
         if max_turns < 1:
             raise ValueError(f"`max_turns` is the number of replies and must be at least 1, got {max_turns}.")
@@ -82,8 +92,15 @@ class ToolLoop:
             raise ValueError(f"`limit` is how many tools a search loads, from 1 to {MAX_LIMIT}, got {limit}.")
         one_of("provider", provider, BETA_OF)
         one_of("expand", expand, get_args(Expand))
-        given = list(tools)
-        self._tools = {tool.name: tool for tool in map(_callable, given)}
+        self._budget = budget_of(budget)
+        own = [_callable(tool) for tool in tools]
+        longest = _LONGEST_NAME.get(provider, _LONGEST_ELSEWHERE)
+        self._names = WireNames((tool.name for tool in own), longest=longest)
+        given = [self._sent(tool) for tool in own]
+        wanted = [always_loaded] if isinstance(always_loaded, str) else always_loaded
+        always_loaded = [self._names.of(name) if name in self._names else name for name in wanted]
+        usage = {self._names.of(name): count for name, count in (usage or {}).items() if name in self._names}
+        self._tools = {tool.name: tool for tool in given}
         self._limit = limit
         self._record = record
         self._max_turns = max_turns
@@ -91,6 +108,7 @@ class ToolLoop:
         self._searches: list[ToolSearchCall] = []
         self._message: Any = None
         self._calls: list[dict[str, Any]] = []
+        self._notes: list[str] = []
         self._done = False
         definitions = definitions_of(given, limit=None)
         self._searching = force or bool(judged(definitions))
@@ -102,7 +120,7 @@ class ToolLoop:
             self._request = tool_search_request(given, betas=betas, always_loaded=always_loaded)
             self._loaded = dict.fromkeys(self._tools)
         else:
-            self._catalog = tools if isinstance(tools, ToolCatalog) else ToolCatalog(given, limit_tools=len(given))
+            self._catalog = tools if isinstance(tools, ToolCatalog) else ToolCatalog(own, limit_tools=len(own))
             self._request = self._offer(given, always_loaded, usage, provider, betas)
             self._loaded = {
                 tool["name"]: None
@@ -171,7 +189,10 @@ class ToolLoop:
             for position, call in enumerate(calls):
                 group.start_soon(fill, position, call)
         if results:
-            self.messages.append({"role": "user", "content": results})
+            # What a search says beside references: its own result takes nothing else.
+            notes = [{"type": "text", "text": note} for note in self._notes]
+            self.messages.append({"role": "user", "content": [*results, *notes]})
+            self._notes.clear()
         if self._turns >= self._max_turns:
             raise ToolTurnLimitError(self._max_turns, self.messages)
         return results
@@ -183,7 +204,7 @@ class ToolLoop:
         if self._searching and name not in visible:
             return _error(call, self._not_loaded(name))
         if self._record is not None and name in self._tools:
-            self._record.called(name)
+            self._record.called(self._names.original(name) or name)
         try:
             return await call_anthropic([self._tools[name]] if name in self._tools else [], call)
         except Unsupported as error:
@@ -193,6 +214,8 @@ class ToolLoop:
             return _error(call, f"The result of tool {name!r} cannot be sent. {type(error).__name__}: {error}")
 
     def _not_loaded(self, name: str) -> str:
+        if (self._names.original(name) or name) in unreachable_of(self._catalog):
+            return _WORDS.unreachable(name)
         if name in self._tools:
             return (
                 f"Tool {name!r} is not loaded: you have not seen its definition. Call `{CLIENT_TOOL}` with the query "
@@ -216,21 +239,41 @@ class ToolLoop:
         try:
             if not isinstance(query, str):
                 raise ToolSearchError("invalid_tool_input", "`query` must be text: a few words that say what you need.")
-            kind, entries = asked(self._catalog, query, strategy="words", limit=min(max(wanted, 1), MAX_LIMIT))
+            found = asked(self._catalog, query, strategy="words", limit=min(max(wanted, 1), MAX_LIMIT))
         except ToolSearchError as error:
             failure = ToolSearchFailure(code=error.code, message=str(error))
             self._searches.append(replace(made, failure=failure))
             return {"content": [{"type": "text", "text": str(error)}], "is_error": True}
         # The catalogue may have grown since the conversation began, and the API refuses what `tools` does not name.
-        names = tuple(entry.name for entry in entries if entry.name in self._tools)
+        sent = (replace(entry, name=self._names.of(entry.name)) for entry in found.entries)
+        found = replace(found, entries=tuple(entry for entry in sent if entry.name in self._tools))
+        shown = found.shown(self._budget)
+        names = tuple(entry.name for entry in shown.whole)
         self._searches.append(replace(made, references=names))
         if self._record is not None:
-            self._record.searched(query, kind, names)
+            recorded = [self._names.original(entry.name) or entry.name for entry in found.entries]
+            self._record.searched(query, found.kind, recorded)
         self._load(names)
+        said = "\n".join(_notes(query, found, shown))
         if not names:
-            said = f"No tool matches {query!r}. Try other words: what it does, or what it works on."
             return {"content": [{"type": "text", "text": said}]}
-        return {"content": found_blocks(names, by_reference=self._by_reference)}
+        content = found_blocks(names, by_reference=self._by_reference)
+        if said and self._by_reference:
+            self._notes.append(said)
+        elif said:
+            content = [*content, {"type": "text", "text": said}]
+        return {"content": content}
+
+    def _sent(self, tool: Tool) -> Tool:
+        """`tool` as the API takes it: under a name that it allows, and not longer than a search may answer."""
+        told = telling_lost_connections(tool, _WORDS)
+        name = self._names.of(tool.name)
+        if name != tool.name:
+            told = replace(told, name=name, description=tool.description or tool.name)
+        if len(tool.description) + len(str(tool.input_schema)) <= self._budget.tokens:
+            return told  # a token has a character or more
+        cut = self._budget.cut(entry_of(told))
+        return replace(told, description=cut.description, input_schema=cut.input_schema)
 
     def _offer(
         self,
@@ -263,6 +306,23 @@ class ToolLoop:
         if new and self._searching and not self._by_reference:
             added = definitions_of(self._tools[name].deferred(False) for name in new)
             self._request = {**self._request, "tools": [*self._request["tools"], *added]}
+
+
+def _notes(query: str, found: Found, shown: Shown) -> Iterable[str]:
+    """What a search says beside the tools that it loads."""
+    if not found.entries:
+        hidden = _WORDS.only_hidden(query, found.hidden)
+        yield (
+            hidden
+            if found.hidden
+            else f"No tool matches {query!r}. Try other words: what it does, or what it works on."
+        )
+        return
+    if not found.confident:
+        yield _WORDS["nearest loaded"].format(query=query)
+    yield from _WORDS.rest(shown)
+    if found.hidden:
+        yield _WORDS.hidden(found.hidden)
 
 
 def _callable(tool: object) -> Tool:

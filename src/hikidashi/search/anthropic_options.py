@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict
 from .wire_models import Provider
 
 if TYPE_CHECKING:
+    from .answer_budget import AnswerBudget
     from .record import Recorder
 
 __all__ = ["Expand", "LoopOptions", "RunOptions"]
@@ -37,7 +38,9 @@ class LoopOptions(TypedDict, total=False):
     force: bool
     """Search even where it does not pay; otherwise a few small tools are offered as they are."""
     record: Recorder
-    """Hears of every search and every call: a `SearchLog`."""
+    """Recorder notified of each search and call: a `SearchLog`."""
+    budget: AnswerBudget | int
+    """The most tokens that the definitions cost which one search loads, 5,000 unless given: see `AnswerBudget`."""
 
 
 class RunOptions(LoopOptions, total=False):

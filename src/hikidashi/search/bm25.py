@@ -179,6 +179,16 @@ class Index:
         postings = self._scored(term)
         return self.rarity(0) if postings is None else postings.rarity
 
+    def first_with(self, term: str) -> int:
+        """The number of the first tool that has a term, which some tool has."""
+        postings = self.postings(term)
+        assert postings is not None
+        return postings.packed[0] >> _SHIFT
+
+    def tools_with(self, term: str) -> int:
+        """How many tools have a term."""
+        return len(self.postings(term) or ())
+
     def has(self, doc: int, term: str) -> bool:
         """Whether a term is in a tool."""
         postings = self._scored(term)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -11,15 +12,18 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from ..errors import ToolSearchError
 from . import store
 from .bm25 import FIELD_WEIGHTS, MAX_TERMS, Index
-from .entry import Entry, entry_of
+from .entry import Entry
+from .explain import HELD_BACK, Explanation, explained, matches_of
 from .fuse import fused
 from .fuzzy import Speller
-from .gate import near_best, relevant
+from .gate import Judgement, judged
 from .glossary import Glossary
+from .limits import MAX_LIMIT, MAX_QUERY, MAX_TOOLS, check_limit, checked_pattern, checked_query, full
 from .match import ToolMatch
+from .overlay import Overlay, entry_with, overlay_of
 from .query import Query, read_query
-from .regex import MAX_PATTERN, Pattern
-from .rows import Rows, Snapshot
+from .regex import Pattern
+from .rows import Rows, Snapshot, is_identifier
 from .text import Analyzer
 
 if TYPE_CHECKING:
@@ -29,11 +33,11 @@ if TYPE_CHECKING:
 
 __all__ = ["MAX_LIMIT", "MAX_QUERY", "MAX_TOOLS", "ToolCatalog"]
 
-MAX_TOOLS = 10_000
-MAX_QUERY = 500
-MAX_LIMIT = 50
+logger = logging.getLogger("hikidashi")
+
 _SELECT = "select:"
 _NOT_NAME = re.compile(r"^(?:\(\?[aimsux]+\))?\^?|\$$|\\(?=\W)")  # what a pattern for one name has beside the name
+_NAMED = 20  # tools that a warning names
 _REMEMBERED = 10_000  # misspelled words; people repeat theirs
 _CANDIDATES = 50  # of each ranking: more change nothing among the first ten
 # The share of meaning in a hybrid score: a fifth where tools have all words of a question, since these tell tools
@@ -58,8 +62,10 @@ class ToolCatalog:
         limit_query: How many characters a query may have; the API's own limit unless raised.
         glossary: Words of your own and the English words tools use for them, or a file of them (tab-separated),
             beside the ones that come with hikidashi.
+        overlay: Aliases and better descriptions for tools of others: an `Overlay`, a dict of its shape, or a file.
 
     Raises:
+        ToolSourceError: the overlay cannot be read, or is none.
         ToolValidationError: a tool has no name, a schema that is no object, or the name of another tool.
         ToolSearchError: there are more tools than `limit_tools`.
         MissingExtra: the ranker is "hybrid", and the extra is not installed.
@@ -74,6 +80,7 @@ class ToolCatalog:
         limit_tools: int = MAX_TOOLS,
         limit_query: int = MAX_QUERY,
         glossary: Mapping[str, str | Iterable[str]] | str | Path | None = None,
+        overlay: Overlay | Mapping[str, Any] | str | Path | None = None,
     ) -> None:
         if ranker not in get_args(Ranker):
             raise ToolSearchError("invalid_tool_input", f'`ranker` is {ranker!r}: use "lexical" or "hybrid".')
@@ -84,6 +91,7 @@ class ToolCatalog:
         self.limit_tools = limit_tools
         self.limit_query = limit_query
         self._glossary = None if glossary is None else Glossary.of(glossary)
+        self._overlay = overlay_of(overlay)
         self._lock = RLock()
         self._analyzer = Analyzer()
         self._rows = Rows()
@@ -91,7 +99,7 @@ class ToolCatalog:
         self._speller = Speller()
         self._guesses: tuple[int, dict[str, list[str]]] | None = None
         self._snapshot: tuple[int, Snapshot] | None = None
-        self._fill(entry_of(tool, position) for position, tool in enumerate(tools))
+        self._fill(entry_with(self._overlay, tool, position) for position, tool in enumerate(tools))
         self._understand()
 
     def __len__(self) -> int:
@@ -124,7 +132,7 @@ class ToolCatalog:
             ToolValidationError: it has no name, a schema that is no object, or the name of another tool.
             ToolSearchError: the catalogue is full.
         """
-        entry = entry_of(tool)
+        entry = entry_with(self._overlay, tool)
         with self._lock:
             self._index.add(self._terms(self._row(entry)))
 
@@ -141,7 +149,10 @@ class ToolCatalog:
                 self._renumber()
 
     def search(self, query: str, *, limit: int = 5) -> list[ToolMatch]:
-        """The tools that fit `query` best, best first; an empty list when none does.
+        """The tools that fit `query` best, best first.
+
+        Where the search is confident of none (`ToolMatch.confident`), the three nearest at most; an empty list only
+        where no tool has any word of the question that tells tools apart.
 
         A tool whose name is the query, however spelled (`getUser`, `get user`), comes first. `select:a,b` gives
         the tools of these names in this order, whatever `limit` says; names no tool has are left out, unless that
@@ -151,26 +162,41 @@ class ToolCatalog:
             ToolSearchError: the query is empty or too long, `limit` is out of range, the catalogue is empty, or
                 `select:` names no tool there is.
         """
-        self._check_query(query)
-        self._check(limit)
-        if query.lstrip().startswith(_SELECT):
-            return self._select(query.lstrip().removeprefix(_SELECT))
+        query = checked_query(query, self.limit_query)
+        check_limit(limit, len(self))
+        if query.startswith(_SELECT):
+            return self._select(query.removeprefix(_SELECT))
         meaning = self._meaning_of(query)
         with self._lock:
-            index = self._index
-            asked = read_query(
-                query, self._analyzer, index.terms, self._nearest, rarity=index.rarity_of, own=self._glossary
-            )
-            if meaning is None:
-                hits = relevant(index, index.top(asked.weights, limit), asked, limit)
-            else:
-                hits = self._hybrid(asked, meaning)
-            named = self._rows.spelled_like(query)
-            if named:
-                best = max((score for _, score in hits), default=0.0)
-                hits = [(number, best + 1.0) for number in named] + [hit for hit in hits if hit[0] not in named]
-            found = [(self._rows.entry(number), score) for number, score in hits[:limit]]
-            return [ToolMatch(entry.name, score, entry, asked.words_in) for entry, score in found]
+            return matches_of(*self._judged(query, meaning, limit), limit, self._rows.entry)
+
+    def explain(self, query: str, *, limit: int = 5) -> Explanation:
+        """What `search` finds, what it holds back and why, and what it made of each word of `query`.
+
+        Raises:
+            ToolSearchError: as `search`.
+        """
+        query = checked_query(query, self.limit_query)
+        check_limit(limit, len(self))
+        if query.startswith(_SELECT):
+            return Explanation(self._select(query.removeprefix(_SELECT)))
+        meaning = self._meaning_of(query)
+        with self._lock:
+            judgement, asked = self._judged(query, meaning, limit + HELD_BACK)
+            return explained(judgement, asked, limit, self._rows.entry, self._index)
+
+    def _judged(self, query: str, meaning: Any, limit: int) -> tuple[Judgement, Query]:
+        """The hits for a question, and what was looked up; the caller holds the lock."""
+        index = self._index
+        asked = read_query(
+            query, self._analyzer, index.terms, self._nearest, rarity=index.rarity_of, own=self._glossary
+        )
+        by_words = meaning is None
+        judgement = judged(index, asked, limit, self._name_terms) if by_words else self._hybrid(asked, meaning)
+        named = self._rows.named_by(query)
+        if not named and (is_identifier(query) or judgement.doubt or not judgement.hits):
+            named = self._rows.named_with(query)[:limit]
+        return judgement.preferring(named), asked
 
     def search_regex(self, pattern: str, *, limit: int = 5) -> list[ToolMatch]:
         r"""The tools whose name, description or arguments match `pattern`, in catalogue order, an exact name first.
@@ -182,23 +208,17 @@ class ToolCatalog:
             ToolSearchError: the pattern is empty, too long, broken, or asks for what this engine does not do;
                 `limit` is out of range, or the catalogue is empty.
         """
-        _check_text("pattern", pattern)
-        if len(pattern) > MAX_PATTERN:
-            raise ToolSearchError(
-                "pattern_too_long",
-                f"The pattern has {len(pattern)} characters, and {MAX_PATTERN} is the most. "
-                "Use the rarest part of it, or search by words.",
-            )
-        if not pattern:
-            raise ToolSearchError("invalid_pattern", "The pattern is empty. Write a part of a name or description.")
-        self._check(limit)
+        pattern = checked_pattern(pattern)
+        check_limit(limit, len(self))
         compiled = Pattern(pattern)
         with self._lock:
             seen = self._seen_by_patterns()
             name = _NOT_NAME.sub("", pattern).casefold()
             alike = [(number, seen.entry(number)) for number in self._rows.spelled_like(name)]
         first = [number for number, entry in alike if entry.name.casefold() == name]
-        found = [number for number in compiled.first_matches(seen.texts, limit) if number not in first]
+        found = [
+            number for number in compiled.first_matches(seen.batches(), len(seen.numbers), limit) if number not in first
+        ]
         entries = [seen.entry(number) for number in (first + found)[:limit]]
         return [ToolMatch(entry.name, 1.0, entry, compiled.places) for entry in entries]
 
@@ -211,7 +231,7 @@ class ToolCatalog:
             ToolSearchError: a tool's schema is no JSON, or the file cannot be written.
         """
         with self._lock:
-            if len(self._rows.entries) != len(self):
+            if not self._rows.is_in_order:
                 self._renumber()
             store.write(Path(path), self._rows, self._index)
 
@@ -225,18 +245,63 @@ class ToolCatalog:
         limit_tools: int = MAX_TOOLS,
         limit_query: int = MAX_QUERY,
         glossary: Mapping[str, str | Iterable[str]] | str | Path | None = None,
+        tools: Iterable[Any] | None = None,
+        overlay: Overlay | Mapping[str, Any] | str | Path | None = None,
     ) -> ToolCatalog:
         """The catalogue that `save` wrote; its tools are dicts. The rest is as for a new catalogue.
 
+        With `tools`, matches carry these instead. It is as if the catalogue were built of them, but faster: a tool that
+        is described as in the file is not indexed again, one that was changed or is new is. Tools of the file that are
+        not among them are left out, and a warning is logged that names them.
+
         Raises:
-            ToolSearchError: the file is missing, damaged, or no catalogue, or has more tools than `limit_tools`.
+            ToolSearchError: the file is missing, damaged, or no catalogue, or there are more tools than `limit_tools`.
+            ToolValidationError: one of `tools` has no name, a schema that is no object, or the name of another.
         """
-        catalog = cls(ranker=ranker, embed=embed, limit_tools=limit_tools, limit_query=limit_query, glossary=glossary)
-        catalog._rows, catalog._index = store.read(Path(path))
-        if len(catalog) > limit_tools:
-            raise catalog._full(f"{str(path)!r} has {len(catalog)}")
+        catalog = cls(
+            ranker=ranker,
+            embed=embed,
+            limit_tools=limit_tools,
+            limit_query=limit_query,
+            glossary=glossary,
+            overlay=overlay,
+        )
+        catalog._rows, catalog._index, digests = store.read(Path(path))
+        if tools is not None:
+            catalog._bind(tools, digests, path)
+        elif len(catalog) > limit_tools:
+            raise full(limit_tools, f"{str(path)!r} has {len(catalog)}")
+        elif catalog._overlay is not None:
+            for name in [name for name in catalog._overlay.tools if name in catalog]:
+                tool = catalog.get(name)
+                catalog.remove(name)
+                catalog.add(tool)
         catalog._understand()
         return catalog
+
+    def _bind(self, tools: Iterable[Any], digests: Mapping[str, bytes], path: str | Path) -> None:
+        """Put `tools` in place of those that were read from a file."""
+        live = Rows()
+        for position, tool in enumerate(tools):
+            live.add(entry_with(self._overlay, tool, position))
+        if len(live.numbers) > self.limit_tools:
+            raise full(self.limit_tools, f"{len(live.numbers)} were given")
+        gone = [name for name in self._rows.numbers if name not in live.numbers]
+        if gone:
+            named = ", ".join(map(repr, gone[:_NAMED])) + (" …" if len(gone) > _NAMED else "")
+            said = "The catalogue %s has tools that were not given, which are left out (%d): %s."
+            logger.warning(said, path, len(gone), named)
+        for name in gone:
+            self.remove(name)
+        for name, number in live.numbers.items():
+            entry = live.entry(number)
+            if name in self._rows.numbers and digests[name] == store.digest_of(entry):
+                self._rows.bind(entry)
+                continue
+            if name in self._rows.numbers:
+                self.remove(name)
+            self._index.add(self._terms(self._row(entry)))
+        self._rows.reorder(live.numbers)
 
     def _fill(self, entries: Iterable[Entry]) -> None:
         """Put tools into an empty catalogue."""
@@ -249,7 +314,7 @@ class ToolCatalog:
 
     def _row(self, entry: Entry) -> Entry:
         if len(self) >= self.limit_tools:
-            raise self._full(f"{entry.name!r} would be one more")
+            raise full(self.limit_tools, f"{entry.name!r} would be one more")
         self._rows.add(entry)
         return entry
 
@@ -259,26 +324,25 @@ class ToolCatalog:
             return None
         return self._meanings.vector(query)
 
-    def _hybrid(self, asked: Query, meaning: Any) -> list[tuple[int, float]]:
-        """The hits by words and by meaning, best first; none where neither has anything relevant."""
+    def _hybrid(self, asked: Query, meaning: Any) -> Judgement:
+        """The hits by words and by meaning, and how sure it is of them."""
         assert self._meanings is not None
         self._understand()
         by_words = self._index.top(asked.weights, _CANDIDATES)
         by_meaning = self._meanings.similar(meaning, _CANDIDATES, [number for number, _ in by_words])
-        if max(by_meaning.values()) < self._meanings.embedder.floor and not relevant(
-            self._index, by_words, asked, _CANDIDATES
-        ):
-            return []
+        doubt = ""
+        if max(by_meaning.values()) < self._meanings.embedder.floor:
+            words_alone = judged(self._index, asked, _CANDIDATES, self._name_terms)
+            if not words_alone.hits:
+                return words_alone
+            doubt = words_alone.doubt
         least, most = _MEANING
         scores = fused(dict(by_words), by_meaning, least + (most - least) * asked.unknown)
-        return near_best(sorted(scores.items(), key=lambda item: (-item[1], item[0])))
+        return Judgement(sorted(scores.items(), key=lambda item: (-item[1], item[0])), doubt)
 
-    def _full(self, why: str) -> ToolSearchError:
-        return ToolSearchError(
-            "invalid_tool_input",
-            f"The catalogue takes {self.limit_tools} tools, and {why}. "
-            "Pass a higher `limit_tools`, or split the catalogue.",
-        )
+    def _name_terms(self, number: int) -> list[str]:
+        entry = self._rows.entry(number)
+        return self._analyzer.terms("\n".join((entry.name, *entry.aliases)))
 
     def _terms(self, entry: Entry) -> Iterator[tuple[int, list[str]]]:
         terms = self._analyzer.terms
@@ -329,37 +393,11 @@ class ToolCatalog:
             self._snapshot = self._index.version, self._rows.snapshot()
         return self._snapshot[1]
 
-    def _check_query(self, query: str) -> None:
-        _check_text("query", query)
-        if not query.strip():
-            raise ToolSearchError(
-                "invalid_tool_input", "The query is empty. Say in a few words what the tool should do."
-            )
-        if len(query) > self.limit_query:
-            raise ToolSearchError(
-                "invalid_tool_input",
-                f"The query has {len(query)} characters, and {self.limit_query} is the most. "
-                "Ask for one action in a few words, or search once per action.",
-            )
-
-    def _check(self, limit: int) -> None:
-        if type(limit) is not int or not 1 <= limit <= MAX_LIMIT:
-            raise ToolSearchError(
-                "invalid_tool_input", f"`limit` is {limit!r}: use a whole number from 1 to {MAX_LIMIT}; 5 is usual."
-            )
-        if not self._rows.numbers:
-            raise ToolSearchError("unavailable", "The catalogue has no tools, so that there is nothing to find.")
-
 
 def _meanings(embed: Embed | None) -> Meanings:
     from .semantic import Meanings, embedder_of  # only a hybrid catalogue pays for this import
 
     return Meanings(embedder_of(embed))
-
-
-def _check_text(name: str, text: object) -> None:
-    if not isinstance(text, str):
-        raise ToolSearchError("invalid_tool_input", f"`{name}` is {text!r}: it must be text.")
 
 
 def _by_name(entry: Entry) -> dict[str, tuple[str, ...]]:

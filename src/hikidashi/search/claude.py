@@ -10,6 +10,7 @@ from ..errors import MissingExtra
 from ..tool import Tool, ToolResult
 from ._answer import CALL_TOOL, SEARCH_TOOLS, Language, Recorder, wording
 from ._desk import Desk, Strategy, names_in
+from .answer_budget import DEFAULT_BUDGET, AnswerBudget
 from .catalog import ToolCatalog
 
 try:
@@ -35,6 +36,7 @@ def to_claude_search(
     about: str | None = None,
     language: Language = "en",
     record: Recorder | None = None,
+    budget: AnswerBudget | int = DEFAULT_BUDGET,
 ) -> McpSdkServerConfig:
     """A server for `ClaudeAgentOptions(mcp_servers={name: ...})` that shows two tools, however many there are.
 
@@ -57,14 +59,23 @@ def to_claude_search(
         discovered: Names of tools that count as found already.
         about: What the tools are for, in a few words: all that the model knows of them before it searches.
         language: The language of what the model reads.
-        record: Who hears of searches and calls.
+        record: Recorder notified of each search and call.
+        budget: The most tokens that an answer of a search costs: see `AnswerBudget`.
 
     Raises:
         ToolValidationError: a tool is called `search_tools` or `call_tool`, is no hikidashi tool, or `always_loaded`
             names one that is not there.
         ValueError: `strategy`, `max_results` or `language` is none of what it can be.
     """
-    desk = Desk(tools, strategy=strategy, max_results=max_results, about=about, language=language, record=record)
+    desk = Desk(
+        tools,
+        strategy=strategy,
+        max_results=max_results,
+        about=about,
+        language=language,
+        record=record,
+        budget=budget,
+    )
     loaded = desk.always_loaded(always_loaded)
     found = dict.fromkeys([*names_in("discovered", discovered), *(tool.name for tool in loaded)])
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from .entry import Entry
 
-__all__ = ["Reasons", "ToolMatch"]
+__all__ = ["Reasons", "ToolMatch", "whole_words"]
 
 _THREES = re.compile("[\u0e00-\u109f\u1780-\u17ff]+")  # Thai, Lao, Tibetan, Myanmar, Khmer
 Reasons = Callable[[Entry], dict[str, tuple[str, ...]]]
@@ -24,6 +24,13 @@ class ToolMatch:
     """How well it fits: comparable within one search, not between searches."""
     entry: Entry = field(repr=False)
     reasons: Reasons = field(repr=False, compare=False)
+    doubt: str = ""
+    """Why this may not be what was asked for; empty for a match the search is confident of."""
+
+    @property
+    def confident(self) -> bool:
+        """Whether the tool is about the question; if not, it is merely the nearest there is."""
+        return not self.doubt
 
     @property
     def tool(self) -> Any:
@@ -33,10 +40,10 @@ class ToolMatch:
     @property
     def why(self) -> dict[str, tuple[str, ...]]:
         """The words that matched, per field: `{"name": ("send",), "description": ("メール→mail",)}`."""
-        return {field: _whole_words(words) for field, words in self.reasons(self.entry).items()}
+        return {field: whole_words(words) for field, words in self.reasons(self.entry).items()}
 
 
-def _whole_words(words: tuple[str, ...]) -> tuple[str, ...]:
+def whole_words(words: tuple[str, ...]) -> tuple[str, ...]:
     """`words` with 請求 and 求書 as 請求書: languages without spaces are searched by twos or threes of letters."""
     whole: list[str] = []
     for word in words:

@@ -13,6 +13,7 @@ from ..errors import MissingExtra
 from ..tool import Tool, ToolResult
 from ._answer import CALL_TOOL, Language, Recorder
 from ._desk import Desk, Strategy
+from .answer_budget import DEFAULT_BUDGET, AnswerBudget
 from .catalog import ToolCatalog
 
 try:
@@ -45,6 +46,7 @@ def to_mcp_search(
     about: str | None = None,
     language: Language = "en",
     record: Recorder | None = None,
+    budget: AnswerBudget | int = DEFAULT_BUDGET,
 ) -> MCPServer[Any]:
     """An MCP server that lists two tools, `search_tools` and `call_tool`, however many there are.
 
@@ -67,13 +69,22 @@ def to_mcp_search(
         list_found: Whether what a session found is listed for it; a changed list costs the client its prompt cache.
         about: What the tools are for, in a few words: all that the model knows of them before it searches.
         language: The language of what the model reads.
-        record: Who hears of searches and calls.
+        record: Recorder notified of each search and call.
+        budget: The most tokens that an answer of a search costs: see `AnswerBudget`.
 
     Raises:
         ToolValidationError: a tool is called `search_tools` or `call_tool`, is no hikidashi tool, or `always_loaded`
             names one that is not there.
     """
-    desk = Desk(tools, strategy=strategy, max_results=max_results, about=about, language=language, record=record)
+    desk = Desk(
+        tools,
+        strategy=strategy,
+        max_results=max_results,
+        about=about,
+        language=language,
+        record=record,
+        budget=budget,
+    )
     return _SearchServer(
         desk, always_loaded, list_found=list_found, name=name, version=version, instructions=instructions
     )
@@ -118,7 +129,7 @@ class _SearchServer(MCPServer[_Findings]):
         if self._list_found:
             found = ((name, self._desk.tool(name)) for name in self._found.get() or ())
             listed |= {name: tool for name, tool in found if tool is not None and name not in listed}
-        return [*map(wire_tool, listed.values()), *await super().list_tools()]
+        return [*(wire_tool(self._desk.listed(tool)) for tool in listed.values()), *await super().list_tools()]
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Awaitable, Callable, Iterable
-from contextlib import AsyncExitStack
+import os
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TextIO, cast
 
 from ..convert.mcp import from_mcp
 from ..errors import MissingExtra
@@ -15,17 +13,17 @@ from .mcp_config import McpServer
 
 try:
     import anyio
-    import httpx2
-    from mcp.client import Client
-    from mcp.client.sse import sse_client
-    from mcp.client.stdio import StdioServerParameters, stdio_client
-    from mcp.client.streamable_http import streamable_http_client
 except ImportError as error:
     raise MissingExtra("mcp", "mcp") from error
 
-__all__ = ["Answer", "tools_of_servers"]
+from .mcp_connection import Complaints, connected
 
-_SEPARATOR = "__"
+__all__ = ["SEPARATOR", "Answer", "Turns", "tools_of_servers"]
+
+SEPARATOR = "__"
+_SHARE_TO_END = 0.1  # of a server's time, in which it is ended if it has not answered
+_LONGEST_END = 2.0
+_REMOTE_AT_ONCE = 16
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -39,21 +37,50 @@ class Answer:
     """Why there are no tools, in one line."""
 
 
+class Turns:
+    """Lets so many servers start at once, so that a machine with two cores does not start fifty.
+
+    A server elsewhere costs this machine nothing: sixteen of them are asked at once whatever the number is.
+    """
+
+    def __init__(self, at_once: int | None = None) -> None:
+        if at_once is not None and at_once < 1:
+            raise ValueError(f"`at_once` is {at_once}: use 1 or more.")
+        self._here = anyio.CapacityLimiter(at_once or (os.cpu_count() or 1) + 1)
+        self._elsewhere = anyio.CapacityLimiter(max(_REMOTE_AT_ONCE, at_once or 1))
+
+    def of(self, server: McpServer) -> anyio.CapacityLimiter:
+        """What `server` has to wait for."""
+        return self._here if server.transport == "stdio" else self._elsewhere
+
+
 async def tools_of_servers(
     servers: Iterable[McpServer],
     *,
     seconds: float = 30.0,
+    at_once: int | None = None,
     on_answer: Callable[[Answer], None] = lambda _: None,
 ) -> list[Answer]:
     """What each server lists, in the order given; `on_answer` hears of each as it comes.
 
-    Servers are asked at the same time, each has `seconds`, and those started here are ended.
+    Each server has `seconds` from its own start; the time in which it is ended, if need be by force, is part of them.
+
+    Args:
+        servers: Whom to ask.
+        seconds: How long each may take.
+        at_once: How many processes start at the same time; one more than the machine has cores unless given.
+        on_answer: Called with each answer.
+
+    Raises:
+        ValueError: `at_once` is less than 1.
     """
     asked = list(servers)
     answers: dict[int, Answer] = {}
+    turns = Turns(at_once)
 
     async def ask(place: int, server: McpServer) -> None:
-        answers[place] = await _answer(server, seconds)
+        async with turns.of(server):
+            answers[place] = await _answer(server, seconds)
         on_answer(answers[place])
 
     async with anyio.create_task_group() as group:
@@ -63,59 +90,24 @@ async def tools_of_servers(
 
 
 async def _answer(server: McpServer, seconds: float) -> Answer:
-    # The client's own words for a refusal leave out the status, so it is noted beside a process's complaints.
-    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as complaints:
+    end = anyio.current_time() + seconds
+    to_end = min(_LONGEST_END, _SHARE_TO_END * seconds)
+
+    def grace() -> float:
+        return max(to_end, min(_LONGEST_END, end - anyio.current_time()))
+
+    tools: list[Tool] | None = None
+    failure = ""
+    with Complaints(server) as complaints:
         try:
-            with anyio.fail_after(seconds):
-                tools = await _listed(server, complaints, seconds)
+            with anyio.fail_after(seconds - to_end):
+                async with connected(server, complaints, seconds=seconds, grace=grace) as client:
+                    tools = await from_mcp(client)
         except TimeoutError:
-            failure = f"no answer within {seconds:g} s"
+            failure = complaints.told(f"no answer within {seconds:g} s")
         except Exception as error:
-            failure = _told(error)
-        else:
-            return Answer(server=server.name, tools=tuple(tool.prefixed(server.name + _SEPARATOR) for tool in tools))
-        return Answer(server=server.name, failure=server.without_secrets(failure + _last_words(complaints)))
-
-
-async def _listed(server: McpServer, complaints: TextIO, seconds: float) -> list[Tool]:
-    async with AsyncExitStack() as stack:
-        match server.transport:
-            case "stdio":
-                parameters = StdioServerParameters(
-                    command=server.command, args=list(server.args), env=dict(server.env), cwd=server.cwd
-                )
-                transport = stdio_client(parameters, errlog=complaints)
-            case "http":
-                http = httpx2.AsyncClient(
-                    headers=dict(server.headers),
-                    follow_redirects=True,
-                    timeout=seconds,
-                    event_hooks={"response": [_noting(complaints)]},
-                )
-                transport = streamable_http_client(server.url, http_client=await stack.enter_async_context(http))
-            case _:
-                transport = sse_client(server.url, headers=dict(server.headers), timeout=seconds)
-        client = await stack.enter_async_context(Client(transport))
-        return await from_mcp(client)
-
-
-def _noting(complaints: TextIO) -> Callable[[httpx2.Response], Awaitable[None]]:
-    async def note(response: httpx2.Response) -> None:
-        if response.is_error and response.request.method == "POST":  # a GET may be refused: it only offers a stream
-            complaints.write(f"{response.status_code} {response.reason_phrase}\n")
-
-    return note
-
-
-def _told(error: BaseException) -> str:
-    """The first real error inside groups of them."""
-    while isinstance(error, BaseExceptionGroup):
-        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
-    said = " ".join(str(error).split())
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__
-
-
-def _last_words(complaints: TextIO) -> str:
-    complaints.seek(0)
-    lines = [line.strip() for line in complaints.read()[-10_000:].splitlines() if line.strip()]
-    return f"; its last words: {lines[-1]}" if lines else ""
+            failure = complaints.told(error)
+    if tools is None:
+        return Answer(server=server.name, failure=failure)
+    # What went wrong after that went wrong while it ended.
+    return Answer(server=server.name, tools=tuple(tool.prefixed(server.name + SEPARATOR) for tool in tools))

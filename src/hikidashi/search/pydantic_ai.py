@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+import logging
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, zip_longest
-from threading import RLock
+from itertools import chain
 from typing import Any
 
-from ..errors import MissingExtra, ToolSearchError
+from ..errors import MissingExtra
 from ._answer import Language, Recorder, Wording, wording
-from ._desk import Strategy, asked, check_options, names_in
+from ._desk import Strategy, check_options, names_in
+from .answer_budget import DEFAULT_BUDGET, AnswerBudget, budget_of
 from .catalog import MAX_LIMIT, ToolCatalog
+from .lost_connection import is_lost_connection
 
 try:
     from pydantic_ai import RunContext
-    from pydantic_ai.capabilities import ToolSearch
-    from pydantic_ai.messages import ModelRequest, ToolCallPart
+    from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering, CombinedCapability, ToolSearch
+    from pydantic_ai.exceptions import ToolFailed
+    from pydantic_ai.messages import ModelMessage, ModelRequest, ToolCallPart
     from pydantic_ai.models import ModelRequestContext
     from pydantic_ai.tools import ToolDefinition
-    from pydantic_ai.toolsets import AbstractToolset
+    from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 except ImportError as error:
     raise MissingExtra("pydantic-ai-slim", "pydantic-ai") from error
 
-from ..convert._checks import ALIASES, mapping, strings
+from ..convert.pydantic_ai import to_pydantic_ai
+from .pydantic_ai_engine import TOLD, Engine, UnanswerableError
 from .pydantic_ai_history import found_or_called, shown_again
 
-__all__ = ["deferred", "tool_search"]
+__all__ = ["deferred", "tool_search", "toolset_of"]
+
+logger = logging.getLogger("hikidashi")
 
 
 def tool_search(
@@ -37,6 +43,7 @@ def tool_search(
     about: str | None = None,
     language: Language = "en",
     record: Recorder | None = None,
+    budget: AnswerBudget | int = DEFAULT_BUDGET,
 ) -> ToolSearch[Any]:
     """pydantic-ai's `ToolSearch` for `Agent(capabilities=[...])`, with hikidashi's engine in it.
 
@@ -49,18 +56,20 @@ def tool_search(
     Args:
         strategy: What a query is: words, a pattern, or either (a pattern between slashes).
         catalog: The catalogue to search, for options of its own or because it was saved before. Tools that it lacks
-            are added; the others it holds are never given to an agent that does not have them.
+            are added, beyond its `limit_tools` too; the others it holds are never given to an agent that does not have
+            them.
         max_results: How many tools one query reveals at most; with several queries, at least two for each.
         about: What the tools are for, in a few words: all that the model knows of them before it searches.
         language: The language of what the model reads of the search tool.
-        record: Who hears of searches, and of the calls of tools that pydantic-ai runs.
+        record: Recorder notified of each search, and of the calls of tools that pydantic-ai runs.
+        budget: The most tokens that the definitions cost which one search reveals: see `AnswerBudget`.
 
     Raises:
-        ValueError: `strategy`, `max_results` or `language` is none of what it can be.
+        ValueError: `strategy`, `max_results`, `language` or `budget` is none of what it can be.
     """
     check_options(strategy, max_results)
     words = wording(language)
-    engine = _Engine(strategy, ToolCatalog() if catalog is None else catalog, max_results, record)
+    engine = Engine(strategy, catalog, max_results=max_results, record=record, words=words, budget=budget_of(budget))
     return _EngineSearch(
         strategy=engine,
         max_results=MAX_LIMIT,  # the engine counts itself: `select:` may name more than a search reveals
@@ -88,117 +97,82 @@ def deferred(
     counts = {name: count for name, count in (usage or {}).items() if count > 0}
     by_use = sorted(counts, key=lambda name: (-counts[name], name))
 
-    def prepare(_: RunContext[Any], definitions: list[ToolDefinition]) -> list[ToolDefinition]:
-        own = {tool.name for tool in definitions}
-        most_used = [name for name in by_use if name in own][: max(keep, 0)]
-        loaded = named.union(most_used)
-        return [replace(tool, defer_loading=tool.name not in loaded) for tool in definitions]
-
-    return toolset.prepared(prepare)
+    return _DeferredToolset(toolset, named, by_use, max(keep, 0))
 
 
-class _UnanswerableError(Exception):
-    """A search that cannot be answered; its text is for the model."""
+def toolset_of(catalog: ToolCatalog) -> AbstractToolset[Any]:
+    """A toolset of the hikidashi tools that `catalog` holds, which are others when it changes.
+
+    For a catalogue that follows live servers: `toolsets=[deferred(toolset_of(catalog))]`, and
+    `capabilities=[tool_search(catalog=catalog)]`.
+    """
+    return _CatalogToolset(catalog)
 
 
-class _Engine:
-    """The strategy: `(ctx, queries, tools) -> names`."""
+class _CatalogToolset(AbstractToolset[Any]):
+    def __init__(self, catalog: ToolCatalog) -> None:
+        self._catalog = catalog
+        self._tools: list[Any] = []
+        self._inner = to_pydantic_ai([])
 
-    def __init__(self, strategy: Strategy, catalog: ToolCatalog, max_results: int, record: Recorder | None) -> None:
-        self.catalog = catalog
-        self._strategy: Strategy = strategy
-        self._max_results = max_results
-        self._record = record
-        self._lock = RLock()
-        self._ours: dict[str, ToolDefinition] = {}
-        """The tools in the catalogue that came from an agent."""
-        self._last: Sequence[ToolDefinition] = ()
-        self._alone: tuple[list[Any], ToolCatalog] | None = None
+    @property
+    def id(self) -> str | None:
+        return None
 
-    def __call__(self, _: RunContext[Any], queries: Sequence[str], tools: Sequence[ToolDefinition]) -> list[str]:
-        with self._lock:  # another run may have other tools
-            self._follow(tools)
-            offered = {tool.name for tool in tools}
-            ranked = [self._names(query, offered) for query in queries if query.strip()]
-        selected = any(query.strip().startswith("select:") for query in queries)
-        limit = MAX_LIMIT if selected else max(self._max_results, 2 * len(ranked))
-        interleaved = dict.fromkeys(name for name in chain.from_iterable(zip_longest(*ranked)) if name is not None)
-        return list(interleaved)[:limit]
+    async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
+        now = list(self._catalog)
+        if len(now) != len(self._tools) or any(new is not old for new, old in zip(now, self._tools, strict=True)):
+            self._tools, self._inner = now, to_pydantic_ai(now, on_error="failed")
+        return await self._inner.get_tools(ctx)
 
-    def _names(self, query: str, offered: Collection[str]) -> list[str]:
-        shared = len(self.catalog) > len(offered)
-        try:
-            # Tools of others do not count, and they may have the best places.
-            kind, entries = asked(
-                self.catalog, query, strategy=self._strategy, limit=MAX_LIMIT if shared else self._max_results
-            )
-            names = [entry.name for entry in entries if entry.name in offered]
-            if shared and len(entries) == MAX_LIMIT and len(names) < self._max_results and kind != "select":
-                _, entries = asked(
-                    self._without_others(offered), query, strategy=self._strategy, limit=self._max_results
-                )
-                names = list(dict.fromkeys([*names, *(entry.name for entry in entries)]))
-        except ToolSearchError as error:
-            raise _UnanswerableError(str(error)) from error
-        if kind != "select":
-            names = names[: self._max_results]
-        if self._record is not None:
-            self._record.searched(query, kind, names)
-        return names
+    async def call_tool(
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
+    ) -> Any:
+        return await tool.toolset.call_tool(name, tool_args, ctx, tool)
 
-    def _without_others(self, offered: Collection[str]) -> ToolCatalog:
-        """What the catalogue says of the agent's own tools, by words alone; built when others take all places."""
-        tools = [self.catalog.get(name) for name in sorted(offered)]
-        if self._alone is None or self._alone[0] != tools:
-            self._alone = tools, ToolCatalog(tools, limit_tools=len(tools))
-        return self._alone[1]
 
-    def _follow(self, tools: Sequence[ToolDefinition]) -> None:
-        """Bring the catalogue in step with `tools`: only what differs is touched."""
-        if tools is self._last:
-            return
-        for name in self._ours.keys() - {tool.name for tool in tools}:
-            self._take_out(name)
-        for tool in tools:
-            if tool.name in self.catalog:
-                known = self._ours.get(tool.name)
-                if known is None or _same(known, tool):
-                    continue  # it is the same, or was in the catalogue before: whoever put it there described it
-                self._take_out(tool.name)
-            self.catalog.add(_row(tool))
-            self._ours[tool.name] = tool
-        self._last = tools
+@dataclass
+class _DeferredToolset(WrapperToolset[Any]):
+    """A toolset whose tools are deferred, but for some.
 
-    def _take_out(self, name: str) -> None:
-        del self._ours[name]
-        if name in self.catalog:  # its owner may have been quicker
-            self.catalog.remove(name)
+    `toolset.prepared(...)` would do, at the price of new definitions for all tools in each step.
+    """
+
+    always_loaded: set[str]
+    by_use: list[str]
+    keep: int
+    _deferred: dict[str, tuple[ToolDefinition, ToolDefinition]] = field(
+        default_factory=dict[str, tuple[ToolDefinition, ToolDefinition]], init=False, repr=False, compare=False
+    )
+    """The definitions of the last step, as they came and as they were given on."""
+
+    async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
+        tools = await super().get_tools(ctx)
+        loaded = self.always_loaded.union([name for name in self.by_use if name in tools][: self.keep])
+        before, self._deferred = self._deferred, {}
+        return {name: self._deferring(name, tool, name not in loaded, before) for name, tool in tools.items()}
+
+    def _deferring(
+        self, name: str, tool: ToolsetTool[Any], wanted: bool, before: Mapping[str, tuple[ToolDefinition, Any]]
+    ) -> ToolsetTool[Any]:
+        given = tool.tool_def
+        if given.defer_loading is wanted:
+            return tool
+        known = before.get(name)
+        same = known is not None and (known[0] is given or known[0] == given)
+        self._deferred[name] = made = known if same and known else (given, replace(given, defer_loading=wanted))
+        return replace(tool, tool_def=made[1])
 
 
 @dataclass
 class _EngineSearch(ToolSearch[Any]):
-    """`ToolSearch` that explains searches without a result, tells who listens, and keeps what was found."""
+    """`ToolSearch` that explains searches, and keeps what was found."""
 
     record: Recorder | None = field(default=None, kw_only=True)
     words: Wording = field(kw_only=True, repr=False)
-    _found: dict[str, None] = field(default_factory=dict[str, None], init=False, repr=False)
-    """What this run has found, or found in its history."""
 
-    async def for_run(self, ctx: RunContext[Any]) -> ToolSearch[Any]:
-        return replace(self)
-
-    async def prepare_model_request(
-        self, ctx: RunContext[Any], request_context: ModelRequestContext
-    ) -> ModelRequestContext:
-        # This hook and no earlier one: history processors have done their work.
-        deferred = {tool.name for tool in request_context.model_request_parameters.function_tools if tool.defer_loading}
-        seen = chain(found_or_called(ctx.messages), found_or_called(request_context.messages))
-        self._found.update((name, None) for name in seen if name in deferred)
-        found = [name for name in self._found if name in deferred]
-        for messages in (request_context.messages, ctx.messages):
-            if messages and isinstance(messages[-1], ModelRequest) and (again := shown_again(messages, found)):
-                messages.append(again)
-        return request_context
+    async def for_run(self, ctx: RunContext[Any]) -> AbstractCapability[Any]:
+        return CombinedCapability([self, _KeepFound(self.strategy)])
 
     async def wrap_tool_execute(
         self,
@@ -212,42 +186,70 @@ class _EngineSearch(ToolSearch[Any]):
         if tool_def.tool_kind != "tool-search":
             if self.record is not None:
                 self.record.called(tool_def.name)
-            return await handler(args)
+            return await self._called(tool_def.name, handler, args)
         asked = [query for query in args["queries"] if query.strip()]
         if not asked:
             return _nothing_found(self.parameter_description or "")
+        told: list[str] = []
+        token = TOLD.set(told)
         try:
             result = await handler(args)
-        except _UnanswerableError as error:
+        except UnanswerableError as error:
             return _nothing_found(str(error))
-        return result if result["discovered_tools"] else _nothing_found(self.words.nothing(", ".join(asked)))
+        finally:
+            TOLD.reset(token)
+        if not result["discovered_tools"]:
+            return _nothing_found("\n".join(told) or self.words.nothing(", ".join(asked)))
+        return {**result, "message": "\n".join(told)} if told else result
+
+    async def _called(self, name: str, handler: Callable[[dict[str, Any]], Awaitable[Any]], args: Any) -> Any:
+        try:
+            return await handler(args)
+        except Exception as error:
+            if not is_lost_connection(error):
+                raise
+            # A server that is gone is nothing that ends a run: the model goes on without it.
+            logger.warning("tool %r was not called: %s", name, error)
+            raise ToolFailed(self.words.unreachable(name)) from error
+
+
+class _KeepFound(AbstractCapability[Any]):
+    """Keeps what one run has found, or found in its history, whatever is taken out of that.
+
+    It stands behind all other capabilities, where history processors have done their work. The hook
+    `prepare_model_request` would come later still, but makes pydantic-ai copy every definition for each request.
+    """
+
+    def __init__(self, engine: Any) -> None:
+        self._engine: Engine = engine
+        self._found: dict[str, None] = {}
+
+    def get_ordering(self) -> CapabilityOrdering:
+        return CapabilityOrdering(position="innermost")
+
+    async def before_model_request(
+        self, ctx: RunContext[Any], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        parameters = request_context.model_request_parameters
+        deferred = {tool.name for tool in parameters.function_tools if tool.defer_loading}
+        seen = chain(found_or_called(ctx.messages), found_or_called(request_context.messages))
+        self._found.update((name, None) for name in seen if name in deferred)
+        found = [name for name in self._found if name in deferred]
+        if (again := _lost_again(request_context.messages, found)) is not None:
+            request_context.messages = [*request_context.messages, again]
+        if (again := _lost_again(ctx.messages, found)) is not None:
+            ctx.messages.append(again)
+        fitting = self._engine.fitting(parameters.function_tools)
+        if fitting is not None:
+            request_context.model_request_parameters = replace(parameters, function_tools=fitting)
+        return request_context
+
+
+def _lost_again(messages: Sequence[ModelMessage], found: Iterable[str]) -> ModelRequest | None:
+    return shown_again(messages, found) if messages and isinstance(messages[-1], ModelRequest) else None
 
 
 def _nothing_found(why: str) -> dict[str, Any]:
     # No `ToolFailed` and no `ModelRetry`, though it may be a broken pattern: OpenAI takes nothing but a result for the
     # answer to a search of its own kind, and a second retry would end the run.
     return {"discovered_tools": [], "message": why}
-
-
-def _same(known: ToolDefinition, tool: ToolDefinition) -> bool:
-    """Whether a search would see the same; pydantic-ai makes new definitions around the same schemas in each step."""
-    return (
-        known.description == tool.description
-        and (
-            known.parameters_json_schema is tool.parameters_json_schema
-            or known.parameters_json_schema == tool.parameters_json_schema
-        )
-        and known.metadata == tool.metadata
-    )
-
-
-def _row(tool: ToolDefinition) -> dict[str, Any]:
-    """What the catalogue reads of a definition; aliases are where `to_pydantic_ai` puts them."""
-    metadata = tool.metadata or {}
-    return {
-        "name": tool.name,
-        "description": tool.description or "",
-        "input_schema": tool.parameters_json_schema,
-        "aliases": strings(mapping(metadata.get("meta")).get(ALIASES)),
-        "metadata": metadata,
-    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -10,6 +11,7 @@ from .glossary import Glossary, bundled
 from .stem import stem
 from .text import Analyzer, fold, is_request, is_weak, spelling
 from .variants import RELATED
+from .wording import is_told
 
 __all__ = ["Query", "read_query"]
 
@@ -18,7 +20,17 @@ __all__ = ["Query", "read_query"]
 _TRANSLATED = 0.7
 _RESPELLED = 0.7
 _RELATED = 0.3
+# The name of a file is what to do it with, and has words that tell of its content.
+_IN_FILE_NAME = 0.3
 _SHORT = 10  # terms: a longer question says itself what it means, and hints would only blur it
+
+_VALUE = re.compile(r"\d|[^\W_][._][^\W_]")  # numbers, dates, identifiers, addresses, names of files
+_FILE = re.compile(
+    r"\.(?:avi|bak|csv|docx?|eml|gif|gz|html?|ics|jpe?g|json|log|md|mov|mp[34]|pdf|png|pptx?|srt|svg|tar|tgz|tsv|txt"
+    r"|vtt|wav|webp|xlsx?|xml|ya?ml|zip)$",
+    re.IGNORECASE,
+)
+_FILE_NAME = re.compile(r"\S+" + _FILE.pattern.removesuffix("$") + r"(?!\w)", re.IGNORECASE)
 
 _RELATIVES = {stem(word): tuple(map(stem, others)) for word, others in RELATED.items()}
 
@@ -45,6 +57,9 @@ class Query:
     glossed: list[str] = field(default_factory=list[str])
     """The words that a glossary explains, and that some tool has in English."""
 
+    is_told: bool = False
+    """Whether it is worded as something told rather than asked for."""
+
     def word_of(self, term: str) -> str:
         """The word of the question that `term` stands for, alone or with others."""
         if term in self.translations or term in self.respelled:
@@ -67,16 +82,17 @@ class Query:
             there: dict[str, str] = {}
             for text in texts:
                 there.update(analyzer.sources(text))
-            words = [self._shown(term, there[term]) for term in self.weights if term in there]
+            words = [self.shown(term, there[term]) for term in self.weights if term in there]
             if words:
                 reasons[name] = tuple(dict.fromkeys(words))
         return reasons
 
-    def _shown(self, term: str, there: str) -> str:
+    def shown(self, term: str, there: str = "") -> str:
+        """The word of the question that `term` comes from, and what it became; `there` is how a tool writes it."""
         if term in self.translations:
             return f"{self.sources[term]}→{self.translations[term]}"
         if term in self.respelled:
-            return f"{self.sources[term]}→{spelling(term, there)}"
+            return f"{self.sources[term]}→{spelling(term, there)}" if there else self.sources[term]
         if term in self.relatives:
             return f"{spelling(self.relatives[term], self.sources[term])}→{spelling(term, there)}"
         return spelling(term, self.sources[term])
@@ -94,16 +110,17 @@ def read_query(
     """The terms of `text`, each once; phrases of politeness are dropped unless there is nothing else."""
     sources = analyzer.sources(text)
     asked = [term for term in sources if not is_request(term)] or list(sources)
-    query = Query()
+    query = Query(is_told=is_told(text))
     wishes: dict[str, list[str]] = {}
     first = next(iter(sources.values()), "")  # a capital letter there does not make it a name
     for term in asked:
         source = sources[term]
-        is_value = source[0].isupper() or source[0].isdigit()
+        is_file = _FILE.search(source) is not None
+        is_value = source[0].isupper() or _VALUE.search(source) is not None
         if term in known:
-            query.weights[term] = 1.0
+            query.weights[term] = _IN_FILE_NAME if is_file else 1.0
             query.sources[term] = source
-            if is_value and source is not first:
+            if is_value and (source is not first or is_file):
                 query.optional.add(term)
                 continue
         relatives = _RELATIVES.get(term)
@@ -118,7 +135,7 @@ def read_query(
             query.missing.append(word)
     unexplained = ""
     nowhere: list[str] = []
-    for word, english in _translations(text, own):
+    for word, english in _translations(_FILE_NAME.sub(" ", text), own):
         unexplained = (unexplained or fold(text)).replace(word, " ")
         meanings = [found for meaning in english for found in analyzer.sources(meaning).items() if found[0] in known]
         if meanings:

@@ -6,12 +6,13 @@ Python's own `re` can need hours for a short pattern, and holds the interpreter 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from time import perf_counter, thread_time
 
 from ..errors import ToolSearchError
 from .entry import Entry
 from .syntax import invalid, translate
+from .text import visible
 
 __all__ = ["MAX_PATTERN", "Pattern", "searchable_text"]
 
@@ -29,14 +30,17 @@ def searchable_text(entry: Entry) -> str:
     A long description stands behind what is short, so that it hides none of that.
     """
     short = (entry.name, *entry.aliases, *entry.tags, *entry.argument_names)
-    lines = "\0".join((*short, entry.description, *entry.argument_descriptions))
-    return _seen(lines).replace("\0", "\n")[:_MAX_TEXT]
+    every = (*short, entry.description, *entry.argument_descriptions)
+    lines = "\n".join(every)
+    if lines.isascii() and len(f"{lines}.".splitlines()) == len(every):  # nearly all tools: no text has several lines
+        return lines[:_MAX_TEXT]
+    return "\n".join(map(_seen, every))[:_MAX_TEXT]
 
 
 def _seen(text: str) -> str:
     """`text` on one line, and without halves of UTF-16 pairs, which the engine cannot read."""
     text = " ".join(filter(None, text.splitlines()))
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+    return text if text.isascii() else visible(text).encode("utf-8", "replace").decode()
 
 
 class Pattern:
@@ -73,25 +77,32 @@ class Pattern:
         }
         return {name: texts for name, texts in fields.items() if texts}
 
-    def first_matches(self, texts: Sequence[tuple[int, str]], limit: int) -> list[int]:
-        """The numbers of the first `limit` tools whose text matches.
+    def first_matches(self, batches: Iterable[Sequence[tuple[int, str]]], tools: int, limit: int) -> list[int]:
+        """The numbers of the first `limit` of so many tools whose text matches.
+
+        The texts come in batches; what it takes to get a batch is not counted as time of the pattern.
 
         Raises:
             ToolSearchError: it takes too long, with the code `execution_time_exceeded`.
         """
-        budget = _SECONDS_PER_10_000 * max(1.0, len(texts) / 10_000)
+        budget = _SECONDS_PER_10_000 * max(1.0, tools / 10_000)
         clock, began = perf_counter() + budget - self._compiling, thread_time() - self._compiling
         letters = self._letters
         found: list[int] = []
-        for number, text in texts:
-            if self.matches(text if len(text) <= letters else text[:letters]):
-                found.append(number)
-                if len(found) == limit:
-                    break
-            elif perf_counter() > clock and thread_time() - began > budget:  # other threads' time is not ours
-                raise ToolSearchError(
-                    "execution_time_exceeded",
-                    f"Pattern {self.source!r} took more than {budget * 1000:.0f} ms over {len(texts)} tools. "
-                    "Use a simpler one: fewer repetitions, plain words.",
-                )
+        paused = perf_counter(), thread_time()
+        for texts in batches:
+            clock += perf_counter() - paused[0]
+            began += thread_time() - paused[1]
+            for number, text in texts:
+                if self.matches(text if len(text) <= letters else text[:letters]):
+                    found.append(number)
+                    if len(found) == limit:
+                        return found
+                elif perf_counter() > clock and thread_time() - began > budget:  # other threads' time is not ours
+                    raise ToolSearchError(
+                        "execution_time_exceeded",
+                        f"Pattern {self.source!r} took more than {budget * 1000:.0f} ms over {tools} tools. "
+                        "Use a simpler one: fewer repetitions, plain words.",
+                    )
+            paused = perf_counter(), thread_time()
         return found

@@ -25,6 +25,9 @@ __all__ = ["CalledTool", "EmptySearch", "FoundTool", "Missed", "Proposal", "Repo
 
 _SAME_WISH = 600.0  # seconds: a later search still tries to satisfy the same wish
 _SAME_MOMENT = 0.05  # seconds: a model that searches for several things at once has several wishes
+_AGREEING = 2  # wishes that a word must have come in: one alone may have named a place or a person
+_OF_MISSED = 1 / 10  # of the wishes for which a search missed a tool, likewise
+_PERSON = re.compile("(?:さん|様|氏|君|ちゃん)")  # behind a name
 _FAVOURITES = 5
 _FAVOURITE_CALLS = 3
 # Words are letters of one script; hiragana alone is mostly inflection, and numbers say nothing about a tool.
@@ -36,7 +39,7 @@ _WORD = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class EmptySearch:
-    """Searches that found nothing."""
+    """Searches that found nothing, or only what comes near and nobody called."""
 
     query: str | None
     """In the spelling used last; None where the log keeps no queries."""
@@ -79,10 +82,11 @@ class Missed:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """Words that would have helped a search to find a tool, if its description had them."""
+    """Words that would have helped several searches to find a tool, if it had them."""
 
     tool: str
     words: tuple[str, ...]
+    """Words that several searches used, each for a wish of its own; those of most searches first."""
     because: tuple[Missed, ...]
 
     @property
@@ -163,10 +167,11 @@ def _found(searches: Sequence[RecordedSearch]) -> dict[str, FoundTool]:
 def _found_nothing(searches: Iterable[RecordedSearch]) -> tuple[EmptySearch, ...]:
     groups: dict[tuple[str, str | None], EmptySearch] = {}
     for search in searches:
-        if not search.names:
-            key = search.kind, None if search.query is None else _alike(search.query, search.kind)
+        if not search.names or (search.kind == "nearest" and not search.called):
+            kind = "words" if search.kind == "nearest" else search.kind
+            key = kind, None if search.query is None else _alike(search.query, kind)
             count = groups[key].count + 1 if key in groups else 1
-            groups[key] = EmptySearch(search.query, search.kind, count)
+            groups[key] = EmptySearch(search.query, kind, count)
     return tuple(sorted(groups.values(), key=lambda empty: (-empty.count, empty.query or "", empty.kind)))
 
 
@@ -174,12 +179,23 @@ def _alike(query: str, kind: str) -> str:
     return " ".join(fold(query).split()) if kind == "words" else query
 
 
+_Wish = tuple[str, float]
+"""The session and time of the search that found the tool: whatever missed it before was for the same wish."""
+
+_Cases = dict[tuple[str, str | None, bool], list[_Wish]]
+"""The wishes for which a query missed a tool, by that query, the one that found it, and whether it was called."""
+
+_BY_WORDS = ("words", "nearest")
+
+
 def _proposals(searches: Iterable[RecordedSearch], tools: dict[str, Any]) -> tuple[Proposal, ...]:
-    evidence: dict[str, Counter[tuple[str, str | None, bool]]] = {}
+    evidence: dict[str, _Cases] = {}
     for missed, finder, name, called in _missed(searches):
         if name in tools and missed.query:
-            later = finder.query if finder.kind == "words" else None
-            evidence.setdefault(name, Counter())[missed.query, later, called] += 1
+            later = finder.query if finder.kind in _BY_WORDS else None
+            evidence.setdefault(name, {}).setdefault((missed.query, later, called), []).append(
+                (finder.session, finder.at)
+            )
     vocabulary = _Vocabulary(tools if evidence else {})
     proposals = (_proposal(name, cases, vocabulary) for name, cases in evidence.items())
     return tuple(sorted(filter(None, proposals), key=lambda proposal: (-proposal.count, proposal.tool)))
@@ -208,29 +224,37 @@ def _found_later(wishes: list[RecordedSearch]) -> Iterator[tuple[RecordedSearch,
     """Searches that found nothing, and the first hit of the next one that did, where no call tells more."""
     later: RecordedSearch | None = None
     for wish in reversed(wishes):
-        if wish.names:
+        if wish.names and wish.kind != "nearest":
             later = wish
         elif later is not None and _recent([wish], later):
             yield wish, later, later.names[0], False
 
 
 def _recent(wishes: list[RecordedSearch], later: RecordedSearch) -> list[RecordedSearch]:
-    return [wish for wish in wishes if wish.kind == "words" and _SAME_MOMENT < later.at - wish.at <= _SAME_WISH]
+    return [wish for wish in wishes if wish.kind in _BY_WORDS and _SAME_MOMENT < later.at - wish.at <= _SAME_WISH]
 
 
-def _proposal(name: str, cases: Counter[tuple[str, str | None, bool]], vocabulary: _Vocabulary) -> Proposal | None:
-    weights: Counter[str] = Counter()
-    because: list[Missed] = []
-    for (query, later, called), count in cases.items():
-        new = [word for word in vocabulary.words(query) if not vocabulary.leads(word, name)]
-        weights.update(dict.fromkeys(new, count))
-        if new:
-            because.append(Missed(query, later, count, called))
-    if not weights:
+def _proposal(name: str, cases: _Cases, vocabulary: _Vocabulary) -> Proposal | None:
+    used_for: dict[str, set[_Wish]] = {}
+    new = {
+        query: [word for word in vocabulary.words(query) if not vocabulary.leads(word, name)] for query, _, _ in cases
+    }
+    for (query, _, _), wishes in cases.items():
+        for word in new[query]:
+            used_for.setdefault(word, set()).update(wishes)
+    needed = max(_AGREEING, _OF_MISSED * len({wish for wishes in cases.values() for wish in wishes}))
+    agreed = {word: len(wishes) for word, wishes in used_for.items() if len(wishes) >= needed}
+    if not agreed:
         return None
-    words = sorted(weights, key=lambda word: (-weights[word], word))
+    because = [
+        Missed(query, later, len(wishes), called)
+        for (query, later, called), wishes in cases.items()
+        if not agreed.keys().isdisjoint(new[query])
+    ]
     return Proposal(
-        name, tuple(words), tuple(sorted(because, key=lambda missed: (-missed.count, missed.query, missed.later or "")))
+        name,
+        tuple(sorted(agreed, key=lambda word: (-agreed[word], word))),
+        tuple(sorted(because, key=lambda missed: (-missed.count, missed.query, missed.later or ""))),
     )
 
 
@@ -255,7 +279,9 @@ class _Vocabulary:
     def words(self, query: str) -> tuple[str, ...]:
         """The words of a query that say what it is about, each once; those of any talk if there are no other."""
         if query not in self._words:
-            words = (match.group() for match in _WORD.finditer(fold(query)))
+            text = fold(query)
+            found = (match for match in _WORD.finditer(text) if _PERSON.match(text, match.end()) is None)
+            words = (match.group() for match in found)
             said = dict.fromkeys(word for word in words if word not in FUNCTION and word not in REQUEST)
             self._words[query] = tuple(word for word in said if not is_weak(stem(word))) or tuple(said)
         return self._words[query]

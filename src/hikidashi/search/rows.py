@@ -3,24 +3,51 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from difflib import get_close_matches
+from itertools import count
+from operator import eq
 
 from ..errors import ToolSearchError, ToolValidationError
 from .entry import Entry, entry_of
 from .regex import searchable_text
 from .text import name_key
 
-__all__ = ["Rows"]
+__all__ = ["Rows", "Snapshot", "is_identifier"]
+
+_BATCH = 256  # texts made at once: most patterns find their tools among the first
+_MIN_PART = 3  # letters: shorter pieces are in too many names
+_IDENTIFIER = re.compile(
+    r"\w+(?:[_.:/-]\w+)*_\w+(?:[.:/-]\w+)*|\w*[a-z][A-Z]\w*"
+)  # `send_mail`, `sendMail`: no word of talk
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The tools of a catalogue at one moment."""
+    """The tools of a catalogue at one moment, whatever is added or removed later."""
 
-    texts: list[tuple[int, str]]
-    """What patterns see of each tool, by number, in catalogue order."""
+    numbers: list[int]
+    """Those of the tools, in catalogue order."""
     entries: list[Entry | bytes | None]
+    texts: list[str | bytes | None]
+    """What patterns see of each tool, as far as somebody asked; shared with the catalogue and other snapshots."""
+    _batches: dict[int, list[tuple[int, str]]] = field(default_factory=dict[int, list[tuple[int, str]]])
+
+    def batches(self) -> Iterator[list[tuple[int, str]]]:
+        """What patterns see of each tool, by number, in catalogue order: made when it is first asked for."""
+        for start in range(0, len(self.numbers), _BATCH):
+            if start not in self._batches:
+                self._batches[start] = [(number, self._text(number)) for number in self.numbers[start : start + _BATCH]]
+            yield self._batches[start]
+
+    def _text(self, number: int) -> str:
+        text = self.texts[number]
+        if not isinstance(text, str):
+            text = searchable_text(self.entry(number)) if text is None else text.decode("utf-8", "surrogatepass")
+            self.texts[number] = text
+        return text
 
     def entry(self, number: int) -> Entry:
         """The tool with this number, which was in use then."""
@@ -32,6 +59,11 @@ def _decoded(row: Entry | bytes | None) -> Entry:
         return row
     assert row is not None
     return entry_of(json.loads(row))
+
+
+def is_identifier(text: str) -> bool:
+    """Whether `text` is one name, as programs have them: `send_mail`, `sendMail`."""
+    return _IDENTIFIER.fullmatch(text) is not None
 
 
 class Rows:
@@ -79,32 +111,60 @@ class Rows:
             self._by_key[name_key(name)].remove(name)
         return number, entry
 
+    def bind(self, entry: Entry) -> None:
+        """Put a tool in place of the one of the same name, which is searched in the same way."""
+        self.entries[self.numbers[entry.name]] = entry
+
+    @property
+    def is_in_order(self) -> bool:
+        """Whether the numbers of the tools rise without a gap."""
+        return len(self.entries) == len(self.numbers) and all(map(eq, self.numbers.values(), count()))
+
+    def reorder(self, names: Iterable[str]) -> None:
+        """Have the tools in the order of `names`, which has them all."""
+        self.numbers = {name: self.numbers[name] for name in names}
+
     def entry(self, number: int) -> Entry:
         """The tool with this number, which must be in use."""
         self.entries[number] = entry = _decoded(self.entries[number])
         return entry
 
-    def text(self, number: int) -> str:
-        """What patterns see of the tool with this number."""
-        text = self.texts[number]
-        if not isinstance(text, str):
-            text = searchable_text(self.entry(number)) if text is None else text.decode("utf-8", "surrogatepass")
-            self.texts[number] = text
-        return text
-
     def snapshot(self) -> Snapshot:
-        """All tools as they are now, whatever is added or removed later."""
-        return Snapshot([(number, self.text(number)) for number in self.numbers.values()], list(self.entries))
+        """All tools as they are now."""
+        return Snapshot(list(self.numbers.values()), list(self.entries), self.texts)
 
-    def spelled_like(self, name: str) -> list[int]:
-        """The tools whose name is `name` in some spelling, the very same spelling first."""
+    def _keys(self) -> dict[str, list[str]]:
+        """The names by what all their spellings share."""
         if self._by_key is None:
             self._by_key = {}
             for known in self.numbers:
                 self._by_key.setdefault(name_key(known), []).append(known)
+        return self._by_key
+
+    def spelled_like(self, name: str) -> list[int]:
+        """The tools whose name is `name` in some spelling, the very same spelling first."""
         key = name_key(name)
-        alike = self._by_key.get(key, ()) if key else ()
+        alike = self._keys().get(key, ()) if key else ()
         return [self.numbers[known] for known in sorted(alike, key=lambda known: known != name)]
+
+    def named_by(self, text: str) -> list[int]:
+        """The tools that `text` names: all of it in some spelling, or an identifier in it."""
+        whole = self.spelled_like(text)
+        if whole or len(text) < _MIN_PART:
+            return whole
+        found: dict[int, None] = {}
+        for word in _IDENTIFIER.findall(text):
+            for number in self.spelled_like(word):
+                found[number] = None
+        return list(found)
+
+    def named_with(self, part: str) -> list[int]:
+        """The tools whose name has one unbroken piece of text as a part, in some spelling; the shortest name first."""
+        key = name_key(part)
+        if len(key) < _MIN_PART or len(part.split()) != 1:
+            return []
+        names = [name for known, names in self._keys().items() if key in known for name in names]
+        return [self.numbers[name] for name in sorted(names, key=len)]
 
     def no_such_tool(self, names: list[str]) -> ToolSearchError:
         """The error for names that no tool has, with names that are close."""

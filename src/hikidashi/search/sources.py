@@ -16,8 +16,9 @@ from types import FunctionType
 from typing import Any, cast
 
 from ..errors import MissingExtra, ToolSourceError, ToolValidationError
-from .catalog import MAX_TOOLS, ToolCatalog
+from .catalog import MAX_TOOLS, Ranker, ToolCatalog
 from .entry import entry_of
+from .overlay import Overlay
 from .store import NAME
 
 __all__ = ["catalog_from", "catalog_of", "no_such_file", "parsed", "text_of", "tools_from"]
@@ -27,22 +28,26 @@ _SEARCH_TOOL = "tool_search_tool_"
 _SHAPES = "Use a list of tools, one tool per line (JSONL), or the result of MCP's `tools/list`."
 
 
-def catalog_from(source: str | Path) -> ToolCatalog:
+def catalog_from(source: str | Path, *, ranker: Ranker = "lexical", overlay: Overlay | None = None) -> ToolCatalog:
     """The catalogue of the tools that `source` holds, see `tools_from`; a saved catalogue is opened as it is.
 
     Raises:
         ToolSourceError: they cannot be read, one of them is no tool, or two have one name.
         ToolSearchError: a saved catalogue is damaged.
+        MissingExtra: the ranker is "hybrid", and the extra is not installed.
     """
-    saved = _saved(Path(source))
-    return catalog_of(tools_from(source), str(source)) if saved is None else saved
+    saved = _saved(Path(source), ranker=ranker, overlay=overlay)
+    return catalog_of(tools_from(source), str(source), ranker=ranker, overlay=overlay) if saved is None else saved
 
 
-def catalog_of(tools: Iterable[Any], source: str) -> ToolCatalog:
+def catalog_of(
+    tools: Iterable[Any], source: str, *, ranker: Ranker = "lexical", overlay: Overlay | None = None
+) -> ToolCatalog:
     """The catalogue of `tools`, however many; a fault in them names `source`.
 
     Raises:
         ToolSourceError: one of them is no tool, or two have one name.
+        MissingExtra: the ranker is "hybrid", and the extra is not installed.
     """
     listed = list(tools)
     places: dict[str, int] = {}
@@ -56,7 +61,7 @@ def catalog_of(tools: Iterable[Any], source: str) -> ToolCatalog:
                     "Rename one, for example with a prefix of its server.",
                 )
             places[name] = place
-        return ToolCatalog(listed, limit_tools=max(MAX_TOOLS, len(listed)))
+        return ToolCatalog(listed, ranker=ranker, limit_tools=max(MAX_TOOLS, len(listed)), overlay=overlay)
     except ToolValidationError as error:
         raise ToolSourceError(source, str(error).rstrip(".")) from error
 
@@ -83,7 +88,7 @@ def tools_from(source: str | Path) -> list[Any]:
     raise no_such_file(str(source), "Name a JSON file, or Python tools as `module:attribute`.")
 
 
-def _saved(path: Path) -> ToolCatalog | None:
+def _saved(path: Path, *, ranker: Ranker = "lexical", overlay: Overlay | None = None) -> ToolCatalog | None:
     """The catalogue in a file that `ToolCatalog.save` wrote, None for any other file."""
     try:
         if not path.is_file():
@@ -93,7 +98,7 @@ def _saved(path: Path) -> ToolCatalog | None:
                 return None
     except OSError as error:
         raise _unreadable(path, error) from error
-    return ToolCatalog.load(path, limit_tools=sys.maxsize)
+    return ToolCatalog.load(path, ranker=ranker, limit_tools=sys.maxsize, overlay=overlay)
 
 
 def no_such_file(source: str, remedy: str) -> ToolSourceError:

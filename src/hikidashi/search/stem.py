@@ -11,12 +11,13 @@ from functools import lru_cache
 
 from .variants import SAME
 
-__all__ = ["stem"]
+__all__ = ["IRREGULAR", "stem"]
 
 _HAS_VOWEL = re.compile("[aeiouy]")
 
-# Forms that no rule reaches, and words that a rule would take for another one, of those that tools and questions use.
-_IRREGULAR = {
+# Forms that no rule reaches, and words that a rule would take for another one, of those that tools and questions use,
+# and what stands for each of them.
+IRREGULAR = {
     form: base
     for base, forms in {
         "analysi": "analyses analysis",
@@ -26,6 +27,7 @@ _IRREGULAR = {
         "care": "care cares cared caring",
         "child": "children",
         "choos": "chose chosen",
+        "container": "container containers",
         "data": "data datum",
         "dating": "dating",
         "driv": "drove driven",
@@ -41,8 +43,10 @@ _IRREGULAR = {
         "person": "people persons",
         "range": "range ranges ranged ranging",
         "read": "reading",
+        "saving": "savings",
         "send": "sent",
         "serie": "series",
+        "setting": "settings",
         "site": "site sites",
         "speak": "spoke spoken",
         "state": "state states",
@@ -61,7 +65,7 @@ _IRREGULAR = {
 @lru_cache(65_536)
 def stem(word: str) -> str:
     """The part that the forms of `word` share; `word` is lower case, and returned as it is when not English."""
-    known = _IRREGULAR.get(word)
+    known = IRREGULAR.get(word)
     return _regular(word) if known is None else known
 
 
@@ -125,4 +129,4 @@ def _derived(word: str) -> str:
     return word
 
 
-_IRREGULAR.update({form: _IRREGULAR.get(base) or _regular(base) for form, base in SAME.items()})
+IRREGULAR.update({form: IRREGULAR.get(base) or _regular(base) for form, base in SAME.items()})

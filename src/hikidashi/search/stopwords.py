@@ -3,11 +3,12 @@
 `FUNCTION` words are neither indexed nor searched. `REQUEST` words are how people ask ("I would like you to
 help me find …"): they are indexed, and a query drops them as long as it has another word. `WEAK` words come in
 any talk and in any tool's description: they help to rank, but tell neither what is asked for nor what a tool is for.
+`EVERYDAY` are those of them that only talk has: neither verbs of tools nor times and numbers.
 """
 
 from __future__ import annotations
 
-__all__ = ["FUNCTION", "FUNCTION_BIGRAMS", "REQUEST", "WEAK"]
+__all__ = ["EVERYDAY", "FUNCTION", "FUNCTION_BIGRAMS", "REQUEST", "WEAK"]
 
 _FUNCTION = """
     aren couldn didn doesn hadn hasn haven isn shouldn wasn weren wouldn
@@ -34,15 +35,19 @@ _GENERIC = """
     value view
 """
 
-# What people talk of when they want no tool. Words that tools are made for are left out, however common: animals, food,
-# weather, music, money, travel.
-_EVERYDAY = """
+# Times and numbers, which come in talk and as values alike.
+_TIMES = """
     day days night nights morning evening afternoon noon midnight week weeks month months year years hour hours
     minute minutes moment today tomorrow yesterday tonight now soon late later early always never often sometimes
     ago forever age time times monday tuesday wednesday thursday friday saturday sunday january february march
     april june july august september october november december
     zero one two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty hundred thousand
     million dozen first second third last next twice half several few pair
+"""
+
+# What people talk of when they want no tool. Words that tools are made for are left out, however common: animals, food,
+# weather, music, money, travel.
+_EVERYDAY = """
     red green blue white black gray yellow brown pink purple
     man men woman women boy boys girl girls child children kid kids baby babies person people mother father mom dad
     mum parent son daughter brother sister wife husband aunt uncle cousin grandmother grandfather grandma grandpa
@@ -101,8 +106,9 @@ _JAPANESE = """
     たい たら って また または および ほしい たく
 """
 
+EVERYDAY = frozenset(_EVERYDAY.split() + _EVERYDAY_JAPANESE.split())
 FUNCTION = frozenset(_FUNCTION.split())
 REQUEST = frozenset(_REQUEST.split())
-WEAK = frozenset(_GENERIC.split() + _EVERYDAY.split() + _EVERYDAY_JAPANESE.split())
+WEAK = EVERYDAY | frozenset(_GENERIC.split() + _TIMES.split())
 # Japanese inflection and particles, as the pairs of letters an index would hold.
 FUNCTION_BIGRAMS = frozenset(word[at : at + 2] for word in _JAPANESE.split() for at in range(len(word) - 1))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import sys
 import zlib
 from array import array
@@ -20,17 +19,19 @@ from pathlib import Path
 from typing import Any, cast
 
 from ..errors import ToolSearchError
+from .atomic import replace_file
 from .bm25 import Index, Postings
 from .entry import Entry
 from .rows import Rows
 
-__all__ = ["NAME", "read", "write"]
+__all__ = ["NAME", "digest_of", "read", "write"]
 
 NAME = b"hikidashi catalogue "  # how a file begins, whatever its version
-_FORMAT = 3
+_FORMAT = 4
 # What makes terms of a tool: a question that is read by other rules would miss those in the file.
 _RULES = ("bm25", "entry", "stem", "stopwords", "text", "variants")
-_SECTIONS = ("names", "rows", "row_ends", "texts", "text_ends", "terms", "term_ends", "packed", "lengths")
+_DIGEST = 8  # bytes: enough to tell two versions of one tool apart
+_SECTIONS = ("names", "rows", "row_ends", "texts", "text_ends", "terms", "term_ends", "packed", "lengths", "digests")
 
 
 @cache
@@ -53,7 +54,7 @@ def write(path: Path, rows: Rows, index: Index) -> None:
     """
     entries = [rows.entry(number) for number in rows.numbers.values()]
     saved = [_saved(entry) for entry in entries]
-    texts = [rows.text(number).encode("utf-8", "surrogatepass") for number in rows.numbers.values()]
+    texts = [text.encode("utf-8", "surrogatepass") for batch in rows.snapshot().batches() for _, text in batch]
     postings = [known for term in index.terms if (known := index.postings(term))]
     packed: array[int] = array("Q")
     for term in postings:
@@ -68,14 +69,20 @@ def write(path: Path, rows: Rows, index: Index) -> None:
         "term_ends": _ends([term.packed for term in postings]),
         "packed": _bytes(packed),
         "lengths": _bytes(array("Q", index.lengths)),
+        "digests": b"".join(map(digest_of, entries)),
     }
     sizes = _bytes(array("Q", (len(body[name]) for name in _SECTIONS)))
     content = sizes + b"".join(body[name] for name in _SECTIONS)
     _replace(path, _magic() + zlib.crc32(content).to_bytes(8, "little") + content)
 
 
-def read(path: Path) -> tuple[Rows, Index]:
-    """The catalogue in a file.
+def digest_of(entry: Entry) -> bytes:
+    """What tells a tool that is searched in the same way from one that is not."""
+    return hashlib.blake2b(repr(entry.texts()).encode(), digest_size=_DIGEST).digest()
+
+
+def read(path: Path) -> tuple[Rows, Index, dict[str, bytes]]:
+    """The catalogue in a file, and the digest of each tool by name.
 
     Raises:
         ToolSearchError: there is no such file, or it is no catalogue, or of another version, or damaged.
@@ -97,7 +104,7 @@ def read(path: Path) -> tuple[Rows, Index]:
     return _parse(content, head)
 
 
-def _parse(content: bytes, head: int) -> tuple[Rows, Index]:
+def _parse(content: bytes, head: int) -> tuple[Rows, Index, dict[str, bytes]]:
     start = head + 8 * len(_SECTIONS)
     part: dict[str, bytes] = {}
     for name, size in zip(_SECTIONS, _array(content[head:start]), strict=True):
@@ -115,7 +122,9 @@ def _parse(content: bytes, head: int) -> tuple[Rows, Index]:
     stored = _Stored(_array(part["packed"]), _array(part["term_ends"]))
     index.terms = dict(zip(terms, range(-1, -1 - len(terms), -1), strict=True))
     index.stored = stored.postings
-    return rows, index
+    digests = part["digests"]
+    digest_of_name = {name: digests[at * _DIGEST : (at + 1) * _DIGEST] for name, at in rows.numbers.items()}
+    return rows, index, digest_of_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,18 +200,8 @@ def _array(content: bytes) -> array[int]:
 
 
 def _replace(path: Path, content: bytes) -> None:
-    """Write beside the target and move over it: a reader sees the old file or the new one."""
     try:
-        path = Path(os.path.realpath(path))  # a link stays a link
-        beside = path.with_name(f".hikidashi-{os.urandom(6).hex()}")
-        try:
-            with beside.open("xb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            beside.replace(path)
-        finally:
-            beside.unlink(missing_ok=True)
+        replace_file(path, content)
     except (OSError, ValueError) as error:
         raise ToolSearchError(
             "unavailable",

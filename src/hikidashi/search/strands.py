@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from threading import RLock
 from typing import Any, cast
 
@@ -11,7 +12,11 @@ from ..errors import MissingExtra, ToolSearchError, ToolValidationError, Unsuppo
 from ..tool import Tool
 from ._answer import SEARCH_TOOLS, Language, Recorder, found_names, wording
 from ._desk import Strategy, asked, catalog_of, check_options, names_in, nearest
+from .answer_budget import DEFAULT_BUDGET, AnswerBudget, budget_of
 from .catalog import ToolCatalog
+from .entry import Entry, entry_of
+from .lost_connection import telling_lost_connections
+from .unreachable import unreachable_of
 
 try:
     from strands.hooks import (
@@ -29,7 +34,8 @@ except ImportError as error:
     raise MissingExtra("strands-agents", "strands") from error
 
 from ..convert._checks import object_schema, strings
-from ..convert.strands import check_name, to_strands
+from ..convert.strands import to_strands
+from ..convert.wire_names import WireNames
 
 __all__ = ["ToolSearchHook", "searchable"]
 
@@ -37,6 +43,9 @@ logger = logging.getLogger("hikidashi")
 
 _STATE = "hikidashi_found_tools"
 """The key in the agent's state, which a session keeps even where its messages are summed up or cut."""
+
+_LONGEST_NAME = 64
+"""What strands runs, of ASCII letters, digits, `_` and `-`; it offers others to the model and refuses the call."""
 
 
 def searchable(
@@ -48,6 +57,7 @@ def searchable(
     about: str | None = None,
     language: Language = "en",
     record: Recorder | None = None,
+    budget: AnswerBudget | int = DEFAULT_BUDGET,
 ) -> ToolSearchHook:
     """Tool search over `tools` for `strands.Agent(hooks=[searchable(tools)])`; leave them out of the agent's own tools.
 
@@ -55,7 +65,7 @@ def searchable(
     model calls it by name, like any other tool. An agent that starts with `messages` of an earlier conversation has
     what was found in them; one that restores a session, or starts with another's `state`, has all that was found,
     even where messages were summed up or cut. A call of a tool that was not found is answered with the advice to
-    search, and loads it.
+    search, and loads it. A hikidashi tool whose name strands could not call gets one that it can: see `WireNames`.
 
     Args:
         tools: hikidashi or strands tools, mixed, or a catalogue of them.
@@ -64,14 +74,14 @@ def searchable(
         always_loaded: Names of tools that the model sees from the start.
         about: What the tools are for, in a few words: all that the model knows of them before it searches.
         language: The language of what the model reads.
-        record: Who hears of searches and calls.
+        record: Recorder notified of each search and call.
+        budget: The most tokens that the definitions of the tools cost which one search loads: see `AnswerBudget`.
 
     Raises:
-        ToolValidationError: two names differ only in `-` and `_`, which strands takes for one, or strands cannot call
-            one; a tool is called `search_tools` or is of another framework; `always_loaded` names one that is not
-            there.
+        ToolValidationError: a tool is called `search_tools` or is of another framework; a tool of strands has a name
+            that strands cannot call, or takes for another's; `always_loaded` names one that is not there.
         Unsupported: the root of an input schema is not an object.
-        ValueError: `strategy`, `max_results` or `language` is none of what it can be.
+        ValueError: `strategy`, `max_results`, `language` or `budget` is none of what it can be.
     """
     check_options(strategy, max_results)
     return ToolSearchHook(
@@ -82,6 +92,7 @@ def searchable(
         about=about,
         language=language,
         record=record,
+        budget=budget_of(budget),
     )
 
 
@@ -98,8 +109,10 @@ class ToolSearchHook(HookProvider):
         about: str | None,
         language: Language,
         record: Recorder | None,
+        budget: AnswerBudget,
     ) -> None:
         self.catalog = catalog
+        self._budget = budget
         self._strategy: Strategy = strategy
         self._max_results = max_results
         self._always_loaded = always_loaded
@@ -107,7 +120,8 @@ class ToolSearchHook(HookProvider):
         self._words = wording(language)
         self._record = record
         self._loading = RLock()
-        _check(catalog, always_loaded)
+        self._names = WireNames(longest=_LONGEST_NAME, alike=_seen_by_strands)
+        self._names.add([SEARCH_TOOLS, *_checked_names(catalog, always_loaded)])
 
     def register_hooks(self, registry: HookRegistry, **kwargs: Any) -> None:
         """Called by strands."""
@@ -121,19 +135,30 @@ class ToolSearchHook(HookProvider):
         Raises:
             ToolSearchError: the query cannot be answered.
         """
-        kind, entries = asked(self.catalog, query, strategy=self._strategy, limit=self._max_results)
-        loaded = self._load((entry.name for entry in entries), agent)
-        found = [entry for entry in entries if entry.name in loaded]
+        found = asked(self.catalog, query, strategy=self._strategy, limit=self._max_results)
+        entries = tuple(self._in_strands(entry) for entry in found.entries)
+        shown = replace(found, entries=entries).shown(self._budget)
+        loaded = self._load((entry.name for entry in shown.whole), agent)
+        shown = replace(shown, whole=tuple(entry for entry in shown.whole if entry.name in loaded))
         if self._record is not None:
-            self._record.searched(query, kind, [entry.name for entry in found])
-        return self._words.loaded(found) if found else self._words.nothing(query)
+            names = [entry.name for entry in (*shown.whole, *shown.short)]
+            self._record.searched(query, found.kind, [self._names.original(name) or name for name in names])
+        if not shown.whole and not shown.short:
+            return self._words.only_hidden(query, found.hidden) if found.hidden else self._words.nothing(query)
+        said = self._words.loaded(query, shown, confident=found.confident)
+        return f"{said}\n{self._words.hidden(found.hidden)}" if found.hidden else said
+
+    def _in_strands(self, entry: Entry) -> Entry:
+        """`entry` under the name that strands knows the tool by."""
+        with self._loading:
+            return replace(entry, name=self._names.of(entry.name))
 
     def _equip(self, event: AgentInitializedEvent[Any]) -> None:
         registry: ToolRegistry = event.agent.tool_registry
         description = self._words.search_description(self._about)
         registry.register_tool(_SearchTool(self, description, self._words[f"query {self._strategy}"]))
         for name in self._always_loaded:
-            self._register(name, registry)
+            self._register(self._names.of(name), registry)
 
     def _restore(self, event: BeforeModelCallEvent) -> None:
         # Here and not when the agent is made: a session manager brings messages and state later than that.
@@ -143,12 +168,16 @@ class ToolSearchHook(HookProvider):
     def _before_call(self, event: BeforeToolCallEvent[Any]) -> None:
         name = event.tool_use["name"]
         if event.selected_tool is not None:
-            if self._record is not None and name in self.catalog:
-                self._record.called(name)
+            own = self._names.original(name) or name
+            if self._record is not None and own in self.catalog:
+                self._record.called(own)
         elif self._load([name], event.agent):
             event.cancel_tool = self._words.undiscovered_but_loaded(name)
+        elif (self._names.original(name) or name) in unreachable_of(self.catalog):
+            event.cancel_tool = self._words.unreachable(name)
         else:
-            event.cancel_tool = self._words.unknown(name, nearest(self.catalog, name))
+            near = map(self._names.of, nearest(self.catalog, name))
+            event.cancel_tool = self._words.unknown(name, near)
 
     def _load(self, names: Iterable[str], agent: Any) -> set[str]:
         """Put tools into the agent's registry, for good; those that are there then."""
@@ -162,15 +191,24 @@ class ToolSearchHook(HookProvider):
     def _register(self, name: str, registry: ToolRegistry) -> bool:
         if name in registry.registry:
             return True
-        tool = self.catalog.get(name)
+        tool = self.catalog.get(self._names.original(name) or name)
         if tool is None:
             return False
         try:
-            registry.register_tool(_for_strands(tool))
+            registry.register_tool(self._for_strands(tool, name))
         except (ValueError, Unsupported) as error:  # put into the catalogue later, or too much like another name
             logger.warning("strands cannot load the tool %r: %s", name, error)
             return False
         return True
+
+    def _for_strands(self, tool: Any, name: str) -> AgentTool:
+        checked = _checked(tool)
+        if not isinstance(checked, Tool):
+            return checked
+        entry = self._budget.cut(entry_of(checked))
+        said = entry.description or ("" if name == checked.name else checked.name)
+        told = telling_lost_connections(checked.renamed(name), self._words)
+        return to_strands([replace(told, description=said, input_schema=entry.input_schema)])[0]
 
 
 class _SearchTool(AgentTool):
@@ -212,19 +250,28 @@ class _SearchTool(AgentTool):
         yield ToolResultEvent(cast("StrandsResult", answer))
 
 
-def _check(catalog: ToolCatalog, always_loaded: Iterable[str]) -> None:
-    seen: dict[str, str] = {SEARCH_TOOLS: SEARCH_TOOLS}
-    for name in catalog.names:
-        other = seen.setdefault(name.replace("-", "_"), name)
-        if other != name or name == SEARCH_TOOLS:
-            raise ToolValidationError(
-                f"strands takes the tools {other!r} and {name!r} for one. Rename one with `tool.renamed(...)`.", name
-            )
+def _seen_by_strands(name: str) -> str:
+    """What strands compares the names of tools by."""
+    return name.replace("-", "_")
+
+
+def _checked_names(catalog: ToolCatalog, always_loaded: Iterable[str]) -> list[str]:
+    """The names of the catalogue's tools, which strands can load and call; those that cannot change come first."""
+    fixed: dict[str, str] = {SEARCH_TOOLS: SEARCH_TOOLS}
+    others: list[str] = []
     for tool in catalog:
-        _checked(tool)
+        checked = _checked(tool)
+        if isinstance(checked, Tool) and _seen_by_strands(checked.name) != SEARCH_TOOLS:
+            others.append(checked.name)
+            continue
+        name = checked.name if isinstance(checked, Tool) else checked.tool_name
+        other = fixed.setdefault(_seen_by_strands(name), name)
+        if other != name or name == SEARCH_TOOLS:
+            raise ToolValidationError(f"strands takes the tools {other!r} and {name!r} for one. Rename one.", name)
     for name in always_loaded:
         if name not in catalog:
             raise ToolValidationError(f"`always_loaded` names {name!r}, which the catalogue does not have.", name)
+    return [*fixed.values(), *others]
 
 
 def _checked(tool: Any) -> Tool | AgentTool:
@@ -234,16 +281,16 @@ def _checked(tool: Any) -> Tool | AgentTool:
             f"strands cannot run a {type(tool).__name__}. Bring it in with `from_mcp`, `from_pydantic_ai` or "
             "`from_function`."
         )
-    name = tool.name if isinstance(tool, Tool) else tool.tool_name
-    check_name(name)
     if isinstance(tool, Tool):
         object_schema(tool, "strands")
+        return tool
+    if WireNames(longest=_LONGEST_NAME).of(tool.tool_name) != tool.tool_name:
+        raise ToolValidationError(
+            f"strands cannot call a tool named {tool.tool_name!r}: it takes ASCII letters, digits, `_` and `-`, and "
+            f"{_LONGEST_NAME} of them. Rename it.",
+            tool.tool_name,
+        )
     return tool
-
-
-def _for_strands(tool: Any) -> AgentTool:
-    checked = _checked(tool)
-    return to_strands([checked])[0] if isinstance(checked, Tool) else checked
 
 
 def _kept(agent: Any) -> list[str]:

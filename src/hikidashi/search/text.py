@@ -11,9 +11,20 @@ import unicodedata
 from operator import add
 
 from .stem import stem
-from .stopwords import FUNCTION, FUNCTION_BIGRAMS, REQUEST, WEAK
+from .stopwords import EVERYDAY, FUNCTION, FUNCTION_BIGRAMS, REQUEST, WEAK
 
-__all__ = ["Analyzer", "fold", "is_inflection", "is_request", "is_weak", "name_key", "share_of_word", "spelling"]
+__all__ = [
+    "Analyzer",
+    "fold",
+    "is_everyday",
+    "is_inflection",
+    "is_request",
+    "is_weak",
+    "name_key",
+    "share_of_word",
+    "spelling",
+    "visible",
+]
 
 _HAN = "\u2e80-\u2fdf\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"
 _HIRAGANA = "\u3041-\u309f"
@@ -63,13 +74,24 @@ class _Folds(dict[int, str]):
 
 
 _FOLDS = _Folds()
+# Characters that nobody sees and that come along when text is copied: soft hyphens, zero-width spaces and joiners,
+# marks of writing direction, variation selectors, tags, byte order marks.
+_INVISIBLE = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
+    "\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]+"
+)
+
+
+def visible(text: str) -> str:
+    """`text` without the characters that nobody sees."""
+    return text if text.isascii() else _INVISIBLE.sub("", text)
 
 
 def fold(text: str) -> str:
     """`text` with width, case and diacritics evened out: `Ｃａｆé` and `CAFE` are both `cafe`."""
     if text.isascii():
         return text.lower()
-    return unicodedata.normalize("NFKC", text).translate(_FOLDS)
+    return unicodedata.normalize("NFKC", visible(text)).translate(_FOLDS)
 
 
 def name_key(name: str) -> str:
@@ -87,7 +109,7 @@ class Analyzer(dict[str, str]):
 
     def terms(self, text: str) -> list[str]:
         """The terms of `text` in order, function words left out."""
-        return " ".join(map(self.__getitem__, text.split())).split()
+        return " ".join(map(self.__getitem__, visible(text).split())).split()
 
     def sources(self, text: str) -> dict[str, str]:
         """The terms of `text` in order, each once, and the piece of text each comes from."""
@@ -126,6 +148,11 @@ def is_weak(term: str) -> bool:
     return term in _WEAK_STEMS
 
 
+def is_everyday(term: str) -> bool:
+    """Whether `term` comes in any talk, and neither in names of tools nor as a value."""
+    return term in _EVERYDAY_STEMS
+
+
 def is_inflection(term: str) -> bool:
     """Whether `term` is in the letters that Japanese inflects words with."""
     return _INFLECTION.fullmatch(term) is not None
@@ -140,7 +167,7 @@ def _runs(text: str) -> list[str]:
     """The unbroken pieces of `text`, whatever scripts they mix."""
     if text.isascii():
         return text.translate(_SPACES).split()  # several times faster than a pattern
-    return _ANY_RUN.findall(unicodedata.normalize("NFKC", text))
+    return _ANY_RUN.findall(unicodedata.normalize("NFKC", visible(text)))
 
 
 def _terms_of_any(chunk: str) -> list[str]:
@@ -215,4 +242,5 @@ def _grams(letters: str, kind: str | None) -> list[str]:
 
 
 _REQUEST_STEMS = frozenset(stem(word) for word in REQUEST)
+_EVERYDAY_STEMS = frozenset(stem(word) for word in EVERYDAY)
 _WEAK_STEMS = frozenset(stem(word) for word in WEAK)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -20,6 +20,7 @@ _SEARCH_EXAMPLES = """\b
 Examples:
   hikidashi tools search "send a message" --catalog tools.json
   hikidashi tools search メールを送る --mcp .mcp.json
+  hikidashi tools search "contact tanaka" --explain --catalog tools.json
   hikidashi tools search "get_.*_data" --regex --catalog my_app.tools:TOOLS
 """
 
@@ -27,6 +28,7 @@ _REPORT_EXAMPLES = """\b
 Examples:
   hikidashi tools report --log searches.db --catalog tools.json
   hikidashi tools report --log searches.db --mcp .mcp.json --json
+  hikidashi tools report --log searches.db --mcp .mcp.json --overlay my.yaml
 """
 
 _TOKENS_EXAMPLES = """\b
@@ -47,6 +49,10 @@ _Mcp = Annotated[
     Path | None, typer.Option(metavar="CONFIG", help="MCP servers, such as .mcp.json.", show_default=False)
 ]
 _Timeout = Annotated[float, typer.Option(metavar="SECONDS", help="How long each MCP server may take.", min=0.1)]
+_Overlay = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Aliases and descriptions for tools of others.", show_default=False),
+]
 _Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 tools = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
@@ -67,55 +73,80 @@ def search(
     catalog: _Catalog = None,
     mcp: _Mcp = None,
     regex: Annotated[bool, typer.Option("--regex", help="QUERY is a regular expression.")] = False,
-    limit: Annotated[int, typer.Option(metavar="N", help="How many tools at most.")] = 5,
+    limit: Annotated[int, typer.Option(metavar="N", help="How many tools at most.", min=1, max=50)] = 5,
+    ranker: Annotated[Literal["lexical", "hybrid"], typer.Option(help="By words, or by meaning too.")] = "lexical",
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show what became of each word, and what was held back.")
+    ] = False,
+    overlay: _Overlay = None,
     timeout: _Timeout = 30.0,
     as_json: _Json = False,
 ) -> None:
     """Show which tools a search finds, best first, and which of their words matched.
 
-    An arrow is a translation or a corrected spelling: 送信→send. Exit code 1 means that nothing was found.
+    An arrow is a translation or a corrected spelling: 送信→send. A question mark is a tool that the search is not
+    confident of: the nearest there is. Exit code 1 means that nothing was found.
     """
+    from hikidashi.search.explain import Explanation
+    from hikidashi.search.overlay import overlay_of
+
     from ..output import stdout
     from .load import load
     from .search_view import print_matches
 
-    loaded = load(catalog, mcp, seconds=timeout)
-    find = loaded.catalog.search_regex if regex else loaded.catalog.search
-    matches = find(query, limit=limit)
-    print_matches(stdout(), query, matches, loaded, regex=regex, as_json=as_json)
-    if not matches:
+    loaded = load(catalog, mcp, seconds=timeout, ranker=ranker, overlay=overlay_of(overlay))
+    if explain and not regex:
+        found = loaded.catalog.explain(query, limit=limit)
+    else:
+        search_by = loaded.catalog.search_regex if regex else loaded.catalog.search
+        found = Explanation(search_by(query, limit=limit))
+    print_matches(stdout(), query, found, loaded, regex=regex, explain=explain, as_json=as_json)
+    if not found.matches:
         raise typer.Exit(1)
 
 
 @tools.command(epilog=_REPORT_EXAMPLES, short_help="Show what recorded searches say about the tools.")
 def report(
     log: Annotated[Path, typer.Option(metavar="FILE", help="The searches that a SearchLog recorded.")],
+    *,
     catalog: _Catalog = None,
     mcp: _Mcp = None,
+    overlay: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Read this overlay, and write what searches agree on.", show_default=False),
+    ] = None,
     timeout: _Timeout = 30.0,
     as_json: _Json = False,
 ) -> None:
     """Show what recorded searches say about a catalogue.
 
     Searches that found nothing, tools that nobody finds or calls, tools that could stay loaded, and words that
-    descriptions lack.
+    several searches used and descriptions lack. With --overlay these words become aliases in a file, which
+    `tools search --overlay` and `ToolCatalog(overlay=...)` read.
     """
+    from hikidashi.search.overlay import Overlay
     from hikidashi.search.record import SearchLog
     from hikidashi.search.report import report as report_on
 
     from ..output import stdout
     from .load import load
-    from .report_view import print_report
+    from .report_view import print_report, write_overlay
 
+    known = Overlay.read(overlay) if overlay is not None and overlay.exists() else Overlay()
     with SearchLog(log, must_exist=True) as records:
-        print_report(stdout(), report_on(records, load(catalog, mcp, seconds=timeout).catalog), as_json=as_json)
+        found = report_on(records, load(catalog, mcp, seconds=timeout, overlay=known).catalog)
+    print_report(stdout(), found, as_json=as_json)
+    if overlay is not None:
+        write_overlay(known, found, overlay)
 
 
 @tools.command(epilog=_TOKENS_EXAMPLES, short_help="Show what the tools cost, with and without search.")
 def tokens(
+    *,
     catalog: _Catalog = None,
     mcp: _Mcp = None,
     loaded: Annotated[int, typer.Option(metavar="K", help="How many tools a search loads.", min=1)] = 5,
+    overlay: _Overlay = None,
     timeout: _Timeout = 30.0,
     as_json: _Json = False,
 ) -> None:
@@ -123,10 +154,12 @@ def tokens(
 
     The numbers are estimates, good enough to decide by.
     """
+    from hikidashi.search.overlay import overlay_of
+
     from ..output import stdout
     from .budget import budget_of
     from .load import load
     from .tokens_view import print_budget
 
-    source = load(catalog, mcp, seconds=timeout)
+    source = load(catalog, mcp, seconds=timeout, overlay=overlay_of(overlay))
     print_budget(stdout(), budget_of(source.catalog, loaded=loaded), source, as_json=as_json)

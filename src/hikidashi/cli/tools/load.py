@@ -12,13 +12,18 @@ from rich.text import Text
 
 from hikidashi.errors import ToolSourceError
 from hikidashi.search import ToolCatalog
+from hikidashi.search.catalog import Ranker
 from hikidashi.search.mcp_config import read_mcp_config
+from hikidashi.search.overlay import Overlay
 from hikidashi.search.sources import catalog_from, catalog_of
+from hikidashi.tool import Tool
 
 from ..output import stderr
 from .text import clean, counted
 
 __all__ = ["Loaded", "load"]
+
+_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -31,21 +36,36 @@ class Loaded:
     """Why each of these servers gave no tools."""
 
 
-def load(catalog: str | None, mcp: Path | None, *, seconds: float) -> Loaded:
+def load(
+    catalog: str | None,
+    mcp: Path | None,
+    *,
+    seconds: float,
+    ranker: Ranker = "lexical",
+    overlay: Overlay | None = None,
+) -> Loaded:
     """The catalogue of a file or of MCP servers, whose progress is told on standard error.
 
     Raises:
         ToolSourceError: the tools cannot be read, or no server answered.
+        MissingExtra: a package is not installed that the servers or the ranker need.
     """
     if (catalog is None) == (mcp is None):
         raise typer.BadParameter("give either --catalog FILE or --mcp CONFIG.")
     if mcp is not None:
-        return _from_servers(mcp, seconds)
-    assert catalog is not None
-    return Loaded(catalog_from(catalog), catalog)
+        tools, failed = _of_servers(mcp, seconds)
+        loaded = Loaded(catalog_of(tools, str(mcp), ranker=ranker, overlay=overlay), str(mcp), failed)
+    else:
+        assert catalog is not None
+        loaded = Loaded(catalog_from(catalog, ranker=ranker, overlay=overlay), catalog)
+    if overlay is not None and (unknown := overlay.unknown(loaded.catalog.names)):
+        names = ", ".join(map(clean, unknown[:_NAMED])) + (" …" if len(unknown) > _NAMED else "")
+        said = f"The overlay speaks of {counted(len(unknown), 'tool')} that the catalogue does not have: {names}"
+        stderr().print(Text(said, "dim"))
+    return loaded
 
 
-def _from_servers(config: Path, seconds: float) -> Loaded:
+def _of_servers(config: Path, seconds: float) -> tuple[list[Tool], dict[str, str]]:
     servers = read_mcp_config(config)
     if not servers:
         raise ToolSourceError(str(config), "has no server that is switched on", "Add one under `mcpServers`.")
@@ -69,5 +89,4 @@ def _from_servers(config: Path, seconds: float) -> Loaded:
     failed = {answer.server: answer.failure for answer in answers if answer.failure is not None}
     if len(failed) == len(servers):
         raise ToolSourceError(str(config), "no MCP server answered", "See above why; start each command by hand.")
-    tools = [tool for answer in answers for tool in answer.tools]
-    return Loaded(catalog_of(tools, str(config)), str(config), failed)
+    return [tool for answer in answers for tool in answer.tools], failed

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from hikidashi.search.overlay import Overlay
 from hikidashi.search.report import Missed, Proposal, Report
 
+from ..output import stderr
 from ..wrap import wrapped
 from .text import clean, counted, cut, more
 
-__all__ = ["print_report"]
+__all__ = ["print_report", "write_overlay"]
 
 _SHOWN = 10
 _WORDS_SHOWN = 8  # more than anybody would put into one description
@@ -67,6 +70,21 @@ def print_report(console: Console, report: Report, *, as_json: bool) -> None:
     _print_proposals(console, report.proposals)
 
 
+def write_overlay(known: Overlay, report: Report, path: Path) -> None:
+    """Add the words that searches agree on to an overlay, as aliases, and say so on standard error.
+
+    Raises:
+        ToolSourceError: the file cannot be written, or has comments.
+    """
+    words = {proposal.tool: proposal.words[:_WORDS_SHOWN] for proposal in report.proposals}
+    if not words:
+        stderr().print(Text(clean(f"No words that several searches agree on: {path} is as it was.")))
+        return
+    known.with_aliases(words).write(path)
+    aliases = counted(sum(map(len, words.values())), "alias", "aliases")
+    stderr().print(Text(clean(f"Wrote {aliases} of {counted(len(words), 'tool')} to {path}.")))
+
+
 def _section(console: Console, title: str, rows: Sequence[tuple[int | None, str]], remedy: str) -> None:
     if not rows:
         return
@@ -92,7 +110,7 @@ def _print_proposals(console: Console, proposals: Sequence[Proposal]) -> None:
         console,
         "Words to add to descriptions",
         len(proposals),
-        "People searched with them and missed the tool that they found later. Leave out names and values.",
+        "Several searches used them and missed the tool that they found later. --overlay FILE makes them aliases.",
     )
     for proposal in proposals[:_SHOWN]:
         words = Text.assemble(

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from difflib import get_close_matches
+from itertools import groupby
 
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
 from hikidashi.search import ToolMatch
+from hikidashi.search.explain import Explanation
 
 from ..wrap import wrapped
 from .load import Loaded
@@ -30,38 +32,53 @@ _FIELDS = {
 
 
 def print_matches(
-    console: Console, query: str, matches: Sequence[ToolMatch], loaded: Loaded, *, regex: bool, as_json: bool
+    console: Console,
+    query: str,
+    found: Explanation,
+    loaded: Loaded,
+    *,
+    regex: bool,
+    explain: bool,
+    as_json: bool,
 ) -> None:
-    """Print a table of `matches` and why each matched, or one JSON object."""
+    """Print a table of the matches and why each matched, or one JSON object; with `explain` also what was held back."""
     if as_json:
-        found = [_as_json(rank, match) for rank, match in enumerate(matches, 1)]
-        answer = {
+        answer: dict[str, object] = {
             "query": query,
             "regex": regex,
             "tools": len(loaded.catalog),
-            "matches": found,
+            "matches": _as_json(found.matches),
             "failed": loaded.failed,
         }
+        if explain:
+            answer |= {"held_back": _as_json(found.held_back), "words": found.words}
         print(json.dumps(answer, ensure_ascii=False, indent=2))  # noqa: T201 - this is the output
-    elif matches:
-        _print_table(console, matches)
+        return
+    if found.matches:
+        _print_table(console, found.matches)
     else:
         _print_nothing(console, query, loaded, regex=regex)
+    if explain:
+        _print_explanation(console, found, regex=regex)
 
 
-def _as_json(rank: int, match: ToolMatch) -> dict[str, object]:
-    return {
-        "rank": rank,
-        "name": match.name,
-        "score": round(match.score, 4),
-        "description": match.entry.description,
-        "why": match.why,
-    }
+def _as_json(matches: Sequence[ToolMatch]) -> list[dict[str, object]]:
+    found: list[dict[str, object]] = []
+    for rank, match in enumerate(matches, 1):
+        one: dict[str, object] = {
+            "rank": rank,
+            "name": match.name,
+            "score": round(match.score, 4),
+            "description": match.entry.description,
+            "why": match.why,
+        }
+        found.append(one if match.confident else one | {"confident": False, "doubt": match.doubt})
+    return found
 
 
 def _print_table(console: Console, matches: Sequence[ToolMatch]) -> None:
     longest = max(cell_len(clean(match.name)) for match in matches)
-    widths = (2, min(longest, max(12, console.width // 3)), 6)
+    widths = (2, max(len("Tool"), min(longest, max(12, console.width // 3))), 6)
     rest = console.width - sum(widths) - 2 * len(widths)
     header = [Text(title, "bold") for title in (" #", "Tool", " Score")]
     print_row(console, header, widths, [Text(cut("What it does, and why it matched", rest), "bold")])
@@ -70,8 +87,24 @@ def _print_table(console: Console, matches: Sequence[ToolMatch]) -> None:
         for name, words in match.why.items():
             label = f"{_FIELDS.get(name, name)}: "
             lines.append(Text.assemble((label, "dim"), (cut(", ".join(words), rest - len(label)), "cyan")))
-        cells = [Text(f"{rank:>2}"), Text(clean(match.name), "bold green"), Text(f"{match.score:6.2f}")]
+        number = Text(f"{rank:>2}") if match.confident else Text(" ?", "yellow")
+        cells = [number, Text(clean(match.name), "bold green"), Text(f"{match.score:6.2f}")]
         print_row(console, cells, widths, lines)
+    if not matches[0].confident:
+        _print_lines(console, [Text(f"The nearest there is, perhaps not what was asked for. {matches[0].doubt}")])
+
+
+def _print_explanation(console: Console, found: Explanation, *, regex: bool) -> None:
+    if regex:
+        _print_lines(console, [Text("A pattern matches or does not: there is nothing to explain.")])
+        return
+    said = [Text.assemble((clean(word), "cyan"), f" is {state}.") for word, state in found.words.items()]
+    if said:
+        _print_lines(console, [Text("Words", "bold"), *said])
+    _print_lines(console, [Text("Held back", "bold")] + ([] if found.held_back else [Text("No other tool matches.")]))
+    for why, matches in groupby(found.held_back, key=lambda match: match.doubt):
+        names = [Text.assemble("  ", (clean(match.name), "green"), f" {match.score:.2f}") for match in matches]
+        _print_lines(console, [Text(why), *names])
 
 
 def _print_nothing(console: Console, query: str, loaded: Loaded, *, regex: bool) -> None:
@@ -84,5 +117,9 @@ def _print_nothing(console: Console, query: str, loaded: Loaded, *, regex: bool)
     else:
         said.append(Text("Try other or fewer words, or a part of a name with --regex."))
         said.append(Text("If a tool should have been found, add the words people use to its description."))
+    _print_lines(console, said)
+
+
+def _print_lines(console: Console, said: Sequence[Text]) -> None:
     for line in (line for text in said for line in wrapped(text, console.width)):
         console.print(line)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 
@@ -11,7 +12,7 @@ from rich.text import Text
 
 from ..wrap import wrapped
 
-__all__ = ["clean", "clean_lines", "counted", "cut", "more", "print_row"]
+__all__ = ["clean", "clean_lines", "counted", "cut", "is_bounded", "more", "print_row"]
 
 # Descriptions come from strangers: control characters could move the cursor, and others reverse the line.
 _UNFIT = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
@@ -39,16 +40,37 @@ def counted(count: int, thing: str, things: str | None = None) -> str:
 
 
 def print_row(console: Console, cells: Sequence[Text], widths: Sequence[int], last: Sequence[Text]) -> None:
-    """Print one row: `cells` of fixed widths, broken where they are too long, and beside them the lines `last`."""
-    columns = [wrapped(cell, width) for cell, width in zip(cells, widths, strict=True)] + [list(last)]
-    for number in range(max(map(len, columns))):
-        line = Text()
-        for column, width in zip(columns, (*widths, 0), strict=True):
-            part = column[number] if number < len(column) else Text()
-            line += part
-            line += Text(" " * max(0, width - part.cell_len) + ("  " if width else ""))
+    """Print one row: `cells` of fixed widths, and beside them the lines `last`.
+
+    A cell that is too long has a line of its own, on which it is broken only if a terminal is not wide enough for it.
+    """
+    beside = list(cells)
+    place = 0
+    for number, (cell, width) in enumerate(zip(cells, widths, strict=True)):
+        if cell.cell_len > width:
+            first, *others = wrapped(cell, console.width - place if is_bounded(console) else cell.cell_len)
+            for line in (_joined(beside[:number], widths) + first, *(Text(" " * place) + line for line in others)):
+                console.print(line, no_wrap=True, crop=False, soft_wrap=True)
+            beside[: number + 1] = [Text()] * (number + 1)
+        place += width + 2
+    for number in range(max(1, len(last))):
+        line = _joined(beside if not number else [Text()] * len(beside), widths)
+        line += last[number] if last else Text()
         line.rstrip()
         console.print(line, no_wrap=True, crop=False)
+
+
+def is_bounded(console: Console) -> bool:
+    """Whether lines have to end somewhere: on a terminal, or where `COLUMNS` says so; not in a plain pipe."""
+    return console.is_terminal or "COLUMNS" in os.environ
+
+
+def _joined(cells: Sequence[Text], widths: Sequence[int]) -> Text:
+    line = Text()
+    for cell, width in zip(cells, widths, strict=False):
+        line += cell
+        line += Text(" " * (max(0, width - cell.cell_len) + 2))
+    return line
 
 
 def more(total: int, shown: int) -> Text:

@@ -1,0 +1,71 @@
+"""Files written whole or not at all: beside the target first, then moved over it.
+
+A process that is killed in between leaves its unfinished file. Each writer holds a lock on its own, which ends with the
+process: whoever writes next removes those that nobody holds.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+try:
+    import fcntl
+except ImportError:  # Windows, where nobody can remove a file that is open
+    fcntl = None
+
+__all__ = ["replace_file"]
+
+_PREFIX = ".hikidashi-"
+_UNFINISHED = _PREFIX + "[0-9a-f]" * 12
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Write `content` to `path`; a reader sees the old file or the new one.
+
+    Raises:
+        OSError: it cannot be written; what was there stays.
+        ValueError: it is no path.
+    """
+    path = Path(os.path.realpath(path))  # a link stays a link
+    _remove_unfinished(path.parent)
+    with _unfinished(path.parent) as (beside, file):
+        try:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+            if fcntl is None:
+                file.close()  # Windows moves no open file
+            beside.replace(path)
+        finally:
+            file.close()
+            beside.unlink(missing_ok=True)
+
+
+@contextmanager
+def _unfinished(folder: Path) -> Generator[tuple[Path, BinaryIO]]:
+    """A new file in `folder` that nobody else removes while this process lives."""
+    while True:
+        beside = folder / (_PREFIX + os.urandom(6).hex())
+        with beside.open("xb") as file:
+            if fcntl is not None:
+                fcntl.flock(file, fcntl.LOCK_EX)
+                if not os.fstat(file.fileno()).st_nlink:  # removed by another writer before it was locked
+                    continue
+            yield beside, file
+            return
+
+
+def _remove_unfinished(folder: Path) -> None:
+    """Remove the files of writers that are gone."""
+    for left in folder.glob(_UNFINISHED):
+        with suppress(OSError):  # it is locked, already gone, or somebody else's
+            if fcntl is not None:
+                with left.open("rb") as file:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    left.unlink()
+            else:
+                left.unlink()

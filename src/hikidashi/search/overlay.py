@@ -1,0 +1,307 @@
+"""Overlay: other words and better descriptions for tools that somebody else wrote.
+
+A file of it is YAML or JSON:
+
+    tools:
+      github__create_issue:
+        aliases: [bug report, 不具合の報告]
+        description: Report a bug, or ask for a feature.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, cast
+
+from ..errors import ToolSourceError
+from ..tool import Tool
+from .entry import Entry, entry_of
+
+__all__ = ["Addition", "Overlay", "entry_with", "overlay_of"]
+
+_SHAPE = "Write {tools: {name: {aliases: [words], description: text}}}."
+_KEYS = ("aliases", "description")
+_JSON = re.compile(r"\s*[\[{]")
+_COMMENT = re.compile(r"(^|\s)#")
+_WRITTEN_BY = "# Aliases that searches agreed on, written by `hikidashi tools report`. Change them as you like.\n"
+_LARGEST = 20_000_000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Addition:
+    """What is said of one tool beside its own words."""
+
+    aliases: tuple[str, ...] = ()
+    """Further words that find it."""
+    description: str | None = None
+    """What stands in the place of its own description."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overlay:
+    """What is said of tools beside their own words, by the names of the tools."""
+
+    tools: Mapping[str, Addition] = field(default_factory=dict[str, Addition])
+
+    @classmethod
+    def read(cls, path: str | Path) -> Overlay:
+        """The overlay in a YAML or JSON file.
+
+        Raises:
+            ToolSourceError: it cannot be read, or is none; the error names each key, and the line of the first.
+        """
+        source = str(path)
+        return _checked(*_parsed(_text(Path(path)), source), source)
+
+    @classmethod
+    def of(cls, content: Mapping[str, Any]) -> Overlay:
+        """The overlay in a dict of the same shape as a file.
+
+        Raises:
+            ToolSourceError: it is none.
+        """
+        return _checked(content, {}, "overlay")
+
+    def applied(self, tool: Any) -> Any:
+        """`tool` with what the overlay says of it; a tool of another framework than ours stays as it is."""
+        said = self.tools.get(_name_of(tool))
+        if said is None:
+            return tool
+        if isinstance(tool, Tool):
+            described = tool.description if said.description is None else said.description
+            return replace(tool, description=described, aliases=_joined(tool.aliases, said.aliases))
+        if isinstance(tool, dict):
+            return _applied_to_dict(cast("dict[str, Any]", tool), said)
+        return tool
+
+    def with_aliases(self, words: Mapping[str, Iterable[str]]) -> Overlay:
+        """The overlay with further aliases, by the names of the tools."""
+        tools = dict(self.tools)
+        for name, more in words.items():
+            known = tools.get(name, Addition())
+            tools[name] = replace(known, aliases=_joined(known.aliases, tuple(more)))
+        return Overlay(tools)
+
+    def unknown(self, names: Iterable[str]) -> list[str]:
+        """The tools it speaks of that are not among `names`."""
+        known = set(names)
+        return [name for name in self.tools if name not in known]
+
+    def as_json(self) -> dict[str, Any]:
+        """The overlay as a file holds it."""
+        return {"tools": {name: _plain(said) for name, said in self.tools.items()}}
+
+    def write(self, path: str | Path) -> None:
+        """Put the overlay into a file, JSON if its name ends so and YAML otherwise, at once.
+
+        Raises:
+            ToolSourceError: the file has comments, which would be lost, or cannot be written.
+        """
+        file = Path(path)
+        as_json = file.suffix.lower() == ".json"
+        try:
+            if not as_json and file.exists() and _has_comments(_text(file)):
+                remedy = "Name another file, or take the comments out."
+                raise ToolSourceError(str(path), "has comments, which writing would lose", remedy)
+            beside = file.with_name(f".{file.name}.{os.getpid()}")
+            beside.write_text(self._as_text(as_json=as_json), encoding="utf-8")
+            beside.replace(file)
+        except OSError as error:
+            raise ToolSourceError(str(path), f"cannot be written ({error.strerror})", "Check the path.") from error
+
+    def _as_text(self, *, as_json: bool) -> str:
+        if as_json:
+            return json.dumps(self.as_json(), ensure_ascii=False, indent=2) + "\n"
+        import yaml  # most catalogues have no overlay, and need not wait for this
+
+        content = self.as_json()
+        for readable in (True, False):  # some signs of line ends come back as spaces unless they are escaped
+            text = yaml.safe_dump(content, allow_unicode=readable, sort_keys=False, width=120)
+            if yaml.safe_load(text) == content:
+                break
+        return _WRITTEN_BY + text
+
+
+def overlay_of(given: Overlay | Mapping[str, Any] | str | Path | None) -> Overlay | None:
+    """The overlay that an option gives: itself, a dict of its shape, or the path of a file.
+
+    Raises:
+        ToolSourceError: it cannot be read, or is none.
+    """
+    if given is None or isinstance(given, Overlay):
+        return given
+    return Overlay.read(given) if isinstance(given, str | Path) else Overlay.of(given)
+
+
+def entry_with(overlay: Overlay | None, tool: Any, position: int | None = None) -> Entry:
+    """The catalogue row of `tool`, with what the overlay says of it.
+
+    Raises:
+        ToolValidationError: it is no tool, see `entry_of`.
+    """
+    if overlay is None:
+        return entry_of(tool, position)
+    changed = overlay.applied(tool)
+    entry = entry_of(changed, position)
+    said = overlay.tools.get(entry.name)
+    if said is None or changed is not tool:
+        return entry
+    described = entry.description if said.description is None else said.description
+    return replace(entry, description=described, aliases=_joined(entry.aliases, said.aliases))
+
+
+def _name_of(tool: Any) -> str:
+    if isinstance(tool, Tool):
+        return tool.name
+    if not isinstance(tool, dict):
+        return ""
+    named = cast("dict[str, Any]", tool)
+    inner = named.get("function")  # OpenAI: {"type": "function", "function": {...}}
+    name = (cast("dict[str, Any]", inner) if isinstance(inner, dict) else named).get("name")
+    return name if isinstance(name, str) else ""
+
+
+def _applied_to_dict(tool: dict[str, Any], said: Addition) -> dict[str, Any]:
+    inner = tool.get("function")
+    if isinstance(inner, dict):
+        return {**tool, "function": _applied_to_dict(cast("dict[str, Any]", inner), said)}
+    changed = dict(tool)
+    if said.description is not None:
+        changed["description"] = said.description
+    if said.aliases:
+        given = changed.get("aliases")
+        own = [given] if isinstance(given, str) else cast("list[Any]", given) if isinstance(given, list | tuple) else []
+        changed["aliases"] = list(_joined(tuple(own), said.aliases))
+    return changed
+
+
+def _joined(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*one, *other)))
+
+
+def _plain(said: Addition) -> dict[str, Any]:
+    described = {} if said.description is None else {"description": said.description}
+    return {**({"aliases": list(said.aliases)} if said.aliases else {}), **described}
+
+
+def _has_comments(text: str) -> bool:
+    """Whether a YAML file has comments of its own; a `#` in a text counts too, which is on the safe side."""
+    return _COMMENT.search(text.removeprefix(_WRITTEN_BY)) is not None
+
+
+_Lines = dict[tuple[str, ...], int]
+
+
+def _text(path: Path) -> str:
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise ToolSourceError(str(path), f"is larger than {_LARGEST:,} bytes, so it is hardly an overlay")
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ToolSourceError(str(path), f"is not text in UTF-8 (byte {error.start})", _SHAPE) from error
+    except FileNotFoundError as error:
+        raise ToolSourceError(str(path), "there is no such file", "Name an overlay, in YAML or JSON.") from error
+    except OSError as error:
+        raise ToolSourceError(str(path), f"cannot be read ({error.strerror})", "Check who may read it.") from error
+
+
+def _parsed(text: str, source: str) -> tuple[Any, _Lines]:
+    """The content of a file, and the lines of its keys."""
+    import yaml  # most catalogues have no overlay, and need not wait for this
+
+    is_json = source.lower().endswith(".json")
+    lines: _Lines = {}
+    twice: tuple[str, ...] = ()
+    try:
+        content = json.loads(text) if is_json else yaml.safe_load(text)
+        try:
+            # YAML takes JSON too, but for tabs.
+            twice = _note_lines(yaml.SafeLoader(text.replace("\t", " ")).get_single_node(), (), lines)
+        except yaml.YAMLError:  # nearly all JSON: the others do without lines
+            lines.clear()
+    except json.JSONDecodeError as error:
+        raise ToolSourceError(source, f"is not JSON: {error.msg} (column {error.colno})", line=error.lineno) from error
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        why = error.problem or error.context or "it cannot be parsed"
+        raise ToolSourceError(source, f"is not YAML: {why}", line=mark.line + 1 if mark else None) from error
+    except (yaml.YAMLError, ValueError) as error:  # a character that YAML does not allow, a number too long
+        raise ToolSourceError(source, f"cannot be parsed: {' '.join(str(error).split())}") from error
+    except RecursionError as error:
+        raise ToolSourceError(source, "is nested too deeply") from error
+    if twice:
+        raise ToolSourceError(source, f"`{'.'.join(twice)}` stands there twice", "Leave one.", lines[twice])
+    return content, lines
+
+
+def _note_lines(node: Any, path: tuple[str, ...], lines: _Lines) -> tuple[str, ...]:
+    """Put the lines of the keys into `lines`, three levels deep; the first key that comes twice."""
+    if node is None or node.id != "mapping" or len(path) > 2:
+        return ()
+    twice: tuple[str, ...] = ()
+    for key, value in node.value:
+        inner = (*path, str(key.value))
+        twice = twice or (inner if inner in lines else _note_lines(value, inner, lines))
+        lines[inner] = key.start_mark.line + 1
+    return twice
+
+
+def _checked(content: Any, lines: _Lines, source: str) -> Overlay:
+    problems: list[tuple[tuple[str, ...], str]] = []
+    tools: dict[str, Addition] = {}
+    top = cast("dict[Any, Any]", content) if isinstance(content, Mapping) else None
+    if top is None or not isinstance(top.get("tools"), Mapping):
+        raise ToolSourceError(source, "has no `tools`", _SHAPE)
+    problems += [((str(key),), f"`{key}` is no key of an overlay: only `tools` is") for key in top if key != "tools"]
+    for name, given in cast("Mapping[Any, Any]", top["tools"]).items():
+        path = ("tools", str(name))
+        if not isinstance(name, str):
+            problems.append((path, f"`{name!r}` is no name of a tool: put it in quotes"))
+            continue
+        if not isinstance(given, Mapping):
+            problems.append((path, f"`tools.{name}` is {_kind(given)}, not `aliases` and `description`"))
+            continue
+        said = cast("Mapping[Any, Any]", given)
+        problems += [
+            ((*path, str(key)), f"`tools.{name}.{key}` is none of {' and '.join(map(repr, _KEYS))}")
+            for key in said
+            if key not in _KEYS
+        ]
+        aliases, described = said.get("aliases", []), said.get("description")
+        if not isinstance(aliases, list) or not all(_is_text(alias) for alias in cast("list[Any]", aliases)):
+            problems.append(((*path, "aliases"), f"`tools.{name}.aliases` is no list of texts"))
+        elif described is not None and not _is_text(described):
+            problems.append(((*path, "description"), f"`tools.{name}.description` is {_kind(described)}, not a text"))
+        else:
+            tools[name] = Addition(aliases=tuple(cast("list[str]", aliases)), description=described)
+    if problems:
+        problems.sort(key=lambda problem: lines.get(problem[0], 0))
+        said_of = [f"{text} (line {lines[path]})" if path in lines else text for path, text in problems]
+        line = lines.get(problems[0][0])
+        raise ToolSourceError(source, "; ".join(said_of[:10]), _SHAPE, line)
+    return Overlay(tools)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _kind(value: Any) -> str:
+    match value:
+        case None:
+            return "empty"
+        case str() if not value.strip():
+            return "an empty text"
+        case str():
+            return "a text"
+        case bool() | int() | float():
+            return f"{value!r}"
+        case list():
+            return "a list"
+        case _:
+            return f"a {type(value).__name__}"
