@@ -17,6 +17,10 @@ _QUARTER = 1 / 4
 _HALF = 1 / 2
 _TWO_THIRDS = 2 / 3
 _LARGE = 2_000
+# What a tool calls the thing that a word of the question means is most of that word, but hardly a reason of its own: it
+# takes two of them to be as sure as half a word that stands there.
+_HINTED = 0.7
+_SURE_HINT = 1 / 4
 # A hit this far behind the best has matched only words that come with any question.
 _OF_BEST = 1 / 4
 
@@ -40,31 +44,37 @@ def _is_enough(index: Index, doc: int, score: float, query: Query) -> bool:
     asked: dict[str, float] = {}
     found: dict[str, float] = {}
     sure = 0.0
+    hinted: dict[str, float] = {}
     for term, weight in query.weights.items():
         is_found = index.has(doc, term)
+        word = query.word_of(term)
+        if term in query.relatives:
+            if is_found:
+                hinted[word] = _HINTED * index.rarity_of(word)
+            continue
         if not is_found and term in query.optional:
             continue
-        word = query.word_of(term)
         worth = weight * share_of_word(term) * index.rarity_of(term)
         asked[word] = max(worth, asked.get(word, 0.0))
         if is_found:
             found[word] = max(worth, found.get(word, 0.0))
             sure += 0.0 if _is_doubtful(term, query) else share_of_word(term)
+    sure += _SURE_HINT * sum(not is_weak(word) for word in hinted)
     missing = sum(map(share_of_word, query.missing))
     total = sum(asked.values()) + missing * index.rarity(0)
-    share = sum(found.values()) / total
+    share = sum((hinted | found).values()) / total if total else 0.0
     if sure < _HALF and share < _TWO_THIRDS:
         return False
     if share >= _HALF:
         return True
     strictness = min(1.0, index.count / _LARGE)
-    if len(found) == 1 and share < _HALF * strictness:
+    if len(found) <= 1 and share < _HALF * strictness:
         return False
-    return score >= _QUARTER * strictness * total / (len(asked) + missing)
+    return score >= _QUARTER * strictness * total / ((len(asked) + missing) or 1)
 
 
 def _is_doubtful(term: str, query: Query) -> bool:
-    if is_weak(term) or is_inflection(term) or term in query.respelled:
+    if is_weak(term) or is_inflection(term) or term in query.respelled or term in query.relatives:
         return True
     word = query.word_of(term)
     return is_weak(word) or (word is term and len(term) == 1 and share_of_word(term) < 1)

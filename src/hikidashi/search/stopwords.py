@@ -7,7 +7,7 @@ any talk and in any tool's description: they help to rank, but tell neither what
 
 from __future__ import annotations
 
-__all__ = ["FUNCTION", "FUNCTION_BIGRAMS", "REQUEST", "WEAK"]
+__all__ = ["EVERYDAY", "FUNCTION", "FUNCTION_BIGRAMS", "REQUEST", "WEAK"]
 
 _FUNCTION = """
     aren couldn didn doesn hadn hasn haven isn shouldn wasn weren wouldn
@@ -103,6 +103,7 @@ _JAPANESE = """
 
 FUNCTION = frozenset(_FUNCTION.split())
 REQUEST = frozenset(_REQUEST.split())
+EVERYDAY = frozenset(_EVERYDAY.split())
 WEAK = frozenset(_GENERIC.split() + _EVERYDAY.split() + _EVERYDAY_JAPANESE.split())
 # Japanese inflection and particles, as the pairs of letters an index would hold.
 FUNCTION_BIGRAMS = frozenset(word[at : at + 2] for word in _JAPANESE.split() for at in range(len(word) - 1))

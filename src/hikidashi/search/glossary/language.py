@@ -1,0 +1,67 @@
+"""Which language a question in Latin letters is in.
+
+Each word is a vote for the languages that have it. A word that English has too is half a vote for either, so that
+`chat`, `plan` and `die` decide nothing, and a tie is English.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+
+from ..stopwords import FUNCTION, REQUEST, WEAK
+from .files import LATIN, lexicon, stop_words
+from .inflection import bases
+
+__all__ = ["languages_of"]
+
+_OFTEN = FUNCTION | REQUEST
+
+
+def languages_of(words: Sequence[str], spelled: Sequence[str], is_known: Callable[[str], bool]) -> list[str]:
+    """The languages other than English that most words of a question are in; none for an English one.
+
+    Args:
+        words: The words in plain lower-case letters.
+        spelled: The same as they were written.
+        is_known: Whether some tool has a word.
+    """
+    grammar = {language: stop_words(language) for language in LATIN}
+    foreign_grammar = frozenset[str]().union(*grammar.values())
+    surely_english = sum(word in _OFTEN and word not in foreign_grammar for word in words)
+    if sum(word not in _OFTEN or word in foreign_grammar for word in words) <= surely_english:
+        return []
+    votes = dict.fromkeys(LATIN, 0.0)
+    english = float(surely_english)
+    for word, written in zip(words, spelled, strict=True):
+        if word in _OFTEN and word not in foreign_grammar:
+            continue
+        having = [
+            language for language in LATIN if word in grammar[language] or (len(word) > 1 and _has(language, word))
+        ]
+        is_english = written.isascii() and (_is_english(word) or (not having and is_known(word)))
+        english += 0.5 * is_english
+        for language in having:
+            votes[language] += 0.5 if is_english else 1.0
+    most = max(votes.values())
+    return [language for language, count in votes.items() if count == most > english]
+
+
+def _has(language: str, word: str) -> bool:
+    glossary = lexicon(language)
+    return glossary.base_of(word) is not None or len(glossary.parts_of(word)) > 1
+
+
+def _is_english(word: str) -> bool:
+    if word in _OFTEN or word in WEAK:
+        return True
+    english = _english_words()
+    return any(base in english for base in bases(word, "en"))
+
+
+@cache
+def _english_words() -> frozenset[str]:
+    """The words of the English glossary, on either side, and those that look like words of other languages."""
+    meanings = lexicon("en").meanings
+    words = {*" ".join(meanings).split(), *" ".join(meanings.values()).replace("|", " ").split()}
+    return frozenset(words) | stop_words("en")

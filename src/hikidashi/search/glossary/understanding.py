@@ -1,0 +1,114 @@
+"""What the words of a question mean in the words of tools: its language, translations, stop words."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from ..text import fold
+from .files import even, lexicon, stop_words
+from .language import languages_of
+from .lexicon import Found, Lexicon, scan, scan_words
+from .own import Glossary
+
+__all__ = ["Understanding", "understand"]
+
+_KANA = re.compile("[\u3041-\u309f\u30a1-\u30fa\u30fd-\u30ff]")
+_HAN = re.compile("[\u3005\u3400-\u4dbf\u4e00-\u9fff]")
+_HANGUL = re.compile("[\uac00-\ud7a3]")
+_LATIN_WORD = re.compile("[A-Za-z\u00c0-\u024f]+")
+
+
+@dataclass(slots=True)
+class Understanding:
+    """What glossaries say about a question."""
+
+    translations: list[tuple[str, tuple[str, ...]]] = field(default_factory=list[tuple[str, tuple[str, ...]]])
+    """Words of other languages, and those of the user's own glossary, with what they mean in English."""
+    everyday: list[Found] = field(default_factory=list[Found])
+    """Everyday English, with the words that tools use for it."""
+    words: list[str] = field(default_factory=list[str])
+    """The Latin words of the question in plain letters, which `everyday` counts from 0."""
+    silent: set[str] = field(default_factory=set[str])
+    """Stop words of the question's language: not to be searched."""
+    explained: set[str] = field(default_factory=set[str])
+    """Latin words that a translation explains."""
+    foreign: bool = False
+    """Whether the question is in a language other than English that is written in Latin letters."""
+
+
+def understand(
+    text: str, is_known: Callable[[str], bool], own: Glossary | None = None, *, bundled: bool = True
+) -> Understanding:
+    """What the glossaries know about `text`.
+
+    Args:
+        text: A question.
+        is_known: Whether some tool has a word.
+        own: A glossary of the user's.
+        bundled: Whether to use the glossaries and stop words that come with hikidashi.
+    """
+    found = Understanding()
+    folded = fold(text)
+    if own is not None:
+        for word, english in own.found_in(folded):
+            found.translations.append((word, english))
+            found.explained.update(even(word).split())
+    if bundled:
+        if not text.isascii():
+            _read_unspaced(folded, found)
+        _read_latin(text, found, is_known)
+    return found
+
+
+def languages_in(text: str) -> Sequence[str]:
+    """The languages, of those not written in Latin letters, whose glossaries to look into for `text`."""
+    languages: list[str] = []
+    if _KANA.search(text):
+        languages.append("ja")
+    elif _HAN.search(text):  # without kana it may be either
+        languages += ("zh", "ja")
+    if _HANGUL.search(text):
+        languages.append("ko")
+    return languages
+
+
+def _read_unspaced(folded: str, found: Understanding) -> None:
+    languages = languages_in(folded)
+    if not languages:
+        return
+    silent = frozenset[str]().union(*map(stop_words, languages))
+    lexicons: list[Lexicon] = [lexicon(language) for language in languages]
+    for word in scan(folded, lexicons, silent):
+        if word.english:
+            found.translations.append((word.word, word.english))
+        else:
+            found.silent.add(word.word)
+
+
+def _read_latin(text: str, found: Understanding, is_known: Callable[[str], bool]) -> None:
+    spelled = _LATIN_WORD.findall(text if text.isascii() else unicodedata.normalize("NFC", text))
+    words = found.words = [even(word) for word in spelled]
+    if not words:
+        return
+    for language in languages_of(words, spelled, is_known):
+        found.foreign = True
+        glossary, grammar = lexicon(language), stop_words(language)
+        for hit in scan_words(words, glossary):
+            if len(hit.places) == 1 and words[hit.places[0]] in grammar:
+                continue
+            found.translations.append((hit.word, hit.english))
+            found.explained.update(words[place] for place in hit.places)
+        found.silent.update(word for word in words if word in grammar)
+    if found.foreign:
+        found.silent -= found.explained
+    else:
+        every = scan_words(words, lexicon("en"))
+        found.everyday = [hit for hit in every if not _is_name(hit, spelled)]
+
+
+def _is_name(hit: Found, spelled: Sequence[str]) -> bool:
+    """Whether what was found is `Bill` or `Mark`, and not at the beginning of the question."""
+    return len(hit.places) == 1 and hit.places[0] > 0 and spelled[hit.places[0]].istitle()
