@@ -9,7 +9,7 @@ from .entry import Entry
 from .glossary import Glossary, Understanding, understand
 from .stem import stem
 from .stopwords import EVERYDAY
-from .text import Analyzer, fold, is_request, is_weak, spelling
+from .text import Analyzer, fold, is_han, is_request, is_weak, spelling
 
 __all__ = ["Query", "read_query"]
 
@@ -121,7 +121,7 @@ def read_query(
     first = next(iter(sources.values()), "")  # a capital letter there does not make it a name
     for term in asked:
         source = sources[term]
-        is_value = source[0].isupper() or source[0].isdigit()
+        is_value = source[0].isdigit() or (source[0].isupper() and not heard.nouns_have_capitals)
         if term in known:
             query.weights[term] = _IN_PHRASE if term in query.phrases else 1.0
             query.sources[term] = source
@@ -170,6 +170,7 @@ def _translate(query: Query, text: str, heard: Understanding, analyzer: Analyzer
             unexplained = unexplained if word.isascii() else unexplained.replace(word, " ")
         rest = set(analyzer.terms(unexplained))
         query.missing = [word for word in query.missing if word.isascii() or word in rest]
+        query.missing += [term for term in rest if len(term) == 1 and is_han(term) and term not in known]
     query.missing += nowhere
 
 

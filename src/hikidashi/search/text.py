@@ -13,7 +13,17 @@ from operator import add
 from .stem import stem
 from .stopwords import FUNCTION, FUNCTION_BIGRAMS, REQUEST, WEAK
 
-__all__ = ["Analyzer", "fold", "is_inflection", "is_request", "is_weak", "name_key", "share_of_word", "spelling"]
+__all__ = [
+    "Analyzer",
+    "fold",
+    "is_han",
+    "is_inflection",
+    "is_request",
+    "is_weak",
+    "name_key",
+    "share_of_word",
+    "spelling",
+]
 
 _HAN = "\u2e80-\u2fdf\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"
 _HIRAGANA = "\u3041-\u309f"
@@ -124,6 +134,11 @@ def share_of_word(term: str) -> float:
 def is_weak(term: str) -> bool:
     """Whether `term` comes in any talk and in any description."""
     return term in _WEAK_STEMS
+
+
+def is_han(term: str) -> bool:
+    """Whether `term` is in Chinese letters."""
+    return _HAN_RUN.fullmatch(term) is not None
 
 
 def is_inflection(term: str) -> bool:

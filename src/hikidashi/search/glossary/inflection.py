@@ -84,9 +84,9 @@ _FR_VERBS = {
 }
 # What separates from a German verb and goes to the end of the clause: `lade ... hoch` is `hochladen`.
 _DE_PREFIXES = frozenset(
-    """ab an auf aus bei bereit durch ein entgegen fest fort frei gegenuber gleich heraus herunter hervor hin hinaus
+    """ab an auf aus bei bereit durch ein entgegen fest fort frei gegenuber gleich her heraus herunter hervor hin hinaus
     hinzu hoch kennen los mit nach nieder raus rein runter statt teil uber um unter vor voran voraus vorbei weg weiter
-    wieder wiederher zu zuruck zusammen zurecht""".split()
+    wieder zu zuruck zusammen zurecht""".split()
 )
 
 

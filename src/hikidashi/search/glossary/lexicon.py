@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -84,8 +84,11 @@ class Lexicon:
         """The form of `word` that is known."""
         return next((base for base in bases(word, self.language) if base in self.meanings), None)
 
-    def parts_of(self, word: str) -> tuple[str, ...]:
-        """The known words that a German compound is made of: `rechnungsversand` is `rechnung` and `versand`."""
+    def parts_of(self, word: str, *, is_noun: bool = False) -> tuple[str, ...]:
+        """The known words that a German compound is made of: `rechnungsversand` is `rechnung` and `versand`.
+
+        The last part of a noun stands for it where the first is not known: `lieblingslied` is a `lied`.
+        """
         if self.language != "de" or len(word) < 2 * _PART:
             return ()
         head: tuple[str, ...] = ()
@@ -96,7 +99,7 @@ class Lexicon:
             first = self._first_part(word[:at])
             if first:
                 return (*first, last)
-            if not head and len(word) - at >= _HEAD:
+            if is_noun and not head and len(word) - at >= _HEAD:
                 head = (last,)
         return head
 
@@ -172,23 +175,29 @@ def _joined(text: str, at: int, letters: re.Pattern[str]) -> bool:
     return at > 0 and letters.match(text, at - 1) is not None and letters.match(text, at) is not None
 
 
-def scan_words(words: Sequence[str], lexicon: Lexicon) -> Iterator[Found]:
-    """The words and phrases of `lexicon` among the folded `words` of a text, longest first, whatever their form."""
+def scan_words(words: Sequence[str], lexicon: Lexicon, capital: Container[int] = ()) -> Iterator[Found]:
+    """The words and phrases of `lexicon` among the folded `words` of a text, longest first, whatever their form.
+
+    Args:
+        words: The words in plain lower-case letters.
+        lexicon: What to look for.
+        capital: Which words began with a capital letter.
+    """
     used: set[int] = set()
     for at, word in enumerate(words):
         if at in used:
             continue
         found = _phrase(words, at, lexicon) or _split_verb(words, at, lexicon, used)
         if found is None and len(word) > 1:
-            found = _word(word, at, lexicon)
+            found = _word(word, at, lexicon, is_noun=at in capital)
         if found is not None:
             used.update(found.places)
             yield found
 
 
-def _word(word: str, at: int, lexicon: Lexicon) -> Found | None:
+def _word(word: str, at: int, lexicon: Lexicon, *, is_noun: bool) -> Found | None:
     base = lexicon.base_of(word)
-    parts = (base,) if base is not None else lexicon.parts_of(word)
+    parts = (base,) if base is not None else lexicon.parts_of(word, is_noun=is_noun)
     english = tuple(dict.fromkeys(meaning for part in parts for meaning in lexicon.english(part)))
     return Found(word, english, (at,)) if english else None
 
@@ -215,6 +224,8 @@ def _split_verb(words: Sequence[str], at: int, lexicon: Lexicon, used: set[int])
         particle = words[place]
         if place in used or not (separable(particle) if german else particle in _PARTICLES):
             continue
+        if german and words[place - 1] == "wieder" and place - 1 > at:
+            particle = "wieder" + particle
         for base in bases(words[at], lexicon.language):
             english = lexicon.english(particle + base if german else f"{base} {particle}")
             if english:

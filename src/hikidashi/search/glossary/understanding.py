@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from ..text import fold
 from .files import even, lexicon, stop_words
 from .language import languages_of
-from .lexicon import Found, Lexicon, scan, scan_words
+from .lexicon import Found, scan, scan_words
 from .own import Glossary
 
 __all__ = ["Understanding", "understand"]
@@ -37,6 +37,8 @@ class Understanding:
     """Latin words that a translation explains."""
     foreign: bool = False
     """Whether the question is in a language other than English that is written in Latin letters."""
+    nouns_have_capitals: bool = False
+    """Whether a capital letter does not make a word a name, as in German."""
 
 
 def understand(
@@ -63,25 +65,20 @@ def understand(
     return found
 
 
-def languages_in(text: str) -> Sequence[str]:
-    """The languages, of those not written in Latin letters, whose glossaries to look into for `text`."""
-    languages: list[str] = []
-    if _KANA.search(text):
-        languages.append("ja")
-    elif _HAN.search(text):  # without kana it may be either
-        languages += ("zh", "ja")
-    if _HANGUL.search(text):
-        languages.append("ko")
-    return languages
-
-
 def _read_unspaced(folded: str, found: Understanding) -> None:
-    languages = languages_in(folded)
+    """Read what is not in Latin letters. Han letters without kana may be Chinese or Japanese, unless grammar tells."""
+    languages: list[str] = []
+    if _KANA.search(folded):
+        languages = ["ja"]
+    elif _HAN.search(folded):
+        chinese = scan(folded, [lexicon("zh")], stop_words("zh"))
+        languages = ["zh"] if any(not word.english for word in chinese) else ["zh", "ja"]
+    if _HANGUL.search(folded):
+        languages.append("ko")
     if not languages:
         return
     silent = frozenset[str]().union(*map(stop_words, languages))
-    lexicons: list[Lexicon] = [lexicon(language) for language in languages]
-    for word in scan(folded, lexicons, silent):
+    for word in scan(folded, list(map(lexicon, languages)), silent):
         if word.english:
             found.translations.append((word.word, word.english))
         else:
@@ -93,10 +90,12 @@ def _read_latin(text: str, found: Understanding, is_known: Callable[[str], bool]
     words = found.words = [even(word) for word in spelled]
     if not words:
         return
+    capital = {place for place, word in enumerate(spelled) if word[0].isupper()}
     for language in languages_of(words, spelled, is_known):
         found.foreign = True
+        found.nouns_have_capitals |= language == "de"
         glossary, grammar = lexicon(language), stop_words(language)
-        for hit in scan_words(words, glossary):
+        for hit in scan_words(words, glossary, capital):
             if len(hit.places) == 1 and words[hit.places[0]] in grammar:
                 continue
             found.translations.append((hit.word, hit.english))
