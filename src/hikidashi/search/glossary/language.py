@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 
 from ..stopwords import FUNCTION, REQUEST, WEAK
-from .files import LATIN, lexicon, stop_words
+from .files import LATIN, homographs, lexicon, stop_words
 from .inflection import bases
 
 __all__ = ["languages_of"]
@@ -31,13 +31,15 @@ def languages_of(words: Sequence[str], spelled: Sequence[str], is_known: Callabl
     surely_english = sum(word in _OFTEN and word not in foreign_grammar for word in words)
     if sum(word not in _OFTEN or word in foreign_grammar for word in words) <= surely_english:
         return []
-    votes = dict.fromkeys(LATIN, 0.0)
+    # Grammar tells most questions apart, and spares reading the glossaries of the other languages.
+    languages = [language for language in LATIN if any(word in grammar[language] for word in words)] or LATIN
+    votes = dict.fromkeys(languages, 0.0)
     english = float(surely_english)
     for word, written in zip(words, spelled, strict=True):
         if word in _OFTEN and word not in foreign_grammar:
             continue
         having = [
-            language for language in LATIN if word in grammar[language] or (len(word) > 1 and _has(language, word))
+            language for language in languages if word in grammar[language] or (len(word) > 1 and _has(language, word))
         ]
         is_english = written.isascii() and (_is_english(word) or (not having and is_known(word)))
         english += 0.5 * is_english
@@ -64,4 +66,4 @@ def _english_words() -> frozenset[str]:
     """The words of the English glossary, on either side, and those that look like words of other languages."""
     meanings = lexicon("en").meanings
     words = {*" ".join(meanings).split(), *" ".join(meanings.values()).replace("|", " ").split()}
-    return frozenset(words) | stop_words("en")
+    return frozenset(words) | homographs()

@@ -6,6 +6,7 @@ import re
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 
 from .inflection import bases, separable
 
@@ -58,19 +59,16 @@ class Lexicon:
     def lengths(self) -> dict[str, list[int]]:
         """For each first letter, how long the words are that begin with it, longest first."""
         found: dict[str, list[int]] = {}
-        for first, length in sorted({(word[0], len(word)) for word in self.meanings}, reverse=True):
-            found.setdefault(first, []).append(length)
+        for first, length in sorted(set(zip(map(itemgetter(0), self.meanings), map(len, self.meanings), strict=True))):
+            found.setdefault(first, []).insert(0, length)
         return found
 
     @cached_property
     def phrases(self) -> dict[str, int]:
-        """For each first word of phrases, how many words the longest of them has."""
-        found: dict[str, int] = {}
-        for phrase in self.meanings:
-            if " " in phrase:
-                words = phrase.split()
-                found[words[0]] = max(found.get(words[0], 0), len(words))
-        return found
+        """For each first word of phrases, how many words the longest phrase has."""
+        phrases = [word for word in self.meanings if " " in word]
+        longest = max((phrase.count(" ") + 1 for phrase in phrases), default=0)
+        return dict.fromkeys((phrase.partition(" ")[0] for phrase in phrases), longest)
 
     def meaning_at(self, text: str, at: int, size: int) -> tuple[str, ...]:
         """What the `size` letters from `at` mean; empty where they are no word of this language."""
@@ -130,7 +128,7 @@ def scan(text: str, lexicons: Sequence[Lexicon], silent: frozenset[str] = frozen
     longest_silent = max(map(len, silent), default=0)
     while at < len(text):
         size, english = _longest(text, at, lexicons, at == free)
-        quiet = next((n for n in range(longest_silent, size, -1) if text[at : at + n] in silent), 0)
+        quiet = next((n for n in range(longest_silent, size, -1) if _is_silent(text, at, n, silent, at == free)), 0)
         if quiet:
             size, english = quiet, ()
         if size:
@@ -138,6 +136,13 @@ def scan(text: str, lexicons: Sequence[Lexicon], silent: frozenset[str] = frozen
             at = free = at + size
         else:
             at += 1
+
+
+def _is_silent(text: str, at: int, size: int, silent: frozenset[str], free: bool) -> bool:
+    """Whether a stop word of `size` letters is at a place; in Korean it ends a word, or is one: 할 is none in 할머니."""
+    if text[at : at + size] not in silent:
+        return False
+    return free and not _joined(text, at, _HANGUL) or size > 1 or not _joined(text, at + size, _HANGUL)
 
 
 def _longest(text: str, at: int, lexicons: Sequence[Lexicon], free: bool) -> tuple[int, tuple[str, ...]]:
