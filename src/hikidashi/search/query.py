@@ -117,7 +117,7 @@ def read_query(
     asked = [term for term in sources if not is_request(term)] or list(sources)
     query = Query()
     translated = {stem(word) for word in heard.explained}
-    hinted = _hint(query, heard, asked, analyzer, known, rarity)
+    hinted = _hint(query, heard, asked, analyzer=analyzer, known=known, rarity=rarity)
     first = next(iter(sources.values()), "")  # a capital letter there does not make it a name
     for term in asked:
         source = sources[term]
@@ -138,6 +138,8 @@ def read_query(
         if not respelled and not is_value:
             query.missing.append(word)
     _translate(query, text, heard, analyzer, known)
+    # What stands there as it was asked for is told first.
+    query.weights = dict(sorted(query.weights.items(), key=lambda item: item[0] in query.relatives))
     return query
 
 
@@ -178,6 +180,7 @@ def _hint(
     query: Query,
     heard: Understanding,
     asked: list[str],
+    *,
     analyzer: Analyzer,
     known: Container[str],
     rarity: Callable[[str], float],

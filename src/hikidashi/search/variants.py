@@ -1,7 +1,6 @@
-"""English words that mean the same: other spellings and short forms, and near-synonyms of tool vocabulary.
+"""English words that are one word to an index: other spellings and short forms.
 
-`SAME` are one word to an index. `RELATED` stay different words: a question for one also looks for the others,
-which then count less.
+Words that mean nearly the same stay different words, and are in the English glossary (`glossary/en.tsv`).
 """
 
 from __future__ import annotations
@@ -72,8 +71,6 @@ _SAME = """
 """
 
 
-def _lines(table: str) -> list[str]:
-    return [line for line in map(str.strip, table.splitlines()) if line]
+_LINES = [line for line in map(str.strip, _SAME.splitlines()) if line]
 
-
-SAME = {form: base for line in _lines(_SAME) for base, _, forms in [line.partition(":")] for form in forms.split()}
+SAME = {form: base for line in _LINES for base, _, forms in [line.partition(":")] for form in forms.split()}

@@ -69,8 +69,8 @@ _IRREGULAR = {
     for form in forms.split()
 }
 
-_ES_CLITICS = ("melos", "melas", "melo", "mela", "noslo", "selo", "sela", "me", "te", "se", "lo", "la", "le", "los")
-_ES_CLITICS += ("las", "les", "nos")
+_CLITICS = "melos melas melo mela selos selas selo sela noslo nosla nos los las les me te se lo la le"
+_ES_CLITICS = _CLITICS.split()
 _ES_VERBS = {
     "ar": "o as a amos ais an e es emos en ando ado ada ados adas aste aron aba aban ad are ara",
     "er": "o es e emos en a as an iendo ido ida io ieron ia ian ed ere era",
@@ -83,11 +83,12 @@ _FR_VERBS = {
     "oir": "ois oit oyons oyez",
 }
 # What separates from a German verb and goes to the end of the clause: `lade ... hoch` is `hochladen`.
-_DE_PREFIXES = frozenset(
-    """ab an auf aus bei bereit durch ein entgegen fest fort frei gegenuber gleich her heraus herunter hervor hin hinaus
+_SEPARABLE = """
+    ab an auf aus bei bereit durch ein entgegen fest fort frei gegenuber gleich her heraus herunter hervor hin hinaus
     hinzu hoch kennen los mit nach nieder raus rein runter statt teil uber um unter vor voran voraus vorbei weg weiter
-    wieder zu zuruck zusammen zurecht""".split()
-)
+    wieder zu zuruck zurecht zusammen
+"""
+_DE_PREFIXES = frozenset(_SEPARABLE.split())
 
 
 @lru_cache(4_096)

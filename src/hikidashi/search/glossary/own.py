@@ -8,7 +8,8 @@ from typing import Any
 
 from ...errors import ToolSearchError
 from ..text import fold
-from .lexicon import Lexicon, scan
+from .lexicon import Lexicon
+from .unspaced import scan
 
 __all__ = ["Glossary"]
 

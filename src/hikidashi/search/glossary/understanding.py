@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 from ..text import fold
 from .files import even, lexicon, stop_words
 from .language import languages_of
-from .lexicon import Found, scan, scan_words
+from .lexicon import Found
 from .own import Glossary
+from .spaced import scan_words
+from .unspaced import scan
 
 __all__ = ["Understanding", "understand"]
 
