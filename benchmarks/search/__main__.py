@@ -13,7 +13,7 @@ from rich.console import Console
 
 from .. import report
 from ..machine import machine
-from . import accuracy, data, patterns, speed, tokens
+from . import accuracy, data, glossaries, patterns, speed, tokens
 from .engines import all_engines, engines
 from .regex_engines import REGEX_ENGINES
 from .run import PARTS, Run, as_json
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         console.print(f"No part is called {unknown[0]!r}. There are: {', '.join(PARTS)}.", highlight=False)
         return 2
     try:
-        datasets = _datasets(options.data, quick=options.quick) if "accuracy" in parts else []
+        datasets = _datasets(options.data, quick=options.quick) if {"accuracy", "glossary"} & set(parts) else []
     except (OSError, ValueError) as error:  # before anything is measured for minutes
         console.print(str(error), highlight=False, markup=False, soft_wrap=True)
         return 2
@@ -97,6 +97,8 @@ def _figures(
 ) -> Iterable[Any]:
     if part == "accuracy":
         return accuracy.measure(datasets, list(engines().values()), progress)
+    if part == "glossary":
+        return glossaries.measure(datasets, progress)
     if part == "speed":
         sizes, rounds, seconds = (speed.QUICK_SIZES, 1, 0.2) if quick else (speed.SIZES, 4, 1.0)
         return speed.measure(list(all_engines().values()), sizes, rounds, seconds, progress)

@@ -14,6 +14,7 @@ from .tokens import Tokens
 
 PARTS = {
     "accuracy": "recall and nDCG on the shipped data set and those of --data; questions that no tool serves",
+    "glossary": "recall with and without glossaries: everyday English, six other languages; talk that no tool serves",
     "speed": "build, add, save, load, p50, p99 and memory at 100 to 100,000 tools",
     "regex": "hostile and ordinary patterns over 10,000 tools",
     "tokens": "what a catalogue costs a model, loaded or deferred",
@@ -29,6 +30,7 @@ class Run:
     missing: dict[str, str]
     """Engines that are not installed, and how to get them."""
     accuracy: list[Accuracy] = field(default_factory=list[Accuracy])
+    glossary: list[Accuracy] = field(default_factory=list[Accuracy])
     speed: list[Speed] = field(default_factory=list[Speed])
     regex: list[Searched] = field(default_factory=list[Searched])
     tokens: list[Tokens] = field(default_factory=list[Tokens])

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from .lexicon import Lexicon
 
-__all__ = ["LATIN", "even", "homographs", "lexicon", "stop_words"]
+__all__ = ["LATIN", "even", "homographs", "is_stop_word", "lexicon", "stop_words"]
 
 LATIN = ("de", "es", "fr")
 """The languages, beside English, that are written in Latin letters and have a glossary."""
@@ -43,6 +43,17 @@ def lexicon(language: str) -> Lexicon:
 def stop_words(language: str) -> frozenset[str]:
     """The words of a language that are not searched for."""
     return _words(_HERE / "stopwords" / f"{language}.txt", language)
+
+
+def is_stop_word(word: str, written: str, language: str) -> bool:
+    """Whether `word`, in plain letters, is not searched for; accents count where they are written: not `ändere`."""
+    return word in stop_words(language) and (written.isascii() or written.lower() in _accented(language))
+
+
+@cache
+def _accented(language: str) -> frozenset[str]:
+    text = (_HERE / "stopwords" / f"{language}.txt").read_text(encoding="utf-8")
+    return frozenset(line.strip(" '’") for line in text.lower().split("\n"))
 
 
 @cache

@@ -106,7 +106,7 @@ def separable(prefix: str) -> bool:
 def _english(word: str) -> Iterator[str]:
     if word in _IRREGULAR:
         yield _IRREGULAR[word]
-    if len(word) < 4:
+    if len(word) < 3:
         return
     if word.endswith("s") and not word.endswith(("ss", "us", "is")):
         if word.endswith("ies"):

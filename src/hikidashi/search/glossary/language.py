@@ -1,7 +1,7 @@
 """Which language a question in Latin letters is in.
 
 Each word is a vote for the languages that have it. A word that English has too is half a vote for either, so that
-`chat`, `plan` and `die` decide nothing, and a tie is English.
+`chat`, `plan` and `die` decide nothing, and what may be a name is half a vote. A tie is English.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 
 from ..stopwords import FUNCTION, REQUEST, WEAK
-from .files import LATIN, homographs, lexicon, stop_words
+from .files import LATIN, homographs, is_stop_word, lexicon, stop_words
 from .inflection import bases
 
 __all__ = ["languages_of"]
@@ -35,22 +35,27 @@ def languages_of(words: Sequence[str], spelled: Sequence[str], is_known: Callabl
     languages = [language for language in LATIN if any(word in grammar[language] for word in words)] or LATIN
     votes = dict.fromkeys(languages, 0.0)
     english = float(surely_english)
-    for word, written in zip(words, spelled, strict=True):
+    for place, (word, written) in enumerate(zip(words, spelled, strict=True)):
         if word in _OFTEN and word not in foreign_grammar:
             continue
+        may_be_name = place > 0 and written[0].isupper()
         having = [
-            language for language in languages if word in grammar[language] or (len(word) > 1 and _has(language, word))
+            language
+            for language in languages
+            if is_stop_word(word, written, language) or (len(word) > 1 and _has(language, word, exactly=may_be_name))
         ]
         is_english = written.isascii() and (_is_english(word) or (not having and is_known(word)))
         english += 0.5 * is_english
         for language in having:
-            votes[language] += 0.5 if is_english else 1.0
+            votes[language] += 0.5 if is_english or may_be_name else 1.0
     most = max(votes.values())
     return [language for language, count in votes.items() if count == most > english]
 
 
-def _has(language: str, word: str) -> bool:
+def _has(language: str, word: str, *, exactly: bool) -> bool:
     glossary = lexicon(language)
+    if exactly:
+        return word in glossary.meanings
     return glossary.base_of(word) is not None or len(glossary.parts_of(word)) > 1
 
 
@@ -58,7 +63,7 @@ def _is_english(word: str) -> bool:
     if word in _OFTEN or word in WEAK:
         return True
     english = _english_words()
-    return any(base in english for base in bases(word, "en"))
+    return len(word) > 1 and any(base in english for base in bases(word, "en"))
 
 
 @cache

@@ -14,7 +14,7 @@ __all__ = ["Found", "Lexicon"]
 _KO_FINALS = (4, 8, 17, 20)
 _LINKS = ("", "s", "es", "n", "en", "e", "er")  # between the parts of a German compound
 _PART = 4  # letters of the shortest part of a compound
-_HEAD = 5  # letters of a last part that may stand for a compound whose first part is not known
+_HEAD = 4  # letters of a last part that may stand for a compound whose first part is not known
 
 
 @dataclass(frozen=True, slots=True)

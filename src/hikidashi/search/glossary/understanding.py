@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from ..text import fold
-from .files import even, lexicon, stop_words
+from .files import even, is_stop_word, lexicon, stop_words
 from .language import languages_of
 from .lexicon import Found
 from .own import Glossary
@@ -96,13 +96,12 @@ def _read_latin(text: str, found: Understanding, is_known: Callable[[str], bool]
     for language in languages_of(words, spelled, is_known):
         found.foreign = True
         found.nouns_have_capitals |= language == "de"
-        glossary, grammar = lexicon(language), stop_words(language)
-        for hit in scan_words(words, glossary, capital):
-            if len(hit.places) == 1 and words[hit.places[0]] in grammar:
-                continue
-            found.translations.append((hit.word, hit.english))
-            found.explained.update(words[place] for place in hit.places)
-        found.silent.update(word for word in words if word in grammar)
+        silent = {place for place, word in enumerate(words) if is_stop_word(word, spelled[place], language)}
+        for hit in scan_words(words, lexicon(language), capital):
+            if not silent.issuperset(hit.places):
+                found.translations.append((hit.word, hit.english))
+                found.explained.update(words[place] for place in hit.places)
+        found.silent.update(words[place] for place in silent)
     if found.foreign:
         found.silent -= found.explained
     else:
