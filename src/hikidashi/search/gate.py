@@ -21,6 +21,8 @@ _LARGE = 2_000
 # takes two of them to be as sure as half a word that stands there.
 _HINTED = 0.7
 _SURE_HINT = 1 / 4
+# What is told rather than asked for shares a word with some tool by chance, but seldom two.
+_MORE_THAN_ONE = 3 / 2
 # A hit this far behind the best has matched only words that come with any question.
 _OF_BEST = 1 / 4
 
@@ -63,7 +65,7 @@ def _is_enough(index: Index, doc: int, score: float, query: Query) -> bool:
     missing = sum(map(share_of_word, query.missing))
     total = sum(asked.values()) + missing * index.rarity(0)
     share = sum((hinted | found).values()) / total if total else 0.0
-    if sure < _HALF and share < _TWO_THIRDS:
+    if sure < (_MORE_THAN_ONE if query.is_told else _HALF) and share < _TWO_THIRDS:
         return False
     if share >= _HALF:
         return True
@@ -74,7 +76,7 @@ def _is_enough(index: Index, doc: int, score: float, query: Query) -> bool:
 
 
 def _is_doubtful(term: str, query: Query) -> bool:
-    if is_weak(term) or is_inflection(term) or term in query.respelled or term in query.relatives:
+    if is_weak(term) or is_inflection(term) or term in query.respelled:
         return True
     word = query.word_of(term)
     return is_weak(word) or (word is term and len(term) == 1 and share_of_word(term) < 1)

@@ -47,6 +47,8 @@ class Query:
 
     glossed: list[str] = field(default_factory=list[str])
     """The words that a glossary explains, and that some tool has in English."""
+    is_told: bool = False
+    """Whether it is worded as something told rather than asked for."""
 
     def word_of(self, term: str) -> str:
         """The word of the question that `term` stands for, alone or with others."""
@@ -110,12 +112,13 @@ def read_query(
         own: A glossary of the user's.
         bundled: Whether to use the glossaries that come with hikidashi.
     """
-    heard = understand(text, lambda word: stem(word) in known, own, bundled=bundled)
     sources = analyzer.sources(text)
+    is_short = sum(not is_request(term) for term in sources) <= _SHORT
+    heard = understand(text, lambda word: stem(word) in known, own, bundled=bundled, is_short=is_short)
     for term in _silent(heard, analyzer):
         sources.pop(term, None)
     asked = [term for term in sources if not is_request(term)] or list(sources)
-    query = Query()
+    query = Query(is_told=heard.is_told)
     translated = {stem(word) for word in heard.explained}
     hinted = _hint(query, heard, asked, analyzer=analyzer, known=known, rarity=rarity)
     first = next(iter(sources.values()), "")  # a capital letter there does not make it a name
@@ -193,7 +196,7 @@ def _hint(
         others = [term for term in dict.fromkeys(others) if term not in own and term not in asked]
         is_phrase = len(found.places) > 1
         stands = not is_phrase and bool(own) and own[0] in known
-        if not own or not others or ((is_phrase or stands) and len(asked) > _SHORT):
+        if not own or not others:
             continue
         understood.update(own)
         if is_phrase:

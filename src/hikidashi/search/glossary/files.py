@@ -13,7 +13,7 @@ from pathlib import Path
 
 from .lexicon import Lexicon
 
-__all__ = ["LATIN", "even", "homographs", "is_stop_word", "lexicon", "stop_words"]
+__all__ = ["LATIN", "even", "homographs", "is_stop_word", "lexicon", "stop_lexicon", "stop_words"]
 
 LATIN = ("de", "es", "fr")
 """The languages, beside English, that are written in Latin letters and have a glossary."""
@@ -43,6 +43,12 @@ def lexicon(language: str) -> Lexicon:
 def stop_words(language: str) -> frozenset[str]:
     """The words of a language that are not searched for."""
     return _words(_HERE / "stopwords" / f"{language}.txt", language)
+
+
+@cache
+def stop_lexicon(language: str) -> Lexicon:
+    """The stop words of a language for text without spaces."""
+    return Lexicon(dict.fromkeys(stop_words(language), ""), language)
 
 
 def is_stop_word(word: str, written: str, language: str) -> bool:

@@ -130,9 +130,11 @@ def _german(word: str) -> Iterator[str]:
     if plain != word:
         yield plain
         word = plain
-    if len(word) < 4:
+    if len(word) < 3:
         return
     yield from (word + "n", word + "en")
+    if len(word) < 4:
+        return
     for ending in ("en", "er", "es", "em", "e", "n", "s", "st", "t", "et", "est", "te", "ten", "test"):
         rest = word.removesuffix(ending)
         if rest != word and len(rest) >= 3:

@@ -7,7 +7,7 @@ Each word is a vote for the languages that have it. A word that English has too 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 from ..stopwords import FUNCTION, REQUEST, WEAK
 from .files import LATIN, homographs, is_stop_word, lexicon, stop_words
@@ -26,17 +26,22 @@ def languages_of(words: Sequence[str], spelled: Sequence[str], is_known: Callabl
         spelled: The same as they were written.
         is_known: Whether some tool has a word.
     """
-    grammar = {language: stop_words(language) for language in LATIN}
-    foreign_grammar = frozenset[str]().union(*grammar.values())
-    surely_english = sum(word in _OFTEN and word not in foreign_grammar for word in words)
-    if sum(word not in _OFTEN or word in foreign_grammar for word in words) <= surely_english:
+    grammar = _grammar()
+    surely_english = 0
+    undecided = 0
+    for word, written in zip(words, spelled, strict=True):
+        if word in _OFTEN and word not in grammar:
+            surely_english += 1
+        elif not written.isascii() or not _is_english(word):
+            undecided += 1
+    if undecided <= surely_english:  # whatever language these are in, it cannot win
         return []
     # Grammar tells most questions apart, and spares reading the glossaries of the other languages.
-    languages = [language for language in LATIN if any(word in grammar[language] for word in words)] or LATIN
+    languages = [language for language in LATIN if not stop_words(language).isdisjoint(words)] or LATIN
     votes = dict.fromkeys(languages, 0.0)
     english = float(surely_english)
     for place, (word, written) in enumerate(zip(words, spelled, strict=True)):
-        if word in _OFTEN and word not in foreign_grammar:
+        if word in _OFTEN and word not in grammar:
             continue
         may_be_name = place > 0 and written[0].isupper()
         having = [
@@ -59,6 +64,13 @@ def _has(language: str, word: str, *, exactly: bool) -> bool:
     return glossary.base_of(word) is not None or len(glossary.parts_of(word)) > 1
 
 
+@cache
+def _grammar() -> frozenset[str]:
+    """The stop words of all languages."""
+    return frozenset[str]().union(*map(stop_words, LATIN))
+
+
+@lru_cache(16_384)
 def _is_english(word: str) -> bool:
     if word in _OFTEN or word in WEAK:
         return True

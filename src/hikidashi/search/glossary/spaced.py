@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 from .inflection import bases, separable
 from .lexicon import Found, Lexicon
 
-__all__ = ["scan_words"]
+__all__ = ["scan_single_words", "scan_words"]
 
 _ADVERBS = "up down off out over in on away back through along around together"
 _PARTICLES = frozenset(_ADVERBS.split())
@@ -26,11 +26,19 @@ def scan_words(words: Sequence[str], lexicon: Lexicon, capital: Container[int] =
     for at, word in enumerate(words):
         if at in used:
             continue
-        found = _phrase(words, at, lexicon) or _split_verb(words, at, lexicon, used)
+        found = _phrase(words, at, lexicon, used)
         if found is None and len(word) > 1:
             found = _word(word, at, lexicon, is_noun=at in capital)
         if found is not None:
             used.update(found.places)
+            yield found
+
+
+def scan_single_words(words: Sequence[str], lexicon: Lexicon, places: Iterable[int]) -> Iterator[Found]:
+    """Those of the words at `places` that `lexicon` has, whatever their form."""
+    for at in places:
+        found = _word(words[at], at, lexicon, is_noun=False)
+        if found is not None:
             yield found
 
 
@@ -41,33 +49,43 @@ def _word(word: str, at: int, lexicon: Lexicon, *, is_noun: bool) -> Found | Non
     return Found(word, english, (at,)) if english else None
 
 
-def _phrase(words: Sequence[str], at: int, lexicon: Lexicon) -> Found | None:
+def _phrase(words: Sequence[str], at: int, lexicon: Lexicon, used: set[int]) -> Found | None:
     """The longest phrase that starts at a place; its first or its last word may be inflected."""
-    for first in bases(words[at], lexicon.language):
-        for size in range(min(lexicon.phrases.get(first, 0), len(words) - at), 1, -1):
+    phrases = lexicon.phrases
+    forms = bases(words[at], lexicon.language)
+    starts = [form for form in forms if form in phrases]
+    for first in starts:
+        for size in range(min(phrases[first], len(words) - at), 1, -1):
             middle = words[at + 1 : at + size - 1]
             for last in bases(words[at + size - 1], lexicon.language):
                 english = lexicon.english(" ".join((first, *middle, last)))
                 if english:
                     return Found(" ".join(words[at : at + size]), english, tuple(range(at, at + size)))
+    if lexicon.language == "de":
+        return _german_verb(words, at, lexicon, used)
+    return _english_verb(words, at, lexicon, starts) if starts and lexicon.language == "en" else None
+
+
+def _english_verb(words: Sequence[str], at: int, lexicon: Lexicon, starts: Sequence[str]) -> Found | None:
+    """A verb whose particle stands apart: `hand it over`."""
+    for place in range(at + 2, min(len(words), at + 2 + _GAP)):
+        if words[place] in _PARTICLES:
+            for start in starts:
+                english = lexicon.english(f"{start} {words[place]}")
+                if english:
+                    return Found(f"{words[at]} … {words[place]}", english, (at, place))
     return None
 
 
-def _split_verb(words: Sequence[str], at: int, lexicon: Lexicon, used: set[int]) -> Found | None:
-    """A verb whose particle stands apart: `hand it over`, `lade die Datei hoch`."""
-    german = lexicon.language == "de"
-    if not german and (lexicon.language != "en" or not any(base in lexicon.phrases for base in bases(words[at], "en"))):
-        return None
-    end = len(words) if german else min(len(words), at + 2 + _GAP)
-    for place in range(end - 1, at, -1) if german else range(at + 2, end):
-        particle = words[place]
-        if place in used or not (separable(particle) if german else particle in _PARTICLES):
+def _german_verb(words: Sequence[str], at: int, lexicon: Lexicon, used: set[int]) -> Found | None:
+    """A verb whose first part stands at the end of the clause: `lade die Datei hoch`."""
+    for place in range(len(words) - 1, at, -1):
+        if place in used or not separable(words[place]):
             continue
-        if german and words[place - 1] == "wieder" and place - 1 > at:
-            particle = "wieder" + particle
-        for base in bases(words[at], lexicon.language):
-            english = lexicon.english(particle + base if german else f"{base} {particle}")
+        prefix = "wieder" + words[place] if words[place - 1] == "wieder" and place - 1 > at else words[place]
+        for base in bases(words[at], "de"):
+            english = lexicon.english(prefix + base)
             if english:
-                shown = f"{words[at]} {particle}" if place == at + 1 else f"{words[at]} … {particle}"
+                shown = f"{words[at]} {prefix}" if place == at + 1 else f"{words[at]} … {prefix}"
                 return Found(shown, english, (at, place))
     return None

@@ -8,11 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from ..text import fold
-from .files import even, is_stop_word, lexicon, stop_words
+from .files import even, is_stop_word, lexicon, stop_lexicon
 from .language import languages_of
 from .lexicon import Found
 from .own import Glossary
-from .spaced import scan_words
+from .spaced import scan_single_words, scan_words
+from .telling import is_told
 from .unspaced import scan
 
 __all__ = ["Understanding", "understand"]
@@ -39,12 +40,19 @@ class Understanding:
     """Latin words that a translation explains."""
     foreign: bool = False
     """Whether the question is in a language other than English that is written in Latin letters."""
+    is_told: bool = False
+    """Whether it tells something in another language, rather than asks for it."""
     nouns_have_capitals: bool = False
     """Whether a capital letter does not make a word a name, as in German."""
 
 
 def understand(
-    text: str, is_known: Callable[[str], bool], own: Glossary | None = None, *, bundled: bool = True
+    text: str,
+    is_known: Callable[[str], bool],
+    own: Glossary | None = None,
+    *,
+    bundled: bool = True,
+    is_short: bool = True,
 ) -> Understanding:
     """What the glossaries know about `text`.
 
@@ -53,6 +61,8 @@ def understand(
         is_known: Whether some tool has a word.
         own: A glossary of the user's.
         bundled: Whether to use the glossaries and stop words that come with hikidashi.
+        is_short: Whether to explain English words and phrases that tools may have; a long question says itself what
+            it means, and only words that no tool has are explained.
     """
     found = Understanding()
     folded = fold(text)
@@ -63,7 +73,7 @@ def understand(
     if bundled:
         if not text.isascii():
             _read_unspaced(folded, found)
-        _read_latin(text, found, is_known)
+        _read_latin(text, found, is_known, is_short=is_short)
     return found
 
 
@@ -73,21 +83,21 @@ def _read_unspaced(folded: str, found: Understanding) -> None:
     if _KANA.search(folded):
         languages = ["ja"]
     elif _HAN.search(folded):
-        chinese = scan(folded, [lexicon("zh")], stop_words("zh"))
+        chinese = scan(folded, [lexicon("zh")], [stop_lexicon("zh")])
         languages = ["zh"] if any(not word.english for word in chinese) else ["zh", "ja"]
     if _HANGUL.search(folded):
         languages.append("ko")
+        found.is_told = is_told(folded, (), lexicon("ko"))
     if not languages:
         return
-    silent = frozenset[str]().union(*map(stop_words, languages))
-    for word in scan(folded, list(map(lexicon, languages)), silent):
+    for word in scan(folded, [*map(lexicon, languages)], [*map(stop_lexicon, languages)]):
         if word.english:
             found.translations.append((word.word, word.english))
         else:
             found.silent.add(word.word)
 
 
-def _read_latin(text: str, found: Understanding, is_known: Callable[[str], bool]) -> None:
+def _read_latin(text: str, found: Understanding, is_known: Callable[[str], bool], *, is_short: bool) -> None:
     spelled = _LATIN_WORD.findall(text if text.isascii() else unicodedata.normalize("NFC", text))
     words = found.words = [even(word) for word in spelled]
     if not words:
@@ -96,6 +106,7 @@ def _read_latin(text: str, found: Understanding, is_known: Callable[[str], bool]
     for language in languages_of(words, spelled, is_known):
         found.foreign = True
         found.nouns_have_capitals |= language == "de"
+        found.is_told |= is_told(text, words, lexicon(language))
         silent = {place for place, word in enumerate(words) if is_stop_word(word, spelled[place], language)}
         for hit in scan_words(words, lexicon(language), capital):
             if not silent.issuperset(hit.places):
@@ -105,7 +116,8 @@ def _read_latin(text: str, found: Understanding, is_known: Callable[[str], bool]
     if found.foreign:
         found.silent -= found.explained
     else:
-        every = scan_words(words, lexicon("en"))
+        unknown = [place for place, word in enumerate(words) if not is_short and not is_known(word)]
+        every = scan_words(words, lexicon("en")) if is_short else scan_single_words(words, lexicon("en"), unknown)
         found.everyday = [hit for hit in every if not _is_name(hit, spelled)]
 
 

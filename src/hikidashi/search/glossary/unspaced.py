@@ -19,8 +19,8 @@ _PARTICLES = """
 _KO_PARTICLES = frozenset(_PARTICLES.split())
 
 
-def scan(text: str, lexicons: Sequence[Lexicon], silent: frozenset[str] = frozenset()) -> Iterator[Found]:
-    """The words of `lexicons` in folded `text` from left to right; `silent` words without a meaning.
+def scan(text: str, lexicons: Sequence[Lexicon], silent: Sequence[Lexicon] = ()) -> Iterator[Found]:
+    """The words of `lexicons` in folded `text` from left to right; those of `silent` without a meaning.
 
     Of words that start at one place the longest counts. A katakana word starts where a run of katakana does, or
     after another word: ライン is no part of オンライン. The same holds for Korean. In scripts with spaces a word stands
@@ -28,11 +28,10 @@ def scan(text: str, lexicons: Sequence[Lexicon], silent: frozenset[str] = frozen
     """
     at = 0
     free = 0
-    longest_silent = max(map(len, silent), default=0)
     while at < len(text):
         size, english = _longest(text, at, lexicons, at == free)
-        quiet = next((n for n in range(longest_silent, size, -1) if _is_silent(text, at, n, silent, at == free)), 0)
-        if quiet:
+        quiet = max((_longest_silent(text, at, words, at == free) for words in silent), default=0)
+        if quiet > size:
             size, english = quiet, ()
         if size:
             yield Found(text[at : at + size], english)
@@ -41,14 +40,15 @@ def scan(text: str, lexicons: Sequence[Lexicon], silent: frozenset[str] = frozen
             at += 1
 
 
-def _is_silent(text: str, at: int, size: int, silent: frozenset[str], free: bool) -> bool:
-    """Whether a stop word of `size` letters is at a place. In Korean it ends a word, or is one: not 할 in 할머니."""
-    if text[at : at + size] not in silent:
-        return False
-    if _joined(text, at, _HANGUL) and free:
-        return True
-    ends = not _joined(text, at + size, _HANGUL)
-    return ends or (size > 1 and not _joined(text, at, _HANGUL))
+def _longest_silent(text: str, at: int, words: Lexicon, free: bool) -> int:
+    """The length of the longest stop word at a place. In Korean it ends a word, or is one: not 할 in 할머니."""
+    for size in words.lengths.get(text[at], ()):
+        if text[at : at + size] in words.meanings:
+            follows = _joined(text, at, _HANGUL)
+            ends = not _joined(text, at + size, _HANGUL)
+            if ends or (free if follows else size > 1):
+                return size
+    return 0
 
 
 def _longest(text: str, at: int, lexicons: Sequence[Lexicon], free: bool) -> tuple[int, tuple[str, ...]]:
