@@ -225,6 +225,65 @@ def test_chinese_grammar_keeps_japanese_readings_out() -> None:
     assert "complete" not in english_of("那天的粥我喝完了")
 
 
+@pytest.mark.parametrize(
+    "talk",
+    [
+        "er ging ohne ein Wort über die Brücke im Nebel",
+        "früher war das Brot besser, sagt mein Opa",
+        "je crois qu'elle ne m'a jamais aimé",
+        "il était une fois un roi",
+        "nadie sabe adónde va el viento",
+        "mi abuelo siempre fumaba en pipa",
+        "그는 아무 말도 없이 떠났다",
+        "하늘이 복숭아처럼 붉었다",
+    ],
+)
+def test_what_is_told_in_another_language_needs_more_than_one_word_in_common(talk: str) -> None:
+    tools = [
+        tool("define_word", "The definition of a word."),
+        tool("wind_speed", "Wind."),
+        tool("x", "Sky, bread, pipe."),
+    ]
+    assert understand(talk, lambda word: False).is_told
+    assert ToolCatalog(tools).search(talk) == []
+
+
+@pytest.mark.parametrize(
+    "request_text",
+    [
+        "leg eine Aufgabe an, die bis Freitag fällig ist",
+        "ich möchte die Schuhe zurückgeben",
+        "wie ist das Wetter",
+        "Rechnung senden",
+        "envoie un SMS à ma mère",
+        "je voudrais poser un congé",
+        "quel est le solde de mon compte",
+        "quiero devolver estos zapatos",
+        "el saldo de mi cuenta",
+        "borra la página antigua",
+        "이 신발을 반품하고 싶어요",
+        "파일을 삭제해 주세요",
+    ],
+)
+def test_a_request_in_another_language_is_not_taken_for_talk(request_text: str) -> None:
+    assert not understand(request_text, lambda word: False).is_told
+
+
+def test_an_english_question_reads_no_other_glossary() -> None:
+    lexicon.cache_clear()
+    understand("please send the report to my boss and tell me when it is done", lambda word: False)
+    assert lexicon.cache_info().currsize == 1
+    understand("schick mir die Rechnung", lambda word: False)
+    assert lexicon.cache_info().currsize == 2
+
+
+def test_a_glossary_is_read_once() -> None:
+    understand("請求書を送って", lambda word: False)
+    before = lexicon.cache_info().misses
+    understand("予定を追加して", lambda word: False)
+    assert lexicon.cache_info().misses == before
+
+
 def test_homographs_are_plain_words() -> None:
     assert all(re.fullmatch("[a-z]+", word) for word in homographs())
 

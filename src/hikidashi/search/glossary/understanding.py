@@ -80,21 +80,19 @@ def understand(
 def _read_unspaced(folded: str, found: Understanding) -> None:
     """Read what is not in Latin letters. Han letters without kana may be Chinese or Japanese, unless grammar tells."""
     languages: list[str] = []
+    words: list[Found] = []
     if _KANA.search(folded):
         languages = ["ja"]
     elif _HAN.search(folded):
-        chinese = scan(folded, [lexicon("zh")], [stop_lexicon("zh")])
-        languages = ["zh"] if any(not word.english for word in chinese) else ["zh", "ja"]
+        words = list(scan(folded, [lexicon("zh")], [stop_lexicon("zh")]))
+        languages = ["zh"] if any(not word.english for word in words) else ["zh", "ja"]
     if _HANGUL.search(folded):
         languages.append("ko")
         found.is_told = is_told(folded, (), lexicon("ko"))
-    if not languages:
-        return
-    for word in scan(folded, [*map(lexicon, languages)], [*map(stop_lexicon, languages)]):
-        if word.english:
-            found.translations.append((word.word, word.english))
-        else:
-            found.silent.add(word.word)
+    if languages and languages != ["zh"]:
+        words = list(scan(folded, [*map(lexicon, languages)], [*map(stop_lexicon, languages)]))
+    found.translations += [(word.word, word.english) for word in words if word.english]
+    found.silent.update(word.word for word in words if not word.english)
 
 
 def _read_latin(text: str, found: Understanding, is_known: Callable[[str], bool], *, is_short: bool) -> None:
