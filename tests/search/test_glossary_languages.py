@@ -222,7 +222,8 @@ def test_words_of_another_language_are_no_misspelled_english() -> None:
 
 
 def test_chinese_grammar_keeps_japanese_readings_out() -> None:
-    assert "complete" not in english_of("那天的粥我喝完了")
+    assert "invoice" in english_of("請求書")
+    assert "invoice" not in english_of("我的請求書")
 
 
 @pytest.mark.parametrize(
