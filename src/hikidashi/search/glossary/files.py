@@ -88,7 +88,8 @@ def _content(file: Path, language: str) -> str:
 def _plain(text: str) -> str:
     """The same as `even`, for long texts in the letters of western Europe: several times faster."""
     for letter, plain in (*_LETTERS, ("’", " ")):
-        text = text.replace(letter, plain)
+        if letter in text:
+            text = text.replace(letter, plain)
     return text.encode("latin-1").translate(_LATIN_1).decode("ascii")
 
 
