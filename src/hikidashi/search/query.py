@@ -118,7 +118,7 @@ def read_query(
     for term in _silent(heard, analyzer):
         sources.pop(term, None)
     asked = [term for term in sources if not is_request(term)] or list(sources)
-    query = Query(is_told=heard.is_told)
+    query = Query(is_told=heard.is_told is True)
     translated = {stem(word) for word in heard.explained}
     hinted = _hint(query, heard, asked, analyzer=analyzer, known=known, rarity=rarity)
     first = next(iter(sources.values()), "")  # a capital letter there does not make it a name

@@ -40,8 +40,8 @@ class Understanding:
     """Latin words that a translation explains."""
     foreign: bool = False
     """Whether the question is in a language other than English that is written in Latin letters."""
-    is_told: bool = False
-    """Whether it tells something in another language, rather than asks for it."""
+    is_told: bool | None = None
+    """Whether it tells something in German, Spanish, French or Korean, rather than asks for it; None for the others."""
     nouns_have_capitals: bool = False
     """Whether a capital letter does not make a word a name, as in German."""
 
@@ -104,7 +104,7 @@ def _read_latin(text: str, found: Understanding, is_known: Callable[[str], bool]
     for language in languages_of(words, spelled, is_known):
         found.foreign = True
         found.nouns_have_capitals |= language == "de"
-        found.is_told |= is_told(text, words, lexicon(language))
+        found.is_told = found.is_told or is_told(text, words, lexicon(language))
         silent = {place for place, word in enumerate(words) if is_stop_word(word, spelled[place], language)}
         for hit in scan_words(words, lexicon(language), capital):
             if not silent.issuperset(hit.places):
