@@ -130,6 +130,11 @@ def test_a_name_is_not_taken_for_the_word_it_looks_like() -> None:
     assert "invoice" in english_of("call about the bill")
 
 
+def certain(catalog: ToolCatalog, question: str) -> list[str]:
+    """The tools that a search is sure of."""
+    return [match.name for match in catalog.search(question) if getattr(match, "confident", True)]
+
+
 TALK = [
     "the boss chucked his mug across the sofa",
     "my mates were on a trip to nowhere and nobody rang",
@@ -147,13 +152,19 @@ def test_everyday_talk_is_no_more_certain_with_the_glossary_than_without(talk: s
         tool("assign_task", "Assign a task to a user."),
         *(tool(f"convert_unit_{number}", f"Convert unit {number}.") for number in range(200)),
     ]
-    assert len(ToolCatalog(tools).search(talk)) <= len(ToolCatalog(tools, glossary=False).search(talk))
+    assert len(certain(ToolCatalog(tools), talk)) <= len(certain(ToolCatalog(tools, glossary=False), talk))
+
+
+def test_misspelled_english_is_not_taken_for_another_language() -> None:
+    tools = [tool("schedule_recurring_payment"), tool("send_invoice"), tool("list_dogs")]
+    assert found(tools, "shedule rcurring payent")[0] == "schedule_recurring_payment"
+    assert found(tools, "sennd invoce")[0] == "send_invoice"
 
 
 def test_glossaries_can_be_switched_off() -> None:
     tools = [tool("create_presentation"), tool("list_dogs")]
     assert found(tools, "a deck about dogs please, a deck") != []
-    assert ToolCatalog(tools, glossary=False).search("deck") == []
+    assert certain(ToolCatalog(tools, glossary=False), "deck") == []
     assert ToolCatalog(tools, glossary=False).search("犬") == []
 
 

@@ -246,7 +246,7 @@ def test_what_is_told_in_another_language_needs_more_than_one_word_in_common(tal
         tool("x", "Sky, bread, pipe."),
     ]
     assert understand(talk, lambda word: False).is_told
-    assert ToolCatalog(tools).search(talk) == []
+    assert [match for match in ToolCatalog(tools).search(talk) if getattr(match, "confident", True)] == []
 
 
 @pytest.mark.parametrize(

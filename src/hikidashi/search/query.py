@@ -114,7 +114,14 @@ def read_query(
     """
     sources = analyzer.sources(text)
     is_short = sum(not is_request(term) for term in sources) <= _SHORT
-    heard = understand(text, lambda word: stem(word) in known, own, bundled=bundled, is_short=is_short)
+    heard = understand(
+        text,
+        lambda word: stem(word) in known,
+        own,
+        bundled=bundled,
+        is_short=is_short,
+        is_misspelled=lambda word: any(nearest(word)),
+    )
     for term in _silent(heard, analyzer):
         sources.pop(term, None)
     asked = [term for term in sources if not is_request(term)] or list(sources)

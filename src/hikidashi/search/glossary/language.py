@@ -18,13 +18,19 @@ __all__ = ["languages_of"]
 _OFTEN = FUNCTION | REQUEST
 
 
-def languages_of(words: Sequence[str], spelled: Sequence[str], is_known: Callable[[str], bool]) -> list[str]:
+def languages_of(
+    words: Sequence[str],
+    spelled: Sequence[str],
+    is_known: Callable[[str], bool],
+    is_misspelled: Callable[[str], bool] = lambda word: False,
+) -> list[str]:
     """The languages other than English that most words of a question are in; none for an English one.
 
     Args:
         words: The words in plain lower-case letters.
         spelled: The same as they were written.
         is_known: Whether some tool has a word.
+        is_misspelled: Whether some tool has a word that is spelled nearly the same.
     """
     grammar = _grammar()
     surely_english = 0
@@ -54,6 +60,9 @@ def languages_of(words: Sequence[str], spelled: Sequence[str], is_known: Callabl
         for language in having:
             votes[language] += 0.5 if is_english or may_be_name else 1.0
     most = max(votes.values())
+    if most > english and languages is LATIN:  # without grammar, it may be misspelled English: `shedule payent`
+        listed = [word for word in words if any(word in lexicon(language).meanings for language in languages)]
+        english += sum(is_misspelled(word) for word in words if word not in listed)
     return [language for language, count in votes.items() if count == most > english]
 
 

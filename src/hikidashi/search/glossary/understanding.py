@@ -53,6 +53,7 @@ def understand(
     *,
     bundled: bool = True,
     is_short: bool = True,
+    is_misspelled: Callable[[str], bool] = lambda word: False,
 ) -> Understanding:
     """What the glossaries know about `text`.
 
@@ -63,6 +64,7 @@ def understand(
         bundled: Whether to use the glossaries and stop words that come with hikidashi.
         is_short: Whether to explain English words and phrases that tools may have; a long question says itself what
             it means, and only words that no tool has are explained.
+        is_misspelled: Whether some tool has a word that is spelled nearly the same.
     """
     found = Understanding()
     folded = fold(text)
@@ -73,7 +75,7 @@ def understand(
     if bundled:
         if not text.isascii():
             _read_unspaced(folded, found)
-        _read_latin(text, found, is_known, is_short=is_short)
+        _read_latin(text, found, is_known, is_misspelled, is_short=is_short)
     return found
 
 
@@ -95,13 +97,20 @@ def _read_unspaced(folded: str, found: Understanding) -> None:
     found.silent.update(word.word for word in words if not word.english)
 
 
-def _read_latin(text: str, found: Understanding, is_known: Callable[[str], bool], *, is_short: bool) -> None:
+def _read_latin(
+    text: str,
+    found: Understanding,
+    is_known: Callable[[str], bool],
+    is_misspelled: Callable[[str], bool],
+    *,
+    is_short: bool,
+) -> None:
     spelled = _LATIN_WORD.findall(text if text.isascii() else unicodedata.normalize("NFC", text))
     words = found.words = [even(word) for word in spelled]
     if not words:
         return
     capital = {place for place, word in enumerate(spelled) if word[0].isupper()}
-    for language in languages_of(words, spelled, is_known):
+    for language in languages_of(words, spelled, is_known, is_misspelled):
         found.foreign = True
         found.nouns_have_capitals |= language == "de"
         found.is_told = found.is_told or is_told(text, words, lexicon(language))
