@@ -120,7 +120,7 @@ def read_query(
         own,
         bundled=bundled,
         is_short=is_short,
-        is_misspelled=lambda word: any(nearest(word)),
+        is_misspelled=lambda word: any(nearest(word)) or any(nearest(stem(word))),
     )
     for term in _silent(heard, analyzer):
         sources.pop(term, None)
