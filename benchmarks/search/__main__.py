@@ -13,7 +13,7 @@ from rich.console import Console
 
 from .. import report
 from ..machine import machine
-from . import accuracy, confidence, data, first, patterns, speed, tokens
+from . import accuracy, confidence, data, first, glossaries, patterns, speed, tokens
 from .engines import all_engines, engines
 from .regex_engines import REGEX_ENGINES
 from .run import PARTS, Run, as_json
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         console.print(f"No part is called {unknown[0]!r}. There are: {', '.join(PARTS)}.", highlight=False)
         return 2
     try:
-        needed = not {"accuracy", "confidence", "first"}.isdisjoint(parts)
+        needed = not {"accuracy", "confidence", "first", "glossary"}.isdisjoint(parts)
         datasets = _datasets(options.data, quick=options.quick) if needed else []
     except (OSError, ValueError) as error:  # before anything is measured for minutes
         console.print(str(error), highlight=False, markup=False, soft_wrap=True)
@@ -104,6 +104,8 @@ def _figures(
     if part == "first":
         folders = [dataset.folder for dataset in datasets[1:] if dataset.folder is not None]
         return first.measure(folders, first.QUICK_SIZE if quick else first.SIZE, 1 if quick else 3, progress)
+    if part == "glossary":
+        return glossaries.measure(datasets, progress)
     if part == "speed":
         sizes, rounds, seconds = (speed.QUICK_SIZES, 1, 0.2) if quick else (speed.SIZES, 4, 1.0)
         return speed.measure(list(all_engines().values()), sizes, rounds, seconds, progress)

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 SHIPPED = Path(__file__).parent.parent / "data" / "drawer"
+EVERYDAY = SHIPPED.with_name("errands")
+"""Questions as people talk, and in other languages: what glossaries are for."""
 
 _TALK = "talk-"
 

@@ -52,6 +52,13 @@ class Lexical:
         return loaded
 
 
+class Unaided(Lexical):
+    """The same without the glossaries that come with hikidashi."""
+
+    def _options(self) -> dict[str, Any]:
+        return super()._options() | {"glossary": False}
+
+
 class Hybrid(Lexical):
     """The same by words and by meaning, with the model that comes with the extra `semantic`."""
 

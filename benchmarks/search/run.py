@@ -18,6 +18,7 @@ PARTS = {
     "accuracy": "recall and nDCG on the shipped data set and those of --data; questions that no tool serves",
     "confidence": "a topic with a value, and everyday talk, at 200 to 10,000 tools: what is found, and how surely",
     "first": "the build and the first question of each kind, beside FastMCP",
+    "glossary": "recall with and without glossaries: everyday English, six other languages; talk that no tool serves",
     "speed": "build, add, save, load, p50, p99 and memory at 100 to 100,000 tools",
     "regex": "hostile and ordinary patterns over 10,000 tools",
     "tokens": "what a catalogue costs a model, loaded or deferred",
@@ -35,6 +36,7 @@ class Run:
     accuracy: list[Accuracy] = field(default_factory=list[Accuracy])
     confidence: list[Confidence] = field(default_factory=list[Confidence])
     first: list[First] = field(default_factory=list[First])
+    glossary: list[Accuracy] = field(default_factory=list[Accuracy])
     speed: list[Speed] = field(default_factory=list[Speed])
     regex: list[Searched] = field(default_factory=list[Searched])
     tokens: list[Tokens] = field(default_factory=list[Tokens])

@@ -35,6 +35,8 @@ def tables(run: Run, parts: Container[str] = PARTS) -> Iterable[Table]:
         yield talk(run.confidence)
     if "first" in parts and run.first:
         yield firsts(run.first)
+    if "glossary" in parts and run.glossary:
+        yield glossary_gains(run.glossary)
     if "speed" in parts and run.speed:
         yield speeds(run.speed, run.missing)
     if "regex" in parts and run.regex:
@@ -142,6 +144,22 @@ def firsts(rows: Sequence[First]) -> Table:
             if PEER in engines:
                 cells.append("–" if ours is None or not peer else times(ours / peer))
             grid.add_row(title, meaning, *cells)
+        grid.add_section()
+    return grid
+
+
+def glossary_gains(rows: Sequence[Accuracy]) -> Table:
+    """A row per data set and kind of question: recall@5, or how often nothing is found where no tool serves."""
+    engines = _unique(row.engine for row in rows)
+    grid = _grid("glossary", "recall@5 in percent; for talk and wishes that no tool serves, how often nothing is found")
+    _columns(grid, ("data set", "questions", *engines), left=2)
+    for dataset in _unique(row.dataset for row in rows):
+        here = [row for row in rows if row.dataset == dataset]
+        served = {split: [row.splits[split] for row in here] for split in here[0].splits}
+        served = served or {"all": [row.recall[5] for row in here]}
+        unserved = {split: [row.empty_splits[split] for row in here] for split in here[0].empty_splits}
+        for split, figures in (served | unserved).items():
+            grid.add_row(dataset, split or "others", *_best_bold(figures))
         grid.add_section()
     return grid
 

@@ -16,7 +16,7 @@ from benchmarks.search import catalogue, first, pictures, probe, tables, tokens
 from benchmarks.search.__main__ import main
 from benchmarks.search.accuracy import Accuracy, ndcg, recall, scored
 from benchmarks.search.confidence import FOLDER, Asked, judged, questions
-from benchmarks.search.data import SHIPPED, Dataset, Definition, Question, found_in, load, searchable_text
+from benchmarks.search.data import EVERYDAY, SHIPPED, Dataset, Definition, Question, found_in, load, searchable_text
 from benchmarks.search.engines import OURS, all_engines
 from benchmarks.search.first import First
 from benchmarks.search.patterns import Searched, Worker, worst
@@ -76,11 +76,29 @@ def test_every_shipped_tool_is_asked_for_and_a_question_has_one_or_two_answers()
     assert {len(set(query["gold"])) for query in queries} == {1, 2}
 
 
-def test_the_shipped_set_says_its_licence_and_its_size() -> None:
-    meta = json.loads((SHIPPED / "META.json").read_text(encoding="utf-8"))
-    dataset = load(SHIPPED)
+@pytest.mark.parametrize("folder", [SHIPPED, EVERYDAY])
+def test_a_shipped_set_says_its_licence_and_its_size(folder: Path) -> None:
+    meta = json.loads((folder / "META.json").read_text(encoding="utf-8"))
+    dataset = load(folder)
     assert (meta["licence"], meta["n_tools"], meta["n_queries"]) == ("MIT", len(dataset.tools), len(dataset.questions))
     assert meta["splits"].keys() == {question.split for question in dataset.questions}
+
+
+def test_the_set_for_glossaries_has_people_s_questions_and_six_other_languages() -> None:
+    dataset = load(EVERYDAY)
+    splits = Counter(question.split for question in dataset.questions)
+    assert splits["people"] >= 150
+    assert min(splits[f"{language}-en"] for language in ("de", "es", "fr", "ja", "ko", "zh")) >= 40
+    assert len({question.query for question in dataset.questions}) == len(dataset.questions)
+    assert not any(is_japanese(tool["description"]) for tool in dataset.tools)
+
+
+def test_glossaries_help_where_people_use_other_words(tmp_path: Path) -> None:
+    target = tmp_path / "search.json"
+    assert main(["glossary", "--quick", "--no-plot", "--json", str(target)]) == 0
+    figures = json.loads(target.read_text(encoding="utf-8"))["glossary"]
+    with_them, without = (row["splits"] for row in figures if row["dataset"] == EVERYDAY.name)
+    assert {split: with_them[split] > without[split] for split in without} == dict.fromkeys(without, True)
 
 
 def test_recall_is_the_share_of_the_gold_and_an_alternative_stands_in_for_one() -> None:
@@ -353,7 +371,7 @@ def test_the_command_refuses_a_folder_without_data_and_unknown_parts_and_lists_i
     assert "No data set in" in capsys.readouterr().out
     assert main(["sped"]) == 2
     assert (
-        "No part is called 'sped'. There are: accuracy, confidence, first, speed, regex, tokens."
+        "No part is called 'sped'. There are: accuracy, confidence, first, glossary, speed, regex, tokens."
         in capsys.readouterr().out
     )
     assert main(["--list"]) == 0
@@ -362,6 +380,7 @@ def test_the_command_refuses_a_folder_without_data_and_unknown_parts_and_lists_i
         "accuracy",
         "confidence",
         "first",
+        "glossary",
         "speed",
         "regex",
         "tokens",

@@ -185,7 +185,7 @@ def test_a_hit_for_a_word_of_any_tool_does_not_hide_one_for_what_is_asked() -> N
     catalog = ToolCatalog(
         [{"name": "run_run", "description": "run"}, {"name": "quota", "description": "Free space " * 9}]
     )
-    assert names(catalog.search("running out of space")) == ["quota"]
+    assert names(catalog.search("running out of space"))[0] == "quota"
 
 
 @pytest.mark.parametrize(

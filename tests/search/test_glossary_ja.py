@@ -9,8 +9,7 @@ from importlib.resources import files
 
 import pytest
 
-from hikidashi.search.glossary import bundled
-from hikidashi.search.text import fold
+from hikidashi.search.glossary import understand
 
 ENGLISH = re.compile(r"[a-z0-9.+#-]+(?: [a-z0-9.+#-]+)*")
 JAPANESE = re.compile("[\u3041-\u309f\u30a0-\u30ff\u4e00-\u9fff]")
@@ -30,8 +29,7 @@ def glossary() -> dict[str, list[str]]:
 
 def found_in(request: str) -> dict[str, tuple[str, ...]]:
     """The glossary terms of `request`, as a search finds them, and what they mean."""
-    text = fold(request)
-    return {term: english for glossary in bundled(text) for term, english in glossary.found_in(text)}
+    return dict(understand(request, lambda word: False).translations)
 
 
 def english_of(request: str) -> set[str]:

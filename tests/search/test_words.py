@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hikidashi.errors import ToolSearchError
 from hikidashi.search import ToolCatalog
 from hikidashi.search.fuzzy import Speller
-from hikidashi.search.glossary import Glossary, bundled
+from hikidashi.search.glossary import Glossary
 
 LINES = (
     "# comment\n\n送信\tsend|submit\tverb\nメール\tmail\nライン\tline\n請求書\tinvoice\n請求\tbilling\n送信\ttransmit\n"
@@ -45,11 +45,6 @@ def test_a_glossary_may_be_a_file(tmp_path: Path) -> None:
     file.write_text("wetter\tweather\n", encoding="utf-8")
     catalog = ToolCatalog([{"name": "weather"}, {"name": "mail"}], glossary=file)
     assert [match.name for match in catalog.search("Das Wetter")] == ["weather"]
-
-
-def test_the_glossary_that_comes_along_is_for_texts_with_japanese_letters() -> None:
-    assert list(bundled("weather")) == []
-    assert [len(glossary) > 3_000 for glossary in bundled("天気")] == [True]
 
 
 VOCABULARY = ["calendar", "message", "weather", "channel", "send", "received", "receives"]

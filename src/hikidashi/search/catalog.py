@@ -61,7 +61,7 @@ class ToolCatalog:
         limit_tools: How many tools the catalogue takes; the API's own limit unless raised.
         limit_query: How many characters a query may have; the API's own limit unless raised.
         glossary: Words of your own and the English words tools use for them, or a file of them (tab-separated),
-            beside the ones that come with hikidashi.
+            beside the ones that come with hikidashi. False switches these off: only words that stand there are found.
         overlay: Aliases and better descriptions for tools of others: an `Overlay`, a dict of its shape, or a file.
 
     Raises:
@@ -79,7 +79,7 @@ class ToolCatalog:
         embed: Embed | None = None,
         limit_tools: int = MAX_TOOLS,
         limit_query: int = MAX_QUERY,
-        glossary: Mapping[str, str | Iterable[str]] | str | Path | None = None,
+        glossary: Mapping[str, str | Iterable[str]] | str | Path | Literal[False] | None = None,
         overlay: Overlay | Mapping[str, Any] | str | Path | None = None,
     ) -> None:
         if ranker not in get_args(Ranker):
@@ -90,7 +90,8 @@ class ToolCatalog:
         self._meanings = _meanings(embed) if ranker == "hybrid" else None
         self.limit_tools = limit_tools
         self.limit_query = limit_query
-        self._glossary = None if glossary is None else Glossary.of(glossary)
+        self._glossary = None if glossary is None or glossary is False else Glossary.of(glossary)
+        self._bundled = glossary is not False
         self._overlay = overlay_of(overlay)
         self._lock = RLock()
         self._analyzer = Analyzer()
@@ -189,7 +190,13 @@ class ToolCatalog:
         """The hits for a question, and what was looked up; the caller holds the lock."""
         index = self._index
         asked = read_query(
-            query, self._analyzer, index.terms, self._nearest, rarity=index.rarity_of, own=self._glossary
+            query,
+            self._analyzer,
+            index.terms,
+            self._nearest,
+            rarity=index.rarity_of,
+            own=self._glossary,
+            bundled=self._bundled,
         )
         by_words = meaning is None
         judgement = judged(index, asked, limit, self._name_terms) if by_words else self._hybrid(asked, meaning)
@@ -244,7 +251,7 @@ class ToolCatalog:
         embed: Embed | None = None,
         limit_tools: int = MAX_TOOLS,
         limit_query: int = MAX_QUERY,
-        glossary: Mapping[str, str | Iterable[str]] | str | Path | None = None,
+        glossary: Mapping[str, str | Iterable[str]] | str | Path | Literal[False] | None = None,
         tools: Iterable[Any] | None = None,
         overlay: Overlay | Mapping[str, Any] | str | Path | None = None,
     ) -> ToolCatalog:

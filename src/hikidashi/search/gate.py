@@ -24,6 +24,10 @@ _QUARTER = 1 / 4
 _HALF = 1 / 2
 _TWO_THIRDS = 2 / 3
 _LARGE = 2_000
+# What a tool calls the thing that a word of the question means is most of that word, but hardly a reason of its own: it
+# takes two of them to be as sure as half a word that stands there.
+_HINTED = 0.7
+_SURE_HINT = 1 / 4
 # What is told rather than asked for shares a word with some tool by chance, but seldom two.
 _MORE_THAN_ONE = 3 / 2
 # A hit this far behind the best has matched only words that come with any question.
@@ -98,6 +102,8 @@ class _Share:
     """What each word that some tool has is worth."""
     found: dict[str, float] = field(default_factory=dict[str, float])
     """The same for the words that this tool has."""
+    hinted: dict[str, float] = field(default_factory=dict[str, float])
+    """The same for the words of which this tool only has what they may mean."""
     terms: list[str] = field(default_factory=list[str])
     """The terms that this tool has."""
     lacking: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
@@ -114,9 +120,14 @@ class _Share:
         asked, found = share.asked, share.found
         for term, weight in query.weights.items():
             is_found = index.has(doc, term)
+            word = query.word_of(term)
+            if term in query.relatives:
+                if is_found:
+                    share.terms.append(term)
+                    share.hinted[word] = _HINTED * index.rarity_of(word)
+                continue
             if not is_found and term in query.optional:
                 continue
-            word = query.word_of(term)
             worth = weight * share_of_word(term) * index.rarity_of(term)
             asked[word] = max(worth, asked.get(word, 0.0))
             if is_found:
@@ -127,6 +138,7 @@ class _Share:
                     guessed.add(word)
             else:
                 share.lacking.setdefault(word, []).append(term)
+        share.sure += _SURE_HINT * sum(not is_weak(word) for word in share.hinted)
         if len(guessed) > 1:
             share.sure += len(guessed)
             share.is_guessed = True
@@ -136,7 +148,7 @@ class _Share:
         """Whether the tool is about the question."""
         missing = sum(map(share_of_word, query.missing))
         total = sum(self.asked.values()) + missing * index.rarity(0)
-        share = sum(self.found.values()) / total
+        share = sum((self.hinted | self.found).values()) / total if total else 0.0
         if self.sure < (_MORE_THAN_ONE if query.is_told else _HALF) and share < _TWO_THIRDS:
             return False
         if share >= _HALF:
@@ -144,9 +156,9 @@ class _Share:
         if not query.is_told and self._is_topic(index, query, name_terms):
             return True
         strictness = min(1.0, index.count / _LARGE)
-        if len(self.found) == 1 and share < _HALF * strictness:
+        if len(self.found) <= 1 and share < _HALF * strictness:
             return False
-        return self.score >= _QUARTER * strictness * total / (len(self.asked) + missing)
+        return self.score >= _QUARTER * strictness * total / ((len(self.asked) + missing) or 1)
 
     def _is_topic(self, index: Index, query: Query, name_terms: TermsOf) -> bool:
         """Whether the tool is named after what is asked for, and what it lacks of the question are values.
@@ -156,6 +168,7 @@ class _Share:
         """
         named = name_terms(self.doc)
         telling = [term for term in self.terms if term in named and self._tells(term, query)]
+        telling = [term for term in telling if query.word_of(term) in self.found]
         topic = max((self.found[query.word_of(term)] for term in telling), default=0.0)
         if not topic:
             return False
@@ -163,7 +176,7 @@ class _Share:
         values = sum(map(share_of_word, unknown)) * index.rarity(0)
         wishes = sum(map(share_of_word, everyday)) * index.rarity(0)
         for word, terms in self.lacking.items():
-            if word in self.found:
+            if word in self.found or word in self.hinted:
                 continue
             if all(term in query.respelled or _may_be_example(term, index, query) for term in terms):
                 values += self.asked[word]
@@ -177,7 +190,7 @@ class _Share:
 
     def doubt(self, query: Query) -> str:
         """Why the tool may not be what was asked for, in a sentence."""
-        matched = [query.shown(term) for term in self.terms if not is_inflection(term)]
+        matched = [query.shown(term) for term in self.terms if not is_inflection(term) and term not in query.relatives]
         lacking = [word for word in query.missing if not is_inflection(word)]
         reason = f"Only {_listed(matched)} of the question matches"
         if query.is_told:

@@ -17,6 +17,7 @@ __all__ = [
     "Analyzer",
     "fold",
     "is_everyday",
+    "is_han",
     "is_inflection",
     "is_request",
     "is_weak",
@@ -151,6 +152,11 @@ def is_weak(term: str) -> bool:
 def is_everyday(term: str) -> bool:
     """Whether `term` comes in any talk, and neither in names of tools nor as a value."""
     return term in _EVERYDAY_STEMS
+
+
+def is_han(term: str) -> bool:
+    """Whether `term` is in Chinese letters."""
+    return _HAN_RUN.fullmatch(term) is not None
 
 
 def is_inflection(term: str) -> bool:

@@ -1,12 +1,11 @@
-"""English words that mean the same: other spellings and short forms, and near-synonyms of tool vocabulary.
+"""English words that are one word to an index: other spellings and short forms.
 
-`SAME` are one word to an index. `RELATED` stay different words: a question for one also looks for the others,
-which then count less.
+Words that mean nearly the same stay different words, and are in the English glossary (`glossary/en.tsv`).
 """
 
 from __future__ import annotations
 
-__all__ = ["RELATED", "SAME"]
+__all__ = ["SAME"]
 
 _SAME = """
     administrator: admin admins
@@ -71,84 +70,7 @@ _SAME = """
     vaccine: vaccination vaccinate
 """
 
-_RELATED = """
-    add create insert
-    alarm alert warning
-    answer reply respond
-    appointment event meeting
-    apartment flat
-    attorney lawyer
-    automobile car vehicle
-    average mean
-    begin launch start
-    book reserve
-    bug issue ticket
-    business company firm
-    buy order purchase
-    calculate compute
-    change edit modify update
-    chat message
-    check validate verify
-    city town
-    client customer
-    clip video
-    clone copy duplicate
-    comment note remark
-    convert transform
-    cost fee price
-    country nation
-    delete erase remove wipe
-    deploy release ship
-    directory folder
-    doctor physician
-    document file
-    download export
-    drug medication medicine
-    employee staff worker
-    enroll register signup
-    exam quiz test
-    film movie
-    find locate lookup search
-    forecast prediction
-    halt stop terminate
-    headline news
-    hotel lodging accommodation
-    home house property
-    incident outage
-    image photo picture
-    job position vacancy
-    journey trip
-    label tag
-    latest recent
-    link url
-    login signin
-    mute silence
-    plan schedule
-    post publish
-    quote quotation
-    recover restore
-    revert rollback undo
-    send deliver
-    site website webpage
-    song track
-    sound audio
-    student pupil
-    sum total
-    teacher instructor
-    ticket task
-    trash bin
-    upload import
-    vacation holiday
-"""
 
+_LINES = [line for line in map(str.strip, _SAME.splitlines()) if line]
 
-def _lines(table: str) -> list[str]:
-    return [line for line in map(str.strip, table.splitlines()) if line]
-
-
-SAME = {form: base for line in _lines(_SAME) for base, _, forms in [line.partition(":")] for form in forms.split()}
-
-RELATED: dict[str, tuple[str, ...]] = {}
-for _group in (line.split() for line in _lines(_RELATED)):
-    for _word in _group:
-        RELATED[_word] = (*RELATED.get(_word, ()), *(other for other in _group if other != _word))
+SAME = {form: base for line in _LINES for base, _, forms in [line.partition(":")] for form in forms.split()}
