@@ -26,7 +26,6 @@ from hikidashi import (
     ClaudeCodeNotFoundError,
     ClaudeCodeProcessError,
     ClaudeCodeTimeoutError,
-    ToolValidationError,
 )
 from hikidashi.testing import Answer, MessagesServer, RecordedRequest, call, fault, say
 
@@ -329,15 +328,6 @@ async def test_another_model_can_take_over(claude_code: ClaudeCode) -> None:
     model, _ = claude_code([fault.overloaded()])
     result = await Agent(FallbackModel(model, TestModel(custom_output_text="from the other one"))).run("Go.")
     assert result.output == "from the other one"
-
-
-async def test_two_names_that_become_one_are_refused(claude_code: ClaudeCode) -> None:
-    model, _ = claude_code([], tool_execution="agent")
-    agent = Agent(model)
-    agent.tool_plain(name="mail.send")(lambda: "")
-    agent.tool_plain(name="mail_send")(lambda: "")
-    with pytest.raises(ToolValidationError, match=r"mail\.send"):
-        await agent.run("Go.")
 
 
 async def test_a_killed_parent_takes_the_cli_with_it(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -18,6 +19,7 @@ from hikidashi import Tool, ToolValidationError, Unsupported, to_claude
 from hikidashi.claude.mcp_integration import create_mcp_server_from_tools, extract_tools_from_toolset
 from hikidashi.claude.parking import ParkedTools
 from hikidashi.claude.tool_converter import convert_tool, convert_tools_to_mcp_server
+from hikidashi.convert.claude_listing import names_in_claude
 from hikidashi.testing import call, say
 
 OBJECT: dict[str, Any] = {"type": "object", "properties": {}}
@@ -93,7 +95,9 @@ async def test_a_recursive_native_output_is_asked_for(claude_code: ClaudeCode) -
 @pytest.mark.cli
 async def test_odd_names_of_tools_and_server_reach_the_tools_they_are_names_of(claude_code: ClaudeCode) -> None:
     names = ["a.b", "日本語", "x/y", "A" * 64, "_", "-"]
-    shown = ["a_b", "___", "x_y", "A" * 64, "_", "-"]
+    wire = names_in_claude("my server", names)
+    shown = [wire.of(name) for name in names]
+    assert [shown[0], *shown[2:]] == ["a_b", "x_y", "A" * 64, "_", "-"]
     script = [*(call(f"mcp__my_server__{name}", {}) for name in shown), say("done")]
     model, server = claude_code(script, tool_execution="agent")
     heard: list[str] = []
@@ -153,17 +157,21 @@ async def test_a_run_with_a_union_at_the_root_is_refused_before_anything_starts(
     assert server.requests == []
 
 
-def test_names_that_claude_code_would_leave_out_are_refused_in_agent_mode() -> None:
-    fits = ToolDefinition(name="n" * 120, parameters_json_schema=OBJECT)
-    assert ParkedTools([fits], server_name="s").names == {f"mcp__s__{'n' * 120}": "n" * 120}
-    too_long = ToolDefinition(name="n" * 121, parameters_json_schema=OBJECT)
-    with pytest.raises(ToolValidationError, match=r"tool 'n+'.*has 129 characters and the limit is 128"):
-        ParkedTools([too_long], server_name="s")
+def test_names_that_claude_code_would_leave_out_are_mapped_and_no_two_become_one() -> None:
+    names = ["n" * 120, "n" * 121, "a.b", "a b", "メール送信", "予定を追加", "😀"]
+    definitions = [ToolDefinition(name=name, parameters_json_schema=OBJECT) for name in names]
+    parked = ParkedTools(definitions, server_name="s")
+    assert sorted(parked.names.values()) == sorted(names)
+    assert parked.wire_name(names[0]) == f"mcp__s__{names[0]}"
+    assert all(re.fullmatch(r"mcp__s__[a-zA-Z0-9_-]+", name) and len(name) <= 128 for name in parked.names)
+    assert [f"mcp__s__{tool['name']}" for tool in parked.listing] == [parked.wire_name(name) for name in names]
+
+
+def test_a_tool_without_a_name_and_a_server_with_no_room_for_names_are_refused() -> None:
     with pytest.raises(ToolValidationError, match="A tool needs a name, got ''"):
         ParkedTools([ToolDefinition(name="", parameters_json_schema=OBJECT)], server_name="s")
-    twins = [ToolDefinition(name=name, parameters_json_schema=OBJECT) for name in ("a.b", "a b")]
-    with pytest.raises(ToolValidationError, match=r"'a\.b' and 'a b' are both 'a_b'"):
-        ParkedTools(twins, server_name="s")
+    with pytest.raises(ToolValidationError, match="Give the server a shorter name"):
+        ParkedTools([ToolDefinition(name="a", parameters_json_schema=OBJECT)], server_name="s" * 120)
 
 
 @pytest.mark.parametrize("name", ["ide", "", " "])

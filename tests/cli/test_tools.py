@@ -367,22 +367,22 @@ def test_words_that_searches_agree_on_become_aliases_in_an_overlay_that_a_search
     with SearchLog(path) as log:
         for place in ("Kyoto", "Osaka"):
             with log.session():
-                log.searched(f"umbrella for {place}", "words", [])
+                log.searched(f"parasol for {place}", "words", [])
                 log.searched("place", "words", ["get_weather"])
                 log.called("get_weather")
         log.flush()
         with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-            connection.execute("UPDATE searches SET at = at - 10 WHERE query LIKE 'umbrella%'")
+            connection.execute("UPDATE searches SET at = at - 10 WHERE query LIKE 'parasol%'")
     asked = ("report", "--log", str(path), "--catalog", catalog, "--overlay", str(overlay))
     result = run(*asked, "--json")
-    assert json.loads(result.stdout)["proposals"][0]["words"] == ["umbrella"]
+    assert json.loads(result.stdout)["proposals"][0]["words"] == ["parasol"]
     assert result.stderr.replace("\n", "") == f"Wrote 1 alias of 1 tool to {overlay}."
-    assert overlay.read_text().endswith("tools:\n  get_weather:\n    aliases:\n    - umbrella\n")
+    assert overlay.read_text().endswith("tools:\n  get_weather:\n    aliases:\n    - parasol\n")
 
-    assert run("search", "umbrella", "--catalog", catalog).exit_code == 1
-    found = run("search", "umbrella", "--catalog", catalog, "--overlay", str(overlay))
+    assert run("search", "parasol", "--catalog", catalog).exit_code == 1
+    found = run("search", "parasol", "--catalog", catalog, "--overlay", str(overlay))
     assert found.exit_code == 0
-    assert "alias: umbrella" in found.stdout
+    assert "alias: parasol" in found.stdout
     again = run(*asked)
     assert "Words to add" not in again.stdout
     assert "No words that several searches agree on" in again.stderr

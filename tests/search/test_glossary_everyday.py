@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hikidashi.search import ToolCatalog
 from hikidashi.search.glossary import understand
 from hikidashi.search.stopwords import FUNCTION, REQUEST
+from hikidashi.search.text import visible
 
 WORDS = re.compile(r"[a-z0-9]+(?: [a-z0-9]+)*")
 
@@ -169,7 +170,7 @@ def test_glossaries_can_be_switched_off() -> None:
     assert ToolCatalog(tools, glossary=False).search("犬") == []
 
 
-@given(st.text(min_size=1, max_size=80).filter(str.strip))
+@given(st.text(min_size=1, max_size=80).filter(lambda text: visible(text).strip()))
 def test_any_text_is_understood_somehow(text: str) -> None:
     heard = understand(text, lambda word: False)
     assert all(0 <= place < len(heard.words) for hit in heard.everyday for place in hit.places)
