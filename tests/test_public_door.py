@@ -184,7 +184,7 @@ ROOMS_BELOW = {
     "tokens": set[str](),
     "loopback": set[str](),
     "search": {"_lazy", "convert", "tool", "tokens", "errors"},
-    "web": {"_lazy", "convert", "claude", "config", "loopback", "tool", "tokens", "errors"},
+    "web": {"_lazy", "convert", "claude", "config", "loopback", "search", "tool", "tokens", "errors"},
     "config": {"errors"},
     "agents": {"_lazy", "web", "config", "claude", "convert", "search", "tool", "errors"},
     "testing": {"_lazy", "search", "web", "loopback", "errors"},  # the servers perform the APIs' searches
