@@ -294,13 +294,13 @@ def test_the_root_says_who_answers(start: Start) -> None:
     assert httpx.get(server.url, trust_env=False).json() == {
         "service": "hikidashi",
         "provider": "shelf",
-        "routes": ["/search", "/extract", "/usage"],
+        "routes": ["/search", "/extract", "/crawl", "/map", "/usage"],
     }
     assert httpx.head(server.url, trust_env=False).status_code == 200
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "status"), [("GET", "/search", 405), ("DELETE", "/usage", 405), ("POST", "/crawl", 404)]
+    ("method", "path", "status"), [("GET", "/search", 405), ("DELETE", "/usage", 405), ("POST", "/research", 404)]
 )
 def test_other_routes_are_not_there(start: Start, method: str, path: str, status: int) -> None:
     answer = httpx.request(method, f"{start().url}{path}", trust_env=False)

@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Any
+from typing import Any, cast
 
 from .dates import day_of
 
@@ -71,7 +71,7 @@ def front_matter(text: str) -> FrontMatter | None:
 def _texts(fields: dict[str, Any], names: Iterable[str]) -> list[str]:
     """The values of the fields of these names, in the order of the names."""
     values = (fields.get(name) for name in names)
-    each = (one for value in values for one in (value if isinstance(value, list) else [value]))  # pyright: ignore[reportUnknownVariableType]
+    each = (one for value in values for one in cast("list[object]", value if isinstance(value, list) else [value]))
     known = (str(one) for one in each if isinstance(one, str | int | float | date | datetime))
     return [text.strip() for text in known if text.strip()]
 
