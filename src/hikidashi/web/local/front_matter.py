@@ -1,7 +1,7 @@
 """Front matter: what stands between `---` (YAML) or `+++` (TOML) before the text of a document.
 
-Of YAML only what front matter is made of is read: `key: value`, quotes, lists in brackets or by dashes, and text
-over several lines. What is not understood gives no fields; it is still no part of the text.
+Only the outermost fields are looked at, and of YAML only its nodes: nothing is built from them, so that a document
+with references to references costs nothing.
 """
 
 from __future__ import annotations
@@ -17,13 +17,10 @@ from .dates import day_of
 
 __all__ = ["FrontMatter", "front_matter"]
 
-_LONGEST = 64 * 1024
+_LONGEST = 16 * 1024
 _YAML = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
 _TOML = re.compile(r"\A\ufeff?\+\+\+[ \t]*\r?\n(.*?)^\+\+\+[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
-_KEY = re.compile(r"([A-Za-z_][\w.-]*|\"[^\"\n]+\"|'[^'\n]+')[ \t]*:(?:[ \t]+(.*)|)")
-_COMMENT = re.compile(r"(?:^|[ \t])#.*$")
-_BLOCK = re.compile(r"[|>][+-]?\d?")
-_ITEM = re.compile(r"[^,\[\]\"']+|\"(?:[^\"\\]|\\.)*\"|'[^']*'")
+_FIELD = re.compile(r"^([A-Za-z_][\w-]*)[ \t]*:[ \t]+(.*\S)[ \t]*$", re.MULTILINE)
 
 _TITLES = ("title", "name")
 _DATES = ("date", "published", "published_at", "publishdate", "pubdate", "created", "created_at", "updated", "lastmod")
@@ -49,21 +46,17 @@ def front_matter(text: str) -> FrontMatter | None:
     head = text[:_LONGEST]
     if block := _YAML.match(head):
         fields = _yaml(block[1])
-        if fields is None:  # a line across the page, and one more
+        if not fields:  # a line across the page, and one more
             return None
     elif block := _TOML.match(head):
-        try:
-            fields = dict[str, Any](tomllib.loads(block[1].replace("\r\n", "\n")))
-        except (tomllib.TOMLDecodeError, RecursionError):
-            fields = {}
+        fields = _toml(block[1])
     else:
         return None
-    lowered = {str(name).lower(): value for name, value in fields.items()}
-    about = [*_texts(lowered, _TEXTS), *_texts(lowered, _TAGS)]
+    lowered = {name.lower(): value for name, value in fields.items()}
     return FrontMatter(
         title=" ".join(next(iter(_texts(lowered, _TITLES)), "").split()),
         published=next(filter(None, (day_of(value) for value in _texts(lowered, _DATES))), None),
-        about="\n".join(about),
+        about="\n".join([*_texts(lowered, _TEXTS), *_texts(lowered, _TAGS)]),
         length=block.end(),
     )
 
@@ -76,44 +69,33 @@ def _texts(fields: dict[str, Any], names: Iterable[str]) -> list[str]:
     return [text.strip() for text in known if text.strip()]
 
 
-def _yaml(block: str) -> dict[str, Any] | None:
-    """The fields at the outermost level; None if there is no such field, so that this is no front matter."""
-    fields: dict[str, Any] = {}
-    name = ""
-    for line in block.splitlines():
-        if not line.strip() or line.lstrip().startswith("#"):
-            continue
-        key = _KEY.fullmatch(line.rstrip())
-        if key:
-            name = key[1].strip("\"'")
-            fields[name] = _value(key[2] or "")
-        elif name and (line[0] in " \t" or line.startswith("-")):
-            _continue(fields, name, line.strip())
-        elif not name:
-            return None  # text between two lines across the page
-    return fields or None
+def _yaml(block: str) -> dict[str, Any]:
+    """The outermost fields: a text, or a list of texts; where the YAML is broken, what stands on lines of its own."""
+    import yaml
+
+    try:
+        root: Any = cast("Any", yaml).compose(block, Loader=yaml.BaseLoader)
+    except (yaml.YAMLError, RecursionError, ValueError):
+        return {name: value.strip("\"'") for name, value in _FIELD.findall(block)}
+    if not isinstance(root, yaml.MappingNode):
+        return {}
+    return {
+        name.value: _value(value)
+        for name, value in cast("list[tuple[yaml.Node, yaml.Node]]", root.value)
+        if isinstance(name, yaml.ScalarNode)
+    }
 
 
-def _continue(fields: dict[str, Any], name: str, line: str) -> None:
-    """Adds a line that belongs to the field before it: an item of its list, or more of its text."""
-    before = fields[name]
-    if line.startswith("- ") and (before == "" or isinstance(before, list)):
-        fields[name] = [*(before or []), _scalar(line[2:])]
-    elif isinstance(before, str):
-        fields[name] = f"{'' if _BLOCK.fullmatch(before) else before} {line}".strip()
+def _value(node: Any) -> str | list[str]:
+    import yaml
+
+    if isinstance(node, yaml.SequenceNode):
+        return [item.value for item in cast("list[yaml.Node]", node.value) if isinstance(item, yaml.ScalarNode)]
+    return node.value if isinstance(node, yaml.ScalarNode) else ""
 
 
-def _value(text: str) -> str | list[str]:
-    text = text.strip()
-    if text.startswith("["):
-        return [_scalar(item) for item in _ITEM.findall(_COMMENT.sub("", text)) if item.strip()]
-    return _scalar(text)
-
-
-def _scalar(text: str) -> str:
-    text = text.strip()
-    for quote in "\"'":
-        if text.startswith(quote) and (end := text.rfind(quote)) > 0:
-            inner = text[1:end]
-            return inner.replace("''", "'") if quote == "'" else inner.replace('\\"', '"').replace("\\\\", "\\")
-    return _COMMENT.sub("", text).strip()
+def _toml(block: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(block.replace("\r\n", "\n"))
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError):
+        return {}

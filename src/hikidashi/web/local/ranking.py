@@ -28,7 +28,7 @@ __all__ = ["Ranked", "ranked"]
 _EVERY_WORD = 0.5  # the score from which on a passage has all the words of a question
 _TITLE, _HEADING = 4, 2  # how often a word there counts
 _K1, _B = 1.2, 0.75
-_FLOOR = 0.04
+_FLOOR = 0.02
 # The words a passage has must weigh this much of the whole question, by how rare they are.
 _LEAST_WEIGHT = 0.5
 # What all the parts of a compound are worth where they do not stand together.
