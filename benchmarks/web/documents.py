@@ -12,9 +12,10 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import product
 from pathlib import Path
 from time import perf_counter
 from types import ModuleType
@@ -140,41 +141,40 @@ def _ours(index: LocalIndex, *, hybrid: bool = False) -> Callable[[str], list[Hi
 
 def _measure(plan: Plan) -> Iterable[Measurement]:
     corpus = documents()
-    with tempfile.TemporaryDirectory() as folder:
-        with closing(LocalIndex(Path(folder) / "web.db")) as index:
-            filled(index, corpus)
-            rows = [(one.name, one.title, passage.body) for one in corpus for passage in one.passages]
-            peers = {f"FTS5 {name}": fts5_ranking(rows, name, _LOOKED_AT) for name in ("porter unicode61", "trigram")}
-            engines = {"by words": _ours(index)}
-            if find_spec("wordllama"):
-                engines["by words and meaning"] = _ours(index, hybrid=True)
-            for language, all_asked in (("English", ENGLISH), ("Japanese", JAPANESE)):
-                asked = answerable(all_asked, corpus)
-                gone = f"; {len(all_asked) - len(asked)} without an answer left" if len(asked) < len(all_asked) else ""
-                for ours_name, ours in engines.items():
-                    for peer_name, peer in peers.items():
-                        yield _compared(plan, language, ours_name, ours, peer_name, peer, asked, gone)
+    with tempfile.TemporaryDirectory() as folder, closing(LocalIndex(Path(folder) / "web.db")) as index:
+        filled(index, corpus)
+        rows = [(one.name, one.title, passage.body) for one in corpus for passage in one.passages]
+        peers = {f"FTS5 {name}": fts5_ranking(rows, name, _LOOKED_AT) for name in ("porter unicode61", "trigram")}
+        engines = {"by words": _ours(index)}
+        if find_spec("wordllama"):
+            engines["by words and meaning"] = _ours(index, hybrid=True)
+        for language, all_asked in (("English", ENGLISH), ("Japanese", JAPANESE)):
+            asked = answerable(all_asked, corpus)
+            gone = len(all_asked) - len(asked)
+            for engine, peer in product(engines.items(), peers.items()):
+                found = _compared(plan, engine, peer, asked)
+                yield replace(
+                    found,
+                    name=f"{len(asked)} {language} questions, {engine[0]}",
+                    note=found.note + (f"; {gone} questions left out, their answers are gone" if gone else ""),
+                )
 
 
 def _compared(
     plan: Plan,
-    language: str,
-    ours_name: str,
-    ours: Callable[[str], list[Hit]],
-    peer_name: str,
-    peer: Callable[[str], list[Hit]],
+    ours: tuple[str, Callable[[str], list[Hit]]],
+    peer: tuple[str, Callable[[str], list[Hit]]],
     asked: Sequence[Asked],
-    gone: str,
 ) -> Measurement:
-    (recall, mrr), (peer_recall, peer_mrr) = quality(ours, asked), quality(peer, asked)
+    (recall, mrr), (peer_recall, peer_mrr) = quality(ours[1], asked), quality(peer[1], asked)
     return Measurement(
         group=GROUP,
-        name=f"{len(asked)} {language} questions, {ours_name}",
+        name=ours[0],
         unit="s",
-        ours=_timed(plan, ours, asked),
-        peer=_timed(plan, peer, asked),
-        peer_name=peer_name,
-        note=f"recall@5 {recall:.2f}, peer {peer_recall:.2f}; MRR {mrr:.2f}, peer {peer_mrr:.2f}{gone}",
+        ours=_timed(plan, ours[1], asked),
+        peer=_timed(plan, peer[1], asked),
+        peer_name=peer[0],
+        note=f"recall@5 {recall:.2f}, peer {peer_recall:.2f}; MRR {mrr:.2f}, peer {peer_mrr:.2f}",
     )
 
 

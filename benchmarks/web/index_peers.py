@@ -173,7 +173,8 @@ def fts5_ranking(
             return []
         asked = " OR ".join(f'"{word}"' for word in dict.fromkeys(words))
         return connection.execute(
-            "SELECT name, body FROM words WHERE words MATCH ? AND rank MATCH 'bm25(0.0, 4.0, 1.0)' ORDER BY rank LIMIT ?",
+            "SELECT name, body FROM words WHERE words MATCH ? AND rank MATCH 'bm25(0.0, 4.0, 1.0)' "
+            "ORDER BY rank LIMIT ?",
             (asked, limit),
         ).fetchall()
 
