@@ -67,16 +67,22 @@ class _Tally:
     counts: Counter[str] = field(default_factory=Counter[str])
     reasons: dict[str, list[dict[str, str]]] = field(default_factory=lambda: {"skipped": [], "failed": []})
 
-    def add(self, event: IngestEvent) -> str | None:
-        """Counts `event`; what to complain about, unless there were many complaints already."""
+    def add(self, event: IngestEvent) -> Text | None:
+        """Counts `event`; what to tell of it, unless there was much to tell already."""
         self.counts[event.kind] += 1
         if event.kind not in self.reasons:
             return None
         reason = in_language(event.reason, self.language)
         self.reasons[event.kind].append({"url": event.url, "reason": reason})
-        if event.kind == "failed" and self.counts["failed"] <= _MOST_COMPLAINTS:
-            return f"{name_of(event.url)}: {reason}"
-        return None
+        if self.counts[event.kind] > _MOST_COMPLAINTS:
+            return None
+        mark = ("✗ ", "bold red") if event.kind == "failed" else ("- ", "dim")
+        return Text.assemble(mark, clean(f"{name_of(event.url)}: {reason}"))
+
+    @property
+    def untold(self) -> int:
+        """How many reasons `add` did not tell."""
+        return sum(max(0, len(reasons) - _MOST_COMPLAINTS) for reasons in self.reasons.values())
 
     def words(self) -> str:
         words = _WORDS[self.language]
@@ -142,9 +148,8 @@ def _indexed(
     except KeyboardInterrupt:
         console.print(Text(words["stopped"], "yellow"))
         raise typer.Exit(130) from None
-    hidden = len(tally.reasons["failed"]) - _MOST_COMPLAINTS
-    if hidden > 0:
-        console.print(Text(f"  {words['more'].format(count=f'{hidden:,}')}", "dim"))
+    if tally.untold:
+        console.print(Text(f"  {words['more'].format(count=f'{tally.untold:,}')}", "dim"))
     return tally, totals
 
 
@@ -192,7 +197,7 @@ async def _ingested(
                 count=f"{event.done:,}/{event.total:,}",
             )
             if complaint is not None:
-                progress.console.print(Text.assemble(("✗ ", "bold red"), clean(complaint)), soft_wrap=True)
+                progress.console.print(complaint, soft_wrap=True)
 
 
 def _bar(console: Console) -> Progress:

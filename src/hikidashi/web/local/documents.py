@@ -30,6 +30,7 @@ __all__ = [
     "Same",
     "Skipped",
     "Touched",
+    "has_no_text",
     "page_text",
     "read_file",
     "read_page",
@@ -42,7 +43,6 @@ _MARKUP: dict[Kind, Markup] = {"markdown": "markdown", "html": "markdown", "rst"
 _MEDIA_TYPES: dict[Kind, str] = {"html": "text/html", "pdf": "application/pdf"}
 _HAS_FRONT_MATTER: frozenset[Kind] = frozenset({"markdown", "text"})
 _BEGINNING = 8192
-# What is no fault of the moment: the same file will have no text the next time either.
 _NO_TEXT = frozenset({reason("pdf_no_text"), reason("empty")})
 
 
@@ -105,7 +105,7 @@ async def read_file(file: FileFound, known: Known | None, *, max_bytes: int) -> 
     except _NotText as error:
         return Skipped(str(error))
     except PageError as error:
-        return Skipped(error.reason) if error.reason in _NO_TEXT else Failed(error.reason)
+        return Skipped(error.reason) if has_no_text(error.reason) else Failed(error.reason)
     except MissingExtra as error:
         return Failed(str(error))
     return await asyncio.to_thread(
@@ -133,7 +133,7 @@ async def read_page(
     try:
         page = page or await page_text(fetched or await (fetcher or Fetcher()).fetch(url))
     except (FetchRefused, PageError) as error:
-        return Failed(error.reason)
+        return Skipped(error.reason) if has_no_text(error.reason) else Failed(error.reason)
     digest = _digest(page.text.encode("utf-8", "replace"))
     if known and known.hash == digest:
         return Same()
@@ -151,6 +151,11 @@ async def page_text(fetched: Fetched) -> PageText:
     page = await _extractor().extract(fetched)
     published = await asyncio.to_thread(published_day, fetched.body)
     return PageText(title=page.title or "", text=page.raw_content, published=published)
+
+
+def has_no_text(reason: str) -> bool:
+    """Whether `reason` says that there is no text, so that reading again would not help."""
+    return reason in _NO_TEXT
 
 
 class _NotText(Exception):  # noqa: N818 - never leaves this module

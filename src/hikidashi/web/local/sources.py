@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ...errors import FetchRefused, PageError
 from ..address import check_url, host_of
 from ..crawl_options import CrawlOptions
-from .documents import PageText, page_text
+from .documents import PageText, has_no_text, page_text
 from .sitemap import is_sitemap, is_sitemap_index, locations
 from .walk import FileFound, Unreadable, kind_of, walk
 
@@ -140,4 +140,4 @@ async def _add_site(made: Plan, url: str, fetcher: Fetcher, options: CrawlOption
             if visit.value is not None:
                 made.documents.setdefault(visit.url, PageFound(visit.url, text=visit.value))
             elif visit.error:
-                made.failed[visit.url] = visit.error
+                (made.skipped if has_no_text(visit.error) else made.failed)[visit.url] = visit.error
