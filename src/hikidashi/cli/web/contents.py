@@ -62,8 +62,9 @@ def list_documents(address: str | None, path: Path | None, *, language: Language
     words = _WORDS[language]
     out = stdout()
     for one in found:
-        line = f"{one.day}  {one.passages:>4}  {one.title or words['untitled']}"
-        out.print(Text.assemble(clean(line), ("  " + clean(name_of(one.url)), "dim")), soft_wrap=True)
+        title = clean(one.title) or words["untitled"]
+        line = f"{one.day}  {one.passages:>4}  {title}"
+        out.print(Text.assemble(line, ("  " + clean(name_of(one.url)), "dim")), soft_wrap=True)
     if not found:
         where = "" if address is None else words["below"].format(address=address)
         stderr().print(Text(clean(words["none"].format(where=where, path=index.path))), soft_wrap=True)
