@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -51,11 +52,13 @@ Hit = tuple[str, str]
 
 def documents() -> list[Document]:
     """The modules of this Python that can be read without running anything of note, and this project's texts."""
-    made = [
-        _cut(f"python/{name}", f"# {name}\n\n{text}")
-        for name in sorted(sys.stdlib_module_names)
-        if not name.startswith("_") and (text := _docstrings(name))
-    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what a later Python will not have
+        made = [
+            _cut(f"python/{name}", f"# {name}\n\n{text}")
+            for name in sorted(sys.stdlib_module_names)
+            if not name.startswith("_") and (text := _docstrings(name))
+        ]
     return made + [_cut(name, (_ROOT / name).read_text(encoding="utf-8")) for name in _TEXTS]
 
 
@@ -125,7 +128,8 @@ def filled(index: LocalIndex, corpus: Sequence[Document]) -> None:
         writer.commit()
 
 
-def _ours(index: LocalIndex, *, hybrid: bool = False) -> Callable[[str], list[Hit]]:
+def ours(index: LocalIndex, *, hybrid: bool = False) -> Callable[[str], list[Hit]]:
+    """A search of `index` that gives passages, ranked by words, or by meaning too."""
     semantic = None
     if hybrid:
         from hikidashi.web.local.semantic import SemanticRanker
@@ -145,9 +149,9 @@ def _measure(plan: Plan) -> Iterable[Measurement]:
         filled(index, corpus)
         rows = [(one.name, one.title, passage.body) for one in corpus for passage in one.passages]
         peers = {f"FTS5 {name}": fts5_ranking(rows, name, _LOOKED_AT) for name in ("porter unicode61", "trigram")}
-        engines = {"by words": _ours(index)}
+        engines = {"by words": ours(index)}
         if find_spec("wordllama"):
-            engines["by words and meaning"] = _ours(index, hybrid=True)
+            engines["by words and meaning"] = ours(index, hybrid=True)
         for language, all_asked in (("English", ENGLISH), ("Japanese", JAPANESE)):
             asked = answerable(all_asked, corpus)
             gone = len(all_asked) - len(asked)

@@ -8,7 +8,7 @@ import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -152,7 +152,7 @@ def test_options_that_make_no_sense_are_wrong_usage(web: Web, arguments: tuple[s
 
 
 @contextmanager
-def watching(home: dict[str, str], *arguments: str) -> Iterator[subprocess.Popen[str]]:
+def watching(home: dict[str, str], *arguments: str) -> Generator[subprocess.Popen[str]]:
     with subprocess.Popen(
         [sys.executable, "-m", "hikidashi", "web", "index", *arguments, "--watch"],
         env={**os.environ, **home},

@@ -27,7 +27,7 @@ class Asked:
     loose: str
     """What finds it, or any of its parts."""
     passages: int
-    """In how many passages."""
+    """In how many passages at most."""
     idf: float
     count: Callable[[str], int]
     """How often a text in lower case has it whole."""
@@ -93,30 +93,30 @@ def _compound(connection: sqlite3.Connection, term: Term, idf: Callable[[int], f
     What nobody wrote as one word may stand there in parts: 経費精算 as 経費の精算. Parts that are close together
     count as the whole word; each by itself is only a part of it.
     """
-    letters, parts, at = term.letters, dict[str, str](), 0
+    letters, parts, at, passages = term.letters, dict[str, str](), 0, 0
     while term.is_run and at < len(letters) - 1 and len(parts) < _MOST_WORDS:
         for end in range(min(len(letters), at + _LONGEST_PART), at + 1, -1):
             part = run_term(letters[at:end])
-            if _count(connection, part.expression):
+            if number := _count(connection, part.expression):
                 parts[part.letters.lower()] = part.expression
-                at = end
+                at, passages = end, passages + number
                 break
         else:
             at += 1
     if not parts:
         return None
-    whole, number = "", 0
+    whole, near = "", 0
     if len(parts) > 1 and sum(map(len, parts)) == len(letters):
         whole = f"NEAR({' '.join(parts.values())}, {_BETWEEN_PARTS + 1})"
-        number = _count(connection, whole)
+        near = _count(connection, whole)
     loose = f"({' OR '.join(parts.values())})"
     pattern = re.compile(f".{{0,{_BETWEEN_PARTS}}}?".join(map(re.escape, parts)), re.DOTALL)
     return Asked(
-        expression=whole if number else "",
+        expression=whole if near else "",
         loose=loose,
-        passages=_count(connection, loose),
-        idf=idf(max(number, 1)),
-        count=lambda text: len(pattern.findall(text)) if number else 0,
+        passages=passages,
+        idf=idf(max(near, 1)),
+        count=lambda text: len(pattern.findall(text)) if near else 0,
         parts=tuple((part, len(part) / len(letters)) for part in parts),
     )
 
