@@ -156,15 +156,22 @@ async def test_other_sites_are_left_alone_unless_they_are_allowed(site: Site) ->
         assert other.asked == ["/robots.txt", "/out"]
 
 
-async def test_a_redirect_out_of_the_site_is_that_pages_failure(site: Site) -> None:
+async def test_a_redirect_out_of_the_site_or_against_its_rules_is_not_followed(site: Site) -> None:
     with Site() as other:
         other.page("/out")
         site.pages["/a"] = (302, b"", {"location": f"{other.url}/out"})
         site.pages["/b"] = (301, b"", {"location": "/b/1"})
+        site.page("/", "/a", "/b", "/c")
+        site.pages["/c"] = (302, b"", {"location": "/closed"})
+        site.robots("User-agent: *\nDisallow: /closed")
         fetcher = Fetcher(allowed_hosts={urlsplit(server.url).netloc for server in (site, other)})
         found = await crawl_site(f"{site.url}/", CrawlOptions(), fetcher=fetcher, language="en")
         assert paths(site, found) == ["/", "/b"]
-        assert failures(site, found) == {"/a": f"it redirects to {other.url}/out, which is outside this crawl"}
+        assert failures(site, found) == {
+            "/a": f"it redirects to {other.url}/out, which is outside this crawl",
+            "/c": "robots.txt does not allow it",
+        }
+        assert (other.asked, "/closed" in site.asked) == ([], False)
 
 
 async def test_two_ways_to_one_page_give_it_once(site: Site) -> None:

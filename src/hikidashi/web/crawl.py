@@ -26,7 +26,7 @@ from .passages import extracted_as
 from .reasons import in_language, reason
 from .results import ExtractedPage, FailedPage
 from .robots import Robots
-from .said import Language, Said, said
+from .said import Language, said
 
 __all__ = ["Visit", "crawl_site", "map_site", "start_of", "visits"]
 
@@ -240,9 +240,7 @@ class _Crawl(Generic[T]):
             if refusal := await self.robots.refusal(url):
                 return refusal
             await self._wait_for_turn(url)
-            fetched = await self._fetcher.fetch(url)
-            if refusal := await self._refused_redirect(url, fetched.final_url):
-                return refusal
+            fetched = await self._fetcher.fetch(url, refusal=self._refused_redirect)
             return fetched, None if self._read is None else await self._read(fetched)
         except (FetchRefused, PageError) as error:
             return error.reason
@@ -261,12 +259,10 @@ class _Crawl(Generic[T]):
             if not is_first:
                 await self._pause(delay)
 
-    async def _refused_redirect(self, url: str, final: str) -> Said | str | None:
-        if final == url:
-            return None
-        if not self._is_inside(final):
-            return said(*_SAYINGS["outside"], "en", url=final[:200])
-        return await self.robots.refusal(final)
+    async def _refused_redirect(self, url: str) -> str | None:
+        if not self._is_inside(url):
+            return said(*_SAYINGS["outside"], "en", url=url[:200])
+        return await self.robots.refusal(url)
 
     async def _links(self, fetched: Fetched, depth: int) -> tuple[tuple[str, ...], list[Visit[T]]]:
         """The new pages that a page leads to, and those that must not be read."""

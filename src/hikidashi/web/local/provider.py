@@ -22,7 +22,6 @@ from ..filters import (
     check_filters,
     refuse_unsupported,
 )
-from ..passages import extracted_as
 from ..provider import SearchDepth
 from ..results import ExtractedPage, ExtractResults, FailedPage, SearchContext, SearchHit, SearchResults
 from ..said import Language, Said, said
@@ -157,6 +156,8 @@ class LocalSearchProvider:
         Raises:
             TavilyAPIError: `urls` is empty, or an option is refused.
         """
+        from ..passages import extracted_as  # which cuts pages as this package does, and so imports it
+
         chosen = check_extract_options(options or EXTRACT_DEFAULTS, language=self._language)
         texts = [url.strip() for url in as_list(urls) or () if isinstance(url, str)]
         stored = await asyncio.to_thread(self._stored, texts)
