@@ -272,6 +272,11 @@ def test_links_are_read_as_a_browser_reads_them() -> None:
     assert is_page("/a/paper.pdf")
 
 
+@pytest.mark.parametrize("piece", [b"<!--", b"<a ", b"<a href=", b"<a href=x>", b'<a href="', b"href = "])
+def test_a_page_made_of_one_piece_is_read_once(piece: bytes) -> None:
+    assert len(links_of(piece * 200_000, "https://e.example/")) <= 1
+
+
 @given(st.binary(max_size=500))
 def test_no_page_is_trouble_for_its_links(body: bytes) -> None:
     assert all(

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import ErrorType, FetchRefused, TavilyAPIError
 from ._tavily_answers import read_credits, read_found_pages, read_urls
 from ._tavily_connections import Connections
-from .address import check_url
-from .crawl_options import CRAWL_DEFAULTS, CrawlOptions, CrawlResults, MapResults, check_crawl_options
+from .crawl_options import CRAWL_DEFAULTS, CrawlOptions, CrawlResults, MapResults, check_crawl_options, crawl_start
 from .credits import CreditMeter, crawl_cost, map_cost
 from .per_loop import PerLoop
 from .retry import RetryPolicy
-from .said import Language, said
+from .said import Language
 
 __all__ = ["TavilyCrawler"]
 
 _NAME = "tavily"
 _SECONDS = (10.0, 150.0)  # what the API takes as its own time limit
 _ANSWER_SECONDS = 10.0  # for the answer to come after that
-_BAD_URL = ("url が不正です（受け取った値: {url}）: {why}", "`url` is {url}: {why}.")
 _OPTIONS = (
     "select_paths",
     "select_domains",
@@ -77,12 +74,7 @@ class TavilyCrawler:
 
     def _sent(self, url: str, options: CrawlOptions) -> tuple[dict[str, Any], float]:
         """The arguments of the API, and the seconds within which it answers."""
-        text = url.strip()
-        try:
-            start = check_url(text if "://" in text else f"https://{text}", any_port=True)
-        except FetchRefused as error:
-            message = said(*_BAD_URL, self._language, url=repr(text)[:200], why=error.reason)
-            raise TavilyAPIError(message, ErrorType.VALIDATION_ERROR) from error
+        start = crawl_start(url, any_port=True, language=self._language)
         shortest, longest = _SECONDS
         seconds = min(max(options.timeout or longest, shortest), longest)
         given = {name: getattr(options, name) for name in _OPTIONS}

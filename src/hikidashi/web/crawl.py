@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 from urllib.parse import urlsplit
 
-from ..errors import ErrorType, FetchRefused, PageError, TavilyAPIError
+from ..errors import FetchRefused, PageError
 from .address import check_url
-from .crawl_options import CrawlOptions, CrawlResults, MapResults, check_crawl_options, matches_any
+from .crawl_options import CrawlOptions, CrawlResults, MapResults, check_crawl_options, crawl_start, matches_any
 from .extract import shared_extractor
 from .fetch import Fetched, Fetcher
 from .filters import ExtractOptions
@@ -28,7 +28,7 @@ from .results import ExtractedPage, FailedPage
 from .robots import Robots
 from .said import Language, said
 
-__all__ = ["Visit", "crawl_site", "map_site", "start_of", "visits"]
+__all__ = ["Visit", "crawl_site", "map_site", "visits"]
 
 logger = logging.getLogger("hikidashi")
 
@@ -40,7 +40,6 @@ _SAYINGS: dict[str, tuple[str, str]] = {
         "it redirects to {url}, which is outside this crawl",
     ),
     "time": ("{seconds} 秒の制限時間内に読めませんでした", "the crawl's {seconds} s were over"),
-    "start": ("url が不正です（受け取った値: {url}）: {why}", "`url` is {url}: {why}."),
 }
 
 T = TypeVar("T")
@@ -58,20 +57,6 @@ class Visit(Generic[T]):
     """The pages that it leads to, those that belong to the crawl and were not known before."""
 
 
-def start_of(url: str, fetcher: Fetcher, *, language: Language = "ja") -> str:
-    """The address at which a crawl starts; `https://` may be left out.
-
-    Raises:
-        TavilyAPIError: it must not be fetched, or is no address; VALIDATION_ERROR.
-    """
-    text = url.strip()
-    try:
-        return check_url(text if "://" in text else f"https://{text}", allowed_hosts=fetcher.allowed_hosts)
-    except FetchRefused as error:
-        message = said(*_SAYINGS["start"], language, url=repr(text)[:200], why=error.reason)
-        raise TavilyAPIError(message, ErrorType.VALIDATION_ERROR) from error
-
-
 async def visits(
     start: str,
     options: CrawlOptions,
@@ -83,7 +68,7 @@ async def visits(
     """The pages of a site from `start` on, as they are reached; at most `options.limit` are read.
 
     Args:
-        start: An address that `start_of` gave.
+        start: An address that `crawl_start` gave.
         options: How far, and which; checked.
         fetcher: How pages are fetched.
         read: What to make of each page; a `PageError` is that page's failure. None only follows links, and not those
@@ -122,7 +107,7 @@ async def crawl_site(
     """
     fetcher = fetcher or Fetcher()
     options = check_crawl_options(options, language=language)
-    start = start_of(url, fetcher, language=language)
+    start = crawl_start(url, allowed_hosts=fetcher.allowed_hosts, language=language)
     form = ExtractOptions(format=options.format)
     pages: list[ExtractedPage] = []
     failed: list[FailedPage] = []
@@ -154,7 +139,7 @@ async def map_site(
     """
     fetcher = fetcher or Fetcher()
     options = check_crawl_options(options, language=language)
-    start = start_of(url, fetcher, language=language)
+    start = crawl_start(url, allowed_hosts=fetcher.allowed_hosts, language=language)
     urls: dict[str, None] = {}
     failed: dict[str, str] = {}
     followed: AsyncGenerator[Visit[None], None] = visits(start, options, fetcher=fetcher)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..errors import ErrorType, TavilyAPIError
+from ..errors import ErrorType, FetchRefused, TavilyAPIError
+from .address import check_url
 from .filters import PageFormat
 from .results import ExtractedPage, FailedPage
 from .said import Language, said
@@ -25,6 +26,7 @@ __all__ = [
     "CrawlResults",
     "MapResults",
     "check_crawl_options",
+    "crawl_start",
     "matches_any",
     "refuse_crawl_options",
 ]
@@ -52,6 +54,7 @@ _SAYINGS: dict[str, tuple[str, str]] = {
         "{name} は{limit}件までです（受け取った件数: {count}）。",
         "`{name}` has {count} patterns. It takes at most {limit}.",
     ),
+    "start": ("url が不正です（受け取った値: {url}）: {why}", "`url` is {url}: {why}."),
     "unsupported": (
         "{provider} は {name} に対応していません（受け取った値: {value}）。{name} を省くか、provider に tavily を"
         "指定してください。",
@@ -135,6 +138,22 @@ def check_crawl_options(options: CrawlOptions, *, language: Language = "ja") -> 
 
 
 _PATTERNS = ("select_paths", "exclude_paths", "select_domains", "exclude_domains")
+
+
+def crawl_start(
+    url: str, *, language: Language = "ja", allowed_hosts: Iterable[str] = frozenset(), any_port: bool = False
+) -> str:
+    """The address at which a crawl starts, as a client sends it; `https://` may be left out.
+
+    Raises:
+        TavilyAPIError: it must not be fetched, or is no address; VALIDATION_ERROR.
+    """
+    text = url.strip()
+    address = text if "://" in text else f"https://{text}"
+    try:
+        return check_url(address, allowed_hosts=allowed_hosts, any_port=any_port)
+    except FetchRefused as error:
+        raise _refused("start", language, url=repr(text)[:200], why=error.reason) from error
 
 
 def refuse_crawl_options(options: CrawlOptions, names: Sequence[str], *, provider: str, language: Language) -> None:

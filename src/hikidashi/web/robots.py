@@ -27,7 +27,7 @@ LONGEST_DELAY = 10.0
 """Seconds between two pages of a host, however many it asks for."""
 
 _MAX_BYTES = 500 * 1024  # what the standard asks a crawler to read
-_MOST_RULES = 5_000
+_MOST_RULES = 2_000
 _LINE = re.compile(r"\s*([A-Za-z-]+)\s*:\s*([^#\r\n]*)")
 _DISALLOWED = ("robots.txt により許可されていません", "robots.txt does not allow it")
 _UNREADABLE = ("robots.txt を読めないため読み取りません（{why}）", "its robots.txt could not be read: {why}")
