@@ -196,9 +196,13 @@ async def test_a_map_lists_addresses_and_does_not_fetch_the_last_level(site: Sit
 
 async def test_a_crawl_gives_what_it_has_when_its_time_is_over(site: Site) -> None:
     site.hangs.add("/b")
-    found = await crawl(site, timeout=1.0)
-    assert paths(site, found) == ["/", "/a"]
-    assert failures(site, found) == {"/b": "the crawl's 1 s were over"}
+    options = check_crawl_options(CrawlOptions(timeout=2.0))
+    found = [visit async for visit in visits(f"{site.url}/", options, fetcher=site.fetcher, read=_body)]
+    assert {visit.url.removeprefix(site.url): visit.error for visit in found} == {
+        "/": "",
+        "/a": "",
+        "/b": "the crawl's 2 s were over",
+    }
 
 
 async def test_a_crawl_that_is_left_ends(site: Site) -> None:

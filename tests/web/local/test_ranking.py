@@ -88,6 +88,13 @@ def test_of_a_document_whose_title_matches_the_passage_that_says_it_is_given(ind
     assert found.heading == "Dovetail › Making"
 
 
+def test_one_long_document_does_not_hide_the_others(index: LocalIndex) -> None:
+    long = "\n\n".join(f"## Drawer {number}\n\nThis drawer is a drawer." for number in range(300))
+    others = {f"u{n}": f"# Note {n}\n\nAmong many other things of the house there is a drawer." for n in range(12)}
+    put(index, manual=f"# Drawer manual\n\n{long}", **others)
+    assert set(urls(index, "drawer", limit=20)) == {"manual", *others}
+
+
 def test_a_heading_without_text_belongs_to_what_follows() -> None:
     assert split("# A\n\n## B\n\nText.\n\n## C\n", "markdown") == [
         Passage("A › B", "# A\n\n## B\n\nText.\n\n"),

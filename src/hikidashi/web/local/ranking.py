@@ -39,6 +39,7 @@ _WORTH_OF_BARE = 0.6
 # More candidates than this are ranked by the engine first, and the best of them here.
 _MOST_CANDIDATES = 200
 _BEST_OF_MANY = 60
+_ENOUGH_DOCUMENTS, _BEST_OF_FEW_DOCUMENTS = 20, 1_000
 # A word in more passages than this does not make a result by itself.
 _RARE = 500
 _ENOUGH = 40
@@ -99,13 +100,19 @@ class _Engine:
         found = self.matching(expression)
         if len(found) <= _MOST_CANDIDATES:
             return found
-        return self._select(
-            expression, f" AND rank MATCH 'bm25({_TITLE}.0, {_HEADING}.0, 1.0)'", " ORDER BY rank", _BEST_OF_MANY
-        )
+        best = self._best(expression, _BEST_OF_MANY)
+        if len({passage // POSITIONS for passage in best}) < _ENOUGH_DOCUMENTS:  # one long document is not all there is
+            best = self._best(expression, _BEST_OF_FEW_DOCUMENTS)
+        return best
 
     def matching(self, expression: str) -> list[int]:
         """The passages that match, in no order; one more than `_MOST_CANDIDATES` says that there are too many."""
         return self._select(expression, "", "", _MOST_CANDIDATES + 1)
+
+    def _best(self, expression: str, limit: int) -> list[int]:
+        return self._select(
+            expression, f" AND rank MATCH 'bm25({_TITLE}.0, {_HEADING}.0, 1.0)'", " ORDER BY rank", limit
+        )
 
     def _select(self, expression: str, rank: str, order: str, limit: int) -> list[int]:
         narrowed = self.condition.of_passage("words.rowid")
