@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from hikidashi.errors import ErrorType, TavilyAPIError
 from hikidashi.loopback import Exchange, LoopbackServer
+from hikidashi.web import crawl as crawler
 from hikidashi.web.crawl import crawl_site, map_site, visits
 from hikidashi.web.crawl_options import CrawlOptions, CrawlResults, MapResults, check_crawl_options
 from hikidashi.web.fetch import Fetched, Fetcher
@@ -203,6 +204,15 @@ async def test_a_crawl_gives_what_it_has_when_its_time_is_over(site: Site) -> No
         "/a": "",
         "/b": "the crawl's 2 s were over",
     }
+
+
+async def test_a_crawl_ends_before_its_answer_grows_without_end(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    (first,) = (await crawl(site, limit=1)).results
+    monkeypatch.setattr(crawler, "_MOST_LETTERS", len(first.raw_content) + 10)
+    found = await crawl(site, max_depth=2)
+    assert paths(site, found) == ["/"]
+    assert list(failures(site, found)) == ["/a"]
+    assert "so it ended here" in failures(site, found)["/a"]
 
 
 async def test_a_crawl_that_is_left_ends(site: Site) -> None:

@@ -33,11 +33,16 @@ __all__ = ["Visit", "crawl_site", "map_site", "visits"]
 logger = logging.getLogger("hikidashi")
 
 _AT_ONCE = 4
+_MOST_LETTERS = 20_000_000  # of all the pages of one crawl together
 _HTML = frozenset({"", "text/html", "application/xhtml+xml"})
 _SAYINGS: dict[str, tuple[str, str]] = {
     "outside": (
         "{url} へ転送されますが、そこはクロールの対象外です",
         "it redirects to {url}, which is outside this crawl",
+    ),
+    "size": (
+        "このページで {limit:,} 文字の上限を超えるため、ここで止めました",
+        "with this page the crawl would exceed {limit:,} characters, so it ended here",
     ),
     "time": ("{seconds} 秒の制限時間内に読めませんでした", "the crawl's {seconds} s were over"),
 }
@@ -111,6 +116,7 @@ async def crawl_site(
     form = ExtractOptions(format=options.format)
     pages: list[ExtractedPage] = []
     failed: list[FailedPage] = []
+    left = _MOST_LETTERS
 
     async def read(fetched: Fetched) -> ExtractedPage:
         return extracted_as(await shared_extractor().extract(fetched), form)
@@ -118,6 +124,12 @@ async def crawl_site(
     async with aclosing(visits(start, options, fetcher=fetcher, read=read)) as found:
         async for visit in found:
             if visit.value is not None:
+                left -= len(visit.value.raw_content)
+                if left < 0:
+                    failed.append(
+                        FailedPage(url=visit.url, error=said(*_SAYINGS["size"], language, limit=_MOST_LETTERS))
+                    )
+                    break
                 pages.append(visit.value)
             elif visit.error:
                 failed.append(FailedPage(url=visit.url, error=in_language(visit.error, language)))

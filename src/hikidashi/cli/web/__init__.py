@@ -187,7 +187,7 @@ def index(
 @web.command("list", epilog=_LIST_EXAMPLES, short_help="List the documents of the local index.")
 def list_(
     address: Annotated[
-        str | None, typer.Argument(metavar="[PATH_OR_URL]", help="Only this document, and those below it.")
+        str | None, typer.Argument(metavar="PATH_OR_URL", help="Only this document, and those below it.")
     ] = None,
     *,
     index: Index = None,

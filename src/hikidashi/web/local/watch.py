@@ -38,7 +38,13 @@ def snapshot(sources: Sequence[str | os.PathLike[str]]) -> Snapshot:
 
 
 def changed(sources: Sequence[str | os.PathLike[str]], before: Snapshot, *, every: float = 1.0) -> Snapshot:
-    """The documents of `sources` as soon as they are not as `before`, looked at `every` so many seconds."""
-    while (now := snapshot(sources)) == before:
-        time.sleep(every)
-    return now
+    """The documents of `sources` as soon as they are not as `before`, looked at `every` so many seconds.
+
+    Where looking takes long, more time is left between: at most a tenth of the time is spent on it.
+    """
+    while True:
+        began = time.monotonic()
+        now = snapshot(sources)
+        if now != before:
+            return now
+        time.sleep(max(every, 9 * (time.monotonic() - began)))
