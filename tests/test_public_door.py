@@ -185,8 +185,8 @@ ROOMS_BELOW = {
     "tokens": set[str](),
     "loopback": set[str](),
     "private": set[str](),
-    "search": {"_lazy", "convert", "tool", "tokens", "errors"},
-    "web": {"_lazy", "convert", "config", "loopback", "private", "tool", "tokens", "errors"},
+    "search": {"_lazy", "convert", "private", "tool", "tokens", "errors"},
+    "web": {"_lazy", "convert", "config", "loopback", "private", "search", "tool", "tokens", "errors"},
     "config": {"errors"},
     "agents": {"_lazy", "web", "config", "claude", "convert", "search", "tool", "errors"},
     "testing": {"_lazy", "search", "web", "loopback", "errors"},  # the servers perform the APIs' searches

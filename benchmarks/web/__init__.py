@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ..registry import Suite
-from . import extraction, index, throughput
+from . import documents, extraction, index, throughput
 
-_PARTS = (throughput, index, extraction)
+_PARTS = (throughput, index, documents, extraction)
 
 SUITE = Suite(
     name="web",

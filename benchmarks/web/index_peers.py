@@ -14,7 +14,7 @@ from hikidashi.web.local import LocalIndex
 from hikidashi.web.local.split import Passage
 from hikidashi.web.local.writer import NewDocument
 
-__all__ = ["OURS", "Engine", "engines"]
+__all__ = ["OURS", "Engine", "engines", "fts5_ranking"]
 
 OURS = "ours"
 _LIMIT = 10
@@ -156,3 +156,26 @@ class _Tantivy:
 
 def _grams(words: Sequence[str], size: int) -> list[str]:
     return [word[start : start + size] for word in words for start in range(len(word) - size + 1)]
+
+
+def fts5_ranking(
+    rows: Sequence[tuple[str, str, str]], tokenizer: str, limit: int
+) -> Callable[[str], list[tuple[str, str]]]:
+    """A search of plain bm25() over (name, title, text), which gives names and texts; the index is in memory."""
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    connection.execute(f"CREATE VIRTUAL TABLE words USING fts5(name UNINDEXED, title, body, tokenize='{tokenizer}')")
+    connection.executemany("INSERT INTO words VALUES (?, ?, ?)", rows)
+
+    def search(question: str) -> list[tuple[str, str]]:
+        words = _WORD.findall(question)
+        words = _grams(words, 3) if tokenizer == "trigram" else words
+        if not words:
+            return []
+        asked = " OR ".join(f'"{word}"' for word in dict.fromkeys(words))
+        return connection.execute(
+            "SELECT name, body FROM words WHERE words MATCH ? AND rank MATCH 'bm25(0.0, 4.0, 1.0)' "
+            "ORDER BY rank LIMIT ?",
+            (asked, limit),
+        ).fetchall()
+
+    return search

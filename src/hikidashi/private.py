@@ -6,7 +6,7 @@ import contextlib
 import os
 from pathlib import Path
 
-__all__ = ["make_private", "private_folder"]
+__all__ = ["create_private", "make_private", "private_folder"]
 
 
 def private_folder(folder: Path) -> None:
@@ -22,22 +22,29 @@ def private_folder(folder: Path) -> None:
         folder.mkdir(mode=0o700)
 
 
-def make_private(path: Path) -> None:
-    """Make the file `path` if there is none, and take it from everyone but its owner.
+def create_private(path: Path) -> None:
+    """Make the file `path`, for its owner only, unless there is one.
 
-    SQLite gives the files beside a database the permissions of the database itself.
+    A file that exists is not opened: closing it would drop the locks that SQLite has on it in this process.
 
     Raises:
-        OSError: the file cannot be made. One that belongs to somebody else is left as it is.
+        OSError: it cannot be made.
+    """
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+
+
+def make_private(path: Path) -> None:
+    """Make the database `path` if there is none, with its folder, and take it from everyone but its owner.
+
+    SQLite gives the files beside a database the permissions of the database itself. One that belongs to somebody
+    else, who lets us write, is left as it is.
+
+    Raises:
+        OSError: it cannot be made.
     """
     private_folder(path.parent)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        if os.fstat(descriptor).st_mode & 0o077:
-            with contextlib.suppress(PermissionError):
-                os.chmod(path, 0o600)  # noqa: PTH101 - `os.fchmod` is missing on Windows
-    finally:
-        os.close(descriptor)
-    for beside in ("-wal", "-shm", "-journal"):
+    create_private(path)
+    for ending in ("", "-wal", "-shm", "-journal"):
         with contextlib.suppress(OSError):
-            os.chmod(f"{path}{beside}", 0o600)  # noqa: PTH101
+            path.with_name(path.name + ending).chmod(0o600)

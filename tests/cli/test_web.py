@@ -28,7 +28,7 @@ from hikidashi.testing import TavilyPage, TavilyServer, tavily_fault
 from hikidashi.web.local import IngestEvent
 
 FRAMEWORKS = ("pydantic_ai", "claude_agent_sdk", "mcp", "strands", "anthropic", "tavily")
-COMMANDS = ("search", "extract", "context", "index", "serve", "mcp")
+COMMANDS = ("search", "extract", "context", "index", "list", "remove", "stats", "serve", "mcp")
 PAGES = [
     TavilyPage(
         "Sourdough", "https://bread.example/sourdough", "Bread that rises without yeast.", "# Sourdough\n\nLong."

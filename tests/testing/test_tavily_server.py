@@ -257,7 +257,7 @@ def test_usage_counts_what_was_spent() -> None:
         assert over.status_code == 432
         assert "usage limit" in over.json()["detail"]["error"]
         assert client.post(f"{server.url}/extract", json={"urls": [PAGES[0].url]}).status_code == 432
-        assert client.post(f"{server.url}/crawl", json={"url": "https://x.example"}).status_code == 404
+        assert client.post(f"{server.url}/research", json={"input": "x"}).status_code == 404
         assert server.credits_spent == 5
 
 

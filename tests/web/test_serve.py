@@ -6,6 +6,7 @@ import asyncio
 import errno
 import http.client
 import logging
+import os
 import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -25,8 +26,11 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from tavily import AsyncTavilyClient, TavilyClient  # pyright: ignore[reportMissingTypeStubs]
 
 from hikidashi.errors import ErrorType, TavilyAPIError, WebIndexError
+from hikidashi.loopback import Exchange, LoopbackServer
 from hikidashi.testing import TavilyPage, TavilyServer
 from hikidashi.web import serve
+from hikidashi.web.crawl_options import CrawlOptions
+from hikidashi.web.fetch import Fetcher
 from hikidashi.web.local import LocalIndex, LocalSearchProvider, ingest
 from hikidashi.web.provider import SearchDepth, SearchProvider
 from hikidashi.web.results import ExtractedPage, ExtractResults, FailedPage, SearchContext, SearchHit, SearchResults
@@ -294,13 +298,13 @@ def test_the_root_says_who_answers(start: Start) -> None:
     assert httpx.get(server.url, trust_env=False).json() == {
         "service": "hikidashi",
         "provider": "shelf",
-        "routes": ["/search", "/extract", "/usage"],
+        "routes": ["/search", "/extract", "/crawl", "/map", "/usage"],
     }
     assert httpx.head(server.url, trust_env=False).status_code == 200
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "status"), [("GET", "/search", 405), ("DELETE", "/usage", 405), ("POST", "/crawl", 404)]
+    ("method", "path", "status"), [("GET", "/search", 405), ("DELETE", "/usage", 405), ("POST", "/research", 404)]
 )
 def test_other_routes_are_not_there(start: Start, method: str, path: str, status: int) -> None:
     answer = httpx.request(method, f"{start().url}{path}", trust_env=False)
@@ -660,3 +664,157 @@ def test_a_web_page_cannot_spend_credits(
     answer = httpx.post(f"{start().url}{path}", content=body, headers=headers, trust_env=False)
     assert answer.status_code == status
     assert bool(shelf.asked) == (status == 200 and path == "/search")
+
+
+class Site(LoopbackServer):
+    """Three pages that link to one another, and one that robots.txt closes."""
+
+    def handle(self, exchange: Exchange) -> None:
+        links = {"/": ("/a", "/b", "/closed"), "/a": ("/a/deep",), "/b": (), "/a/deep": ()}
+        if exchange.path == "/robots.txt":
+            exchange.answer(200, b"User-agent: *\nDisallow: /closed", {"content-type": "text/plain"})
+        elif exchange.path in links:
+            anchors = "".join(f'<a href="{link}">on</a>' for link in links[exchange.path])
+            sentence = f"The page {exchange.path} tells about drawers, and how they are made of oak."
+            exchange.answer(
+                200, f"<html><body><article><p>{sentence}</p>{anchors}</article></body></html>".encode(), {}
+            )
+        else:
+            exchange.answer(404, b"", {})
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    with Site() as server:
+        yield server
+
+
+@pytest.fixture
+def local(tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch) -> Iterator[SearchServer]:
+    """The local provider behind Tavily's API; it may read `site`, though that is on this machine."""
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
+    fetcher = Fetcher(allowed_hosts={urlsplit(site.url).netloc})
+    with SearchServer(LocalSearchProvider(tmp_path / "web.db", fetcher=fetcher, language="en")) as server:
+        yield server
+
+
+def test_the_real_client_crawls_a_site(local: SearchServer, site: Site) -> None:
+    answer = tavily_client(local).crawl(f"{site.url}/", max_depth=2, limit=10, include_usage=True)
+    assert answer["base_url"] == f"{site.url}/"
+    assert [page["url"] for page in answer["results"]] == [f"{site.url}{path}" for path in ("/", "/a", "/b", "/a/deep")]
+    assert all("tells about drawers" in page["raw_content"] and page["images"] == [] for page in answer["results"])
+    assert answer["failed_results"] == [{"url": f"{site.url}/closed", "error": "robots.txt does not allow it"}]
+    assert answer["usage"] == {"credits": 0.0}
+    assert {"response_time", "request_id"} <= answer.keys()
+    narrowed = tavily_client(local).crawl(f"{site.url}/", max_depth=2, select_paths=["^/a"], exclude_paths=["deep"])
+    assert [page["url"] for page in narrowed["results"]] == [f"{site.url}/a"]
+
+
+def test_the_real_client_maps_a_site(local: SearchServer, site: Site) -> None:
+    answer = tavily_client(local).map(f"{site.url}/", max_depth=2, max_breadth=1)
+    assert (answer["base_url"], answer["results"]) == (
+        f"{site.url}/",
+        [f"{site.url}{path}" for path in ("/", "/a", "/a/deep")],
+    )
+
+
+@pytest.mark.parametrize("route", ["/crawl", "/map"])
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"url": "http://10.0.0.1/"}, "it leads to a private, local or reserved address"),
+        ({"url": " "}, "No starting url provided"),
+        ({"instructions": "find prices"}, "The local provider cannot do `instructions`"),
+        ({"categories": ["Pricing"]}, "The local provider cannot do `categories`"),
+        ({"max_depth": 6}, "`max_depth` is 6. It must be an integer from 1 to 5."),
+        ({"limit": 0}, "`limit` is 0"),
+        ({"select_paths": ["("]}, "which is no regular expression"),
+        ({"timeout": 0}, "`timeout` is 0"),
+    ],
+)
+def test_what_a_crawl_cannot_do_is_refused_by_name(
+    local: SearchServer, route: str, given: dict[str, Any], words: str
+) -> None:
+    refused = post(local, route, {"url": "https://example.com/", **given})
+    assert refused.status_code == 400
+    assert words in refused.json()["detail"]["error"]
+
+
+@pytest.mark.parametrize("route", ["/crawl", "/map"])
+def test_a_provider_that_cannot_crawl_says_who_can(start: Start, route: str) -> None:
+    refused = post(start(), route, {"url": "https://example.com/"})
+    assert refused.status_code == 400
+    assert refused.json()["detail"]["error"] == (
+        f"shelf cannot {route[1:]} a site. Choose a provider that can: local, tavily."
+    )
+    assert post(start(), route, {"url": ["https://example.com/"]}).status_code == 422
+
+
+def test_a_crawl_goes_through_to_tavily_with_every_option(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
+    pages = [TavilyPage(f"Page {n}", f"https://shop.example/{n}", f"Number {n}.") for n in range(12)]
+    asked: dict[str, Any] = {
+        "max_depth": 3,
+        "max_breadth": 40,
+        "limit": 30,
+        "instructions": "find prices",
+        "select_paths": ["/1"],
+        "exclude_paths": ["/11"],
+        "select_domains": ["shop"],
+        "exclude_domains": ["blog"],
+        "allow_external": False,
+        "categories": ["Pricing"],
+    }
+    read = {"extract_depth": "advanced", "format": "text", "chunks_per_source": 2}
+    with TavilyServer(pages) as real:
+        provider = TavilyAPIClient("tvly-test", base_url=real.url, language="en")
+        with SearchServer(provider) as server:
+            client = tavily_client(server)
+            crawled = client.crawl("shop.example", include_usage=True, **asked, **read)
+            mapped = client.map("https://shop.example/", include_usage=True, **asked)
+            usage = httpx.get(f"{server.url}/usage", trust_env=False).json()["key"]
+        crawl, found = real.requests
+    assert {name: crawl.body[name] for name in (*asked, *read)} == {**asked, **read}
+    assert {name: found.body[name] for name in asked} == asked
+    assert (crawl.body["url"], crawl.path, found.path) == ("https://shop.example", "/crawl", "/map")
+    assert [page["url"] for page in crawled["results"]] == ["https://shop.example/1", "https://shop.example/10"]
+    assert crawled["results"][0]["raw_content"] == "Number 1."
+    assert mapped["results"] == ["https://shop.example/1", "https://shop.example/10"]
+    assert (crawled["usage"], mapped["usage"]) == ({"credits": 4.0}, {"credits": 2.0})
+    assert (usage["crawl_usage"], usage["map_usage"], usage["usage"]) == (4.0, 2.0, 6.0)
+
+
+async def test_tavily_refuses_and_charges_for_crawls_as_for_searches() -> None:
+    with TavilyServer([TavilyPage("P", "https://shop.example/", "P")], credit_limit=5) as server:
+        async with TavilyAPIClient("tvly-test", base_url=server.url, credit_limit=1, language="en") as client:
+            with pytest.raises(TavilyAPIError, match="credit") as over:
+                await client.crawl("https://shop.example/")
+            assert over.value.error_type is ErrorType.API_ERROR
+            with pytest.raises(TavilyAPIError, match="private") as private:
+                await client.map("http://127.0.0.1/")
+            assert private.value.error_type is ErrorType.VALIDATION_ERROR
+            assert server.requests == []
+            found = await client.map("https://shop.example/", options=CrawlOptions(limit=5))
+            assert (found.results, found.credits, client.credits_used) == (("https://shop.example/",), 1.0, 1.0)
+
+
+async def test_the_real_client_asks_for_an_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
+    (tmp_path / "glue.md").write_text("# Glue\n\nIt is old. Hide glue lets go in heated rooms. Use it cold.\n")
+    os.utime(tmp_path / "glue.md", (1_500_000_000, 1_500_000_000))  # much older than the week the client asks for
+    index = LocalIndex(tmp_path / "web.db")
+    async with aclosing(ingest(index, [tmp_path / "glue.md"])) as events:
+        assert [event.kind async for event in events] == ["added"]
+    with SearchServer(LocalSearchProvider(index.path, language="en")) as server:
+        client = tavily_client(server)
+        with pytest.warns(DeprecationWarning, match="qna_search"):
+            answer = await asyncio.to_thread(client.qna_search, "Where does hide glue let go?")
+        assert answer == "Hide glue lets go in heated rooms."
+        for kind in (True, "basic", "advanced"):
+            found = await asyncio.to_thread(client.search, "hide glue heated rooms", include_answer=kind)
+            assert found["answer"] == "Hide glue lets go in heated rooms."
+        old = await asyncio.to_thread(client.search, "hide glue", days=3)
+        assert old["results"] == []
+        dated = await asyncio.to_thread(client.search, "hide glue", end_date="2017-12-31")
+        assert [hit["published_date"] for hit in dated["results"]] == ["2017-07-14"]
+    index.close()

@@ -7,7 +7,7 @@ inside. Nothing is downloaded.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
@@ -95,6 +95,14 @@ class Meanings:
     def vector(self, text: str) -> Matrix:
         """The vector of a question, of length 1."""
         return self._embedded([text])[0]
+
+    def vectors(self, texts: Sequence[str]) -> Matrix:
+        """The vector of each of `texts`, of length 1; only texts never seen before are embedded."""
+        if self._columns is None:
+            self.vector("tool")  # to know how long a vector is, and so which of those on disk are whole
+        keys = [blake2b(text.encode("utf-8", "replace"), digest_size=16).digest() for text in texts]
+        known = self._vectors(dict(zip(keys, texts, strict=True)))
+        return self._numpy.stack([known[key] for key in keys])
 
     def update(self, version: int, numbers: Collection[int], entry: Callable[[int], Entry]) -> None:
         """Have a vector for each of these tools and for no others; only texts never seen before are embedded."""

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping
 from contextlib import closing
 from pathlib import Path
 
+from ..private import make_private
+
 __all__ = ["VectorCache"]
 
 logger = logging.getLogger("hikidashi")
@@ -57,7 +59,7 @@ class VectorCache:
     def write(self, vectors: Mapping[bytes, bytes]) -> None:
         """Keep more vectors."""
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            make_private(self.path)  # it says which texts somebody searched
             with closing(self._open()) as database, database:
                 database.executemany(
                     "INSERT OR REPLACE INTO vectors (model, key, vector) VALUES (?, ?, ?)",

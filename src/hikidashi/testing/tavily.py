@@ -10,8 +10,11 @@ import unicodedata
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any, cast
+from urllib.parse import urlsplit
 
 from ..loopback import Exchange, LoopbackServer
+from ..web.address import host_of
+from ..web.crawl_options import CrawlResults, MapResults, matches_any
 from ..web.results import ExtractedPage, ExtractResults, FailedPage, SearchHit
 from ..web.tavily_api import (
     APIAnswer,
@@ -26,6 +29,7 @@ from ..web.tavily_api import (
     search_request,
     usage_answer,
 )
+from ..web.tavily_crawl_api import CrawlRequest, MapRequest, crawl_answer, crawl_request, map_answer, map_request
 from .fault import Cut, ErrorStatus, Hang, Malformed, Slow
 from .tavily_fault import Late, Raw, TavilyFault, out_of_credits
 
@@ -85,10 +89,11 @@ Faults = Iterable[TavilyFault | None] | Callable[[TavilyRequest], TavilyFault | 
 
 
 class TavilyServer(LoopbackServer):
-    """Tavily's `/search`, `/extract` and `/usage` for clients that take a base URL.
+    """Tavily's `/search`, `/extract`, `/crawl`, `/map` and `/usage` for clients that take a base URL.
 
     A request that the real API would refuse is refused here too, with its status and its words: a key it does not
-    know, a query of more than 400 characters, more than 20 URLs. Such a request takes no fault.
+    know, a query of more than 400 characters, more than 20 URLs. Such a request takes no fault. A crawl or map finds
+    the pages of the host asked for, whatever they link to.
 
     Args:
         pages: What can be found. A search gives those that share words with the query, best first; a function is
@@ -120,7 +125,7 @@ class TavilyServer(LoopbackServer):
         self._credit_limit = credit_limit
         self._lock = threading.Lock()
         self._requests: list[TavilyRequest] = []
-        self._spent = {"search": 0, "extract": 0}
+        self._spent: dict[str, int] = dict.fromkeys(("search", "extract", "crawl", "map"), 0)
 
     @property
     def requests(self) -> list[TavilyRequest]:
@@ -175,6 +180,12 @@ class TavilyServer(LoopbackServer):
             case "POST", "/extract":
                 extract = extract_request(body)
                 return lambda: self._extract(request, extract)
+            case "POST", "/crawl":
+                crawl = crawl_request(body)
+                return lambda: self._crawl(request, crawl)
+            case "POST", "/map":
+                wanted = map_request(body)
+                return lambda: self._map(request, wanted)
             case "GET", "/usage":
                 return self._usage
             case _:
@@ -207,10 +218,29 @@ class TavilyServer(LoopbackServer):
         extracted = ExtractResults(results=results, failed_results=failed)
         return extract_answer(asked, extracted, seconds=time.monotonic() - began)
 
+    def _crawl(self, request: TavilyRequest, asked: CrawlRequest) -> APIAnswer:
+        found = _of_site(asked, self._known(request))
+        if not self._charge("crawl", asked.credits(len(found))):
+            return _out_of_credits()
+        pages = tuple(ExtractedPage(url=page.url, raw_content=page.text, title=page.title) for page in found)
+        return crawl_answer(asked, CrawlResults(base_url=asked.url, results=pages))
+
+    def _map(self, request: TavilyRequest, asked: MapRequest) -> APIAnswer:
+        found = _of_site(asked, self._known(request))
+        if not self._charge("map", asked.credits(len(found))):
+            return _out_of_credits()
+        return map_answer(asked, MapResults(base_url=asked.url, results=tuple(page.url for page in found)))
+
     def _usage(self) -> APIAnswer:
         with self._lock:
             spent = dict(self._spent)
-        return usage_answer(search=spent["search"], extract=spent["extract"], limit=self._credit_limit)
+        return usage_answer(
+            search=spent["search"],
+            extract=spent["extract"],
+            crawl=spent["crawl"],
+            map=spent["map"],
+            limit=self._credit_limit,
+        )
 
     def _charge(self, kind: str, cost: int) -> bool:
         with self._lock:
@@ -292,6 +322,18 @@ def _ranked(search: SearchRequest, pages: Iterable[TavilyPage]) -> list[tuple[Se
             )
             found.append((hit, page))
     return sorted(found, key=lambda pair: -pair[0].score)
+
+
+def _of_site(asked: MapRequest, pages: Iterable[TavilyPage]) -> list[TavilyPage]:
+    """The pages of the host that is asked for, with the paths that are selected and not excluded."""
+    host = host_of(asked.url if "://" in asked.url else f"//{asked.url}")
+
+    def is_found(page: TavilyPage) -> bool:
+        path = urlsplit(page.url).path
+        selected = not asked.select_paths or matches_any(asked.select_paths, path)
+        return host_of(page.url) == host and selected and not matches_any(asked.exclude_paths, path)
+
+    return [page for page in pages if is_found(page)][: asked.limit]
 
 
 def _score(wanted: set[str], page: TavilyPage) -> float:

@@ -14,7 +14,7 @@ from .reasons import reason
 from .results import ExtractedPage, FailedPage, SearchHit
 from .said import Language
 
-__all__ = ["read_answer", "read_credits", "read_hits", "read_pages"]
+__all__ = ["read_answer", "read_credits", "read_found_pages", "read_hits", "read_pages", "read_urls"]
 
 
 def read_hits(answer: dict[str, Any], *, limit: int, language: Language) -> tuple[SearchHit, ...]:
@@ -75,6 +75,40 @@ def read_pages(
     unanswered = (url for url in asked if url not in owners)
     failed.extend(FailedPage(url=url, error=say("page_unanswered", language)) for url in unanswered)
     return pages, tuple(failed)
+
+
+def read_found_pages(
+    answer: dict[str, Any], language: Language
+) -> tuple[tuple[ExtractedPage, ...], tuple[FailedPage, ...]]:
+    """The pages that a crawl found, and those it names as failed.
+
+    Raises:
+        TavilyAPIError: the results are no list.
+    """
+    pages: dict[str, ExtractedPage] = {}
+    failed: list[FailedPage] = []
+    for item in _items(answer, "results", language):
+        if url := _text(item.get("url")):
+            _keep(item, url, pages, failed, language)
+    failed += [
+        FailedPage(url=url, error=_text(item.get("error")) or say("page_failed", language))
+        for item in _items(answer, "failed_results", language)
+        if (url := _text(item.get("url")))
+    ]
+    return tuple(pages.values()), tuple(failed)
+
+
+def read_urls(answer: dict[str, Any], language: Language) -> tuple[str, ...]:
+    """The addresses that a map found, each once.
+
+    Raises:
+        TavilyAPIError: the results are no list.
+    """
+    items: Any = answer.get("results")
+    if items is not None and not isinstance(items, list):
+        raise unexpected_shape(f"`results` is {type(items).__name__}", language, 200)
+    listed = cast("list[object]", items or [])
+    return tuple(dict.fromkeys(url for url in listed if isinstance(url, str) and url))
 
 
 def _owners(read: Sequence[dict[str, Any]], unread: Sequence[dict[str, Any]], asked: Sequence[str]) -> list[str | None]:

@@ -77,18 +77,37 @@ class Connections:
         """
         return self._send(self._api.extract, arguments)
 
-    async def _send(self, call: Callable[..., Awaitable[Any]], arguments: dict[str, Any]) -> dict[str, Any]:
+    def crawl(self, arguments: dict[str, Any], *, seconds: float) -> Awaitable[dict[str, Any]]:
+        """The answer to one crawl, in its turn and within `seconds`.
+
+        Raises:
+            TavilyAPIError: whatever went wrong.
+        """
+        return self._send(self._api.crawl, arguments, seconds)
+
+    def map(self, arguments: dict[str, Any], *, seconds: float) -> Awaitable[dict[str, Any]]:
+        """The answer to one map, in its turn and within `seconds`.
+
+        Raises:
+            TavilyAPIError: whatever went wrong.
+        """
+        return self._send(self._api.map, arguments, seconds)
+
+    async def _send(
+        self, call: Callable[..., Awaitable[Any]], arguments: dict[str, Any], seconds: float | None = None
+    ) -> dict[str, Any]:
+        timeout = self._timeout if seconds is None else seconds
         async with self._places:
             _answer.set(None)
             self._check_open()
             try:
                 # The HTTP client's own timeouts are for single steps, and start anew with every byte.
-                async with asyncio.timeout(self._timeout):
+                async with asyncio.timeout(timeout):
                     return await call(**arguments)
             except Exception as failure:
                 self._check_open()
                 raise translate(
-                    failure, _answer.get(), timeout=self._timeout, language=self._language, secret=self._api_key
+                    failure, _answer.get(), timeout=timeout, language=self._language, secret=self._api_key
                 ) from failure
 
     async def aclose(self) -> None:

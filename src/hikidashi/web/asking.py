@@ -6,24 +6,29 @@ passages are chosen here from what it gives; any other filter is refused by name
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import fields, replace
 from inspect import Parameter, signature
 from typing import Any
 
 from ..errors import ErrorType, TavilyAPIError
+from .crawl_options import CrawlOptions, CrawlResults, MapResults
 from .filters import EXTRACT_DEFAULTS, ExtractOptions, SearchFilters, check_extract_options, refuse_unsupported
 from .provider import SearchDepth, SearchProvider
 from .results import ExtractResults, SearchContext, SearchResults
 from .said import Language, said
 from .validate import MOST_RESULTS
 
-__all__ = ["ask_context", "ask_extract", "ask_search", "supported_filters"]
+__all__ = ["ask_context", "ask_crawl", "ask_extract", "ask_map", "ask_search", "supported_filters"]
 
 _DOMAINS = ("include_domains", "exclude_domains")
 _NO_DEPTH = (
     "{provider} は extract_depth {depth} に対応していません。extract_depth を省いてください。",
     "{provider} cannot do `extract_depth` {depth}. Leave it out.",
+)
+_NO_CRAWL = (
+    "{provider} は {what} に対応していません。対応しているプロバイダー（local, tavily）を指定してください。",
+    "{provider} cannot {what} a site. Choose a provider that can: local, tavily.",
 )
 
 
@@ -99,6 +104,38 @@ async def ask_extract(
         raise TavilyAPIError(message, ErrorType.VALIDATION_ERROR)
     pages = await provider.extract(urls)
     return replace(pages, results=tuple(extracted_as(page, checked) for page in pages.results))
+
+
+async def ask_crawl(
+    provider: SearchProvider, url: str, *, options: CrawlOptions, language: Language = "ja"
+) -> CrawlResults:
+    """The text of the pages of the site at `url`.
+
+    Raises:
+        TavilyAPIError: the provider cannot crawl, or refuses an option (VALIDATION_ERROR), or the crawl failed.
+    """
+    crawl: Callable[..., Awaitable[CrawlResults]] = _crawler(provider, "crawl", language)
+    return await crawl(url, options=options)
+
+
+async def ask_map(
+    provider: SearchProvider, url: str, *, options: CrawlOptions, language: Language = "ja"
+) -> MapResults:
+    """The addresses of the pages of the site at `url`.
+
+    Raises:
+        TavilyAPIError: as `ask_crawl`.
+    """
+    find: Callable[..., Awaitable[MapResults]] = _crawler(provider, "map", language)
+    return await find(url, options=options)
+
+
+def _crawler(provider: SearchProvider, what: str, language: Language) -> Callable[..., Awaitable[Any]]:
+    method = getattr(provider, what, None)
+    if method is None:
+        message = said(*_NO_CRAWL, language, provider=provider.name, what=what)
+        raise TavilyAPIError(message, ErrorType.VALIDATION_ERROR)
+    return method
 
 
 def supported_filters(provider: SearchProvider) -> list[str]:

@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from .provider import SearchDepth
     from .said import Language
 
-__all__ = ["Charge", "CreditMeter", "extract_cost", "search_cost"]
+__all__ = ["Charge", "CreditMeter", "crawl_cost", "extract_cost", "map_cost", "search_cost"]
 
 _PAGES_PER_CREDIT = 5
+_MAPPED_PER_CREDIT = 10
 
 
 def search_cost(depth: SearchDepth) -> float:
@@ -26,6 +27,16 @@ def search_cost(depth: SearchDepth) -> float:
 def extract_cost(pages: int, depth: SearchDepth = "basic") -> float:
     """Credits of `pages` pages extracted: one for each five begun, or two with "advanced"."""
     return math.ceil(pages / _PAGES_PER_CREDIT) * search_cost(depth)
+
+
+def map_cost(pages: int, *, instructed: bool = False) -> float:
+    """Credits of a map that found `pages` pages: one for each ten begun, or two with instructions."""
+    return math.ceil(pages / _MAPPED_PER_CREDIT) * (2.0 if instructed else 1.0)
+
+
+def crawl_cost(pages: int, depth: SearchDepth = "basic", *, instructed: bool = False) -> float:
+    """Credits of a crawl of `pages` pages: those of finding them and of extracting them."""
+    return map_cost(pages, instructed=instructed) + extract_cost(pages, depth)
 
 
 class CreditMeter:

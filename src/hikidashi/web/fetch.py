@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import logging
 import ssl
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Final
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
-from ..errors import FetchRefused, HikidashiError, MissingExtra
+from ..errors import ErrorType, FetchRefused, HikidashiError, MissingExtra, PageError
 from ._connect import GuardedBackend, NameNotFound, Resolver, resolve
 from ._decompress import ACCEPTED, Decompressor, TooLarge, Undecodable
 from .address import Address, is_allowed, parse_url
@@ -94,8 +94,12 @@ class Fetcher:
         self._ssl_context = ssl_context
         self._resolver = resolver
 
-    async def fetch(self, url: str) -> Fetched:
+    async def fetch(self, url: str, *, refusal: Callable[[str], Awaitable[str | None]] | None = None) -> Fetched:
         """The page at `url`.
+
+        Args:
+            url: Its address.
+            refusal: Why a redirect to an address must not be followed; None if it may. Asked before it is followed.
 
         Raises:
             FetchRefused: `url`, what its name leads to, or a redirect on the way, must not be fetched.
@@ -103,7 +107,7 @@ class Fetcher:
         """
         try:
             with anyio.move_on_after(self.timeout):
-                return await self._follow(url)
+                return await self._follow(url, refusal)
         except HikidashiError:
             raise
         except Exception as error:  # a caller with many addresses counts on these two errors alone
@@ -111,13 +115,15 @@ class Fetcher:
             raise because(url, "unexpected", kind=type(error).__name__) from error
         raise because(url, "timeout", seconds=f"{self.timeout:g}")
 
-    async def _follow(self, url: str) -> Fetched:
+    async def _follow(self, url: str, refusal: Callable[[str], Awaitable[str | None]] | None) -> Fetched:
         address = parse_url(url, allowed_hosts=self.allowed_hosts)
         for _ in range(self.max_redirects + 1):
             answer = await self._get(url, address)
             if isinstance(answer, Fetched):
                 return answer
             address = parse_url(answer, allowed_hosts=self.allowed_hosts)
+            if refusal is not None and (why := await refusal(str(address))):
+                raise PageError(url, why, ErrorType.API_ERROR)
         raise because(url, "redirects", limit=self.max_redirects)
 
     async def _get(self, url: str, address: Address) -> Fetched | str:

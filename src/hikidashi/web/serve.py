@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 
 from ..errors import HikidashiError, TavilyAPIError
 from ..loopback import Exchange, Limits, LoopbackServer, RequestUnreadable, is_loopback
-from .asking import ask_extract, ask_search
+from .asking import ask_crawl, ask_extract, ask_map, ask_search
 from .filters import ExtractOptions, SearchFilters, check_filters
 from .provider import SearchDepth, SearchProvider
 from .results import SearchHit
@@ -42,11 +42,16 @@ from .tavily_api import (
     search_request,
     usage_answer,
 )
+from .tavily_crawl_api import CrawlRequest, MapRequest, crawl_answer, crawl_request, map_answer, map_request
 
 __all__ = ["SearchServer", "Served"]
 
 logger = logging.getLogger("hikidashi")
 
+_ROUTES = ("/search", "/extract", "/crawl", "/map", "/usage")
+_DAYS_OF_CLIENT = 7
+_CHARGED = ("search", "extract", "crawl", "map")
+_SHARE_OF_TIME = 0.9  # of a request's time, after which a crawl gives what it has
 _LONGEST_QUERY = 1_000  # what the tools allow; Tavily's own limit is not ours
 _LIMITS = Limits(
     body_bytes=1_000_000,
@@ -69,7 +74,7 @@ class Served:
 
 
 class SearchServer(LoopbackServer):
-    """Tavily's `/search`, `/extract` and `/usage`, answered by `provider`.
+    """Tavily's `/search`, `/extract`, `/crawl`, `/map` and `/usage`, answered by `provider`.
 
     Every filter and option is passed to the provider, and what it cannot do is answered with 400. The raw content of
     a page is what the provider extracts from it. Closing the server closes the provider.
@@ -103,7 +108,7 @@ class SearchServer(LoopbackServer):
         self._only_local_names = is_loopback(host)
         self._loop: _LoopThread | None = None
         self._lock = threading.Lock()
-        self._spent = {"search": 0.0, "extract": 0.0}
+        self._spent: dict[str, float] = dict.fromkeys(_CHARGED, 0.0)
 
     def start(self) -> Self:
         """The same server, listening.
@@ -172,7 +177,7 @@ class SearchServer(LoopbackServer):
                     {
                         "service": "hikidashi",
                         "provider": self._provider.name,
-                        "routes": ["/search", "/extract", "/usage"],
+                        "routes": list(_ROUTES),
                     },
                     {"content-type": "application/json"},
                 )
@@ -182,15 +187,21 @@ class SearchServer(LoopbackServer):
             case "POST", "/extract":
                 self._check_key(exchange.headers)
                 return self._wait_for(self._extract(extract_request(exchange.body)))
+            case "POST", "/crawl":
+                self._check_key(exchange.headers)
+                return self._wait_for(self._crawl(crawl_request(exchange.body)))
+            case "POST", "/map":
+                self._check_key(exchange.headers)
+                return self._wait_for(self._map(map_request(exchange.body)))
             case "GET", "/usage":
                 self._check_key(exchange.headers)
                 with self._lock:
                     spent = dict(self._spent)
-                return usage_answer(search=spent["search"], extract=spent["extract"], plan=self._provider.name)
-            case _, "/" | "/search" | "/extract" | "/usage":
+                return usage_answer(**spent, plan=self._provider.name)
+            case _, path if path in ("/", *_ROUTES):
                 raise Refused(error_answer(405, "Method Not Allowed"))
             case _:
-                raise Refused(error_answer(404, "Not Found: this server knows /search, /extract and /usage."))
+                raise Refused(error_answer(404, f"Not Found: this server knows {', '.join(_ROUTES)}."))
 
     def _check_key(self, headers: Mapping[str, str]) -> None:
         if self._api_key is not None:
@@ -243,6 +254,22 @@ class SearchServer(LoopbackServer):
         self._spend("extract", charged)
         return extract_answer(request, pages, seconds=time.monotonic() - began, credits=charged)
 
+    async def _crawl(self, request: CrawlRequest) -> APIAnswer:
+        began = time.monotonic()
+        options = request.options(most_seconds=self._timeout * _SHARE_OF_TIME)
+        crawled = await ask_crawl(self._provider, request.url, options=options, language="en")
+        charged = crawled.credits or 0.0
+        self._spend("crawl", charged)
+        return crawl_answer(request, crawled, seconds=time.monotonic() - began, credits=charged)
+
+    async def _map(self, request: MapRequest) -> APIAnswer:
+        began = time.monotonic()
+        options = request.options(most_seconds=self._timeout * _SHARE_OF_TIME)
+        found = await ask_map(self._provider, request.url, options=options, language="en")
+        charged = found.credits or 0.0
+        self._spend("map", charged)
+        return map_answer(request, found, seconds=time.monotonic() - began, credits=charged)
+
     def _spend(self, kind: str, charged: float) -> None:
         with self._lock:
             self._spent[kind] += charged
@@ -283,7 +310,9 @@ class _LoopThread:
 
 def _filters(request: SearchRequest) -> SearchFilters:
     start = request.start_date
-    if request.days is not None and start is None and request.time_range is None:
+    # tavily-python sends 7 by itself with `qna_search` and `get_search_context`, where Tavily heeds it for news alone.
+    by_itself = request.days == _DAYS_OF_CLIENT and request.topic != "news"
+    if request.days is not None and not by_itself and start is None and request.time_range is None:
         start = (datetime.now(UTC).date() - timedelta(days=request.days)).isoformat()
     return check_filters(
         topic=request.topic,

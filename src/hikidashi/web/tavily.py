@@ -13,8 +13,10 @@ from ..errors import ErrorType, TavilyAPIError
 from ._messages import say
 from ._tavily_answers import read_answer, read_credits, read_hits, read_pages
 from ._tavily_connections import BASE_URL, Connections, find_key, is_loopback
+from ._tavily_crawl import TavilyCrawler
 from .cache import ResultCache
 from .context import pack_context
+from .crawl_options import CrawlOptions, CrawlResults, MapResults
 from .credits import CreditMeter, extract_cost, search_cost
 from .filters import (
     EXTRACT_DEFAULTS,
@@ -246,6 +248,22 @@ class TavilyAPIClient:
         return pack_context(
             query, found.results, max_tokens, provider=_NAME, cached=found.cached, credits=found.credits
         )
+
+    async def crawl(self, url: str, *, options: CrawlOptions | None = None) -> CrawlResults:
+        """The text of the pages of a site, read by Tavily; nothing is kept, since a site changes.
+
+        Raises:
+            TavilyAPIError: `url` or an option is refused, or the API or the way to it failed.
+        """
+        return await TavilyCrawler(self._connections, self._meter, self._retry, self._language).crawl(url, options)
+
+    async def map(self, url: str, *, options: CrawlOptions | None = None) -> MapResults:
+        """The addresses of the pages of a site, found by Tavily.
+
+        Raises:
+            TavilyAPIError: `url` or an option is refused, or the API or the way to it failed.
+        """
+        return await TavilyCrawler(self._connections, self._meter, self._retry, self._language).map(url, options)
 
     async def aclose(self) -> None:
         """Gives connections and the cache's file back, in all event loops; a later use opens them again."""

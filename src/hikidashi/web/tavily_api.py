@@ -28,11 +28,15 @@ __all__ = [
     "ExtractRequest",
     "Refused",
     "SearchRequest",
+    "answered",
+    "bad_request",
     "check_key",
     "error_answer",
     "extract_answer",
     "extract_request",
     "failure_answer",
+    "one_of",
+    "read_body",
     "search_answer",
     "search_request",
     "usage_answer",
@@ -135,15 +139,15 @@ def search_request(body: bytes, *, longest_query: int = LONGEST_QUERY) -> Search
     Raises:
         Refused: the API would not take it.
     """
-    request = _read(SearchRequest, body)
+    request = read_body(SearchRequest, body)
     if not request.query.strip():
-        raise _bad("Query is missing.")
+        raise bad_request("Query is missing.")
     if len(request.query) > longest_query:
-        raise _bad(f"Query is too long. Max query length is {longest_query} characters.")
-    _one_of("search depth", request.search_depth, _DEPTHS)
-    _one_of("topic", request.topic, _TOPICS)
+        raise bad_request(f"Query is too long. Max query length is {longest_query} characters.")
+    one_of("search depth", request.search_depth, _DEPTHS)
+    one_of("topic", request.topic, _TOPICS)
     if not 0 <= request.max_results <= MOST_RESULTS:
-        raise _bad(f"Invalid max results. Must be between 0 and {MOST_RESULTS}.")
+        raise bad_request(f"Invalid max results. Must be between 0 and {MOST_RESULTS}.")
     return request
 
 
@@ -153,13 +157,13 @@ def extract_request(body: bytes) -> ExtractRequest:
     Raises:
         Refused: the API would not take it.
     """
-    request = _read(ExtractRequest, body)
+    request = read_body(ExtractRequest, body)
     if not request.addresses or not all(request.addresses):
-        raise _bad("No URLs provided.")
+        raise bad_request("No URLs provided.")
     if len(request.addresses) > MOST_URLS:
-        raise _bad(f"Max {MOST_URLS} URLs are allowed.")
-    _one_of("extract depth", request.extract_depth, _DEPTHS[:2])
-    _one_of("format", request.format, _RAW_FORMATS)
+        raise bad_request(f"Max {MOST_URLS} URLs are allowed.")
+    one_of("extract depth", request.extract_depth, _DEPTHS[:2])
+    one_of("format", request.format, _RAW_FORMATS)
     return request
 
 
@@ -204,7 +208,7 @@ def search_answer(
         "images": [],
         "results": [_result(hit, texts.get(hit.url)) for hit in hits[: request.max_results]],
     }
-    return _answered(body, seconds, request.include_usage, request.credits if credits is None else credits)
+    return answered(body, seconds, request.include_usage, request.credits if credits is None else credits)
 
 
 def extract_answer(
@@ -224,19 +228,27 @@ def extract_answer(
         "failed_results": [{"url": page.url, "error": page.error} for page in extracted.failed_results],
     }
     charged = request.credits(len(pages)) if credits is None else credits
-    return _answered(body, seconds, request.include_usage, charged)
+    return answered(body, seconds, request.include_usage, charged)
 
 
-def usage_answer(*, search: float, extract: float, limit: float | None = None, plan: str = "Researcher") -> APIAnswer:
+def usage_answer(
+    *,
+    search: float,
+    extract: float,
+    crawl: float = 0,
+    map: float = 0,  # noqa: A002 - the API's word
+    limit: float | None = None,
+    plan: str = "Researcher",
+) -> APIAnswer:
     """What `GET /usage` answers: credits spent so far, and how many there are."""
     by_kind = {
         "search_usage": search,
         "extract_usage": extract,
-        "crawl_usage": 0,
-        "map_usage": 0,
+        "crawl_usage": crawl,
+        "map_usage": map,
         "research_usage": 0,
     }
-    spent = search + extract
+    spent = search + extract + crawl + map
     account = {"current_plan": plan, "plan_usage": spent, "plan_limit": limit, "paygo_usage": 0, "paygo_limit": None}
     return APIAnswer(
         200, {"key": {"usage": spent, "limit": limit, **by_kind}, "account": {**account, **by_kind}}, _json_headers()
@@ -270,7 +282,12 @@ def failure_answer(error: TavilyAPIError) -> APIAnswer:
 _Body = TypeVar("_Body", bound=BaseModel)
 
 
-def _read(kind: type[_Body], body: bytes) -> _Body:
+def read_body(kind: type[_Body], body: bytes) -> _Body:
+    """The request of `kind` in a body of JSON.
+
+    Raises:
+        Refused: it is no JSON, or of other types.
+    """
     try:
         parsed: Any = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -298,14 +315,20 @@ def _wrong_types(problems: list[dict[str, Any]]) -> Refused:
     return Refused(APIAnswer(422, {"detail": problems}, _json_headers()))
 
 
-def _bad(message: str) -> Refused:
+def bad_request(message: str) -> Refused:
+    """What the API raises for a value that it does not take."""
     return Refused(error_answer(400, message))
 
 
-def _one_of(what: str, value: str, allowed: Sequence[str]) -> None:
+def one_of(what: str, value: str, allowed: Sequence[str]) -> None:
+    """Raise unless `value` is one of `allowed`.
+
+    Raises:
+        Refused: it is not.
+    """
     if value not in allowed:
         names = [repr(name) for name in allowed]
-        raise _bad(f"Invalid {what}. Must be {', '.join(names[:-1])} or {names[-1]}.")
+        raise bad_request(f"Invalid {what}. Must be {', '.join(names[:-1])} or {names[-1]}.")
 
 
 def _result(hit: SearchHit, raw_content: str | None) -> dict[str, Any]:
@@ -314,7 +337,8 @@ def _result(hit: SearchHit, raw_content: str | None) -> dict[str, Any]:
     return {**result, "raw_content": raw_content, **dated}
 
 
-def _answered(body: dict[str, Any], seconds: float, include_usage: bool, charged: float) -> APIAnswer:
+def answered(body: dict[str, Any], seconds: float, include_usage: bool, charged: float) -> APIAnswer:
+    """`body` with what every answer of the API ends with."""
     usage = {"usage": {"credits": charged}} if include_usage else {}
     whole = {**body, "response_time": round(seconds, 2), **usage, "request_id": str(uuid.uuid4())}
     return APIAnswer(200, whole, _json_headers())

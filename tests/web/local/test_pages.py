@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hikidashi.errors import TavilyAPIError
 from hikidashi.loopback import Exchange, LoopbackServer
+from hikidashi.web.crawl_options import CrawlOptions
 from hikidashi.web.fetch import Fetcher
 from hikidashi.web.local import IngestEvent, LocalIndex, sources
 from hikidashi.web.local.sitemap import is_sitemap, locations
@@ -169,3 +171,35 @@ async def test_a_sitemap_with_an_address_that_is_none_leaves_the_others_indexed(
         f"{site.url}/pine": "added",
         "http://[": "skipped",
     }
+
+
+async def test_a_site_is_indexed_by_its_links_as_far_as_it_is_asked_for(
+    site: Site, index: LocalIndex, ingested: Ingested
+) -> None:
+    site.page("/", 'Start here with oak. <a href="/oak">oak</a> <a href="/closed">no</a> <a href="/gone">gone</a>')
+    site.page("/oak", 'Oak is heavy. <a href="/pine">pine</a>')
+    site.pages["/robots.txt"] = b"User-agent: *\nDisallow: /closed"
+    events = await ingested(f"{site.url}/", fetcher=site.fetcher, crawl=CrawlOptions(max_depth=1))
+    assert outcomes(site, events) == {
+        "/": ("added", ""),
+        "/oak": ("added", ""),
+        "/closed": ("failed", "robots.txt does not allow it"),
+        "/gone": ("failed", "the server answered 404"),
+    }
+    assert [path for path in site.asked if path != "/robots.txt"] == ["/", "/oak", "/gone"]
+    again = await ingested(f"{site.url}/", fetcher=site.fetcher, crawl=CrawlOptions(max_depth=2, limit=4))
+    assert outcomes(site, again)["/oak"] == ("unchanged", "")
+    assert outcomes(site, again)["/pine"] == ("added", "")
+    assert len(await ingested(f"{site.url}/", fetcher=site.fetcher, crawl=CrawlOptions(max_depth=3, limit=2))) == 3
+    (refused,) = await ingested("http://10.0.0.1/", crawl=CrawlOptions())
+    assert (refused.kind, refused.reason) == ("failed", "it leads to a private, local or reserved address")
+    with pytest.raises(TavilyAPIError, match="`limit` is 0"):
+        await ingested(f"{site.url}/", fetcher=site.fetcher, crawl=CrawlOptions(limit=0))
+
+
+async def test_a_page_without_text_is_skipped_and_others_are_indexed(
+    site: Site, index: LocalIndex, ingested: Ingested
+) -> None:
+    site.pages["/blank"] = b"<html><body></body></html>"
+    events = await ingested(f"{site.url}/blank", f"{site.url}/oak", fetcher=site.fetcher)
+    assert outcomes(site, events) == {"/blank": ("skipped", "the page holds no text"), "/oak": ("added", "")}

@@ -46,7 +46,26 @@ _INDEX_EXAMPLES = """\b
 Examples:
   hikidashi web index docs/ README.md
   hikidashi web index https://example.com/sitemap.xml
-  hikidashi web index manuals/ --index team.db
+  hikidashi web index https://example.com/docs/ --depth 2 --limit 100
+  hikidashi web index manuals/ --index team.db --watch
+"""
+
+_LIST_EXAMPLES = """\b
+Examples:
+  hikidashi web list
+  hikidashi web list docs/ --json | jq -r '.documents[].url'
+"""
+
+_REMOVE_EXAMPLES = """\b
+Examples:
+  hikidashi web remove docs/old.md
+  hikidashi web remove https://example.com/
+"""
+
+_STATS_EXAMPLES = """\b
+Examples:
+  hikidashi web stats
+  hikidashi web stats --index team.db --json
 """
 
 _SERVE_EXAMPLES = """\b
@@ -145,6 +164,13 @@ def context(
 def index(
     sources: Annotated[list[str], typer.Argument(metavar="PATH_OR_URL", help="Folders, files, pages or sitemaps.")],
     *,
+    depth: Annotated[
+        int, typer.Option(help="How many links to follow from a page, up to 5.", min=0, max=5, show_default="none")
+    ] = 0,
+    limit: Annotated[
+        int | None, typer.Option(help="How many pages of a site at most.", min=1, max=10_000, show_default="50")
+    ] = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Go on with each change of the files.")] = False,
     index: Index = None,
     lang: Lang = None,
     as_json: Json = False,
@@ -152,13 +178,71 @@ def index(
     """Add documents to the local index: Markdown, HTML, text and PDF, or pages and sitemaps.
 
     Only what changed is read again, and what is gone from a folder leaves the index. It may be stopped at any
-    time. Exit code 1 means that something could not be read; each such line says why.
+    time. Links are followed with --depth, as the site's robots.txt allows, and stay on the site. Files are looked
+    at every second with --watch, pages only once; Ctrl-C ends it. Exit code 1 means that something could not be
+    read; each such line says why.
     """
     from .choice import language_of
     from .indexing import run_index
+    from .options import crawl_of
 
-    if not run_index(sources, index, language=language_of(lang), as_json=as_json):
+    crawl = crawl_of(depth, limit)
+    if not run_index(sources, index, language=language_of(lang), as_json=as_json, crawl=crawl, watch=watch):
         raise typer.Exit(1)
+
+
+@web.command("list", epilog=_LIST_EXAMPLES, short_help="List the documents of the local index.")
+def list_(
+    address: Annotated[
+        str | None, typer.Argument(metavar="PATH_OR_URL", help="Only this document, and those below it.")
+    ] = None,
+    *,
+    index: Index = None,
+    lang: Lang = None,
+    as_json: Json = False,
+) -> None:
+    """List the documents of the local index: day, passages, title and address.
+
+    The day is that of publication, else that of the file, else that on which it was added. Exit code 1 means
+    that there is none.
+    """
+    from .choice import language_of
+    from .contents import list_documents
+
+    if not list_documents(address, index, language=language_of(lang), as_json=as_json):
+        raise typer.Exit(1)
+
+
+@web.command(epilog=_REMOVE_EXAMPLES, short_help="Remove documents from the local index.")
+def remove(
+    addresses: Annotated[list[str], typer.Argument(metavar="PATH_OR_URL", help="Documents, or what they are below.")],
+    *,
+    index: Index = None,
+    lang: Lang = None,
+    as_json: Json = False,
+) -> None:
+    """Remove documents from the local index; the files themselves stay.
+
+    A folder or the address of a site removes all that is below it. Exit code 1 means that something was not in
+    the index.
+    """
+    from .choice import language_of
+    from .contents import remove_documents
+
+    if not remove_documents(addresses, index, language=language_of(lang), as_json=as_json):
+        raise typer.Exit(1)
+
+
+@web.command(epilog=_STATS_EXAMPLES, short_help="Show how much the local index holds.")
+def stats(*, index: Index = None, lang: Lang = None, as_json: Json = False) -> None:
+    """Show how many documents and passages the local index holds, of which kinds and days, and its size.
+
+    Exit code 1 means that there is no index, or that it cannot be read.
+    """
+    from .choice import language_of
+    from .contents import show_stats
+
+    show_stats(index, language=language_of(lang), as_json=as_json)
 
 
 @web.command(epilog=_SERVE_EXAMPLES, short_help="Serve a provider to every Tavily client.")

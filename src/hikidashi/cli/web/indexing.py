@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import aclosing
@@ -17,14 +18,17 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.text import Text
 
-from hikidashi.web.local import IngestEvent, LocalIndex, ingest
+from hikidashi.web.crawl_options import CrawlOptions
+from hikidashi.web.local import IndexTotals, IngestEvent, LocalIndex, ingest
+from hikidashi.web.local.sources import is_web_address
+from hikidashi.web.local.watch import Snapshot, changed, snapshot
 from hikidashi.web.reasons import in_language
 
 from ..output import Language, stderr, stdout
 from ..tools.text import clean, counted
 from .view import print_json
 
-__all__ = ["run_index"]
+__all__ = ["name_of", "run_index"]
 
 _MOST_COMPLAINTS = 20
 _KINDS = ("added", "updated", "unchanged", "removed", "skipped", "failed")
@@ -36,6 +40,7 @@ _WORDS: dict[Language, dict[str, str]] = {
         "stopped": "Stopped. What was finished is in the index; run it again to go on.",
         **{kind: f"{{count}} {kind}" for kind in _KINDS},
         "nothing": "nothing to do",
+        "watching": "Watching for changes. Ctrl-C ends it.",
     },
     "ja": {
         "looking": "文書を探しています",
@@ -49,6 +54,7 @@ _WORDS: dict[Language, dict[str, str]] = {
         "skipped": "対象外 {count} 件",
         "failed": "失敗 {count} 件",
         "nothing": "対象なし",
+        "watching": "変更を見張っています。Ctrl-C で終了します。",
     },
 }
 
@@ -61,16 +67,22 @@ class _Tally:
     counts: Counter[str] = field(default_factory=Counter[str])
     reasons: dict[str, list[dict[str, str]]] = field(default_factory=lambda: {"skipped": [], "failed": []})
 
-    def add(self, event: IngestEvent) -> str | None:
-        """Counts `event`; what to complain about, unless there were many complaints already."""
+    def add(self, event: IngestEvent) -> Text | None:
+        """Counts `event`; what to tell of it, unless there was much to tell already."""
         self.counts[event.kind] += 1
         if event.kind not in self.reasons:
             return None
         reason = in_language(event.reason, self.language)
         self.reasons[event.kind].append({"url": event.url, "reason": reason})
-        if event.kind == "failed" and self.counts["failed"] <= _MOST_COMPLAINTS:
-            return f"{_name(event.url)}: {reason}"
-        return None
+        if self.counts[event.kind] > _MOST_COMPLAINTS:
+            return None
+        mark = ("✗ ", "bold red") if event.kind == "failed" else ("- ", "dim")
+        return Text.assemble(mark, clean(f"{name_of(event.url)}: {reason}"))
+
+    @property
+    def untold(self) -> int:
+        """How many reasons `add` did not tell."""
+        return sum(max(0, len(reasons) - _MOST_COMPLAINTS) for reasons in self.reasons.values())
 
     def words(self) -> str:
         words = _WORDS[self.language]
@@ -81,59 +93,111 @@ class _Tally:
         return {kind: self.reasons.get(kind, self.counts[kind]) for kind in _KINDS}
 
 
-def run_index(sources: Sequence[str], path: Path | None, *, language: Language, as_json: bool) -> bool:
-    """Bring the index up to date with `sources` and print a summary; whether everything could be read."""
+def run_index(
+    sources: Sequence[str],
+    path: Path | None,
+    *,
+    language: Language,
+    as_json: bool,
+    crawl: CrawlOptions | None = None,
+    watch: bool = False,
+) -> bool:
+    """Bring the index up to date with `sources` and print a summary; whether everything could be read.
+
+    With `watch` it goes on with each change of the files until Ctrl-C; then each summary is one line of JSON.
+    """
+    files = [source for source in sources if not is_web_address(source)]
+    if watch and not files:
+        raise typer.BadParameter("--watch needs a folder or file: pages are read only once.")
+    index = LocalIndex(path)
+    before = snapshot(files) if watch else None
+    try:
+        tally, totals = _indexed(index, sources, language, crawl)
+        _report(index, tally, totals, as_json=as_json, one_line=watch)
+        if before is not None:
+            _watched(index, files, before, language, as_json=as_json)
+    finally:
+        index.close()
+    return not tally.counts["failed"]
+
+
+def _watched(index: LocalIndex, sources: Sequence[str], before: Snapshot, language: Language, *, as_json: bool) -> None:
+    """Bring the index up to date with each change of the files, until Ctrl-C."""
+    console = stderr()
+    console.print(Text(_WORDS[language]["watching"], "dim"))
+    while True:
+        try:
+            before = changed(sources, before)
+        except KeyboardInterrupt:
+            return
+        tally, totals = _indexed(index, sources, language, None)
+        _report(index, tally, totals, as_json=as_json, one_line=True)
+
+
+def _indexed(
+    index: LocalIndex, sources: Sequence[str], language: Language, crawl: CrawlOptions | None
+) -> tuple[_Tally, IndexTotals]:
     words = _WORDS[language]
     console = stderr()
-    index = LocalIndex(path)
     tally = _Tally(language)
     try:
         with _bar(console) as progress:
             task = progress.add_task(words["looking"], total=None, count="")
-            asyncio.run(_ingested(index, sources, tally, progress, task))
+            asyncio.run(_ingested(index, sources, tally, (progress, task), crawl))
         totals = index.totals()
     except KeyboardInterrupt:
         console.print(Text(words["stopped"], "yellow"))
         raise typer.Exit(130) from None
-    finally:
-        index.close()
-    hidden = len(tally.reasons["failed"]) - _MOST_COMPLAINTS
-    if hidden > 0:
-        console.print(Text(f"  {words['more'].format(count=f'{hidden:,}')}", "dim"))
+    if tally.untold:
+        console.print(Text(f"  {words['more'].format(count=f'{tally.untold:,}')}", "dim"))
+    return tally, totals
+
+
+def _report(index: LocalIndex, tally: _Tally, totals: IndexTotals, *, as_json: bool, one_line: bool) -> None:
+    words = _WORDS[tally.language]
     if as_json:
-        print_json(
-            {
-                "index": str(index.path),
-                "documents": totals.documents,
-                "passages": totals.passages,
-                **tally.as_json(),
-            }
-        )
-    else:
-        held = words["summary"].format(
-            documents=_counted(totals.documents, "document", language),
-            passages=_counted(totals.passages, "passage", language),
-            path=str(index.path),
-        )
-        out = stdout()
-        out.print(Text(tally.words(), "bold"), soft_wrap=True)
-        out.print(Text(clean(held)), soft_wrap=True)
-    return not tally.counts["failed"]
+        summary = {
+            "index": str(index.path),
+            "documents": totals.documents,
+            "passages": totals.passages,
+            **tally.as_json(),
+        }
+        if one_line:
+            print(json.dumps(summary, ensure_ascii=False), flush=True)  # noqa: T201 - this is the output
+        else:
+            print_json(summary)
+        return
+    held = words["summary"].format(
+        documents=_counted(totals.documents, "document", tally.language),
+        passages=_counted(totals.passages, "passage", tally.language),
+        path=str(index.path),
+    )
+    out = stdout()
+    out.print(Text(tally.words(), "bold"), soft_wrap=True)
+    out.print(Text(clean(held)), soft_wrap=True)
 
 
-async def _ingested(index: LocalIndex, sources: Sequence[str], tally: _Tally, progress: Progress, task: TaskID) -> None:
-    async with aclosing(ingest(index, sources)) as events:
+async def _ingested(
+    index: LocalIndex,
+    sources: Sequence[str],
+    tally: _Tally,
+    shown: tuple[Progress, TaskID],
+    crawl: CrawlOptions | None,
+) -> None:
+    progress, task = shown
+    options: dict[str, Any] = {} if crawl is None else {"crawl": crawl}
+    async with aclosing(ingest(index, sources, **options)) as events:
         async for event in events:
             complaint = tally.add(event)
             progress.update(
                 task,
-                description=_ending(_name(event.url), max(10, progress.console.width // 2)),
+                description=_ending(name_of(event.url), max(10, progress.console.width // 2)),
                 completed=event.done,
                 total=event.total,
                 count=f"{event.done:,}/{event.total:,}",
             )
             if complaint is not None:
-                progress.console.print(Text.assemble(("✗ ", "bold red"), clean(complaint)), soft_wrap=True)
+                progress.console.print(complaint, soft_wrap=True)
 
 
 def _bar(console: Console) -> Progress:
@@ -147,7 +211,7 @@ def _bar(console: Console) -> Progress:
     )
 
 
-def _name(url: str) -> str:
+def name_of(url: str) -> str:
     """The path of a file, or the address of a page."""
     parts = urlsplit(url)
     return unquote(parts.path) if parts.scheme == "file" else url

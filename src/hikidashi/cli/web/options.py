@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-__all__ = ["FilterOptions", "Index", "Json", "Lang", "ProviderOptions", "ReadingOptions", "ServerOptions"]
+if TYPE_CHECKING:
+    from hikidashi.web.crawl_options import CrawlOptions
+
+__all__ = ["FilterOptions", "Index", "Json", "Lang", "ProviderOptions", "ReadingOptions", "ServerOptions", "crawl_of"]
 
 Index = Annotated[
     Path | None,
@@ -91,3 +94,19 @@ class ReadingOptions:
         int | None,
         typer.Option(help="How many passages of each page, 1 to 5; with --query.", show_default="3"),
     ] = None
+
+
+def crawl_of(depth: int, limit: int | None) -> CrawlOptions | None:
+    """How far links are followed; None where they are not.
+
+    Raises:
+        typer.BadParameter: a limit without a depth.
+    """
+    if depth == 0:
+        if limit is not None:
+            raise typer.BadParameter("--limit needs --depth: without it no links are followed.")
+        return None
+    from hikidashi.web.crawl_options import CRAWL_DEFAULTS, MOST_BREADTH, CrawlOptions
+
+    most = CRAWL_DEFAULTS.limit if limit is None else limit
+    return CrawlOptions(max_depth=depth, max_breadth=MOST_BREADTH, limit=most)

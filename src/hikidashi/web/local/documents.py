@@ -11,6 +11,9 @@ from urllib.parse import unquote
 
 from ...errors import FetchRefused, MissingExtra, PageError
 from ..encoding import decode_page
+from ..reasons import reason
+from .dates import published_day
+from .front_matter import front_matter
 from .split import Markup, split, title_of
 from .walk import FileFound, Kind
 from .writer import Known, NewDocument
@@ -19,14 +22,28 @@ if TYPE_CHECKING:
     from ..extract import Extractor
     from ..fetch import Fetched, Fetcher
 
-__all__ = ["MAX_BYTES", "Failed", "Outcome", "Same", "Skipped", "Touched", "read_file", "read_page"]
+__all__ = [
+    "MAX_BYTES",
+    "Failed",
+    "Outcome",
+    "PageText",
+    "Same",
+    "Skipped",
+    "Touched",
+    "has_no_text",
+    "page_text",
+    "read_file",
+    "read_page",
+]
 
 MAX_BYTES = 20 * 1024 * 1024
 """The largest file that is read, unless the caller says otherwise."""
 
 _MARKUP: dict[Kind, Markup] = {"markdown": "markdown", "html": "markdown", "rst": "rst"}
 _MEDIA_TYPES: dict[Kind, str] = {"html": "text/html", "pdf": "application/pdf"}
+_HAS_FRONT_MATTER: frozenset[Kind] = frozenset({"markdown", "text"})
 _BEGINNING = 8192
+_NO_TEXT = frozenset({reason("pdf_no_text"), reason("empty")})
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +73,17 @@ class Failed:
     reason: str
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PageText:
+    """What a page or file says, before it is cut into passages."""
+
+    title: str
+    text: str
+    published: str | None = None
+    about: str = ""
+    front: str = ""
+
+
 Outcome = NewDocument | Same | Touched | Skipped | Failed
 
 
@@ -73,18 +101,17 @@ async def read_file(file: FileFound, known: Known | None, *, max_bytes: int) -> 
     if known and known.hash == digest:
         return Touched(file.size, file.mtime_ns)
     try:
-        title, text = await _text(file, body)
+        page = await _text(file, body)
     except _NotText as error:
         return Skipped(str(error))
     except PageError as error:
-        return Failed(error.reason)
+        return Skipped(error.reason) if has_no_text(error.reason) else Failed(error.reason)
     except MissingExtra as error:
         return Failed(str(error))
     return await asyncio.to_thread(
         _document,
+        page,
         url=file.path.as_uri(),
-        title=title,
-        text=text,
         kind=file.kind,
         size=file.size,
         mtime_ns=file.mtime_ns,
@@ -93,59 +120,78 @@ async def read_file(file: FileFound, known: Known | None, *, max_bytes: int) -> 
 
 
 async def read_page(
-    url: str, known: Known | None, *, fetcher: Fetcher | None = None, fetched: Fetched | None = None
+    url: str,
+    known: Known | None,
+    *,
+    fetcher: Fetcher | None = None,
+    fetched: Fetched | None = None,
+    page: PageText | None = None,
 ) -> Outcome:
-    """What the page at `url` says now, beside what the index knows of it; fetched unless it is given."""
+    """What the page at `url` says now, beside what the index knows of it; fetched, and read, unless it is given."""
     from ..fetch import Fetcher
 
     try:
-        page = await _extractor().extract(fetched or await (fetcher or Fetcher()).fetch(url))
+        page = page or await page_text(fetched or await (fetcher or Fetcher()).fetch(url))
     except (FetchRefused, PageError) as error:
-        return Failed(error.reason)
-    digest = _digest(page.raw_content.encode("utf-8", "replace"))
+        return Skipped(error.reason) if has_no_text(error.reason) else Failed(error.reason)
+    digest = _digest(page.text.encode("utf-8", "replace"))
     if known and known.hash == digest:
         return Same()
     return await asyncio.to_thread(
-        _document,
-        url=url,
-        title=page.title or "",
-        text=page.raw_content,
-        kind="html",
-        size=len(page.raw_content),
-        mtime_ns=None,
-        digest=digest,
+        _document, page, url=url, kind="html", size=len(page.text), mtime_ns=None, digest=digest
     )
+
+
+async def page_text(fetched: Fetched) -> PageText:
+    """What a page that was fetched says.
+
+    Raises:
+        PageError: it holds no text, or none that could be found in time.
+    """
+    page = await _extractor().extract(fetched)
+    published = await asyncio.to_thread(published_day, fetched.body)
+    return PageText(title=page.title or "", text=page.raw_content, published=published)
+
+
+def has_no_text(reason: str) -> bool:
+    """Whether `reason` says that there is no text, so that reading again would not help."""
+    return reason in _NO_TEXT
 
 
 class _NotText(Exception):  # noqa: N818 - never leaves this module
     """The file is not one for the index."""
 
 
-async def _text(file: FileFound, body: bytes) -> tuple[str, str]:
-    """The title, if the file names one, and the text."""
+async def _text(file: FileFound, body: bytes) -> PageText:
+    """The text, and what the file says about itself."""
     if media_type := _MEDIA_TYPES.get(file.kind):
         page = await _extractor().read(body, content_type=media_type, url=file.path.as_uri())
-        return page.title or "", page.raw_content
+        published = await asyncio.to_thread(published_day, body) if file.kind == "html" else None
+        return PageText(title=page.title or "", text=page.raw_content, published=published)
     if b"\0" in body[:_BEGINNING] and not body.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise _NotText("it is not text")
     text = await asyncio.to_thread(lambda: decode_page(body).text)
     if not text.strip():
         raise _NotText("it is empty")
-    return "", text
+    if file.kind in _HAS_FRONT_MATTER and (front := await asyncio.to_thread(front_matter, text)):
+        text, before = text[front.length :], text[: front.length]
+        return PageText(title=front.title, text=text, published=front.published, about=front.about, front=before)
+    return PageText(title="", text=text)
 
 
-def _document(
-    *, url: str, title: str, text: str, kind: Kind, size: int, mtime_ns: int | None, digest: bytes
-) -> NewDocument:
+def _document(page: PageText, *, url: str, kind: Kind, size: int, mtime_ns: int | None, digest: bytes) -> NewDocument:
     markup = _MARKUP.get(kind, "plain")
     return NewDocument(
         url=url,
-        title=" ".join((title or title_of(text, markup) or unquote(Path(url).name)).split()),
+        title=" ".join((page.title or title_of(page.text, markup) or unquote(Path(url).name)).split()),
         kind=kind,
         size=size,
         mtime_ns=mtime_ns,
         hash=digest,
-        passages=split(text, markup),
+        passages=split(page.text, markup),
+        published=page.published,
+        about=page.about,
+        front=page.front,
     )
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
+from ..crawl_options import CrawlOptions, check_crawl_options
 from ..reasons import reason
 from .documents import MAX_BYTES, Failed, Outcome, Same, Skipped, Touched, read_file, read_page
 from .index import LocalIndex
@@ -83,6 +84,7 @@ async def ingest(
     *,
     fetcher: Fetcher | None = None,
     max_bytes: int = MAX_BYTES,
+    crawl: CrawlOptions | None = None,
 ) -> AsyncGenerator[IngestEvent, None]:
     """Brings `index` up to date with `sources`, and reports each document once it is safe there.
 
@@ -97,11 +99,13 @@ async def ingest(
         sources: Folders, files, addresses of pages, addresses of sitemaps.
         fetcher: How pages are fetched; the guarded fetch of public addresses if None.
         max_bytes: The largest file that is read.
+        crawl: How far the links of pages are followed, as robots.txt allows; None reads the pages alone.
 
     Raises:
+        TavilyAPIError: an option of `crawl` is refused.
         WebIndexError: another process is writing, or the index cannot be written; what was reported is kept.
     """
-    made = await plan(sources, fetcher)
+    made = await plan(sources, fetcher, check_crawl_options(crawl, language="en") if crawl else None)
     with ExitStack() as stack:
         writer = await asyncio.to_thread(stack.enter_context, index.writing())
         known, gone = await asyncio.to_thread(_compared, writer, made)
@@ -142,7 +146,9 @@ class _Reader:
         try:
             if isinstance(document, FileFound):
                 return await read_file(document, known, max_bytes=self.max_bytes)
-            return await read_page(document.url, known, fetcher=self.fetcher, fetched=document.fetched)
+            return await read_page(
+                document.url, known, fetcher=self.fetcher, fetched=document.fetched, page=document.text
+            )
         except Exception as error:  # whatever one document does, the others are indexed
             logger.exception("A document could not be read")
             return Failed(reason("unexpected", kind=type(error).__name__))

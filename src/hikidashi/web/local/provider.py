@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self, get_args
 
 from ...errors import ErrorType, TavilyAPIError, WebIndexError
 from ..address import encoded_url
@@ -19,9 +19,9 @@ from ..filters import (
     ExtractOptions,
     SearchFilters,
     check_extract_options,
+    check_filters,
     refuse_unsupported,
 )
-from ..passages import extracted_as
 from ..provider import SearchDepth
 from ..results import ExtractedPage, ExtractResults, FailedPage, SearchContext, SearchHit, SearchResults
 from ..said import Language, Said, said
@@ -31,9 +31,14 @@ from .index import Found, LocalIndex
 from .snippet import best_sentence, snippet
 
 if TYPE_CHECKING:
+    from ..crawl_options import CrawlOptions, CrawlResults, MapResults
     from ..fetch import Fetcher
+    from .semantic import Embed, SemanticRanker
 
-__all__ = ["LocalSearchProvider"]
+__all__ = ["LocalSearchProvider", "Ranker"]
+
+Ranker = Literal["lexical", "hybrid"]
+"""By words alone, or by words and meaning."""
 
 _NAME = "local"
 _FILE = "file:"
@@ -49,6 +54,12 @@ _SAYINGS: dict[str, tuple[str, str]] = {
         "ローカル検索のインデックスに文書がありません（{path}）。"
         "`hikidashi web index フォルダー` で文書を登録してください。",
         "The local index at {path} holds no documents. Run `hikidashi web index PATH` to index some.",
+    ),
+    "copies": ("{content}（同じ内容: {urls}）", "{content} (The same content is at {urls}.)"),
+    "ranker": (
+        'ranker が不正です（受け取った値: {value}）。"lexical" または "hybrid" を指定してください。embed は "hybrid" と'
+        "ともに使います。",
+        '`ranker` is {value}: use "lexical" or "hybrid"; `embed` is for "hybrid".',
     ),
     "not_indexed": (
         "インデックスに登録されていないファイルは読めません",
@@ -70,9 +81,15 @@ class LocalSearchProvider:
         path: The file of the index; the one in the user's data folder if None.
         fetcher: How pages that are not in the index are fetched; the guarded fetch of public addresses if None.
         language: The language of error messages.
+        ranker: "lexical" ranks by words alone; "hybrid" also by meaning, which needs the extra `semantic`.
+        embed: For "hybrid", a function from texts to vectors in place of the model that comes with the extra.
+
+    Raises:
+        TavilyAPIError: `ranker` is another, or `embed` is given without "hybrid"; VALIDATION_ERROR.
+        MissingExtra: the ranker is "hybrid", and the extra is not installed.
     """
 
-    supported_filters = frozenset[str]()
+    supported_filters = frozenset({"time_range", "start_date", "end_date", "include_domains", "exclude_domains"})
 
     def __init__(
         self,
@@ -80,10 +97,15 @@ class LocalSearchProvider:
         *,
         fetcher: Fetcher | None = None,
         language: Language = "ja",
+        ranker: Ranker = "lexical",
+        embed: Embed | None = None,
     ) -> None:
         self.index = LocalIndex(path)
         self._fetcher = fetcher
         self._language: Language = language
+        if ranker not in get_args(Ranker) or (embed is not None and ranker != "hybrid"):
+            raise TavilyAPIError(self._say("ranker", value=repr(ranker)), ErrorType.VALIDATION_ERROR)
+        self._semantic = _semantic(embed) if ranker == "hybrid" else None
 
     def __repr__(self) -> str:
         return f"LocalSearchProvider({str(self.index.path)!r})"
@@ -104,6 +126,9 @@ class LocalSearchProvider:
     ) -> SearchResults:
         """The best documents for `query`, each with what it says about it; with "advanced", the best passages.
 
+        A document is of the day that it names, else of that on which its file changed, else of that on which it was
+        added. A file has no domain. Topics and countries are refused, because an index knows neither.
+
         The answer, if asked for, is the sentence of the best passage with the most words of `query`, taken over as it
         stands; None unless that passage has all of them.
 
@@ -113,11 +138,12 @@ class LocalSearchProvider:
         check_query(query, language=self._language)
         check_max_results(max_results, language=self._language)
         passages = check_search_depth(search_depth, language=self._language, quick=True) == "advanced"
-        self._check_filters(filters)
-        found = await self._found(query, limit=max_results, passages=passages)
+        wanted = self._checked_filters(filters)
+        found = await self._found(query, limit=max_results, passages=passages, filters=wanted)
+        hit_of = _passage if passages else _summary
         return SearchResults(
             query=query,
-            results=tuple(map(_passage if passages else _summary, found)),
+            results=tuple(self._with_copies(hit_of(one), one.copies) for one in found),
             answer=_answer(found) if include_answer else None,
             provider=_NAME,
         )
@@ -130,6 +156,8 @@ class LocalSearchProvider:
         Raises:
             TavilyAPIError: `urls` is empty, or an option is refused.
         """
+        from ..passages import extracted_as  # which cuts pages as this package does, and so imports it
+
         chosen = check_extract_options(options or EXTRACT_DEFAULTS, language=self._language)
         texts = [url.strip() for url in as_list(urls) or () if isinstance(url, str)]
         stored = await asyncio.to_thread(self._stored, texts)
@@ -154,19 +182,56 @@ class LocalSearchProvider:
         """
         check_query(query, language=self._language)
         check_max_tokens(max_tokens, language=self._language)
-        self._check_filters(filters)
+        allowed = self._checked_filters(filters)
         wanted = (max_tokens or DEFAULT_MAX_TOKENS) // _TOKENS_OF_A_PASSAGE
-        found = await self._found(query, limit=min(max(wanted, 3), _MOST_PASSAGES), passages=True)
+        limit = min(max(wanted, 3), _MOST_PASSAGES)
+        found = await self._found(query, limit=limit, passages=True, filters=allowed)
         return pack_context(query, [_passage(one) for one in found], max_tokens, provider=_NAME)
 
-    def _check_filters(self, filters: SearchFilters | None) -> None:
+    async def crawl(self, url: str, *, options: CrawlOptions | None = None) -> CrawlResults:
+        """The text of the pages of a site, read now and as its robots.txt allows; nothing is added to the index.
+
+        Both extraction depths give whole pages. Other sites are read only with `allow_external`.
+
+        Raises:
+            TavilyAPIError: `url` or an option is refused; VALIDATION_ERROR.
+        """
+        from ..crawl import crawl_site
+
+        chosen = self._checked_crawl(options)
+        return await crawl_site(url, chosen, fetcher=self._fetcher, language=self._language, provider=_NAME)
+
+    async def map(self, url: str, *, options: CrawlOptions | None = None) -> MapResults:
+        """The addresses of the pages of a site, found by its links as its robots.txt allows.
+
+        Raises:
+            TavilyAPIError: `url` or an option is refused; VALIDATION_ERROR.
+        """
+        from ..crawl import map_site
+
+        chosen = self._checked_crawl(options)
+        return await map_site(url, chosen, fetcher=self._fetcher, language=self._language, provider=_NAME)
+
+    def _checked_crawl(self, options: CrawlOptions | None) -> CrawlOptions:
+        from ..crawl_options import CRAWL_DEFAULTS, refuse_crawl_options
+
+        chosen = options or CRAWL_DEFAULTS
+        names = ("instructions", "categories", "chunks_per_source")
+        refuse_crawl_options(chosen, names, provider="The local provider", language=self._language)
+        return chosen
+
+    def _checked_filters(self, filters: SearchFilters | None) -> SearchFilters:
+        wanted = filters or NO_FILTERS
         refuse_unsupported(
-            filters or NO_FILTERS,
-            self.supported_filters,
-            provider="The local index",
-            instead="tavily",
-            language=self._language,
+            wanted, self.supported_filters, provider="The local index", instead="tavily", language=self._language
         )
+        return check_filters(**wanted.given(), language=self._language)
+
+    def _with_copies(self, hit: SearchHit, copies: Sequence[str]) -> SearchHit:
+        """`hit` with the other places of the same content."""
+        if not copies:
+            return hit
+        return replace(hit, content=self._say("copies", content=hit.content, urls=", ".join(copies)))
 
     async def aclose(self) -> None:
         """Closes the files; may be called twice, and a later search opens them again."""
@@ -180,9 +245,9 @@ class LocalSearchProvider:
     ) -> None:
         await self.aclose()
 
-    async def _found(self, query: str, *, limit: int, passages: bool) -> list[Found]:
+    async def _found(self, query: str, *, limit: int, passages: bool, filters: SearchFilters) -> list[Found]:
         def search() -> tuple[list[Found], bool]:
-            found = self.index.search(query, limit=limit, passages=passages)
+            found = self.index.search(query, limit=limit, passages=passages, filters=filters, semantic=self._semantic)
             return found, bool(found) or self.index.totals().documents > 0
 
         try:
@@ -230,14 +295,22 @@ class LocalSearchProvider:
 
 def _summary(found: Found) -> SearchHit:
     text = _HEADINGS.sub("", found.body) or found.body  # headings tell little without their marks and lines
-    return SearchHit(title=found.title, url=found.url, content=snippet(text, found.terms), score=found.score)
+    content = snippet(text, found.terms)
+    return SearchHit(title=found.title, url=found.url, content=content, score=found.score, published_date=found.day)
 
 
 def _passage(found: Found) -> SearchHit:
     trail = found.heading if found.heading.startswith(found.title) else f"{found.title} › {found.heading}"
     title = trail.removesuffix(" › ") or found.title
-    return SearchHit(title=title, url=found.url, content=found.body.strip(), score=found.score)
+    content = found.body.strip()
+    return SearchHit(title=title, url=found.url, content=content, score=found.score, published_date=found.day)
 
 
 def _answer(found: Sequence[Found]) -> str | None:
     return best_sentence(found[0].body, found[0].terms) if found and found[0].has_every_word else None
+
+
+def _semantic(embed: Embed | None) -> SemanticRanker:
+    from .semantic import SemanticRanker  # only a hybrid provider pays for this import
+
+    return SemanticRanker(embed)

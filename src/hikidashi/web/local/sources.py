@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...errors import FetchRefused, PageError
-from ..address import host_of
+from ..address import check_url, host_of
+from ..crawl_options import CrawlOptions
+from .documents import PageText, has_no_text, page_text
 from .sitemap import is_sitemap, is_sitemap_index, locations
 from .walk import FileFound, Unreadable, kind_of, walk
 
@@ -25,10 +28,11 @@ _MOST_SITEMAPS = 200
 
 @dataclass(frozen=True, slots=True)
 class PageFound:
-    """A page to read, and what came when it was fetched already."""
+    """A page to read, and what came of it when it was fetched, or read, already."""
 
     url: str
     fetched: Fetched | None = None
+    text: PageText | None = None
 
 
 @dataclass(slots=True)
@@ -49,12 +53,15 @@ def is_web_address(source: str | os.PathLike[str]) -> bool:
     return isinstance(source, str) and source.strip().lower().startswith(("http://", "https://"))
 
 
-async def plan(sources: Sequence[str | os.PathLike[str]], fetcher: Fetcher | None) -> Plan:
-    """What `sources` lead to; sitemaps are fetched for it."""
+async def plan(
+    sources: Sequence[str | os.PathLike[str]], fetcher: Fetcher | None, crawl: CrawlOptions | None = None
+) -> Plan:
+    """What `sources` lead to; sitemaps are fetched for it, and with `crawl` the pages that pages link to."""
     made = Plan()
     for source in sources:
         if is_web_address(source):
-            await _add_address(made, str(source).strip(), _fetcher(fetcher))
+            address, by = str(source).strip(), _fetcher(fetcher)
+            await (_add_address(made, address, by) if crawl is None else _add_site(made, address, by, crawl))
         else:
             await asyncio.to_thread(_add_path, made, source)
     return made
@@ -117,3 +124,20 @@ async def _add_address(made: Plan, url: str, fetcher: Fetcher) -> None:
                 made.documents.setdefault(location, PageFound(location))
             elif location not in made.documents and location not in seen:
                 made.skipped[location] = f"only {_MOST_PAGES:,} pages are indexed at once"
+
+
+async def _add_site(made: Plan, url: str, fetcher: Fetcher, options: CrawlOptions) -> None:
+    """Adds the page at `url` and those that it leads to; each is kept as text, which is much smaller."""
+    from ..crawl import visits
+
+    try:
+        start = check_url(url, allowed_hosts=fetcher.allowed_hosts)
+    except FetchRefused as error:
+        made.failed[url] = error.reason
+        return
+    async with aclosing(visits(start, options, fetcher=fetcher, read=page_text)) as found:
+        async for visit in found:
+            if visit.value is not None:
+                made.documents.setdefault(visit.url, PageFound(visit.url, text=visit.value))
+            elif visit.error:
+                (made.skipped if has_no_text(visit.error) else made.failed)[visit.url] = visit.error

@@ -24,7 +24,9 @@ _SETEXT = re.compile(r"^ {0,3}(=+|-{3,})[ \t]*$")
 _UNDERLINE = re.compile(r"^([=\-`:'\"~^_*+#<>])\1{2,}[ \t]*$")
 _BLANK_LINES = re.compile(r"\n[ \t]*\n\s*")
 _SENTENCE_END = re.compile(r"(?<=[。！？])|(?<=[.!?])\s+|\n")
-_MARKS = re.compile(r"[*_`]+|!?\[([^\]]*)\]\([^)]*\)")
+# An underscore inside a word is a letter of a name; at both ends it is emphasis.
+_MARKS = re.compile(r"[*`]+|!?\[([^\]]*)\]\([^)]*\)|(?<!\w)_{1,3}(?=\S)(.*?)(?<=\S)_{1,3}(?!\w)|\\(?=[_*`\[\]#])")
+_CODE_SPAN = re.compile(r"`([^`]+)`")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +43,24 @@ class Passage:
 class _Section:
     heading: str
     body: str
+    is_bare: bool
+    """Whether there is nothing but the heading itself."""
 
 
 def split(text: str, markup: Markup = "plain") -> list[Passage]:
-    """The passages of `text`, in order and without loss, of at most about 400 tokens each."""
-    return [
-        Passage(section.heading, body) for section in _sections(text, markup) for body in _pieces(section.body) if body
-    ]
+    """The passages of `text`, in order and without loss, of at most about 400 tokens each.
+
+    A heading without text of its own belongs to the passage after it: alone it would answer nothing.
+    """
+    passages: list[Passage] = []
+    bare, heading = "", ""
+    for section in _sections(text, markup):
+        if section.is_bare and len(bare) + len(section.body) <= _SURELY_FITS:
+            bare, heading = bare + section.body, section.heading
+        else:
+            passages += [Passage(section.heading, body) for body in _pieces(bare + section.body) if body]
+            bare = ""
+    return [*passages, Passage(heading, bare)] if bare else passages
 
 
 def title_of(text: str, markup: Markup) -> str:
@@ -65,10 +78,19 @@ def _sections(text: str, markup: Markup) -> Iterator[_Section]:
     start = 0
     for line, level, heading in _headings(lines, markup):
         if line > start:
-            yield _Section(_joined(trail), "".join(lines[start:line]))
+            yield _section(trail, lines[start:line], markup)
         start = line
         trail = [(depth, words) for depth, words in trail if depth < level] + [(level, heading)]
-    yield _Section(_joined(trail), "".join(lines[start:]))
+    yield _section(trail, lines[start:], markup)
+
+
+def _section(trail: list[tuple[int, str]], lines: list[str], markup: Markup) -> _Section:
+    written = [line for line in lines if line.strip()]
+    of_heading = 0
+    if trail and written:
+        of_heading = 1 if markup == "markdown" and _ATX.match(written[0].rstrip("\r\n")) else 2
+        of_heading += markup == "rst" and bool(_UNDERLINE.match(written[0].rstrip("\r\n")))  # a line above, too
+    return _Section(_joined(trail), "".join(lines), is_bare=bool(trail) and len(written) <= of_heading)
 
 
 def _joined(trail: list[tuple[int, str]]) -> str:
@@ -115,7 +137,10 @@ def _rst_headings(lines: list[str]) -> Iterator[tuple[int, int, str]]:
 
 
 def _plain(heading: str) -> str:
-    return _MARKS.sub(lambda mark: mark[1] or "", heading).strip()
+    code = _CODE_SPAN.split(heading)  # what is code is left alone: every second piece
+    return "".join(
+        piece if at % 2 else _MARKS.sub(lambda mark: mark[1] or mark[2] or "", piece) for at, piece in enumerate(code)
+    ).strip()
 
 
 def _pieces(section: str) -> Iterator[str]:

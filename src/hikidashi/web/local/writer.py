@@ -10,7 +10,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from .database import POSITIONS, hold, map_errors, open_to_write
+from ..address import host_of
+from .database import POSITIONS, READER, hold, map_errors, open_to_write
 from .split import Passage
 from .words import indexed, storable
 
@@ -32,6 +33,12 @@ class NewDocument:
     """When the file changed; None for a page of the web."""
     hash: bytes
     passages: Sequence[Passage]
+    published: str | None = None
+    """The day the document says it is of, as YYYY-MM-DD; None where it says none."""
+    about: str = ""
+    """What its front matter says it is about: description and tags."""
+    front: str = ""
+    """Its front matter as it stands, which is no part of the passages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +79,11 @@ class IndexWriter:
                 self._connection.execute("INSERT INTO words(words) VALUES ('optimize')")
 
     def known(self, url: str) -> Known | None:
-        """What the index knows of the document at `url`; None if it has none."""
+        """What the index knows of the document at `url`; None if it has none that was read as today."""
         with map_errors(self._path):
-            row = self._connection.execute("SELECT size, mtime_ns, hash FROM document WHERE url = ?", (url,)).fetchone()
+            row = self._connection.execute(
+                "SELECT size, mtime_ns, hash FROM document WHERE url = ? AND reader = ?", (url, READER)
+            ).fetchone()
         return None if row is None else Known(*row)
 
     def urls_below(self, prefix: str) -> list[str]:
@@ -87,20 +96,27 @@ class IndexWriter:
 
     def put(self, document: NewDocument) -> None:
         """Adds `document`, in place of the one that had its address."""
-        title = storable(document.title)
+        title, about = storable(document.title), storable(document.about)
+        now = datetime.now(UTC)
+        row = {
+            "url": document.url,
+            "title": title,
+            "kind": document.kind,
+            "size": document.size,
+            "mtime_ns": document.mtime_ns,
+            "hash": document.hash,
+            "added": now.isoformat(timespec="seconds"),
+            "published": document.published,
+            "day": document.published or _day_of(document.mtime_ns) or now.date().isoformat(),
+            "host": host_of(document.url),
+            "about": about,
+            "front": storable(document.front),
+            "reader": READER,
+        }
         with self._changing():
             self._forget(document.url)
             added = self._connection.execute(
-                "INSERT INTO document(url, title, kind, size, mtime_ns, hash, added) VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (
-                    document.url,
-                    title,
-                    document.kind,
-                    document.size,
-                    document.mtime_ns,
-                    document.hash,
-                    datetime.now(UTC).isoformat(timespec="seconds"),
-                ),
+                f"INSERT INTO document({', '.join(row)}) VALUES ({', '.join('?' * len(row))})", tuple(row.values())
             )
             first = (added.lastrowid or 0) * POSITIONS
             rows = [
@@ -108,10 +124,8 @@ class IndexWriter:
                 for position, passage in enumerate(document.passages)
             ]
             self._connection.executemany("INSERT INTO passage VALUES (?, ?, ?)", rows)
-            words = indexed(title)
             self._connection.executemany(
-                "INSERT INTO words(rowid, title, heading, body) VALUES (?, ?, ?, ?)",
-                ((row, words, indexed(heading), indexed(body)) for row, heading, body in rows),
+                "INSERT INTO words(rowid, title, heading, body) VALUES (?, ?, ?, ?)", _words(title, about, rows)
             )
             self._count(1, len(rows), sum(len(body) for _, _, body in rows))
         self._added += len(rows)
@@ -119,7 +133,10 @@ class IndexWriter:
     def touched(self, url: str, *, size: int, mtime_ns: int) -> None:
         """Notes that the file at `url` has a new date but says the same."""
         with self._changing():
-            self._connection.execute("UPDATE document SET size = ?, mtime_ns = ? WHERE url = ?", (size, mtime_ns, url))
+            self._connection.execute(
+                "UPDATE document SET day = coalesce(published, ?, day), size = ?, mtime_ns = ? WHERE url = ?",
+                (_day_of(mtime_ns), size, mtime_ns, url),
+            )
 
     def remove(self, url: str) -> bool:
         """Removes the document at `url`; False if there was none."""
@@ -140,19 +157,18 @@ class IndexWriter:
             self._change = (0, 0, 0)
 
     def _forget(self, url: str) -> bool:
-        found = self._connection.execute("SELECT id, title FROM document WHERE url = ?", (url,)).fetchone()
+        found = self._connection.execute("SELECT id, title, about FROM document WHERE url = ?", (url,)).fetchone()
         if found is None:
             return False
-        number, title = found
+        number, title, about = found
         ours = (number * POSITIONS, (number + 1) * POSITIONS - 1)
         rows = self._connection.execute(
             "SELECT id, heading, body FROM passage WHERE id BETWEEN ? AND ?", ours
         ).fetchall()
         # The full-text table keeps no text of its own: it forgets a passage only when told its words again.
-        words = indexed(title)
         self._connection.executemany(
             "INSERT INTO words(words, rowid, title, heading, body) VALUES ('delete', ?, ?, ?, ?)",
-            ((row, words, indexed(heading), indexed(body)) for row, heading, body in rows),
+            _words(title, about, rows),
         )
         self._connection.execute("DELETE FROM passage WHERE id BETWEEN ? AND ?", ours)
         self._connection.execute("DELETE FROM document WHERE id = ?", (number,))
@@ -176,3 +192,20 @@ class IndexWriter:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 raise
+
+
+def _words(
+    title: str, about: str, rows: Sequence[tuple[int, str, str]]
+) -> Generator[tuple[int, str, str, str], None, None]:
+    """What the full-text engine is told of each passage; what a document is about counts as a heading does."""
+    title_words, about_words = indexed(title), indexed(about)
+    for row, heading, body in rows:
+        yield row, title_words, f"{indexed(heading)}\n{about_words}", indexed(body)
+
+
+def _day_of(mtime_ns: int | None) -> str | None:
+    """The day in UTC on which a file changed; None for what is no file, or has a date that no calendar has."""
+    try:
+        return None if mtime_ns is None else datetime.fromtimestamp(mtime_ns / 1e9, UTC).date().isoformat()
+    except (OverflowError, OSError, ValueError):
+        return None

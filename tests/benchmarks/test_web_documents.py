@@ -1,0 +1,27 @@
+"""The questions on documents have answers, and the local index finds more of them first than plain bm25() does."""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import closing
+from pathlib import Path
+
+from benchmarks.web.document_questions import ENGLISH, JAPANESE
+from benchmarks.web.documents import answerable, documents, filled, ours, quality
+from benchmarks.web.index_peers import fts5_ranking
+
+from hikidashi.web.local import LocalIndex
+
+
+def test_a_hundred_questions_are_asked_and_ours_ranks_their_answers_higher(tmp_path: Path) -> None:
+    corpus = documents()
+    asked = [answerable(questions, corpus) for questions in (ENGLISH, JAPANESE)]
+    assert Counter(one.question for one in (*ENGLISH, *JAPANESE)).total() == 100
+    assert sum(map(len, asked)) >= 90
+    rows = [(one.name, one.title, passage.body) for one in corpus for passage in one.passages]
+    with closing(LocalIndex(tmp_path / "web.db")) as index:
+        filled(index, corpus)
+        for questions in asked:
+            _, mrr = quality(ours(index), questions)
+            for tokenizer in ("porter unicode61", "trigram"):
+                assert mrr > quality(fts5_ranking(rows, tokenizer, 10), questions)[1]
