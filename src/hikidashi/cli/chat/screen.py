@@ -82,7 +82,8 @@ class TerminalScreen(Screen):
             case ToolReturned():
                 took = time.monotonic() - self._began.pop(event.call_id, time.monotonic())
                 mark, style = ("✓", "green") if event.ok else ("✗", "red")
-                self._print_line(Text.assemble((f"  {mark} ", style), (f"{took:.1f} s  ", "dim")), unfenced(event.text))
+                said = event.reason or unfenced(event.text)
+                self._print_line(Text.assemble((f"  {mark} ", style), (f"{took:.1f} s  ", "dim")), said)
                 self._wait(self._words.thinking)
             case AnswerFailed(message):
                 self._flush()
@@ -146,7 +147,7 @@ class PlainScreen(Screen):
                 _tell(f"{event.name}: {cut(_arguments(event.arguments), 200)}")
             case ToolReturned():
                 if not event.ok:
-                    _tell(f"{event.name} failed: {cut(event.text, 200)}")
+                    _tell(f"{event.name} failed: {cut(event.reason or unfenced(event.text), 300)}")
             case AnswerFailed(message):
                 self.close()
                 _tell(message)
@@ -165,6 +166,8 @@ class JsonScreen(Screen):
     def show(self, event: AnswerEvent) -> None:
         """Writes one event as a JSON object, its kind under `event`."""
         line = {"event": _KINDS[type(event)], **dataclasses.asdict(event)}
+        if not line.get("reason"):
+            line.pop("reason", None)
         sys.stdout.write(json.dumps(line, ensure_ascii=False, default=str) + "\n")
         sys.stdout.flush()
 
