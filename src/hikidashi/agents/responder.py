@@ -40,7 +40,7 @@ def _strands(config: Config, audience: Audience) -> Responder:
         factories=[web] if web else [],
         source=config.path or "config",
         audience=audience,
-        secrets=_secrets(config),
+        secrets=config.secrets,
     )
 
 
@@ -66,20 +66,10 @@ def _claude_code(config: Config, audience: Audience) -> Responder:
         system_prompt=agent.system_prompt,
         language=agent.language,
         model_settings={"max_tokens": agent.max_tokens},
-        secrets=_secrets(config),
+        secrets=config.secrets,
         audience=audience,
         on_close=provider.aclose if provider else None,
     )
-
-
-def _secrets(config: Config) -> list[str | None]:
-    search, slack = config.tools.web_search, config.slack
-    return [
-        config.agent.api_key,
-        search and search.api_key,
-        slack and slack.bot_token,
-        slack and slack.app_token,
-    ]
 
 
 def _untrusted(config: Config) -> Untrusted:

@@ -10,6 +10,8 @@ from typing import Literal, NoReturn
 from rich.console import Console
 from rich.text import Text
 
+from hikidashi.web.redact import redacted
+
 __all__ = ["Language", "language_of_environment", "print_error", "stderr", "stdout"]
 
 Language = Literal["en", "ja"]
@@ -41,8 +43,9 @@ def stderr() -> Console:
 
 
 def print_error(error: Exception) -> None:
-    """One line about `error`, its remedy included."""
-    stderr().print(Text.assemble(("error: ", "bold red"), (re.sub(r"\s+", " ", str(error)), "red")))
+    """One line about `error`, its remedy included; without keys, which a server may have repeated."""
+    said = redacted(re.sub(r"\s+", " ", str(error)))
+    stderr().print(Text.assemble(("error: ", "bold red"), (said, "red")))
 
 
 def language_of_environment() -> Language:

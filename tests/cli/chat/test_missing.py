@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from hikidashi.cli.chat.lacking import lacks_something
+from hikidashi.cli.chat.missing import lacks_something
 from hikidashi.config import AgentConfig, Config, ToolsConfig, WebSearchConfig
 
 KEYLESS = AgentConfig(engine="claude-code")

@@ -18,10 +18,11 @@ from rich.markdown import Markdown
 from rich.status import Status
 from rich.text import Text
 
+from hikidashi.agents.citations import Citations, FoundSources
 from hikidashi.agents.conversation import AnswerEvent, AnswerFailed, TextDelta, ToolCalled, ToolReturned
 from hikidashi.web.fence import unfenced
 
-from ..tools.text import clean_lines, cut
+from ..tools.text import clean, clean_lines, cut
 from .blocks import MarkdownBlocks
 from .words import Words
 
@@ -52,8 +53,12 @@ class Screen(ABC):
 class TerminalScreen(Screen):
     """Finished blocks as formatted Markdown, the unfinished one below them as it grows, and each tool call."""
 
-    def __init__(self, console: Console, words: Words) -> None:
+    def __init__(self, console: Console, words: Words, *, hyperlinks: bool = False) -> None:
+        """With `hyperlinks`, the terminal hides the address of a link behind its text; else it is written out."""
         self._console = console
+        self._hyperlinks = hyperlinks and console.color_system is not None
+        self._found = FoundSources()
+        self._citations = Citations(self._found)
         self._widest = console.width
         self._words = words
         self._blocks = MarkdownBlocks()
@@ -70,6 +75,7 @@ class TerminalScreen(Screen):
         """Draws one event below what is there."""
         self._spinner.stop()
         self._fit()
+        self._found.take(event)
         match event:
             case TextDelta(text):
                 self._grow(text)
@@ -90,9 +96,18 @@ class TerminalScreen(Screen):
                 self._console.print(Text(clean_lines(message), "red"))
 
     def close(self) -> None:
-        """The last block, complete or not."""
+        """The last block, complete or not, and the sources that the answer uses."""
         self._spinner.stop()
         self._flush()
+        if sources := self._citations.sources:
+            self._console.print(Text(self._words.sources, "bold"))
+            for source in sources:
+                address = Text(clean(source.url), "cyan")
+                if self._hyperlinks:
+                    address.stylize(f"link {clean(source.url)}")
+                title = f"{clean(source.title)}  " if source.title else ""
+                self._console.print(Text.assemble((f"[{source.number}] ", "dim"), title, address), soft_wrap=True)
+            self._console.print()
 
     def _fit(self) -> None:
         """Follows a window that became narrower: longer lines would be broken, and could not be drawn over."""
@@ -122,8 +137,10 @@ class TerminalScreen(Screen):
             self._print_block(block)
 
     def _print_block(self, block: str) -> None:
-        self._console.print(Markdown(clean_lines(block)))
-        self._console.print()
+        cited = self._citations.cited(block)
+        if cited.strip():
+            self._console.print(Markdown(clean_lines(cited), hyperlinks=self._hyperlinks))
+            self._console.print()
 
     def _print_line(self, line: Text, rest: str) -> None:
         line.append(cut(rest, max(10, self._console.width - line.cell_len)), "dim")
@@ -161,13 +178,30 @@ class PlainScreen(Screen):
 
 
 class JsonScreen(Screen):
-    """Each event as one line of JSON."""
+    """Each event as one line of JSON; after the last one the sources that the answer uses, if there are any."""
+
+    def __init__(self) -> None:
+        self._found = FoundSources()
+        self._said: list[str] = []
 
     def show(self, event: AnswerEvent) -> None:
         """Writes one event as a JSON object, its kind under `event`."""
+        self._found.take(event)
+        if isinstance(event, TextDelta):
+            self._said.append(event.text)
         line = {"event": _KINDS[type(event)], **dataclasses.asdict(event)}
         if not line.get("reason"):
             line.pop("reason", None)
+        self._write(line)
+
+    def close(self) -> None:
+        """Writes the sources."""
+        citations = Citations(self._found)
+        citations.cited("".join(self._said))
+        if citations.sources:
+            self._write({"event": "sources", "sources": list(map(dataclasses.asdict, citations.sources))})
+
+    def _write(self, line: dict[str, Any]) -> None:
         sys.stdout.write(json.dumps(line, ensure_ascii=False, default=str) + "\n")
         sys.stdout.flush()
 
