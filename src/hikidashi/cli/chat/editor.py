@@ -1,4 +1,4 @@
-"""Where questions are typed: a line editor on a terminal, plain lines where there is none."""
+"""The line editor on a terminal: several lines, paste, history, $EDITOR."""
 
 from __future__ import annotations
 
@@ -6,93 +6,24 @@ import asyncio
 import os
 import select
 import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable
+from typing import Any, cast
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.data_structures import Size
+from prompt_toolkit.enums import DEFAULT_BUFFER
+from prompt_toolkit.filters import has_focus
+from prompt_toolkit.history import InMemoryHistory
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.layout.screen import Screen
+from prompt_toolkit.output.vt100 import Vt100_Output
 
 from .keep import MOST_ENTRIES, TypedHistory
+from .reflow import ERASE_BELOW, rows_after_reflow, terminal_reflows
 
-if TYPE_CHECKING:
-    from prompt_toolkit import PromptSession
-    from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+__all__ = ["LineEditor"]
 
-__all__ = ["LineEditor", "PipedLines", "PlainTerminal", "QuestionReader", "question_reader"]
-
-_PASTE_PAUSE = 0.05
-"""Lines that follow each other within so many seconds were pasted, not typed."""
 _CONTINUED = "  "
-
-
-class QuestionReader(Protocol):
-    """Gives one question at a time."""
-
-    def read(self) -> str:
-        """The next question, which may have several lines.
-
-        Raises:
-            EOFError: there are no more.
-            KeyboardInterrupt: Ctrl-C was pressed.
-        """
-        ...
-
-
-def question_reader(runner: asyncio.Runner, *, history: Path | None, coloured: bool) -> QuestionReader:
-    """The best way to read questions here; typed ones are kept in the file `history`."""
-    if not sys.stdin.isatty():
-        return PipedLines()
-    if not sys.stdout.isatty() or os.environ.get("TERM", "dumb") in {"", "dumb", "unknown"}:
-        return PlainTerminal()
-    return LineEditor(runner, TypedHistory(history), coloured=coloured)
-
-
-class PipedLines:
-    """Each line that comes through a pipe is a question; one that ends with a backslash goes on in the next."""
-
-    def read(self) -> str:
-        """The next line."""
-        line = input()
-        while line.endswith("\\"):
-            line = line[:-1] + "\n" + input()
-        return line
-
-
-class PlainTerminal:
-    """A terminal that can do nothing but show lines: no editor, but several pasted lines are one question."""
-
-    def __init__(self, prompt: str = "> ") -> None:
-        self._prompt = prompt
-        self._unread = b""
-
-    def read(self) -> str:
-        """The next line, and those that come at once with it."""
-        self._show(self._prompt)
-        lines = [self._line()]
-        while lines[-1].endswith("\\") or self._more_at_once():
-            if lines[-1].endswith("\\"):
-                lines[-1] = lines[-1][:-1]
-                if not self._more_at_once():
-                    self._show(_CONTINUED)
-            lines.append(self._line())
-        return "\n".join(lines)
-
-    def _show(self, text: str) -> None:
-        shown = sys.stdout if sys.stdout.isatty() else sys.stderr
-        shown.write(text)
-        shown.flush()
-
-    def _line(self) -> str:
-        # Not through sys.stdin: what its buffer holds cannot be waited for.
-        while b"\n" not in self._unread:
-            piece = os.read(sys.stdin.fileno(), 4096)
-            if not piece:
-                if not self._unread:
-                    raise EOFError
-                self._unread += b"\n"
-            self._unread += piece
-        line, _, self._unread = self._unread.partition(b"\n")
-        return line.decode(sys.stdin.encoding or "utf-8", "replace").rstrip("\r")
-
-    def _more_at_once(self) -> bool:
-        return bool(self._unread) or bool(select.select([sys.stdin.fileno()], [], [], _PASTE_PAUSE)[0])
 
 
 class _Interrupted(Exception):  # noqa: N818 - not a failure
@@ -111,7 +42,20 @@ class LineEditor:
     def __init__(self, runner: asyncio.Runner, history: TypedHistory, *, coloured: bool) -> None:
         self._runner = runner
         self._history = history
-        self._session = _session(history.read(), coloured=coloured)
+        output = cast("_Output", _Output.from_pty(sys.stdout, term=os.environ.get("TERM")))
+        self._session = PromptSession[str](
+            [("bold ansicyan" if coloured else "", "> ")],
+            multiline=True,
+            prompt_continuation=_continuation,
+            history=InMemoryHistory(history.read()[-MOST_ENTRIES:]),
+            key_bindings=_bindings(),
+            enable_open_in_editor=True,
+            enable_suspend=True,
+            tempfile_suffix=".md",
+            interrupt_exception=_Interrupted,
+            output=output,
+        )
+        output.shown = lambda: self._session.app.renderer.last_rendered_screen
 
     def read(self) -> str:
         """What was typed, when Enter was pressed."""
@@ -124,37 +68,50 @@ class LineEditor:
         return typed
 
 
-def _session(typed_before: list[str], *, coloured: bool) -> PromptSession[str]:
-    # Imported when there is somebody who types: it takes a tenth of a second.
-    from prompt_toolkit import PromptSession
-    from prompt_toolkit.history import InMemoryHistory
-    from prompt_toolkit.output.vt100 import Vt100_Output
+class _Output(Vt100_Output):
+    """A terminal whose window may become narrower: its lines are then broken anew, and take more rows than were drawn.
 
-    class Output(Vt100_Output):
-        @property
-        def responds_to_cpr(self) -> bool:
-            # Not every terminal answers the question where the cursor is, and nothing here needs to know.
-            return False
+    The rows are counted when they are erased, so that none is left behind.
+    """
 
-    return PromptSession[str](
-        [("bold ansicyan" if coloured else "", "> ")],
-        multiline=True,
-        prompt_continuation=lambda width, number, is_soft_wrap: "" if is_soft_wrap else _CONTINUED,
-        history=InMemoryHistory(typed_before[-MOST_ENTRIES:]),
-        key_bindings=_bindings(),
-        enable_open_in_editor=True,
-        enable_suspend=True,
-        tempfile_suffix=".md",
-        interrupt_exception=_Interrupted,
-        output=Output.from_pty(sys.stdout, term=os.environ.get("TERM")),
-    )
+    _columns = 0
+    shown: Callable[[], Screen | None] = staticmethod(lambda: None)
+
+    @property
+    def responds_to_cpr(self) -> bool:
+        """False: not every terminal answers where the cursor is, and nothing here needs to know."""
+        return False
+
+    def get_size(self) -> Size:
+        """The size of the window; each drawing begins with it."""
+        size = super().get_size()
+        self._columns = size.columns
+        return size
+
+    def cursor_up(self, amount: int) -> None:
+        """Moves up by rows that were drawn, in rows that are there now."""
+        columns = super().get_size().columns
+        screen = self.shown()
+        if columns < self._columns and screen is not None and terminal_reflows():
+            widths = [_width(screen.data_buffer[row]) for row in range(amount)]
+            cursor = max((position.x for position in screen.cursor_positions.values()), default=0)
+            amount = rows_after_reflow(widths, columns) + cursor // columns
+        super().cursor_up(amount)
+
+    def erase_down(self) -> None:
+        """Erases what is below and behind the cursor, and only erases it."""
+        self.write_raw(ERASE_BELOW)
+
+
+def _width(row: Any) -> int:
+    return max((at + 1 for at, cell in row.items() if cell.char.strip()), default=0)
+
+
+def _continuation(_width: int, _number: int, soft_wrapped: int) -> str:
+    return "" if soft_wrapped else _CONTINUED
 
 
 def _bindings() -> KeyBindings:
-    from prompt_toolkit.enums import DEFAULT_BUFFER
-    from prompt_toolkit.filters import has_focus
-    from prompt_toolkit.key_binding import KeyBindings
-
     bindings = KeyBindings()
     typing = has_focus(DEFAULT_BUFFER)
 

@@ -22,11 +22,11 @@ from ..log import logged_to_file, logged_to_stderr, warned_on_stderr
 from ..output import Language, stdout
 from ..settings import config_for, state_folder
 from .conversations import Conversations, Keeper, Kept
-from .editor import question_reader
 from .late import LateResponder
 from .links import shows_hyperlinks
 from .manage import conversation_named, kept_conversations
 from .missing import first_problem, lacks_something
+from .questions import question_reader
 from .screen import JsonScreen, PlainScreen, Screen, TerminalScreen
 from .talk import Talk, answer_to, run_stoppable
 from .words import WORDS

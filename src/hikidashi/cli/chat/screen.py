@@ -13,7 +13,6 @@ from types import TracebackType
 from typing import Any, Self
 
 from rich.console import Console
-from rich.live import Live
 from rich.markdown import Markdown
 from rich.status import Status
 from rich.text import Text
@@ -24,6 +23,7 @@ from hikidashi.web.fence import unfenced
 
 from ..tools.text import clean, clean_lines, cut
 from .blocks import MarkdownBlocks
+from .tail import Tail
 from .words import Words
 
 __all__ = ["JsonScreen", "PlainScreen", "Screen", "TerminalScreen"]
@@ -64,8 +64,7 @@ class TerminalScreen(Screen):
         self._blocks = MarkdownBlocks()
         self._began: dict[str, float] = {}
         self._spinner = Status("", console=console, spinner="dots", spinner_style="cyan")
-        # Drawn by this thread alone: what rich draws from a thread of its own is at times not wiped away.
-        self._tail = Live(console=console, transient=True, auto_refresh=False)
+        self._tail = Tail(console)
 
     def __enter__(self) -> Self:
         self._wait(self._words.thinking)
@@ -120,19 +119,18 @@ class TerminalScreen(Screen):
 
     def _grow(self, text: str) -> None:
         blocks = self._blocks.feed(text)
+        if blocks:
+            self._tail.erase()
+        for block in blocks:
+            self._print_block(block)
         # What is taller than the terminal cannot be drawn over, so only its end is shown.
         most = max(1, self._console.height // 2)
         lines = clean_lines(self._blocks.rest).splitlines()[-most:]
         rows = Text("\n".join(lines)).wrap(self._console, self._console.width)
-        self._tail.update(Text("\n").join(rows[-most:]))
-        self._tail.start()
-        for block in blocks:
-            self._print_block(block)
-        self._tail.refresh()
+        self._tail.draw(rows[-most:])
 
     def _flush(self) -> None:
-        self._tail.update(Text())
-        self._tail.stop()
+        self._tail.erase()
         for block in self._blocks.finish():
             self._print_block(block)
 

@@ -17,7 +17,7 @@ from hikidashi.errors import HikidashiError
 from ..output import print_error
 from ..tools.text import clean_lines
 from .conversations import Keeper
-from .editor import QuestionReader
+from .questions import QuestionReader
 from .screen import Screen
 from .words import Words
 
