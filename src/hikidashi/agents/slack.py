@@ -98,7 +98,7 @@ class SlackBot:
         Raises:
             SlackError: A token is wrong, or Slack cannot be reached.
         """
-        self._api = SlackAPI(self._bot_token, base_url=self._base_url)
+        self._api = SlackAPI(self._bot_token, base_url=self._base_url, secrets=[self._app_token])
         try:
             self._identity = await self._who_am_i(self._api)
             reader = ThreadReader(self._api, self._identity)

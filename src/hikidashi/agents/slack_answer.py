@@ -163,12 +163,11 @@ class Answerer:
         if after is not None:
             await asyncio.wait([after])
         left = await self._left(asked)
-        may_be_there = asked.finishing and not left.unfinished and left.posted is not None
-        if may_be_there:
+        if asked.finishing and not left.unfinished:
             logger.info("Slack: %s in %s was answered before the bot ended.", asked.ts, asked.channel)
             return
         too_old = time.time() - asked.at > _LATEST_SECONDS
-        if left.question is None or too_old or asked.finishing or asked.attempts > _MOST_ATTEMPTS:
+        if left.question is None or too_old or asked.attempts > _MOST_ATTEMPTS:
             await self._close(asked, left)
             return
         logger.info("Slack: %s in %s is answered after a restart.", asked.ts, asked.channel)
@@ -184,7 +183,7 @@ class Answerer:
             return Left(question=None, posted=asked.posted, unfinished=asked.posted is not None)
 
     async def _close(self, asked: Asked, left: Left) -> None:
-        """Says in the thread that there will be no answer; nothing, where nothing was begun and nobody asks any more."""
+        """Says in the thread that there will be no answer, unless nothing was begun and nobody asks any more."""
         if left.posted is None and left.question is None:
             return
         live = LiveMessage(self._api, asked.channel, asked.thread_ts, pause=self._pause_now, posted=left.posted)

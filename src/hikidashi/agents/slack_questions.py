@@ -104,10 +104,11 @@ class Questions:
             thread_ts=question.thread_ts,
             at=self._clock(),
         )
-        new = message_id not in self._taken
+        if message_id in self._taken:
+            self._remember(message_id)
+            return None
         self._remember(message_id)
-        found = self._in_file(lambda database, me: self._take(database, me, bot, asked), asked)
-        return found if new else None
+        return self._in_file(lambda database, me: self._take(database, me, bot, asked), asked)
 
     def take_unfinished(self, bot: str) -> list[Asked]:
         """The questions whose answers a bot that is gone has left unfinished, oldest first; they are now this one's."""
