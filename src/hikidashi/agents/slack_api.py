@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from ..errors import MissingExtra, SlackError
-from ..web._messages import said_wait
 from ..web.redact import redacted
 
 try:
@@ -30,6 +29,7 @@ _READS = frozenset({"auth.test", "conversations.replies", "users.info"})
 _TROUBLE_AT_SLACK = frozenset({"fatal_error", "internal_error", "request_timeout", "service_unavailable"})
 _TRIES = 3
 _LONGEST_SAID = 300
+_LONGEST_WAIT = 2 * 24 * 60 * 60.0
 _FIRST_PAUSE = 0.5
 
 
@@ -78,8 +78,7 @@ class SlackAPI:
         while True:
             wait = self.wait_of(method)
             if time.monotonic() + wait > deadline:
-                asked = said_wait(wait, "en").strip() or "Slack asks for a wait that makes no sense"
-                raise SlackError(method, "ratelimited", detail=asked.rstrip("."))
+                raise SlackError(method, "ratelimited", detail=f"asks to wait {_in_words(wait)}")
             if wait:
                 await asyncio.sleep(wait)
             try:
@@ -153,3 +152,13 @@ def _retry_after(headers: Any) -> float:
     except ValueError:
         return 1.0
     return max(0.0, seconds) if math.isfinite(seconds) else 1.0
+
+
+def _in_words(seconds: float) -> str:
+    """A wait in a unit that a person would use; more than two days is no wait that Slack means."""
+    if seconds > _LONGEST_WAIT:
+        return "for days"
+    for unit, name in ((3600, "h"), (60, "min")):
+        if seconds >= 2 * unit:
+            return f"{seconds / unit:.0f} {name}"
+    return f"{seconds:.0f} s"

@@ -156,7 +156,7 @@ def said_wait(seconds: float | None, language: Language, *, now: datetime | None
 
     More than a month is no wait that a service means, so it is not repeated.
     """
-    if seconds is None or not 0 < seconds <= _LONGEST_WAIT:
+    if seconds is None or not 0 <= seconds <= _LONGEST_WAIT:
         return ""
     if seconds < 2 * _MINUTE:
         return say("wait_seconds", language, count=math.ceil(seconds) if seconds >= 10 else round(seconds, 1))
