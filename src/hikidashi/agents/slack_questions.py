@@ -107,8 +107,10 @@ class Questions:
         if message_id in self._taken:
             self._remember(message_id)
             return None
-        self._remember(message_id)
-        return self._in_file(lambda database, me: self._take(database, me, bot, asked), asked)
+        taken = self._in_file(lambda database, me: self._take(database, me, bot, asked), asked)
+        if taken is not None:  # one that another bot is at may be this bot's later
+            self._remember(message_id)
+        return taken
 
     def take_unfinished(self, bot: str) -> list[Asked]:
         """The questions whose answers a bot that is gone has left unfinished, oldest first; they are now this one's."""
