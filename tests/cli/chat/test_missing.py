@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from hikidashi.cli.chat.missing import first_problem, lacks_something, problems_of
+from hikidashi.cli.output import Language
 from hikidashi.config import AgentConfig, Config, ToolsConfig, WebSearchConfig
 from hikidashi.errors import MissingExtra
 
@@ -88,12 +89,14 @@ def nobody_logged_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("nobody_logged_in")
-def test_without_key_login_and_config_each_way_out_is_named() -> None:
-    for language, words in (("en", "Nobody is logged in to Claude Code"), ("ja", "ログインしておらず")):
-        told = str(first_problem(Config(agent=KEYLESS), language=language))
-        assert told.startswith("no config file: ")
-        for way_out in (words, "`claude`", "ANTHROPIC_API_KEY", "config.yaml", "`hikidashi doctor`"):
-            assert way_out in told
+@pytest.mark.parametrize(
+    ("language", "words"), [("en", "Nobody is logged in to Claude Code"), ("ja", "ログインしておらず")]
+)
+def test_without_key_login_and_config_each_way_out_is_named(language: Language, words: str) -> None:
+    told = str(first_problem(Config(agent=KEYLESS), language=language))
+    assert told.startswith("no config file: ")
+    for way_out in (words, "`claude`", "ANTHROPIC_API_KEY", "config.yaml", "`hikidashi doctor`"):
+        assert way_out in told
 
 
 @pytest.mark.usefixtures("nobody_logged_in")
