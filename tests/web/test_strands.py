@@ -416,3 +416,13 @@ async def test_called_as_a_function_a_failed_search_is_the_specs_text(tavily_ser
     said = await web_search(QUERY, context_of(factory.get_invocation_state()))
     await factory.aclose()
     assert (said, copy.deepcopy(said)) == ("検索できませんでした", "検索できませんでした")
+
+
+async def test_an_extraction_that_read_no_page_is_an_error_with_the_reasons(tavily_server: Tavily) -> None:
+    factory = WebToolsFactory(config_for(tavily_server(PAGES)), language="en")
+    use: Any = {"toolUseId": "t1", "name": "web_extract", "input": {"urls": ["https://nowhere.example/x"]}}
+    events = [event async for event in factory.tools[1].stream(use, {"agent": None, **factory.get_invocation_state()})]
+    await factory.aclose()
+    (result,) = [event.tool_result for event in events]
+    assert result["status"] == "error"
+    assert "https://nowhere.example/x" in result["content"][0]["text"]

@@ -147,7 +147,8 @@ async def web_extract(urls: list[str], tool_context: ToolContext, query: str = "
     results, notes = bounded_pages(
         results, max_tokens=style.max_tokens, offset=max(offset, 0), tool="web_extract", language=style.language
     )
-    return _fenced(format_extract(results, language=style.language), style, notes)
+    said = _fenced(format_extract(results, language=style.language), style, notes)
+    return said if results.results else FailedText(said)
 
 
 @reporting_failures

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hikidashi.testing import call, say
+from hikidashi.testing import call, fault, say
 from hikidashi.testing.script import Step
 
 Start = Callable[[list[Step]], Any]
@@ -56,3 +56,19 @@ def test_a_tool_that_worked_at_last_is_no_failure(chat: Start) -> None:
 
 def test_questions_of_a_pipe_that_get_no_answer_are_exit_code_1(chat: Start) -> None:
     assert chat([SEARCH, say("No.")]).piped(typed=b"How?\n", TAVILY_API_KEY="tvly-wrong").returncode == 1
+
+
+def test_a_model_that_repeats_the_key_brings_it_into_no_message_and_no_log(chat: Start) -> None:
+    talk = chat([fault.status(400, "invalid_request_error", "sk-test is no key")])
+    done = talk.piped("--once", "How?")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "*** is no key" in done.stderr
+    log = (talk.home / "state" / "hikidashi" / "chat.log").read_text()
+    assert "*** is no key" in log
+    assert "sk-test" not in done.stderr + log
+
+
+def test_whoever_sits_at_the_terminal_is_told_where_the_key_is(chat: Start) -> None:
+    done = chat([fault.status(401, "authentication_error", "invalid x-api-key")]).piped("--once", "How?")
+    assert "Check `agent.api_key` in the config file, or the key in the environment" in done.stderr
+    assert "whoever runs this" not in done.stderr
