@@ -35,6 +35,8 @@ def question_reader(runner: asyncio.Runner, *, history: Path | None, coloured: b
     """The best way to read questions here; typed ones are kept in the file `history`."""
     if not sys.stdin.isatty():
         return PipedLines()
+    if sys.platform == "win32":  # the editor and the plain terminal both speak to a Unix terminal
+        return PipedLines(prompt="> ")
     if not sys.stdout.isatty() or os.environ.get("TERM", "dumb") in {"", "dumb", "unknown"}:
         return PlainTerminal()
     from .editor import LineEditor  # imported when somebody types: it takes a tenth of a second
@@ -45,11 +47,14 @@ def question_reader(runner: asyncio.Runner, *, history: Path | None, coloured: b
 class PipedLines:
     """Each line that comes through a pipe is a question; one that ends with a backslash goes on in the next."""
 
+    def __init__(self, *, prompt: str = "") -> None:
+        self._prompt = prompt
+
     def read(self) -> str:
         """The next line."""
-        line = input()
+        line = input(self._prompt)
         while line.endswith("\\"):
-            line = line[:-1] + "\n" + input()
+            line = line[:-1] + "\n" + input(_CONTINUED if self._prompt else "")
         return line
 
 
