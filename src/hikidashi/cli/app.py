@@ -47,11 +47,11 @@ Examples:
 
 _CHAT_EXAMPLES = """\b
 Examples:
-  hikidashi chat                                  talk, with config.yaml of this folder
-  hikidashi chat --config my.yaml --continue      go on with the last conversation
-  hikidashi chat --list                           the conversations that are kept
-  hikidashi chat --continue NAME                  go on with one of them
-  hikidashi chat --once "What is new in Python?"  one question, for scripts
+  hikidashi chat                      talk, with config.yaml of this folder
+  hikidashi chat --continue           go on with the last conversation
+  hikidashi chat --list               the conversations that are kept
+  hikidashi chat --continue NAME      go on with one of them
+  hikidashi chat --once "What is new in Python?" | tee answer.md
 """
 
 app = typer.Typer(
@@ -155,7 +155,7 @@ def chat(
     *,
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[NAME]", help="With --continue: the conversation, or how its name begins."),
+        typer.Argument(metavar="NAME", help="With --continue: the conversation, or how its name begins."),
     ] = None,
     config: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Model and tools.", show_default="config.yaml, if it is there")

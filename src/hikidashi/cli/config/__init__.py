@@ -27,7 +27,7 @@ def _config() -> None:  # pyright: ignore[reportUnusedFunction]
 @config.command(epilog=_EXAMPLES, short_help="Show what is on and off, or every problem of the file.")
 def check(
     path: Annotated[
-        Path | None, typer.Argument(metavar="[PATH]", help="The config file, YAML or TOML.", show_default="config.yaml")
+        Path | None, typer.Argument(metavar="PATH", help="The config file, YAML or TOML.", show_default="config.yaml")
     ] = None,
     config_file: Annotated[
         Path | None, typer.Option("--config", metavar="FILE", help="The same, as the other commands take it.")
