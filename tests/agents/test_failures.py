@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hikidashi.agents import _failures
-from hikidashi.agents._failures import Kind, NoAnswerError, cause_of, kind_of, sentence
+from hikidashi.agents._failures import Kind, NoAnswerError, cause_of, kind_of, sentence, told_cause
 from hikidashi.agents._turns import turns_of
 from hikidashi.agents.conversation import Message
 from hikidashi.errors import ClaudeCodeAPIError, ConfigError, MissingExtra
@@ -105,3 +105,27 @@ def test_turns_alternate_from_user_to_user_and_lose_nothing(before: list[Message
 def test_half_a_character_does_not_keep_a_turn_from_being_sent() -> None:
     (turn,) = turns_of([Message(role="user", text="caf\udce9?")])
     assert turn.text == "caf??"
+
+
+@pytest.mark.parametrize("said", ["Not logged in · Please run /login", "Invalid API key · Please run /login"])
+def test_claude_code_without_a_login_is_known(said: str) -> None:
+    assert kind_of(ClaudeCodeAPIError(said)) == "login"
+    assert kind_of(ClaudeCodeAPIError("GET https://a.example/login failed")) == "other"
+
+
+def test_whoever_runs_it_is_told_what_to_do_and_nobody_else_is_named() -> None:
+    for kind in typing.get_args(Kind):
+        for language in ("ja", "en"):
+            told = sentence(kind, language, "operator", cause="OSError: disk full")
+            assert "whoever runs this" not in told
+            assert "管理者" not in told
+            assert "{" not in told
+    assert sentence("other", "en", "operator", cause="disk full").endswith("disk full")
+    assert sentence("other", "en", "operator") == sentence("other", "en")
+    assert "whoever runs this" in sentence("refused", "en")
+
+
+def test_a_cause_is_one_line_without_keys_and_not_too_long() -> None:
+    assert told_cause(OSError("key sk-test\nis refused"), ["sk-test"]) == "key *** is refused"
+    assert told_cause(OSError(), []) == "OSError"
+    assert len(told_cause(OSError("x" * 1000), [])) == 300

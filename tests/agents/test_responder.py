@@ -322,3 +322,22 @@ async def test_claude_code_that_fails_gives_the_same_sentences(
     assert events == [AnswerFailed("The model's service refused the key. Please ask whoever runs this to check it.")]
     assert "No answer: " in caplog.text
     assert "sk-test" not in caplog.text
+
+
+@pytest.mark.cli
+async def test_claude_code_without_a_login_says_so_and_what_to_do(
+    messages_server: Messages,
+    claude_code_env: Callable[[MessagesServer], dict[str, str]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    server = messages_server([])
+    for name, value in claude_code_env(server).items():
+        monkeypatch.setenv(name, value)
+    for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    config = Config(agent=AgentConfig(engine="claude-code", language="en"))
+    (operator,) = await events_of(make_responder(config, audience="operator"))
+    assert isinstance(operator, AnswerFailed)
+    assert operator.message.startswith("Nobody is logged in to Claude Code, and there is no API key.")
+    assert "ANTHROPIC_API_KEY" in operator.message
+    assert server.requests == []

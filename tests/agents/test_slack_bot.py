@@ -7,7 +7,9 @@ import logging
 import os
 import signal
 import sqlite3
+import sys
 import threading
+import time
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
@@ -24,6 +26,8 @@ from hikidashi.agents.conversation import (
     ToolReturned,
 )
 from hikidashi.agents.slack import SlackBot, SlackError
+from hikidashi.agents.slack_events import Question
+from hikidashi.agents.slack_questions import Questions
 from hikidashi.testing import SlackMessage, SlackServer
 
 GENERAL, HANAKO, TARO, DIRECT = "C0GENERAL", "U0HANAKO", "U0TARO", "D0HANAKO"
@@ -717,3 +721,169 @@ async def test_what_the_environment_says_to_slacks_own_libraries_changes_nothing
         await answered(slack)
     assert replies(slack, question) == ["ok"]
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
+
+
+BEGUN_AND_KILLED = """
+import asyncio, os, signal, sys
+from pathlib import Path
+from hikidashi.agents.slack import SlackBot
+from hikidashi.agents.conversation import TextDelta
+
+class Hanging:
+    tool_names = []
+    async def stream(self, conversation):
+        yield TextDelta("So far.")
+        await asyncio.Event().wait()
+
+async def main():
+    url, bot_token, app_token, file = sys.argv[1:]
+    bot = SlackBot(Hanging(), bot_token=bot_token, app_token=app_token, base_url=url, seen_file=Path(file),
+                   update_seconds=0.01)
+    await bot.start()
+    await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+
+
+@asynccontextmanager
+async def killed_in_the_middle(slack: SlackServer, file: Path) -> AsyncGenerator[None]:
+    """A bot in a process of its own that hangs in its answer, and is killed when the block ends."""
+    arguments = [slack.api_url, slack.bot_token, slack.app_token, str(file)]
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", BEGUN_AND_KILLED, *arguments)
+    try:
+        yield
+    finally:
+        process.send_signal(signal.SIGKILL)
+        await process.wait()
+
+
+async def test_what_a_killed_bot_began_is_answered_by_the_next_in_the_same_message(
+    slack: SlackServer, tmp_path: Path
+) -> None:
+    file = tmp_path / "state" / "seen.sqlite"
+    async with killed_in_the_middle(slack, file):
+        question = ask(slack, "hello")
+        await slack.until(lambda: "So far." in "".join(replies(slack, question)))
+        # While that bot lives, its question is nobody else's.
+        async with answering(slack, Scripted(TextDelta("twice")), seen_file=file):
+            slack.deliver_again(slack.socket.deliveries[0])
+            other = ask(slack, "and you?")
+            await answered(slack)
+        assert replies(slack, other) == ["twice"]
+    assert replies(slack, question)[0].endswith(":hourglass_flowing_sand: 考えています…")
+    responder = Scripted(TextDelta("after"))
+    async with answering(slack, responder, seen_file=file):
+        slack.deliver_again(slack.socket.deliveries[0])
+        await answered(slack, 2)
+        slack.deliver_again(slack.socket.deliveries[0])
+        await slack.until(lambda: all(one.acknowledged for one in slack.socket.deliveries))
+    assert replies(slack, question) == ["after"]
+    assert [[one.text for one in conversation] for conversation in responder.conversations] == [["hello"]]
+    assert slack.thread(GENERAL, question.ts)[0].reactions == ()
+    assert (file.stat().st_mode & 0o777, [path.name for path in file.parent.iterdir()]) == (0o600, [file.name])
+    assert b"hello" not in file.read_bytes()
+
+
+def left_open(
+    slack: SlackServer, file: Path, question: SlackMessage, *, posted: SlackMessage | None, **row: Any
+) -> None:
+    """What a killed bot writes down before it is killed."""
+    questions = Questions(file)
+    asked = Question(channel=question.channel, ts=question.ts, thread_ts=question.ts, user=HANAKO, text="")
+    taken = questions.take(f"{slack.bot.team_id} {slack.bot.user_id}", asked)
+    assert taken is not None
+    if posted is not None:
+        questions.posted(taken, posted.ts)
+    questions.close()
+    with closing(sqlite3.connect(file)) as database:
+        for column, value in row.items():
+            database.execute(f"UPDATE seen SET {column} = ?", (value,))
+        database.commit()
+
+
+INTERRUPTED = ":warning: The bot broke down before this was answered. Please ask again."
+THINKING = ":hourglass_flowing_sand: Thinking…"
+
+
+@pytest.mark.parametrize(
+    ("row", "shown", "expected"),
+    [
+        ({}, THINKING, ["after"]),
+        ({"state": "finishing"}, THINKING, ["after"]),
+        ({"state": "finishing"}, "The whole answer.", ["The whole answer."]),
+        ({"at": "long ago"}, f"Half.\n\n{THINKING}", [f"Half.\n\n{INTERRUPTED}"]),
+        ({"attempts": 3}, THINKING, [INTERRUPTED]),
+    ],
+)
+async def test_an_unfinished_answer_is_finished_or_closed_with_a_word_and_never_given_twice(
+    slack: SlackServer, tmp_path: Path, row: dict[str, Any], shown: str, expected: list[str]
+) -> None:
+    file = tmp_path / "seen.sqlite"
+    question = slack.say(GENERAL, HANAKO, "hello")
+    posted = slack.say(GENERAL, slack.bot.user_id, shown, thread_ts=question.ts, bot_id=slack.bot.bot_id)
+    row = {name: time.time() - 2 * 3600 if value == "long ago" else value for name, value in row.items()}
+    left_open(slack, file, question, posted=posted, **row)
+    async with answering(slack, Scripted(TextDelta("after")), seen_file=file, language="en"):
+        await answered(slack)
+    assert replies(slack, question) == expected
+
+
+async def test_a_message_that_was_posted_but_not_written_down_is_found(slack: SlackServer, tmp_path: Path) -> None:
+    file = tmp_path / "seen.sqlite"
+    question = slack.say(GENERAL, HANAKO, "hello")
+    slack.say(GENERAL, slack.bot.user_id, THINKING, thread_ts=question.ts, bot_id=slack.bot.bot_id)
+    left_open(slack, file, question, posted=None)
+    async with answering(slack, Scripted(TextDelta("after")), seen_file=file, language="en"):
+        await answered(slack)
+    assert replies(slack, question) == ["after"]
+
+
+async def test_a_question_that_is_gone_is_closed_without_an_answer(slack: SlackServer, tmp_path: Path) -> None:
+    file = tmp_path / "seen.sqlite"
+    root = slack.say(GENERAL, TARO, "Root")
+    question = slack.say(GENERAL, HANAKO, "hello", thread_ts=root.ts)
+    posted = slack.say(GENERAL, slack.bot.user_id, THINKING, thread_ts=root.ts, bot_id=slack.bot.bot_id)
+    left_open(slack, file, question, posted=posted, thread_ts=root.ts)
+    slack.delete(question)
+    async with answering(slack, Scripted(TextDelta("after")), seen_file=file, language="en"):
+        await answered(slack)
+    assert [one.text for one in slack.thread(GENERAL, root.ts) if one.user == slack.bot.user_id] == [INTERRUPTED]
+
+
+async def test_a_question_that_could_not_be_answered_at_all_is_answered_when_it_comes_again(slack: SlackServer) -> None:
+    slack.refuse("chat.postMessage", "internal_error")
+    async with answering(slack, Scripted(TextDelta("ok"))):
+        question = ask(slack, "hello")
+        await answered(slack)
+        assert replies(slack, question) == []
+        slack.deliver_again(slack.socket.deliveries[0])
+        await answered(slack, 2)
+    assert replies(slack, question) == ["ok"]
+
+
+async def test_the_sources_of_an_answer_are_numbered_and_listed(slack: SlackServer) -> None:
+    found = ToolReturned(
+        call_id="1",
+        name="web_search",
+        ok=True,
+        text="1. **Docs <!channel>**\n   URL: https://docs.example/a?b=1&c=2\n\n2. **Unused**\n   URL: https://u.example",
+    )
+    said = TextDelta("See [the docs](https://docs.example/a?b=1&c=2) and https://docs.example/a?b=1&c=2.")
+    async with answering(slack, Scripted(SEARCH, found, said), language="en"):
+        question = ask(slack, "hello")
+        await answered(slack)
+    assert replies(slack, question) == [
+        "See the docs [1] and [1].\n\n*Sources*\n[1] <https://docs.example/a?b=1&amp;c=2|Docs !channel>"
+    ]
+
+
+async def test_a_token_that_slack_repeats_is_in_no_message(
+    slack: SlackServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    slack.refuse("chat.postMessage", f"bad token {slack.bot_token} and {slack.app_token}")
+    async with answering(slack, Scripted(TextDelta("ok"))):
+        ask(slack, "hello")
+        await answered(slack)
+    assert "bad token *** and ***" in caplog.text
+    assert slack.bot_token not in caplog.text

@@ -24,7 +24,7 @@ def test_the_version_is_the_package_version(command: Command) -> None:
     assert (done.returncode, done.stdout) == (0, f"hikidashi {__version__}\n")
 
 
-@pytest.mark.parametrize("arguments", [("--help",), ("tour", "--help"), ("doctor", "--help")])
+@pytest.mark.parametrize("arguments", [("--help",), ("tour", "--help"), ("doctor", "--help"), ("chat", "--help")])
 def test_every_command_has_help_with_examples_that_fits_80_columns(command: Command, arguments: tuple[str]) -> None:
     done = command(*arguments, without=FRAMEWORKS)
     assert (done.returncode, done.stderr) == (0, "")

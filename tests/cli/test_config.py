@@ -27,8 +27,8 @@ def test_the_help_has_examples_and_fits_80_columns(command: Command, arguments: 
 
 
 def test_the_example_says_what_is_on_and_what_it_lacks(command: Command) -> None:
-    done = command("config", "check", str(EXAMPLE), without=FRAMEWORKS)
-    assert done.returncode == 0
+    done = command("config", "check", str(EXAMPLE), ANTHROPIC_API_KEY="sk-test")
+    assert (done.returncode, done.stderr) == (0, "")
     assert "! tools.web_search is incomplete: `api_key` is not set, so the tools are not" in done.stdout
     assert "✓ agent is on: answers with anthropic, through strands" in done.stdout
     assert "! slack is incomplete: `bot_token` and `app_token` are not set" in done.stdout
@@ -100,3 +100,31 @@ def test_a_file_that_is_not_there_is_one_problem(command: Command, tmp_path: Pat
     assert done.returncode == 1
     assert "✗ does not exist. Copy config.yaml.example there" in done.stdout
     assert done.stdout.endswith("\n1 problem: the file cannot be used.\n")
+
+
+def test_a_file_that_the_chat_refuses_is_not_called_usable(command: Command, tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text("agent: {language: en}\n", encoding="utf-8")
+    checked = command("config", "check", "--config", str(file))
+    told = json.loads(command("config", "check", "--json", "--config", str(file)).stdout)
+    chat = command("chat", "--config", str(file), "--once", "Hello?", XDG_STATE_HOME=str(tmp_path))
+    reason = "is missing. Set ANTHROPIC_API_KEY, or use `engine: claude-code`, which needs none."
+    assert (checked.returncode, chat.returncode) == (1, 1)
+    assert chat.stderr == f"error: {file}: `agent.api_key`: {reason}\n"
+    assert (told["ok"], told["problems"]) == (False, [{"line": None, "key": "agent.api_key", "reason": reason}])
+    assert "! agent is incomplete: the chat cannot start" in checked.stdout
+    assert checked.stdout.endswith("\n1 problem: the file cannot be used.\n")
+
+
+def test_without_its_packages_a_file_cannot_be_used_and_each_is_named(command: Command) -> None:
+    done = command("config", "check", str(EXAMPLE), without=FRAMEWORKS, ANTHROPIC_API_KEY="sk-test")
+    assert done.returncode == 1
+    assert "pip install 'hikidashi[strands]'" in done.stdout
+    assert "pip install 'hikidashi[anthropic]'" in done.stdout
+    assert done.stdout.endswith("\n2 problems: the file cannot be used.\n")
+
+
+def test_the_file_may_be_named_as_an_option_but_not_twice(command: Command, tmp_path: Path) -> None:
+    done = command("config", "check", str(EXAMPLE), "--config", str(tmp_path / "other.yaml"))
+    assert done.returncode == 2
+    assert "Name one file." in done.stderr

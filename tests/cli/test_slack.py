@@ -18,7 +18,7 @@ import yaml
 
 from hikidashi.agents.slack_manifest import BOT_EVENTS, BOT_SCOPES, app_manifest
 from hikidashi.cli import main
-from hikidashi.testing import MessagesServer, SlackServer, say
+from hikidashi.testing import MessagesServer, SlackServer, fault, say
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 Ended = tuple[Any, str, str]
@@ -212,3 +212,23 @@ def test_a_user_without_a_home_is_told_that_nothing_is_kept(
     assert code == 0
     assert [one.text for one in slack.thread("D0HANAKO", question.ts)] == ["Anybody there?", "Yes."]
     assert err.count("slack-seen.sqlite cannot be used (") == 1
+
+
+def test_what_a_killed_command_left_unfinished_is_answered_at_the_next_start(
+    until_answered: Callable[..., Ended], slack: SlackServer, tmp_path: Path
+) -> None:
+    with MessagesServer([fault.hang()]) as model:
+        file = config_for(slack, tmp_path, model_url=model.url)
+        command = [sys.executable, "-m", "hikidashi", "slack", "--config", str(file)]
+        environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path / "state")}
+        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as killed:
+            question = slack.say("D0HANAKO", "U0HANAKO", "Anybody there?")
+            begun = slack.wait_for(lambda: len(slack.thread("D0HANAKO", question.ts)) == 2, 60)
+            killed.kill()
+            killed.communicate()
+    assert begun
+    assert slack.thread("D0HANAKO", question.ts)[1].text == ":hourglass_flowing_sand: Thinking…"
+    _, _, err = until_answered(1, "Yes.")
+    assert [one.text for one in slack.thread("D0HANAKO", question.ts)] == ["Anybody there?", "Yes."]
+    assert f"Slack: {question.ts} in D0HANAKO is answered after a restart." in err
+    assert [path.name for path in (tmp_path / "state" / "hikidashi").iterdir()] == ["slack-seen.sqlite"]

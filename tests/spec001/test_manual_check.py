@@ -96,8 +96,8 @@ def test_a_search_that_is_asked_for_in_slack_is_answered_in_the_thread_and_logge
     asked, reply = slack.thread("C0GENERAL", question.ts)
     assert (reply.user, reply.thread_ts) == ("U0BOT", question.ts)
     assert reply.text == (
-        "*検索のまとめ*\n\n*asyncio* は標準の仕組みです。詳しくは"
-        " <https://docs.python.org/3/library/asyncio.html|公式ドキュメント> をどうぞ。"
+        "*検索のまとめ*\n\n*asyncio* は標準の仕組みです。詳しくは 公式ドキュメント [1] をどうぞ。"
+        f"\n\n*出典*\n[1] <{page.url}|{page.title}>"
     )
     assert slack.ever_reacted(asked) == ["thinking_face"]
     assert asked.reactions == ()

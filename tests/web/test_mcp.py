@@ -135,10 +135,12 @@ async def test_a_server_on_stdio_serves_until_its_client_leaves(tmp_path: Path) 
             encoding="utf-8",
         )
         parameters = StdioServerParameters(command=sys.executable, args=[str(script)])
-        async with Client(stdio_client(parameters)) as client:
-            names = [tool.name for tool in (await client.list_tools()).tools]
-            text = text_of(await client.call_tool("tavily_search", {"query": "spring"}))
+        with (tmp_path / "stderr").open("w+") as stderr:
+            async with Client(stdio_client(parameters, errlog=stderr)) as client:
+                names = [tool.name for tool in (await client.list_tools()).tools]
+                text = text_of(await client.call_tool("tavily_search", {"query": "spring"}))
 
+    assert "spring" not in (tmp_path / "stderr").read_text()
     assert names == NAMES
     assert text.startswith("## Search results: spring\n\n### 1. Cherry\n")
 

@@ -382,3 +382,14 @@ async def test_an_answer_from_the_cache_is_exact_and_said_in_the_log(caplog: pyt
 
     assert text == "## 検索結果: 花\n\n### 1. t\nURL: https://example.com\nスコア: 1.00\nc"
     assert caplog.messages[-1].endswith(" provider=cached cached")
+
+
+async def test_a_failed_call_of_the_toolset_is_a_failure_with_the_same_text() -> None:
+    with TavilyServer(PAGES, faults=[unauthorized()]) as server:
+        client = TavilyAPIClient("tvly-test", base_url=server.url)
+        model = TestModel(call_tools=["tavily_search"])
+        result = await Agent(model, toolsets=[web_toolset(client, language="en")]).run("?")
+        await client.aclose()
+    (part,) = [part for message in result.all_messages() for part in message.parts if isinstance(part, ToolReturnPart)]
+    assert part.outcome == "failed"
+    assert part.model_response_str(wrap_if_error=False).endswith("Error type: AUTH_ERROR")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import gc
 import importlib
 import json
@@ -434,3 +435,39 @@ def test_every_text_has_as_many_entries_as_hits_and_can_be_sent(
     assert [line for line in body.split("\n") if line[:1].isdigit()] == [
         line for line in body.split("\n") if line and not line.startswith("   ")
     ]
+
+
+@pytest.mark.parametrize("factory", [WebSearchToolsFactory, WebToolsFactory])
+async def test_a_failed_search_is_an_error_for_the_model_and_for_whoever_watches(
+    messages_server: Messages, tavily_server: Tavily, factory: type[WebSearchToolsFactory]
+) -> None:
+    both = turn(call("web_search", {"query": QUERY}, id="a"), call("web_search", {"query": " "}, id="b"))
+    server = messages_server([both, call("web_search", {"query": QUERY}, id="c"), say("ok")])
+    made = factory(config_for(tavily_server(PAGES, faults=[tavily_fault.unauthorized()])))
+    model = AnthropicModel(
+        client_args={"api_key": "sk-test", "base_url": server.url}, model_id="claude-sonnet-5", max_tokens=100
+    )
+    async with model.client:
+        agent = Agent(model=model, tools=[*made.tools], callback_handler=None)
+        await agent.invoke_async("?", invocation_state=made.get_invocation_state())
+    await made.aclose()
+    results = {one["tool_use_id"]: one for request in server.requests[1:] for one in request.tool_results}
+    assert {name: one.get("is_error", False) for name, one in results.items()} == {"a": True, "b": True, "c": False}
+    assert results["a"]["content"][0]["text"] == "検索できませんでした"
+
+
+async def test_called_as_a_function_a_failed_search_is_the_specs_text(tavily_server: Tavily) -> None:
+    factory = WebSearchToolsFactory(config_for(tavily_server(PAGES, faults=[tavily_fault.unauthorized()])))
+    said = await web_search(QUERY, context_of(factory.get_invocation_state()))
+    await factory.aclose()
+    assert (said, copy.deepcopy(said)) == ("検索できませんでした", "検索できませんでした")
+
+
+async def test_an_extraction_that_read_no_page_is_an_error_with_the_reasons(tavily_server: Tavily) -> None:
+    factory = WebToolsFactory(config_for(tavily_server(PAGES)), language="en")
+    use: Any = {"toolUseId": "t1", "name": "web_extract", "input": {"urls": ["https://nowhere.example/x"]}}
+    events = [event async for event in factory.tools[1].stream(use, {"agent": None, **factory.get_invocation_state()})]
+    await factory.aclose()
+    (result,) = [event.tool_result for event in events]
+    assert result["status"] == "error"
+    assert "https://nowhere.example/x" in result["content"][0]["text"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import socket
 from datetime import UTC, datetime, timedelta
@@ -222,3 +223,31 @@ def test_any_exception_at_all_becomes_an_error_with_a_message(
     error = translate(kind(text), None, timeout=1, language="ja", secret=secret)
     assert error.message
     assert error.error_type in {ErrorType.NETWORK_ERROR, ErrorType.API_ERROR}
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        tavily_fault.status(401, "the key tvly-test is wrong"),
+        tavily_fault.status(500, "x" * 292 + " tvly-test"),
+        tavily_fault.raw(200, '["tvly-test"]'),
+        tavily_fault.raw(200, '["' + "x" * 30 + 'tvly-test"]'),
+    ],
+)
+async def test_a_server_that_repeats_the_key_brings_it_into_no_message(fault: Any) -> None:
+    error = await failure(fault)
+    assert "tvly-t" not in str(error)
+
+
+async def test_a_reason_for_a_page_that_repeats_the_key_is_told_without_it() -> None:
+    body = json.dumps({"results": [], "failed_results": [{"url": PAGE.url, "error": "key tvly-test refused"}]})
+    with TavilyServer([PAGE], faults=[tavily_fault.raw(200, body)]) as server:
+        async with TavilyAPIClient("tvly-test", base_url=server.url) as client:
+            (failed,) = (await client.extract([PAGE.url])).failed_results
+    assert failed.error == "key *** refused"
+
+
+async def test_a_wait_of_decades_is_not_repeated() -> None:
+    error = await failure(tavily_fault.rate_limited(retry_after=2_301_440_000))
+    assert error.retry_after == 2_301_440_000
+    assert "Try again" not in error.message

@@ -5,18 +5,33 @@ Errors are told apart by status and by the names of their classes, so no framewo
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 from ..web.format import Language
+from ..web.redact import redacted
 
-__all__ = ["Kind", "NoAnswerError", "cause_of", "kind_of", "sentence"]
+__all__ = ["Audience", "Kind", "NoAnswerError", "cause_of", "kind_of", "sentence", "told_cause"]
 
 Kind = Literal[
-    "busy", "refused", "no_model", "too_long", "cut", "unreachable", "late", "down", "setup", "turns", "empty", "other"
+    "busy",
+    "refused",
+    "login",
+    "no_model",
+    "too_long",
+    "cut",
+    "unreachable",
+    "late",
+    "down",
+    "setup",
+    "turns",
+    "empty",
+    "other",
 ]
+
+Audience = Literal["user", "operator"]
+"""Who reads the sentence: people who can ask somebody else to repair it, or whoever runs the program."""
 
 _SENTENCES: dict[Kind, tuple[str, str]] = {
     "busy": (
@@ -26,6 +41,10 @@ _SENTENCES: dict[Kind, tuple[str, str]] = {
     "refused": (
         "モデルに認証を拒否されました。管理者にAPIキーの確認を依頼してください。",
         "The model's service refused the key. Please ask whoever runs this to check it.",
+    ),
+    "login": (
+        "モデルの利用に必要なログインがされていません。管理者に設定の確認を依頼してください。",
+        "Nobody is logged in to the model's service. Please ask whoever runs this to log in.",
     ),
     "no_model": (
         "設定されたモデルが見つかりませんでした。管理者にモデル名の確認を依頼してください。",
@@ -69,6 +88,36 @@ _SENTENCES: dict[Kind, tuple[str, str]] = {
     ),
 }
 
+_FOR_OPERATORS: dict[Kind, tuple[str, str]] = {
+    "refused": (
+        "モデルに認証を拒否されました。`agent.api_key` または環境変数（ANTHROPIC_API_KEY など）を確認してください。",
+        "The model's service refused the key. Check `agent.api_key` in the config file, or the key in the environment "
+        "(such as ANTHROPIC_API_KEY).",
+    ),
+    "login": (
+        "Claude Code にログインしておらず、APIキーもありません。次のいずれかを行ってください: "
+        "(1) `claude` を実行してログインする。(2) 環境変数 ANTHROPIC_API_KEY を設定する。"
+        "(3) 設定ファイル config.yaml で別のモデルを選ぶ（config.yaml.example を参照）。"
+        "`hikidashi doctor` で現在の状態を確認できます。",
+        "Nobody is logged in to Claude Code, and there is no API key. Do one of these: "
+        "(1) run `claude` and log in; (2) set ANTHROPIC_API_KEY; "
+        "(3) choose another model in config.yaml (config.yaml.example shows how). "
+        "`hikidashi doctor` shows what is set up here.",
+    ),
+    "no_model": (
+        "設定されたモデルが見つかりませんでした。設定ファイルの `agent.model` を確認してください。",
+        "The model was not found. Check `agent.model` in the config file.",
+    ),
+    "setup": (
+        "設定に問題があるため回答できません: {cause}",
+        "Something is not set up: {cause}",
+    ),
+    "other": (
+        "エラーが発生したため回答できませんでした: {cause}",
+        "Something went wrong, so there is no answer: {cause}",
+    ),
+}
+
 _NAMES: dict[str, Kind] = {
     "ModelThrottledException": "busy",
     "ContextWindowOverflowException": "too_long",
@@ -90,7 +139,9 @@ _NAMES: dict[str, Kind] = {
     "ClaudeCodeNotFoundError": "setup",
 }
 
-_NAMES_OF_KEYS = ("_KEY", "_TOKEN", "_SECRET")
+# The CLI gives no status where nobody is logged in, only "Not logged in · Please run /login".
+_ASKS_FOR_LOGIN = re.compile(r"\bnot logged in\b|(?<![\w/])/login\b", re.IGNORECASE)
+_LONGEST_CAUSE = 300
 
 
 class NoAnswerError(Exception):
@@ -105,10 +156,13 @@ class NoAnswerError(Exception):
         return self.reason
 
 
-def sentence(kind: Kind, language: Language) -> str:
-    """What the person who asked reads."""
-    japanese, english = _SENTENCES[kind]
-    return japanese if language == "ja" else english
+def sentence(kind: Kind, language: Language, audience: Audience = "user", *, cause: str = "") -> str:
+    """What the person who asked reads; `cause` is told to operators alone, where nothing better is known."""
+    sentences = _FOR_OPERATORS if audience == "operator" and kind in _FOR_OPERATORS else _SENTENCES
+    if "{cause}" in sentences[kind][0] and not cause:
+        sentences = _SENTENCES
+    japanese, english = sentences[kind]
+    return (japanese if language == "ja" else english).format(cause=cause)
 
 
 def kind_of(error: BaseException) -> Kind:
@@ -119,9 +173,12 @@ def kind_of(error: BaseException) -> Kind:
         status = _status(link)
         if status is not None:
             return _by_status(status)
-        for base in type(link).__mro__:
-            if base.__name__ in _NAMES:
-                return _NAMES[base.__name__]
+        names = [base.__name__ for base in type(link).__mro__]
+        if "ClaudeCodeError" in names and _ASKS_FOR_LOGIN.search(str(link)):
+            return "login"
+        for name in names:
+            if name in _NAMES:
+                return _NAMES[name]
     return "other"
 
 
@@ -131,10 +188,13 @@ def cause_of(error: BaseException, secrets: Iterable[str | None]) -> str:
     Hidden are `secrets`, and what the environment has under a name that ends like that of a key.
     """
     told = " <- ".join(dict.fromkeys(f"{type(link).__name__}: {link}" for link in _chain(error)))
-    keys = (value for name, value in os.environ.items() if name.endswith(_NAMES_OF_KEYS) and len(value) >= 6)
-    for secret in filter(None, (*secrets, *keys)):
-        told = told.replace(secret, "***")
-    return re.sub(r"\s+", " ", told) + _place(error)
+    return " ".join(redacted(told, secrets).split()) + _place(error)
+
+
+def told_cause(error: BaseException, secrets: Iterable[str | None]) -> str:
+    """What `error` says, as a line for the person who runs the program; without keys, and not too long."""
+    line = " ".join(redacted(str(error), secrets).split()) or type(error).__name__
+    return line if len(line) <= _LONGEST_CAUSE else f"{line[: _LONGEST_CAUSE - 1]}…"
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

@@ -10,7 +10,7 @@ from contextlib import aclosing
 from typing import Any
 
 from ..web.format import Language
-from ._failures import NoAnswerError, cause_of, kind_of, sentence
+from ._failures import Audience, NoAnswerError, cause_of, kind_of, sentence, told_cause
 from ._turns import Turn, turns_of
 from .conversation import AnswerEvent, AnswerFailed, Message, TextDelta, ToolCalled, ToolReturned
 
@@ -39,17 +39,18 @@ class Teller:
         self.heard.put_nowait(ToolCalled(call_id=call_id, name=name, arguments=arguments))
         self._apart = self.said_something
 
-    def returned(self, call_id: str, name: str, text: str, *, ok: bool) -> None:
+    def returned(self, call_id: str, name: str, text: str, *, ok: bool, reason: str = "") -> None:
         """A tool came back."""
-        self.heard.put_nowait(ToolReturned(call_id=call_id, name=name, ok=ok, text=text))
+        self.heard.put_nowait(ToolReturned(call_id=call_id, name=name, ok=ok, text=text, reason=reason))
 
 
 class RunningResponder(ABC):
     """A `Responder` on top of one method: `answer`."""
 
-    def __init__(self, *, language: Language, secrets: Sequence[str | None] = ()) -> None:
+    def __init__(self, *, language: Language, secrets: Sequence[str | None] = (), audience: Audience = "user") -> None:
         self.language: Language = language
         self._secrets = tuple(secrets)
+        self._audience: Audience = audience
 
     @property
     @abstractmethod
@@ -100,6 +101,8 @@ class RunningResponder(ABC):
                 raise NoAnswerError("empty", "the model ended without a word")
         except Exception as error:
             logger.error("No answer: %s", cause_of(error, self._secrets))
-            tell.heard.put_nowait(AnswerFailed(sentence(kind_of(error), self.language)))
+            cause = told_cause(error, self._secrets)
+            told = sentence(kind_of(error), self.language, self._audience, cause=cause)
+            tell.heard.put_nowait(AnswerFailed(told))
         finally:
             tell.heard.put_nowait(None)

@@ -44,6 +44,8 @@ class ToolReturned:
     ok: bool
     text: str
     """What the tool gave the model, whole."""
+    reason: str = ""
+    """Why it failed, where `text` does not say it."""
 
 
 @dataclass(frozen=True, slots=True)

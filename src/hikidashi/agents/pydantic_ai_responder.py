@@ -7,6 +7,7 @@ from typing import Any
 
 from ..errors import MissingExtra
 from ..web.format import Language
+from ._failures import Audience
 from ._running import RunningResponder, Teller
 from ._turns import Turn
 from .prompts import default_prompt
@@ -55,6 +56,7 @@ class PydanticAIResponder(RunningResponder):
         max_turns: int = 20,
         secrets: Sequence[str | None] = (),
         on_close: Callable[[], Awaitable[object]] | None = None,
+        audience: Audience = "user",
     ) -> None:
         """Build the agent; nothing starts before the first answer.
 
@@ -67,8 +69,9 @@ class PydanticAIResponder(RunningResponder):
             max_turns: how often the model may be called for one answer.
             secrets: what must not appear in the log.
             on_close: what `aclose()` gives back, such as a search provider.
+            audience: who reads the sentence for a failure: people who ask, or the one who runs the program.
         """
-        super().__init__(language=language, secrets=secrets)
+        super().__init__(language=language, secrets=secrets, audience=audience)
         self._names = [name for toolset in toolsets for name in toolset.tools]
         self._limits = UsageLimits(request_limit=max_turns)
         self._on_close = on_close
@@ -123,4 +126,4 @@ def _message(turn: Turn) -> ModelMessage:
 
 
 def _text(part: Any) -> str:
-    return part.model_response_str() if part.part_kind == "tool-return" else part.model_response()
+    return part.model_response_str(wrap_if_error=False) if part.part_kind == "tool-return" else part.model_response()

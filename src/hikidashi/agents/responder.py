@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..config import Config
 from ..config.register import web_search_to_offer
+from ._failures import Audience
 from .conversation import Responder
 
 if TYPE_CHECKING:
@@ -14,28 +15,36 @@ if TYPE_CHECKING:
 __all__ = ["make_responder"]
 
 
-def make_responder(config: Config) -> Responder:
+def make_responder(config: Config, *, audience: Audience = "user") -> Responder:
     """What answers conversations as `config` says; nothing is sent and no process starts before the first one.
 
-    Web tools that are on but lack their key are left out, with a warning in the log.
+    Web tools that are on but lack their key are left out, with a warning in the log. Failures are told to people who
+    ask, or with `audience="operator"` to the one who runs the program, with what to do about them.
 
     Raises:
         ConfigError: a key or a package is missing.
         MissingExtra: an extra of hikidashi is missing.
     """
-    return _claude_code(config) if config.agent.engine == "claude-code" else _strands(config)
+    made = _claude_code if config.agent.engine == "claude-code" else _strands
+    return made(config, audience)
 
 
-def _strands(config: Config) -> Responder:
+def _strands(config: Config, audience: Audience) -> Responder:
     from ..web.strands import web_tools_factory
     from .strands import StrandsResponder
 
     agent = config.agent
     web = web_tools_factory(config.tools.web_search, language=agent.language, untrusted=_untrusted(config))
-    return StrandsResponder(agent, factories=[web] if web else [], source=config.path or "config")
+    return StrandsResponder(
+        agent,
+        factories=[web] if web else [],
+        source=config.path or "config",
+        audience=audience,
+        secrets=config.secrets,
+    )
 
 
-def _claude_code(config: Config) -> Responder:
+def _claude_code(config: Config, audience: Audience) -> Responder:
     from ..claude.model import ClaudeCodeModel
     from ..web.choose import configured_provider
     from ..web.pydantic_ai import web_toolset
@@ -57,7 +66,8 @@ def _claude_code(config: Config) -> Responder:
         system_prompt=agent.system_prompt,
         language=agent.language,
         model_settings={"max_tokens": agent.max_tokens},
-        secrets=(agent.api_key,),
+        secrets=config.secrets,
+        audience=audience,
         on_close=provider.aclose if provider else None,
     )
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,8 @@ from ..errors import SlackError
 from .conversation import Responder
 from .slack_answer import Answerer
 from .slack_api import SlackAPI
-from .slack_events import Question, question_in
-from .slack_seen import Seen
+from .slack_events import question_in
+from .slack_questions import Asked, Questions
 from .slack_socket import SlackSocket
 from .slack_thread import Identity, ThreadReader
 from .slack_words import Language, words_in
@@ -46,9 +47,9 @@ class SlackBot:
         update_seconds: How often growing answers are shown; Slack takes about 50 updates a minute from an app.
         answer_seconds: How long an answer may take.
         ping_seconds: How often the connection is looked after.
-        seen_file: Where the ids of questions are kept for about an hour, and nothing of their text, so that one which
-            Slack delivers again after a restart is not answered again; None remembers them while the bot runs. Bots
-            may share the file.
+        seen_file: Where it is kept which questions were asked and how far their answers have come, and nothing of
+            their text: what Slack delivers again is answered once, and what a bot that was killed left unfinished is
+            answered by the next, or closed with a word. None remembers it while the bot runs. Bots may share the file.
     """
 
     def __init__(
@@ -76,7 +77,7 @@ class SlackBot:
         self._update_seconds = update_seconds
         self._answer_seconds = answer_seconds
         self._ping_seconds = ping_seconds
-        self._seen = Seen(seen_file)
+        self._questions = Questions(seen_file)
         self._answers: set[asyncio.Task[None]] = set()
         self._last_in_thread: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._identity: Identity | None = None
@@ -97,7 +98,7 @@ class SlackBot:
         Raises:
             SlackError: A token is wrong, or Slack cannot be reached.
         """
-        self._api = SlackAPI(self._bot_token, base_url=self._base_url)
+        self._api = SlackAPI(self._bot_token, base_url=self._base_url, secrets=[self._app_token])
         try:
             self._identity = await self._who_am_i(self._api)
             reader = ThreadReader(self._api, self._identity)
@@ -109,11 +110,14 @@ class SlackBot:
                 reaction=self._reaction,
                 pause=self._update_seconds,
                 timeout=self._answer_seconds,
+                questions=self._questions,
             )
             self._socket = SlackSocket(
                 self._api, self._app_token, self._identity, heard=self._hear, ping_seconds=self._ping_seconds
             )
             await self._socket.connect()
+            for asked in self._questions.take_unfinished(self._name_in_file):
+                self._begin(asked, self._answerer.resume)
         except BaseException:
             await self.aclose(grace=0)
             raise
@@ -159,6 +163,7 @@ class SlackBot:
         self._break_off()
         if self._answers:
             await asyncio.wait(self._answers, timeout=_FAREWELL_SECONDS)
+        self._questions.close()
         if self._api is not None:
             await self._api.aclose()
             self._api = None
@@ -180,22 +185,27 @@ class SlackBot:
             team_id=str(answer.get("team_id") or ""),
         )
 
+    @property
+    def _name_in_file(self) -> str:
+        """Other bots that share the file may be asked by the same message."""
+        return f"{self.identity.team_id} {self.identity.user_id}"
+
     def _hear(self, body: dict[str, Any]) -> None:
-        me = self.identity
-        question = question_in(body["event"], me.user_id)
-        if question is None or self._answerer is None:
+        question = question_in(body["event"], self.identity.user_id)
+        answerer = self._answerer
+        if question is None or answerer is None:
             return
         # Not by the id of the event: a mention can come as app_mention and as message, each with an id of its own.
-        # Other bots that share the file may be asked by the same message.
-        if not self._seen.is_new(f"{me.team_id} {me.user_id} {question.channel} {question.ts}"):
+        asked = self._questions.take(self._name_in_file, question)
+        if asked is None:
             logger.info("Slack: %s in %s was delivered again.", question.ts, question.channel)
             return
         logger.info("Slack: %s asks in %s (%s).", question.user, question.channel, question.ts)
-        self._begin(question, self._answerer)
+        self._begin(asked, partial(answerer.answer, question))
 
-    def _begin(self, question: Question, answerer: Answerer) -> None:
-        thread = (question.channel, question.thread_ts)
-        task = asyncio.create_task(answerer.answer(question, after=self._last_in_thread.get(thread)))
+    def _begin(self, asked: Asked, answer: Callable[..., Coroutine[Any, Any, None]]) -> None:
+        thread = (asked.channel, asked.thread_ts)
+        task = asyncio.create_task(answer(asked, after=self._last_in_thread.get(thread)))
         self._answers.add(task)
         self._last_in_thread[thread] = task
 

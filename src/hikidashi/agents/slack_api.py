@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
+from collections.abc import Sequence
 from typing import Any, cast
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from ..errors import MissingExtra, SlackError
+from ..web.redact import redacted
 
 try:
     import aiohttp
@@ -25,6 +28,8 @@ SLACK_URL = "https://slack.com/api/"
 _READS = frozenset({"auth.test", "conversations.replies", "users.info"})
 _TROUBLE_AT_SLACK = frozenset({"fatal_error", "internal_error", "request_timeout", "service_unavailable"})
 _TRIES = 3
+_LONGEST_SAID = 300
+_LONGEST_WAIT = 2 * 24 * 60 * 60.0
 _FIRST_PAUSE = 0.5
 
 
@@ -38,9 +43,13 @@ class SlackAPI:
         token: The bot token.
         base_url: Where the API is, for tests and proxies.
         patience: Seconds that one call may spend waiting for a limit to pass.
+        secrets: What an error must not repeat, besides the token.
     """
 
-    def __init__(self, token: str, *, base_url: str | None = None, patience: float = 120.0) -> None:
+    def __init__(
+        self, token: str, *, base_url: str | None = None, patience: float = 120.0, secrets: Sequence[str] = ()
+    ) -> None:
+        self._secrets = (token, *secrets)
         self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=30))
         base_url = base_url or SLACK_URL
         # Without handlers of its own the SDK posts a message again after a lost connection.
@@ -69,7 +78,7 @@ class SlackAPI:
         while True:
             wait = self.wait_of(method)
             if time.monotonic() + wait > deadline:
-                raise SlackError(method, "ratelimited", detail=f"asks to wait {wait:.0f} s")
+                raise SlackError(method, "ratelimited", detail=f"asks to wait {_in_words(wait)}")
             if wait:
                 await asyncio.sleep(wait)
             try:
@@ -102,7 +111,7 @@ class SlackAPI:
             # Before the connection stands nothing was sent, so even a post may be tried again.
             unsent = isinstance(error, aiohttp.ClientConnectorError)
             code = "unreachable" if unsent else "connection_lost"
-            raise SlackError(method, code, detail=str(error) or type(error).__name__) from error
+            raise SlackError(method, code, detail=self._clean(str(error)) or type(error).__name__) from error
         return cast("dict[str, Any]", answer.data)
 
     def _refusal(self, method: str, error: SlackApiError) -> SlackError:
@@ -113,7 +122,12 @@ class SlackAPI:
         if status == 429 or fields.get("error") == "ratelimited":
             self._resume_at[method] = time.monotonic() + _retry_after(response.headers)
             return SlackError(method, "ratelimited")
-        return SlackError(method, str(fields.get("error") or f"http_{status}"), str(fields.get("needed") or ""))
+        code = self._clean(str(fields.get("error") or f"http_{status}"))
+        return SlackError(method, code, self._clean(str(fields.get("needed") or "")))
+
+    def _clean(self, text: str) -> str:
+        """What a server says, in one line that is not too long and without our tokens, which it may repeat."""
+        return " ".join(redacted(text, self._secrets).split())[:_LONGEST_SAID]
 
 
 def proxy_for(url: str) -> str | None:
@@ -134,6 +148,17 @@ def _worth_another_try(error: SlackError) -> bool:
 
 def _retry_after(headers: Any) -> float:
     try:
-        return max(0.0, float(headers.get("Retry-After", "1")))
+        seconds = float(headers.get("Retry-After", "1"))
     except ValueError:
         return 1.0
+    return max(0.0, seconds) if math.isfinite(seconds) else 1.0
+
+
+def _in_words(seconds: float) -> str:
+    """A wait in a unit that a person would use; more than two days is no wait that Slack means."""
+    if seconds > _LONGEST_WAIT:
+        return "for days"
+    for unit, name in ((3600, "h"), (60, "min")):
+        if seconds >= 2 * unit:
+            return f"{seconds / unit:.0f} {name}"
+    return f"{seconds:.0f} s"

@@ -28,14 +28,23 @@ class LiveMessage:
         channel: Where.
         thread_ts: The thread that the answer belongs to.
         pause: Says how many seconds lie between two updates.
+        posted: The message of a bot that did not come to its end, in which this one goes on.
     """
 
-    def __init__(self, api: SlackAPI, channel: str, thread_ts: str, *, pause: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        api: SlackAPI,
+        channel: str,
+        thread_ts: str,
+        *,
+        pause: Callable[[], float],
+        posted: str | None = None,
+    ) -> None:
         self._api = api
         self._channel = channel
         self._thread_ts = thread_ts
         self._pause = pause
-        self._ts: str | None = None
+        self._ts = posted
         self._opening: asyncio.Task[str] | None = None
         self._shown = ""
         self._newest: Callable[[], str] = str
@@ -43,16 +52,17 @@ class LiveMessage:
         self._ending = asyncio.Event()
         self._following: asyncio.Task[None] | None = None
 
-    async def open(self, mrkdwn: str) -> None:
-        """Posts the message.
+    async def open(self, mrkdwn: str) -> str:
+        """Posts the message, or begins anew in the one that is there; the `ts` by which Slack knows it.
 
         Raises:
             SlackError: Slack does not take it.
         """
-        self._opening = asyncio.create_task(self._post(mrkdwn))
+        self._opening = asyncio.create_task(self._replace(mrkdwn))
         self._ts = await asyncio.shield(self._opening)
         self._shown = mrkdwn
         self._following = asyncio.create_task(self._follow())
+        return self._ts
 
     def show(self, newest: Callable[[], str]) -> None:
         """`newest` gives the state to show, asked for when it can be sent; of a long text people see the end."""
@@ -74,7 +84,7 @@ class LiveMessage:
             await self._post(part)
         return 1 + len(further)
 
-    async def _replace(self, mrkdwn: str) -> None:
+    async def _replace(self, mrkdwn: str) -> str:
         if self._ts is not None:
             try:
                 await self._api.call("chat.update", channel=self._channel, ts=self._ts, text=mrkdwn)
@@ -83,8 +93,9 @@ class LiveMessage:
                     raise
                 logger.info("Slack: the message of an answer is gone, another one is posted.")
             else:
-                return
+                return self._ts
         self._ts = await self._post(mrkdwn)
+        return self._ts
 
     async def _post(self, mrkdwn: str) -> str:
         posted = await self._api.call(

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import re
 from collections import deque
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -14,9 +15,10 @@ from .conversation import Message
 from .slack_api import SlackAPI
 from .slack_events import Question
 from .slack_mrkdwn import markdown_of, text_of
+from .slack_questions import Asked
 from .slack_words import WAITING
 
-__all__ = ["Identity", "Thread", "ThreadReader"]
+__all__ = ["Identity", "Left", "Thread", "ThreadReader"]
 
 logger = logging.getLogger("hikidashi")
 
@@ -48,6 +50,20 @@ class Thread:
     """Why the earlier messages are missing."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Left:
+    """What a bot that is gone has left of an answer."""
+
+    question: Question | None
+    """None where it was deleted, or changed into something else."""
+    posted: str | None
+    """The message in which the answer grew."""
+    text: str = ""
+    """What stands in it, without what the bot was doing."""
+    unfinished: bool = False
+    """Whether it still says that the bot is at work."""
+
+
 class ThreadReader:
     """Reads threads, and learns the names of the people in them.
 
@@ -64,14 +80,14 @@ class ThreadReader:
         self._names: dict[str, str] = {me.user_id: me.name}
         self._asking: dict[str, asyncio.Task[None]] = {}
 
-    async def read(self, question: Question) -> Thread:
-        """The thread up to `question`, which comes last."""
+    async def read(self, question: Question, *, without: str | None = None) -> Thread:
+        """The thread up to `question`, which comes last; `without` an answer to it that was begun."""
         asked = {"user": question.user, "text": question.text, "ts": question.ts}
         unreadable: SlackError | None = None
         earlier: list[dict[str, Any]] = []
         if not question.begins_thread:
             try:
-                earlier = await self._earlier(question)
+                earlier = [one for one in await self._earlier(question) if one.get("ts") != without]
             except SlackError as error:
                 logger.warning("Slack: a thread cannot be read, only its last message is answered. %s", error)
                 unreadable = error
@@ -79,28 +95,63 @@ class ThreadReader:
         await self._learn_names(messages)
         return Thread(_merged([self._message(one) for one in messages]), unreadable)
 
+    async def left(self, asked: Asked) -> Left:
+        """What there is of a question that another bot began to answer.
+
+        Raises:
+            SlackError: the thread cannot be read.
+        """
+        question: Question | None = None
+        posted: dict[str, Any] | None = None
+        async for message in self._messages(asked.channel, asked.thread_ts):
+            ts = str(message.get("ts", ""))
+            if ts == asked.ts:
+                question = self._question(message, asked)
+            elif asked.posted is not None:
+                posted = message if ts == asked.posted else posted
+            elif posted is None and self._is_mine(message) and _time(ts) > _time(asked.ts):
+                # It was killed before it could write down what it had posted.
+                posted = message if _UNFINISHED.search(str(message.get("text") or "")) else None
+        if posted is None:
+            return Left(question=question, posted=None)
+        written = str(posted.get("text") or "")
+        text = _UNFINISHED.sub("", written)
+        return Left(question=question, posted=str(posted["ts"]), text=text, unfinished=text != written)
+
+    def _question(self, message: dict[str, Any], asked: Asked) -> Question | None:
+        user = str(message.get("user") or "")
+        if not user or self._is_mine(message):
+            return None
+        text = str(message.get("text") or "")
+        return Question(channel=asked.channel, ts=asked.ts, thread_ts=asked.thread_ts, user=user, text=text)
+
     async def _earlier(self, question: Question) -> list[dict[str, Any]]:
         first: dict[str, Any] | None = None
         newest: deque[dict[str, Any]] = deque(maxlen=self._longest - 1)
+        async for message in self._messages(question.channel, question.thread_ts):
+            if not self._belongs(message, question):
+                continue
+            if first is None:
+                first = message
+            else:
+                newest.append(message)
+        return [first, *newest] if first is not None else []
+
+    async def _messages(self, channel: str, thread_ts: str) -> AsyncGenerator[dict[str, Any]]:
         cursor = ""
         while True:
             page = await self._api.call(
                 "conversations.replies",
-                channel=question.channel,
-                ts=question.thread_ts,
+                channel=channel,
+                ts=thread_ts,
                 limit=_PAGE,
                 **({"cursor": cursor} if cursor else {}),
             )
             for message in page.get("messages", []):
-                if not self._belongs(message, question):
-                    continue
-                if first is None:
-                    first = message
-                else:
-                    newest.append(message)
+                yield message
             cursor = str(_object(page, "response_metadata").get("next_cursor") or "")
             if not cursor:
-                return [first, *newest] if first is not None else []
+                return
 
     def _belongs(self, message: dict[str, Any], question: Question) -> bool:
         """Later questions wait for their own turn; an answer of ours may be younger than the question after it."""

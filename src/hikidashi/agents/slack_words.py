@@ -26,6 +26,8 @@ class Words:
     failed: str
     timed_out: str
     stopped: str
+    interrupted: str
+    sources: str
     history_unreadable: str
 
 
@@ -39,6 +41,8 @@ _JA = Words(
     failed="エラーのため答えられませんでした。しばらくしてからもう一度お試しください。",
     timed_out="{seconds:.0f} 秒以内に答えがまとまりませんでした。質問を短く分けてお試しください。",
     stopped="ボットが停止したため、ここまでです。もう一度お尋ねください。",
+    interrupted="ボットが途中で止まったため、答えられませんでした。もう一度お尋ねください。",
+    sources="出典",
     history_unreadable="スレッドのこれまでの発言を読めなかったので、最後の発言だけに答えています。{remedy}",
 )
 
@@ -52,6 +56,8 @@ _EN = Words(
     failed="Something went wrong and there is no answer. Please try again in a moment.",
     timed_out="There was no answer within {seconds:.0f} seconds. Please ask in smaller steps.",
     stopped="The bot was stopped, so this is all. Please ask again.",
+    interrupted="The bot broke down before this was answered. Please ask again.",
+    sources="Sources",
     history_unreadable="I could not read this thread, so I answer its last message alone. {remedy}",
 )
 

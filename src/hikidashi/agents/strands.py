@@ -12,7 +12,7 @@ from ..config import AgentConfig
 from ..errors import MissingExtra, ToolValidationError
 from ..web.format import Language
 from ..web.per_loop import PerLoop
-from ._failures import NoAnswerError, cause_of
+from ._failures import Audience, NoAnswerError, cause_of
 from ._running import RunningResponder, Teller
 from ._turns import Turn
 from .prompts import default_prompt
@@ -72,6 +72,8 @@ class StrandsResponder(RunningResponder):
         max_turns: int = 20,
         max_attempts: int = 3,
         source: str = "config",
+        audience: Audience = "user",
+        secrets: Sequence[str | None] = (),
     ) -> None:
         """Build the model; nothing is sent before the first answer.
 
@@ -86,6 +88,8 @@ class StrandsResponder(RunningResponder):
             max_turns: how often the model may be called for one answer.
             max_attempts: how often a call of a busy model is tried.
             source: the file that errors about `config` name.
+            audience: who reads the sentence for a failure: people who ask, or the one who runs the program.
+            secrets: further keys that must not appear in the log or in a failure.
 
         Raises:
             ToolValidationError: two tools, or two states, have the same name.
@@ -93,7 +97,7 @@ class StrandsResponder(RunningResponder):
             MissingExtra: the config's model lacks a package that is an extra of hikidashi.
         """
         config = config or AgentConfig()
-        super().__init__(language=language or config.language, secrets=(config.api_key,))
+        super().__init__(language=language or config.language, secrets=(config.api_key, *secrets), audience=audience)
         self._factories = tuple(factories)
         self._tools = [*(tool for factory in factories for tool in factory.tools), *tools]
         self._hooks = tuple(hooks)
@@ -180,8 +184,15 @@ class _Listener(HookProvider):
         use = event.tool_use
         if event.exception is not None:
             logger.warning("Tool %r failed: %s", use["name"], cause_of(event.exception, self._secrets))
-        said = "\n".join(_said(cast("Mapping[str, Any]", block)) for block in event.result["content"])
-        self._tell.returned(use["toolUseId"], use["name"], said, ok=event.result["status"] == "success")
+        blocks = [cast("Mapping[str, Any]", block) for block in event.result["content"]]
+        reasons = (str(getattr(block.get("text"), "reason", "")) for block in blocks)
+        self._tell.returned(
+            use["toolUseId"],
+            use["name"],
+            "\n".join(map(_said, blocks)),
+            ok=event.result["status"] == "success",
+            reason=next(filter(None, reasons), ""),
+        )
 
 
 def _arguments(given: Any) -> dict[str, Any]:

@@ -47,9 +47,11 @@ Examples:
 
 _CHAT_EXAMPLES = """\b
 Examples:
-  hikidashi chat                                  talk, with config.yaml of this folder
-  hikidashi chat --config my.yaml --continue      go on with the last conversation
-  hikidashi chat --once "What is new in Python?"  one question, for scripts
+  hikidashi chat                      talk, with config.yaml of this folder
+  hikidashi chat --continue           go on with the last conversation
+  hikidashi chat --list               the conversations that are kept
+  hikidashi chat --continue NAME      go on with one of them
+  hikidashi chat --once "What is new in Python?" | tee answer.md
 """
 
 app = typer.Typer(
@@ -151,13 +153,21 @@ def doctor(
 @app.command(epilog=_CHAT_EXAMPLES, short_help="Talk to a model that has the web tools.")
 def chat(
     *,
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="NAME", help="With --continue: the conversation, or how its name begins."),
+    ] = None,
     config: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Model and tools.", show_default="config.yaml, if it is there")
     ] = None,
     once: Annotated[
         str | None, typer.Option(metavar="QUESTION", help="Answer this and end.", show_default=False)
     ] = None,
-    resume: Annotated[bool, typer.Option("--continue", help="Go on with the last conversation.")] = False,
+    resume: Annotated[bool, typer.Option("--continue", help="Go on with the last conversation, or with NAME.")] = False,
+    list_all: Annotated[bool, typer.Option("--list", help="List the conversations that are kept, and end.")] = False,
+    delete: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Delete a conversation, and end.", show_default=False)
+    ] = None,
     keep: Annotated[
         bool, typer.Option("--keep/--no-keep", help="Keep the conversation and what was typed in your state folder.")
     ] = True,
@@ -170,8 +180,22 @@ def chat(
     """Talk to a model in the terminal, and see each tool that it calls.
 
     Ctrl-C stops an answer, Ctrl-D leaves; /help lists the commands. In a pipe only the answer is printed.
-    Exit code 1 means that the question of --once got no answer, 130 that it was stopped.
+    The newest 200 conversations are kept, each for 90 days after its last message.
+    Exit code 1 means that the question of --once, or one from a pipe, got no answer, or that a tool
+    failed each time it was called; 130 that it was stopped.
     """
+    if name is not None and not resume:
+        raise typer.BadParameter("goes with --continue. A question goes with --once.", param_hint="NAME")
+    if list_all or delete is not None:
+        from .chat.manage import delete_conversation, list_conversations
+        from .output import language_of_environment
+
+        spoken = lang or language_of_environment()
+        if delete is not None:
+            delete_conversation(delete, spoken)
+        if list_all:
+            list_conversations(spoken, as_json=as_json)
+        return
     from .chat.run import run_chat
 
     code = run_chat(
@@ -179,6 +203,7 @@ def chat(
         once=once,
         language=lang,
         resume=resume,
+        name=name,
         keep=keep,
         as_json=as_json,
         verbose=verbose,

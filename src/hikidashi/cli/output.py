@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from hikidashi.errors import SearchLogError, ToolSearchError, ToolSourceError
+from hikidashi.web.redact import redacted
 
 __all__ = ["Language", "exit_code_of", "language_of_environment", "print_error", "stderr", "stdout"]
 
@@ -45,8 +46,9 @@ def stderr() -> Console:
 
 
 def print_error(error: Exception) -> None:
-    """One line about `error`, its remedy included."""
-    stderr().print(Text.assemble(("error: ", "bold red"), (re.sub(r"\s+", " ", str(error)), "red")))
+    """One line about `error`, its remedy included; without keys, which a server may have repeated."""
+    said = redacted(re.sub(r"\s+", " ", str(error)))
+    stderr().print(Text.assemble(("error: ", "bold red"), (said, "red")))
 
 
 def exit_code_of(error: Exception) -> int:

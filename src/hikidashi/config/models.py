@@ -166,3 +166,16 @@ class Config:
     slack: SlackConfig | None = None
     path: str | None = None
     """The file it came from."""
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The keys and tokens that are set: what no log and no message may hold."""
+        sections: tuple[Section | None, ...] = (self.tools.web_search, self.agent, self.slack)
+        values = (
+            getattr(section, name)
+            for section in sections
+            if section is not None
+            for name, rule in rules_of(type(section)).items()
+            if rule.secret
+        )
+        return tuple(value for value in values if value)

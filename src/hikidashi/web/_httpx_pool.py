@@ -9,16 +9,18 @@ httpx sets for each step of a request are left out.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
 from typing import cast
 
 from ..errors import MissingExtra
+from ._pieces import TooManyPieces, in_larger_pieces
 
 try:
     import httpx
 except ImportError as error:
     raise MissingExtra("httpx", "web") from error
 
-__all__ = ["SinglesTransport"]
+__all__ = ["LargerPieces", "SinglesTransport", "read_in_larger_pieces"]
 
 
 class SinglesTransport(httpx.AsyncBaseTransport):
@@ -54,6 +56,30 @@ class SinglesTransport(httpx.AsyncBaseTransport):
         transport = self._make()
         self._all.append(transport)
         return transport
+
+
+class LargerPieces(httpx.AsyncByteStream):
+    """The same body; one that comes in tiny pieces does not keep the event loop from other tasks."""
+
+    def __init__(self, stream: httpx.AsyncByteStream) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            async with aclosing(in_larger_pieces(self._stream)) as pieces:
+                async for piece in pieces:
+                    yield piece
+        except TooManyPieces as error:
+            raise httpx.RemoteProtocolError("the answer comes in too many tiny pieces") from error
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+async def read_in_larger_pieces(answer: httpx.Response) -> None:
+    """An event hook for answers of a client: their bodies come in larger pieces."""
+    if isinstance(answer.stream, httpx.AsyncByteStream):
+        answer.stream = LargerPieces(answer.stream)
 
 
 class _Borrowed(httpx.AsyncByteStream):

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from datetime import UTC, datetime, timedelta
+
 from .said import Language, Said, said
 
-__all__ = ["say"]
+__all__ = ["said_wait", "say"]
+
+_MINUTE, _HOUR, _DAY = 60, 60 * 60, 24 * 60 * 60
+_LONGEST_WAIT = 31 * _DAY
 
 _SAYINGS: dict[str, tuple[str, str]] = {
     # What the caller gave.
@@ -132,7 +138,10 @@ _SAYINGS: dict[str, tuple[str, str]] = {
         "応答を待つ間にクライアントが閉じられました。",
         "The client was closed while an answer was awaited.",
     ),
-    "wait": ("{seconds:g}秒後に再試行できます。", " Try again in {seconds:g} seconds."),
+    "wait_seconds": ("{count:g}秒後に再試行できます。", " Try again in {count:g} seconds."),
+    "wait_minutes": ("約{count:g}分後に再試行できます。", " Try again in about {count:g} minutes."),
+    "wait_hours": ("約{count:g}時間後に再試行できます。", " Try again in about {count:g} hours."),
+    "wait_until": ("{date}（UTC）以降に再試行できます。", " Try again after {date} (UTC)."),
     "detail": ("APIの説明: {text}", " The API says: {text}"),
 }
 
@@ -140,3 +149,20 @@ _SAYINGS: dict[str, tuple[str, str]] = {
 def say(key: str, language: Language, **values: object) -> Said:
     """The sentence `key` in `language`, with its values filled in."""
     return said(*_SAYINGS[key], language, **values)
+
+
+def said_wait(seconds: float | None, language: Language, *, now: datetime | None = None) -> Said | str:
+    """When to try again, in the unit a person would use; empty where nobody says, or where it makes no sense.
+
+    More than a month is no wait that a service means, so it is not repeated.
+    """
+    if seconds is None or not 0 <= seconds <= _LONGEST_WAIT:
+        return ""
+    if seconds < 2 * _MINUTE:
+        return say("wait_seconds", language, count=math.ceil(seconds) if seconds >= 10 else round(seconds, 1))
+    if seconds < 2 * _HOUR:
+        return say("wait_minutes", language, count=math.ceil(seconds / _MINUTE))
+    if seconds < 2 * _DAY:
+        return say("wait_hours", language, count=math.ceil(seconds / _HOUR))
+    moment = (now or datetime.now(UTC)) + timedelta(seconds=seconds)
+    return say("wait_until", language, date=moment.date().isoformat())

@@ -11,6 +11,7 @@ from ._messages import say
 from ._tavily_errors import unexpected_shape
 from .address import check_url
 from .reasons import reason
+from .redact import redacted
 from .results import ExtractedPage, FailedPage, SearchHit
 from .said import Language
 
@@ -53,11 +54,12 @@ def read_credits(answer: dict[str, Any]) -> float | None:
 
 
 def read_pages(
-    answer: dict[str, Any], asked: Sequence[str], language: Language
+    answer: dict[str, Any], asked: Sequence[str], language: Language, *, secret: str | None = None
 ) -> tuple[dict[str, ExtractedPage], tuple[FailedPage, ...]]:
     """The pages that an extraction gave, by the address that was asked for, and those it did not give.
 
-    The API may spell an address differently, or name the place it was sent on to.
+    The API may spell an address differently, or name the place it was sent on to. A reason that repeats `secret`, the
+    key, is told without it.
 
     Raises:
         TavilyAPIError: the results are no list.
@@ -71,7 +73,8 @@ def read_pages(
             _keep(item, url, pages, failed, language)
     for item, url in zip(unread, owners[len(read) :], strict=True):
         if url is not None:
-            failed.append(FailedPage(url=url, error=_text(item.get("error")) or say("page_failed", language)))
+            told = redacted(_text(item.get("error")), [secret])
+            failed.append(FailedPage(url=url, error=told or say("page_failed", language)))
     unanswered = (url for url in asked if url not in owners)
     failed.extend(FailedPage(url=url, error=say("page_unanswered", language)) for url in unanswered)
     return pages, tuple(failed)

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 from ..errors import ErrorType, MissingExtra, TavilyAPIError
-from ._httpx_pool import SinglesTransport
+from ._httpx_pool import SinglesTransport, read_in_larger_pieces
 from ._messages import say
 from ._tavily_errors import translate
 from .said import Language
@@ -51,7 +51,7 @@ class Connections:
             base_url=base_url,
             # Told here because the library goes keyless only with an HTTP client of its own making.
             headers={} if api_key else {"X-Tavily-Access-Mode": "keyless", "X-Client-Source": "tavily-python-keyless"},
-            event_hooks={"response": [_keep_answer]},
+            event_hooks={"response": [_keep_answer, read_in_larger_pieces]},
             cookies=_NoCookies(),
             transport=_transport(base_url),
             limits=httpx.Limits(max_connections=max_in_flight, max_keepalive_connections=max_in_flight),

@@ -9,7 +9,8 @@ import re
 from typing import Any, cast
 
 from ..errors import ErrorType, MissingExtra, TavilyAPIError
-from ._messages import say
+from ._messages import said_wait, say
+from .redact import redacted
 from .retry import parse_retry_after
 from .said import Language
 
@@ -38,8 +39,9 @@ _TYPE_OF_STATUS = {
     529: ErrorType.SERVICE_UNAVAILABLE,
 }
 _MESSAGE_OF_STATUS = {408: "late", 432: "plan_limit", 433: "plan_limit"}
-_SHORTEST_SECRET = 6  # hiding less would garble the words around it
 _LONGEST_DETAIL = 300
+_LONGEST_SHAPE = 40
+_MOST_LOOKED_AT = 10_000
 _UNPRINTABLE = re.compile(r"[\s\x00-\x1f\x7f\u2028\u2029]+")
 
 
@@ -63,7 +65,7 @@ def translate(
     if answer is None:  # nothing was sent
         return unexpected_shape(_clean(repr(failure), secret), language)
     if answer.status_code == 200:
-        return _unreadable(failure, answer, language)
+        return _unreadable(failure, answer, language, secret)
     return _refused(answer, language, secret)
 
 
@@ -72,12 +74,12 @@ def unexpected_shape(reason: str, language: Language, status: int | None = None)
     return TavilyAPIError(say("shape", language, reason=reason), ErrorType.API_ERROR, status)
 
 
-def _unreadable(failure: Exception, answer: httpx.Response, language: Language) -> TavilyAPIError:
+def _unreadable(failure: Exception, answer: httpx.Response, language: Language, secret: str | None) -> TavilyAPIError:
     # Bytes that cannot be decompressed, decoded or parsed; nesting that the parser cannot follow.
     if isinstance(failure, ValueError | RecursionError | httpx.DecodingError):
         return TavilyAPIError(say("no_json", language, status=200), ErrorType.API_ERROR, 200)
     # A list or a number, on which the library calls `.get`.
-    return unexpected_shape(f"{answer.text[:40]!r}", language, 200)
+    return unexpected_shape(repr(redacted(answer.text, [secret])[:_LONGEST_SHAPE]), language, 200)
 
 
 def _refused(answer: httpx.Response, language: Language, secret: str | None) -> TavilyAPIError:
@@ -89,7 +91,7 @@ def _refused(answer: httpx.Response, language: Language, secret: str | None) -> 
         retry_after = _seconds_in(body)
     said = _clean(_detail(body, answer), secret)
     detail = say("detail", language, text=said) if said else ""
-    wait = "" if retry_after is None else say("wait", language, seconds=round(retry_after, 1))
+    wait = said_wait(retry_after, language)
     key = _MESSAGE_OF_STATUS.get(status, "redirect" if 300 <= status < 400 else kind.value)
     message = say(key, language, status=status, detail=detail, wait=wait)
     return TavilyAPIError(message, kind, status, retry_after)
@@ -136,7 +138,6 @@ def _seconds_in(body: Any) -> float | None:
 
 
 def _clean(text: str, secret: str | None) -> str:
-    if secret and len(secret) >= _SHORTEST_SECRET:
-        text = text.replace(secret, "***")
-    line = _UNPRINTABLE.sub(" ", text).strip()
+    # Before and after: a key may be broken by what is not printed, and the text be cut in the middle of one.
+    line = redacted(_UNPRINTABLE.sub(" ", redacted(text[:_MOST_LOOKED_AT], [secret])).strip(), [secret])
     return line if len(line) <= _LONGEST_DETAIL else line[: _LONGEST_DETAIL - 1] + "…"

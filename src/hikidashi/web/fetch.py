@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import ssl
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Final
@@ -18,6 +19,7 @@ from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 from ..errors import ErrorType, FetchRefused, HikidashiError, MissingExtra, PageError
 from ._connect import GuardedBackend, NameNotFound, Resolver, resolve
 from ._decompress import ACCEPTED, Decompressor, TooLarge, Undecodable
+from ._pieces import TooManyPieces, in_larger_pieces
 from .address import Address, is_allowed, parse_url
 from .failures import because, of_status
 
@@ -140,6 +142,8 @@ class Fetcher:
             raise because(url, "too_large", limit=_size(self.max_bytes)) from error
         except Undecodable as error:
             raise because(url, "undecodable") from error
+        except TooManyPieces as error:
+            raise because(url, "protocol") from error
         except (httpcore.NetworkError, httpcore.ProxyError, httpcore.TimeoutException) as error:
             connecting = isinstance(error, httpcore.ConnectError | httpcore.ConnectTimeout | httpcore.ProxyError)
             code = "tls" if _is_tls(error) else "unreachable" if connecting else "protocol"
@@ -164,8 +168,9 @@ class Fetcher:
         body = Decompressor(headers.get("content-encoding", ""), self.max_bytes)
         if int(_digits(headers.get("content-length", "")) or 0) > self.max_bytes:
             raise TooLarge
-        async for piece in response.aiter_stream():
-            body.feed(piece)
+        async with aclosing(in_larger_pieces(response.aiter_stream())) as pieces:
+            async for piece in pieces:
+                body.feed(piece)
         return Fetched(
             url=url,
             final_url=str(address),

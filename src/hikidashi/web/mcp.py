@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import aclosing
+import logging
+from collections.abc import Generator
+from contextlib import aclosing, contextmanager
 from typing import Any
 
 from ..errors import MissingExtra
@@ -35,6 +37,24 @@ def web_mcp_server(
 
 
 async def serve_stdio(provider: SearchProvider, *, language: Language = "ja", untrusted: Untrusted = "fence") -> None:
-    """Serves the tools on stdin and stdout until stdin ends, then closes `provider`."""
+    """Serves the tools on stdin and stdout until stdin ends, then closes `provider`.
+
+    Nothing of what is asked goes to stderr, unless `logging.getLogger("hikidashi").setLevel("INFO")` asks for it.
+    """
     async with aclosing(provider):
-        await web_mcp_server(provider, language=language, untrusted=untrusted).run_stdio_async()
+        server = web_mcp_server(provider, language=language, untrusted=untrusted)
+        with _queries_unlogged():
+            await server.run_stdio_async()
+
+
+@contextmanager
+def _queries_unlogged() -> Generator[None]:
+    """Keeps what is logged for information back: the MCP server's own set-up writes it to stderr, unasked."""
+    logger = logging.getLogger("hikidashi")
+    before = logger.level
+    if before == logging.NOTSET:
+        logger.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)

@@ -14,6 +14,7 @@ from typing import Annotated, Any, cast
 from pydantic import WithJsonSchema
 
 from ..errors import MissingExtra
+from ..tool import ToolResult
 from .bounded import ANSWER_TOKENS
 from .fence import Untrusted
 from .format import Language
@@ -21,7 +22,7 @@ from .provider import SearchProvider
 from .tools import SPEC_DEFAULTS, TOOL_NAMES, SearchDefaults, WebTools, definition, full_definition
 
 try:
-    from pydantic_ai import Agent, RunContext, Tool
+    from pydantic_ai import Agent, RunContext, Tool, ToolFailed
     from pydantic_ai.tools import GenerateToolJsonSchema
     from pydantic_ai.toolsets import FunctionToolset
 except ImportError as error:
@@ -195,15 +196,22 @@ def _search_by(defaults: SearchDefaults) -> Callable[..., Coroutine[Any, Any, st
 def _texts(tools: WebTools, defaults: SearchDefaults) -> list[Callable[..., Coroutine[Any, Any, str]]]:
     async def search(query: str, **given: Any) -> str:
         chosen: dict[str, Any] = {"search_depth": defaults.search_depth, "max_results": defaults.max_results} | given
-        return (await tools.search(query, **chosen)).text
+        return _text_or_failure(await tools.search(query, **chosen))
 
     async def extract(urls: list[str], **given: Any) -> str:
-        return (await tools.extract(urls, **given)).text
+        return _text_or_failure(await tools.extract(urls, **given))
 
     async def context(query: str, **given: Any) -> str:
-        return (await tools.context(query, **given)).text
+        return _text_or_failure(await tools.context(query, **given))
 
     return [search, extract, context]
+
+
+def _text_or_failure(result: ToolResult) -> str:
+    """The text of an answer; a failed one reaches the model, and whoever watches the run, as a failure."""
+    if result.is_error:
+        raise ToolFailed(result.text)
+    return result.text
 
 
 def _always(input_schema: dict[str, Any]) -> type[GenerateToolJsonSchema]:

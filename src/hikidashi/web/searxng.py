@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 
 from ..errors import ErrorType, MissingExtra, TavilyAPIError
 from ..loopback import is_loopback
-from ._messages import say
+from ._httpx_pool import read_in_larger_pieces
+from ._messages import said_wait, say
 from .context import pack_context
 from .filters import (
     EXTRACT_DEFAULTS,
@@ -191,7 +192,8 @@ class SearxngProvider:
 
     def _client(self) -> httpx.AsyncClient:
         local = is_loopback(urlsplit(self._base_url).hostname or "")
-        return httpx.AsyncClient(timeout=self._timeout, trust_env=not local)
+        hooks = {"response": [read_in_larger_pieces]}
+        return httpx.AsyncClient(timeout=self._timeout, trust_env=not local, event_hooks=hooks)
 
     def _checked_filters(self, filters: SearchFilters) -> SearchFilters:
         supported = self.supported_filters - ({"topic"} if filters.topic == "finance" else set())
@@ -236,7 +238,7 @@ class SearxngProvider:
             case 403:
                 kind, said = ErrorType.AUTH_ERROR, self._say("forbidden")
             case 429:
-                later = "" if wait is None else say("wait", self._language, seconds=wait)
+                later = said_wait(wait, self._language)
                 kind, said = ErrorType.RATE_LIMIT_ERROR, self._say("limited", wait=later)
             case 502 | 503 | 504:
                 kind = ErrorType.SERVICE_UNAVAILABLE

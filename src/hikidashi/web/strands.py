@@ -1,6 +1,7 @@
 """The web tools for strands, as spec 001 has them: the config comes in with the invocation state.
 
-The tools never raise for a failing search: they answer with the spec's sentence, and the log has the cause. A client
+The tools never raise for a failing search: they answer with the spec's sentence and the status `error`, and the log has
+the cause. A client
 lives as long as the config it is made from, and serves every event loop and thread, so that a call costs no more than
 its request.
 """
@@ -19,6 +20,7 @@ from typing import Any, TypeVar, Unpack, cast
 from ..config import WebSearchConfig
 from ..config.register import web_search_to_offer
 from ..errors import HikidashiError, MissingExtra, TavilyAPIError
+from ._strands_failed import FailedText, Failure, reporting_failures
 from ._strands_text import WORDS, format_answer
 from .asking import ask_extract, ask_search, supported_filters
 from .bounded import ANSWER_TOKENS, bounded_hits, bounded_pages
@@ -78,6 +80,7 @@ def get_web_search_config(tool_context: ToolContext) -> WebSearchConfig:
     return config
 
 
+@reporting_failures
 @tool(context=True)
 async def web_search(query: str, tool_context: ToolContext) -> str:
     """ウェブ検索を実行する。
@@ -96,7 +99,7 @@ async def _search(query: str, tool_context: ToolContext, **filters: Unpack[Filte
     config, style = get_web_search_config(tool_context), _style_of(tool_context)
     words = WORDS[style.language]
     if not query.strip():
-        return words.no_query
+        return FailedText(words.no_query)
     mistakes: list[str] = []
 
     async def run() -> SearchResults:
@@ -125,8 +128,8 @@ async def _search(query: str, tool_context: ToolContext, **filters: Unpack[Filte
         )
 
     results = await _logged("web_search", query, run, lambda found: f"{len(found.results)} results")
-    if results is None:
-        return mistakes[0] if mistakes else words.failed  # the model can mend what it asked for
+    if isinstance(results, Failure):
+        return results.told(mistakes[0] if mistakes else words.failed)  # the model can mend what it asked for
     if not results.results and not (results.answer or "").strip():
         return words.nothing_found
     notes: list[str] = []
@@ -136,6 +139,7 @@ async def _search(query: str, tool_context: ToolContext, **filters: Unpack[Filte
     return _fenced(said, style, notes)
 
 
+@reporting_failures
 @tool(context=True)
 async def web_extract(urls: list[str], tool_context: ToolContext, query: str = "", offset: int = 0) -> str:
     """ウェブページの本文を取得する。
@@ -152,7 +156,7 @@ async def web_extract(urls: list[str], tool_context: ToolContext, query: str = "
     config, style = get_web_search_config(tool_context), _style_of(tool_context)
     words = WORDS[style.language]
     if not any(url.strip() for url in urls):
-        return words.no_urls
+        return FailedText(words.no_urls)
     results = await _logged(
         "web_extract",
         shown_urls(urls),
@@ -164,14 +168,16 @@ async def web_extract(urls: list[str], tool_context: ToolContext, query: str = "
         ),
         lambda found: f"{len(found.results)} pages, {len(found.failed_results)} failed",
     )
-    if results is None:
-        return words.not_extracted
+    if isinstance(results, Failure):
+        return results.told(words.not_extracted)
     results, notes = bounded_pages(
         results, max_tokens=style.max_tokens, offset=max(offset, 0), tool="web_extract", language=style.language
     )
-    return _fenced(format_extract(results, language=style.language), style, notes)
+    said = _fenced(format_extract(results, language=style.language), style, notes)
+    return said if results.results else FailedText(said)
 
 
+@reporting_failures
 @tool(context=True)
 async def web_context(query: str, tool_context: ToolContext) -> str:
     """質問に関連する文章をウェブから集める。
@@ -186,15 +192,15 @@ async def web_context(query: str, tool_context: ToolContext) -> str:
     config, style = get_web_search_config(tool_context), _style_of(tool_context)
     words = WORDS[style.language]
     if not query.strip():
-        return words.no_query
+        return FailedText(words.no_query)
     context = await _logged(
         "web_context",
         query,
         lambda: _providers.of(config, style.language).context(query),
         lambda found: f"{len(found.sources)} sources, about {found.tokens} tokens",
     )
-    if context is None:
-        return words.failed
+    if isinstance(context, Failure):
+        return context.told(words.failed)
     if not context.text.strip():
         return words.nothing_found
     return _fenced(format_context(context, language=style.language), style)
@@ -205,7 +211,8 @@ def _in_english(japanese: AgentTool, description: str, **properties: dict[str, A
     required = [name for name, described in properties.items() if "default" not in described]
     accepts = {"json": {"type": "object", "properties": properties, "required": required}}
     function = inspect.unwrap(cast("Callable[..., Any]", japanese))
-    return tool(name=japanese.tool_name, description=description, inputSchema=accepts, context=True)(function)
+    made = tool(name=japanese.tool_name, description=description, inputSchema=accepts, context=True)(function)
+    return reporting_failures(made)
 
 
 _QUERY = {"type": "string", "description": "Search query"}
@@ -253,9 +260,8 @@ def _search_with_filters(provider: SearchProvider, language: Language) -> AgentT
     names = ["query", *supported_filters(provider)]
     schema = {"type": "object", "properties": {name: described[name] for name in names}, "required": ["query"]}
     description = web_search.tool_spec["description"] if language == "ja" else _SEARCH_IN_ENGLISH
-    return tool(name="web_search", description=description, inputSchema={"json": schema}, context=True)(
-        _filtered_search
-    )
+    made = tool(name="web_search", description=description, inputSchema={"json": schema}, context=True)
+    return reporting_failures(made(_filtered_search))
 
 
 _SEARCH_IN_ENGLISH = "Search the web."
@@ -365,8 +371,8 @@ def _style_of(tool_context: ToolContext) -> _Style:
 
 async def _logged(
     name: str, asked: object, run: Callable[[], Awaitable[_Results]], summary: Callable[[_Results], str]
-) -> _Results | None:
-    """What `run` gives, or None where it fails; the log says what was asked, and how it went."""
+) -> _Results | Failure:
+    """What `run` gives, or how it failed; the log says what was asked, and how it went."""
     shown = repr(asked)
     shown = shown if len(shown) <= _LONGEST_IN_LOG else shown[: _LONGEST_IN_LOG - 1] + "…"
     try:
@@ -375,12 +381,13 @@ async def _logged(
         logger.info("%s %s: cancelled", name, shown)
         raise
     except HikidashiError as error:
-        logger.info("%s %s: failed: %s", name, shown, " ".join(str(error).split()))
-        return None
+        reason = " ".join(str(error).split())
+        logger.info("%s %s: failed: %s", name, shown, reason)
+        return Failure(reason)
     except Exception as error:
         log_verbose_tool_failed(name, error)
         logger.info("%s %s: failed: %s", name, shown, type(error).__name__)
-        return None
+        return Failure(f"{type(error).__name__}; the log says where")
     logger.info("%s %s: success: %s", name, shown, summary(results))
     return results
 

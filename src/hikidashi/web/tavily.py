@@ -316,7 +316,7 @@ class TavilyAPIClient:
         }
         with self._meter.charge(extract_cost(len(urls), options.depth), self._language) as charge:
             answer = await self._retry.run(lambda: connections.extract(arguments))
-            pages, failed = read_pages(answer, urls, self._language)
+            pages, failed = read_pages(answer, urls, self._language, secret=self._api_key)
             said = read_credits(answer)
             charge.cost = extract_cost(len(pages), options.depth) if said is None else said
         if self._cache is not None:

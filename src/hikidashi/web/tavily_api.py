@@ -274,7 +274,7 @@ _STATUS = {
 
 def failure_answer(error: TavilyAPIError) -> APIAnswer:
     """The answer that makes a Tavily client raise what `error` says."""
-    wait = {} if error.retry_after is None else {"retry-after": f"{error.retry_after:g}"}
+    wait = {} if error.retry_after is None else {"retry-after": f"{error.retry_after:.15g}"}
     known = error.status_code or 0
     return error_answer(known if known >= 400 else _STATUS[error.error_type], error.message, wait)
 

@@ -182,7 +182,9 @@ class WebTools:
         if self.untrusted == "fence":
             said = fence(said, language=self.language)
         about = {"provider": results.provider, "cached": results.cached, "credits": results.credits}
-        return ToolResult(content=(text("\n\n".join([said, *notes])),), meta={META: about})
+        # Not one page could be read: whoever watches should see that nothing came of the call.
+        nothing_read = isinstance(results, ExtractResults) and not results.results
+        return ToolResult(content=(text("\n\n".join([said, *notes])),), is_error=nothing_read, meta={META: about})
 
     def _foreseen(self, tool_name: str, error: Exception) -> TavilyAPIError:
         if isinstance(error, TavilyAPIError):

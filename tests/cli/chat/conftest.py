@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import pty
 import re
 import select
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -106,6 +109,14 @@ class Terminal:
     def presses(self, keys: str) -> None:
         """Presses keys; `\\x03` is Ctrl-C, `\\x04` Ctrl-D."""
         os.write(self._keys, keys.encode())
+
+    def pastes(self, text: str) -> None:
+        """Pastes `text` as a terminal does that marks where a paste begins and ends."""
+        self.presses(f"\x1b[200~{text}\x1b[201~")
+
+    def resizes(self, columns: int, rows: int = 24) -> None:
+        """Makes the window another size; the program hears of it."""
+        fcntl.ioctl(self._keys, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def presses_until(self, keys: str, expected: str) -> None:
         """Presses keys, again when nothing comes of it, until `expected` is shown.

@@ -113,7 +113,7 @@ def test_the_conversation_is_kept_and_goes_on(chat: Start) -> None:
     first.types("/quit")
     first.ends()
     second = talk.in_terminal("--continue")
-    second.shows("Going on with 2 messages")
+    second.shows("Going on with 2 messages of i-am-aoi.")
     second.types("Who am I?")
     second.shows("You are Aoi.")
     second.types("/quit")

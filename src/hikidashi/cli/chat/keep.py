@@ -1,19 +1,20 @@
-"""The conversation and the typed lines, kept between two chats in files that only the user can read."""
+"""What was said and what was typed, kept between two chats in files that only the user can read."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from hikidashi.agents.conversation import Message
 
-__all__ = ["Transcript", "typed_lines_kept"]
+__all__ = ["MOST_ENTRIES", "Transcript", "TypedHistory"]
 
-_MOST_LINES = 1000
+MOST_ENTRIES = 1000
+"""How many typed entries arrow keys bring back."""
 
 
 class Transcript:
@@ -24,11 +25,7 @@ class Transcript:
 
     def read(self) -> list[Message]:
         """What was said, oldest first; nothing if there is no file."""
-        try:
-            lines = self._path.read_text(encoding="utf-8", errors="replace").splitlines()
-        except OSError:
-            return []
-        return [message for line in lines if (message := _message_of(line))]
+        return [message for line in _lines_of(self._path) if (message := _message_of(line))]
 
     def write(self, conversation: Sequence[Message]) -> None:
         """Replaces what is kept, whole or not at all.
@@ -36,39 +33,65 @@ class Transcript:
         Raises:
             OSError: the folder cannot be written.
         """
-        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        draft = self._path.with_name(f"{self._path.name}.{os.getpid()}")
-        lines = (json.dumps({"role": said.role, "text": said.text}, ensure_ascii=False) for said in conversation)
-        try:
-            with open(draft, "w", encoding="utf-8", errors="replace", opener=_private) as file:
-                file.writelines(f"{line}\n" for line in lines)
-            draft.replace(self._path)
-        finally:
-            draft.unlink(missing_ok=True)
+        _replace(self._path, ({"role": said.role, "text": said.text} for said in conversation))
 
 
-@contextmanager
-def typed_lines_kept(path: Path) -> Generator[None]:
-    """Arrow keys bring back what was typed here and in earlier chats, where Python has readline."""
-    try:
-        import readline
-    except ImportError:
-        yield
-        return
-    with suppress(OSError):
-        readline.read_history_file(path)
-    readline.set_history_length(_MOST_LINES)
-    try:
-        yield
-    finally:
+class TypedHistory:
+    """What was typed, one JSON string a line; about the newest thousand entries.
+
+    Args:
+        path: The file; None keeps nothing.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+
+    def read(self) -> list[str]:
+        """What was typed, oldest first; a line that is no JSON string is one of a chat that kept plain lines."""
+        return [] if self._path is None else list(filter(str.strip, map(_entry_of, _lines_of(self._path))))
+
+    def add(self, entry: str) -> None:
+        """Adds one entry; where the file cannot be written, nothing is kept."""
+        if self._path is None:
+            return
         with suppress(OSError):
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            os.close(_private(str(path), os.O_WRONLY | os.O_CREAT))
-            readline.write_history_file(path)
+            kept = self.read()
+            if len(kept) >= 2 * MOST_ENTRIES or not self._path.exists():
+                _replace(self._path, [*kept[-MOST_ENTRIES:], entry])
+                return
+            self._path.chmod(0o600)
+            with self._path.open("a", encoding="utf-8", errors="replace") as file:
+                file.write(json.dumps(entry, ensure_ascii=False) + "\n")
+
+
+def _lines_of(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").split("\n")
+    except OSError:
+        return []
+
+
+def _replace(path: Path, entries: Iterable[object]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    try:
+        with open(draft, "w", encoding="utf-8", errors="replace", opener=_private) as file:
+            file.writelines(f"{json.dumps(entry, ensure_ascii=False)}\n" for entry in entries)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def _private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
+
+
+def _entry_of(line: str) -> str:
+    try:
+        entry: object = json.loads(line)
+    except ValueError:
+        return line
+    return entry if isinstance(entry, str) else line
 
 
 def _message_of(line: str) -> Message | None:

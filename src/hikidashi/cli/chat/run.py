@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack, nullcontext
+from functools import partial
 from pathlib import Path
 
 import typer
@@ -20,9 +21,12 @@ from hikidashi.config import Config, WebSearchConfig
 from ..log import logged_to_file, logged_to_stderr, warned_on_stderr
 from ..output import Language, stdout
 from ..settings import config_for, state_folder
-from .keep import Transcript, typed_lines_kept
-from .lacking import lacks_something
+from .conversations import Conversations, Keeper, Kept
 from .late import LateResponder
+from .links import shows_hyperlinks
+from .manage import conversation_named, kept_conversations
+from .missing import first_problem, lacks_something
+from .questions import question_reader
 from .screen import JsonScreen, PlainScreen, Screen, TerminalScreen
 from .talk import Talk, answer_to, run_stoppable
 from .words import WORDS
@@ -38,15 +42,16 @@ def run_chat(
     once: str | None,
     language: Language | None,
     resume: bool,
+    name: str | None,
     keep: bool,
     as_json: bool,
     verbose: bool,
 ) -> int:
-    """The exit code of a chat that has ended: 0, 1 if the only question got no answer, 130 if it was stopped.
+    """The exit code of a chat that has ended: 0, 1 if a question that nobody typed got no answer, 130 if stopped.
 
     Raises:
-        typer.BadParameter: `once` is no question.
-        HikidashiError: the config cannot be used.
+        typer.BadParameter: `once` is no question, or there is no conversation `name`.
+        HikidashiError: the config cannot be used, or something that it needs is missing.
     """
     if once is not None and not once.strip():
         raise typer.BadParameter("is empty. Write the question after it.", param_hint="--once")
@@ -56,25 +61,27 @@ def run_chat(
     os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")  # people read what is printed here
     config = config_for(config_path)
     spoken: Language = language or config.agent.language
+    if problem := first_problem(config, language=spoken):
+        raise problem
     folder = state_folder()
     with ExitStack() as stack:
-        stack.enter_context(logged_to_stderr() if verbose else logged_to_file(folder / "chat.log"))
+        log = logged_to_stderr if verbose else partial(logged_to_file, folder / "chat.log")
+        stack.enter_context(log(secrets=config.secrets))
         runner = stack.enter_context(asyncio.Runner())
         if once is None and not as_json and sys.stdin.isatty() and not lacks_something(config):
             # The imports take seconds, the prompt comes at once. What is missing is said before it, so not from here.
-            responder = LateResponder(lambda: make_responder(config))
+            responder = LateResponder(lambda: make_responder(config, audience="operator"))
         else:
             with nullcontext() if verbose else warned_on_stderr():
-                responder = make_responder(config)
+                responder = make_responder(config, audience="operator")
         stack.callback(lambda: runner.run(responder.aclose()))
         screens = _screens(spoken, as_json=as_json)
         if once is not None:
             return _answer_once(runner, responder, once, screens())
-        transcript = Transcript(folder / "chat.jsonl")
-        if keep:
-            stack.enter_context(typed_lines_kept(folder / "chat_input"))
-        _talk(runner, responder, config, spoken, screens=screens, transcript=transcript, resume=resume, keep=keep)
-        return 0
+        history = folder / "chat_input" if keep else None
+        return _talk(
+            runner, responder, config, spoken, screens=screens, resume=resume, name=name, keep=keep, history=history
+        )
 
 
 def _answer_once(runner: asyncio.Runner, responder: Responder, question: str, screen: Screen) -> int:
@@ -92,28 +99,45 @@ def _talk(
     language: Language,
     *,
     screens: Callable[[], Screen],
-    transcript: Transcript,
     resume: bool,
+    name: str | None,
     keep: bool,
-) -> None:
+    history: Path | None,
+) -> int:
     console, words = stdout(), WORDS[language]
-    earlier = transcript.read() if resume else []
+    conversations = kept_conversations()
+    going_on = _going_on(conversations, resume=resume, name=name)
+    earlier = going_on.read() if going_on is not None else []
     typed = sys.stdin.isatty()
     if typed:
         console.print(Text(words.welcome, "dim"))
-    if earlier:
-        console.print(Text(words.resumed.format(count=len(earlier)), "dim"))
+    if going_on is not None:
+        console.print(Text(words.resumed.format(count=len(earlier), name=going_on.name), "dim"))
+    elif resume:
+        console.print(Text(words.nothing_to_resume, "dim"))
     talk = Talk(
         responder,
         console=console,
         words=words,
         screen=screens,
         search=_web_search(config.tools.web_search, language, responder),
-        transcript=transcript if keep else None,
+        questions=question_reader(
+            runner, history=history, coloured=console.color_system is not None and not console.no_color
+        ),
+        keeper=Keeper(conversations, going_on) if keep else None,
         conversation=earlier,
-        prompt=_prompt(coloured=console.color_system is not None and not console.no_color) if typed else "",
+        typed=typed,
     )
-    talk.run(runner)
+    all_answered = talk.run(runner)
+    return 0 if all_answered or typed else 1
+
+
+def _going_on(conversations: Conversations, *, resume: bool, name: str | None) -> Kept | None:
+    if not resume:
+        return None
+    if name is not None:
+        return conversation_named(conversations, name, hint="--continue")
+    return next(iter(conversations.all()), None)
 
 
 def _screens(language: Language, *, as_json: bool) -> Callable[[], Screen]:
@@ -122,7 +146,7 @@ def _screens(language: Language, *, as_json: bool) -> Callable[[], Screen]:
     if not sys.stdout.isatty():
         return PlainScreen
     console = stdout()
-    return lambda: TerminalScreen(console, WORDS[language])
+    return lambda: TerminalScreen(console, WORDS[language], hyperlinks=shows_hyperlinks())
 
 
 def _web_search(
@@ -146,8 +170,3 @@ def _web_search(
         return format_search(found, language=language)
 
     return search
-
-
-def _prompt(*, coloured: bool) -> str:
-    # readline counts what stands between \001 and \002 as having no width.
-    return "\001\033[1;36m\002>\001\033[0m\002 " if coloured else "> "

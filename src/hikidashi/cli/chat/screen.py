@@ -13,16 +13,17 @@ from types import TracebackType
 from typing import Any, Self
 
 from rich.console import Console
-from rich.live import Live
 from rich.markdown import Markdown
 from rich.status import Status
 from rich.text import Text
 
+from hikidashi.agents.citations import Citations, FoundSources
 from hikidashi.agents.conversation import AnswerEvent, AnswerFailed, TextDelta, ToolCalled, ToolReturned
 from hikidashi.web.fence import unfenced
 
-from ..tools.text import clean_lines, cut
+from ..tools.text import clean, clean_lines, cut
 from .blocks import MarkdownBlocks
+from .tail import Tail
 from .words import Words
 
 __all__ = ["JsonScreen", "PlainScreen", "Screen", "TerminalScreen"]
@@ -52,15 +53,18 @@ class Screen(ABC):
 class TerminalScreen(Screen):
     """Finished blocks as formatted Markdown, the unfinished one below them as it grows, and each tool call."""
 
-    def __init__(self, console: Console, words: Words) -> None:
+    def __init__(self, console: Console, words: Words, *, hyperlinks: bool = False) -> None:
+        """With `hyperlinks`, the terminal hides the address of a link behind its text; else it is written out."""
         self._console = console
+        self._hyperlinks = hyperlinks and console.color_system is not None
+        self._found = FoundSources()
+        self._citations = Citations(self._found)
         self._widest = console.width
         self._words = words
         self._blocks = MarkdownBlocks()
         self._began: dict[str, float] = {}
         self._spinner = Status("", console=console, spinner="dots", spinner_style="cyan")
-        # Drawn by this thread alone: what rich draws from a thread of its own is at times not wiped away.
-        self._tail = Live(console=console, transient=True, auto_refresh=False)
+        self._tail = Tail(console)
 
     def __enter__(self) -> Self:
         self._wait(self._words.thinking)
@@ -70,6 +74,7 @@ class TerminalScreen(Screen):
         """Draws one event below what is there."""
         self._spinner.stop()
         self._fit()
+        self._found.take(event)
         match event:
             case TextDelta(text):
                 self._grow(text)
@@ -82,16 +87,26 @@ class TerminalScreen(Screen):
             case ToolReturned():
                 took = time.monotonic() - self._began.pop(event.call_id, time.monotonic())
                 mark, style = ("✓", "green") if event.ok else ("✗", "red")
-                self._print_line(Text.assemble((f"  {mark} ", style), (f"{took:.1f} s  ", "dim")), unfenced(event.text))
+                said = event.reason or unfenced(event.text)
+                self._print_line(Text.assemble((f"  {mark} ", style), (f"{took:.1f} s  ", "dim")), said)
                 self._wait(self._words.thinking)
             case AnswerFailed(message):
                 self._flush()
                 self._console.print(Text(clean_lines(message), "red"))
 
     def close(self) -> None:
-        """The last block, complete or not."""
+        """The last block, complete or not, and the sources that the answer uses."""
         self._spinner.stop()
         self._flush()
+        if sources := self._citations.sources:
+            self._console.print(Text(self._words.sources, "bold"))
+            for source in sources:
+                address = Text(clean(source.url), "cyan")
+                if self._hyperlinks:
+                    address.stylize(f"link {clean(source.url)}")
+                title = f"{clean(source.title)}  " if source.title else ""
+                self._console.print(Text.assemble((f"[{source.number}] ", "dim"), title, address), soft_wrap=True)
+            self._console.print()
 
     def _fit(self) -> None:
         """Follows a window that became narrower: longer lines would be broken, and could not be drawn over."""
@@ -104,25 +119,26 @@ class TerminalScreen(Screen):
 
     def _grow(self, text: str) -> None:
         blocks = self._blocks.feed(text)
+        if blocks:
+            self._tail.erase()
+        for block in blocks:
+            self._print_block(block)
         # What is taller than the terminal cannot be drawn over, so only its end is shown.
         most = max(1, self._console.height // 2)
         lines = clean_lines(self._blocks.rest).splitlines()[-most:]
         rows = Text("\n".join(lines)).wrap(self._console, self._console.width)
-        self._tail.update(Text("\n").join(rows[-most:]))
-        self._tail.start()
-        for block in blocks:
-            self._print_block(block)
-        self._tail.refresh()
+        self._tail.draw(rows[-most:])
 
     def _flush(self) -> None:
-        self._tail.update(Text())
-        self._tail.stop()
+        self._tail.erase()
         for block in self._blocks.finish():
             self._print_block(block)
 
     def _print_block(self, block: str) -> None:
-        self._console.print(Markdown(clean_lines(block)))
-        self._console.print()
+        cited = self._citations.cited(block)
+        if cited.strip():
+            self._console.print(Markdown(clean_lines(cited), hyperlinks=self._hyperlinks))
+            self._console.print()
 
     def _print_line(self, line: Text, rest: str) -> None:
         line.append(cut(rest, max(10, self._console.width - line.cell_len)), "dim")
@@ -146,7 +162,7 @@ class PlainScreen(Screen):
                 _tell(f"{event.name}: {cut(_arguments(event.arguments), 200)}")
             case ToolReturned():
                 if not event.ok:
-                    _tell(f"{event.name} failed: {cut(event.text, 200)}")
+                    _tell(f"{event.name} failed: {cut(event.reason or unfenced(event.text), 300)}")
             case AnswerFailed(message):
                 self.close()
                 _tell(message)
@@ -160,11 +176,30 @@ class PlainScreen(Screen):
 
 
 class JsonScreen(Screen):
-    """Each event as one line of JSON."""
+    """Each event as one line of JSON; after the last one the sources that the answer uses, if there are any."""
+
+    def __init__(self) -> None:
+        self._found = FoundSources()
+        self._said: list[str] = []
 
     def show(self, event: AnswerEvent) -> None:
         """Writes one event as a JSON object, its kind under `event`."""
+        self._found.take(event)
+        if isinstance(event, TextDelta):
+            self._said.append(event.text)
         line = {"event": _KINDS[type(event)], **dataclasses.asdict(event)}
+        if not line.get("reason"):
+            line.pop("reason", None)
+        self._write(line)
+
+    def close(self) -> None:
+        """Writes the sources."""
+        citations = Citations(self._found)
+        citations.cited("".join(self._said))
+        if citations.sources:
+            self._write({"event": "sources", "sources": list(map(dataclasses.asdict, citations.sources))})
+
+    def _write(self, line: dict[str, Any]) -> None:
         sys.stdout.write(json.dumps(line, ensure_ascii=False, default=str) + "\n")
         sys.stdout.flush()
 

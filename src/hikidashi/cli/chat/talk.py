@@ -1,4 +1,4 @@
-"""The conversation in the terminal: read a line, answer it or obey it, until the user leaves."""
+"""The conversation in the terminal: read a question, answer it or obey it, until the user leaves."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from typing import Any, TypeVar
 from rich.console import Console
 from rich.text import Text
 
-from hikidashi.agents.conversation import AnswerFailed, Message, Responder, TextDelta
+from hikidashi.agents.conversation import AnswerFailed, Message, Responder, TextDelta, ToolReturned
 from hikidashi.errors import HikidashiError
 
 from ..output import print_error
 from ..tools.text import clean_lines
-from .keep import Transcript
+from .conversations import Keeper
+from .questions import QuestionReader
 from .screen import Screen
 from .words import Words
 
@@ -56,16 +57,26 @@ def run_stoppable(runner: asyncio.Runner, work: Coroutine[Any, Any, _Result]) ->
 async def answer_to(
     responder: Responder, conversation: Sequence[Message], screen: Screen, heard: list[str] | None = None
 ) -> bool:
-    """Whether the answer came whole; `screen` shows it, and `heard` gets its text piece by piece."""
+    """Whether the answer came whole and no tool that it called failed each time it was called.
+
+    `screen` shows the answer, and `heard` gets its text piece by piece.
+    """
     whole = True
+    worked: dict[str, bool] = {}
     with screen:
         async with aclosing(responder.stream(conversation)) as events:
             async for event in events:
-                if isinstance(event, TextDelta) and heard is not None:
-                    heard.append(event.text)
-                whole = whole and not isinstance(event, AnswerFailed)
+                match event:
+                    case TextDelta(text) if heard is not None:
+                        heard.append(text)
+                    case ToolReturned(name=name, ok=ok):
+                        worked[name] = worked.get(name, False) or ok
+                    case AnswerFailed():
+                        whole = False
+                    case _:
+                        pass
                 screen.show(event)
-    return whole
+    return whole and all(worked.values())
 
 
 class Talk:
@@ -79,25 +90,31 @@ class Talk:
         words: Words,
         screen: Callable[[], Screen],
         search: Callable[[str], Awaitable[str]],
-        transcript: Transcript | None,
+        questions: QuestionReader,
+        keeper: Keeper | None,
         conversation: Sequence[Message] = (),
-        prompt: str = "> ",
+        typed: bool = True,
     ) -> None:
-        """Without a `prompt`, lines come from a pipe, and nothing but answers is printed."""
+        """Unless questions are `typed`, nothing but answers is printed."""
         self._responder = responder
         self._console = console
         self._words = words
         self._screen = screen
         self._search = search
-        self._transcript = transcript
+        self._questions = questions
+        self._keeper = keeper
         self._said = list(conversation)
-        self._prompt = prompt
+        self._typed = typed
+        self._all_answered = True
 
-    def run(self, runner: asyncio.Runner) -> None:
-        """Talks until the user leaves; Ctrl-C stops what is being done, never the chat."""
+    def run(self, runner: asyncio.Runner) -> bool:
+        """Talks until the user leaves, and says whether each question was answered.
+
+        Ctrl-C stops what is being done, never the chat.
+        """
         while True:
             try:
-                line = self._read()
+                line = self._questions.read().strip()
             except EOFError:
                 break
             except KeyboardInterrupt:
@@ -112,14 +129,9 @@ class Talk:
                 self._do(line, runner)
             except KeyboardInterrupt:
                 self._note(self._words.stopped)
-        if self._prompt:
+        if self._typed:
             self._note(self._words.bye)
-
-    def _read(self) -> str:
-        line = input(self._prompt)
-        while line.endswith("\\"):
-            line = line[:-1] + "\n" + input("  ")
-        return line.strip()
+        return self._all_answered
 
     def _do(self, line: str, runner: asyncio.Runner) -> None:
         command, _, rest = line.partition(" ")
@@ -130,16 +142,16 @@ class Talk:
                 with self._screen():
                     names = self._responder.tool_names
                 self._console.print(Text("\n".join(names) if names else self._words.no_tools))
+            case "/new":
+                self._begin_anew()
             case "/clear":
-                self._said.clear()
-                self._keep()
-                self._note(self._words.forgotten)
+                self._forget()
             case "/search":
                 if rest.strip():
                     self._show_search(rest.strip(), runner)
                 else:
                     self._note(self._words.what_to_search)
-            case _ if command.startswith("/") and "/" not in command[1:]:
+            case _ if command.startswith("/") and "/" not in command[1:] and "\n" not in line:
                 self._note(self._words.unknown_command.format(command=command))
             case _:
                 self._answer(line, runner)
@@ -157,7 +169,8 @@ class Talk:
         asked = [*self._said, Message(role="user", text=question)]
         heard: list[str] = []
         try:
-            run_stoppable(runner, answer_to(self._responder, asked, self._screen(), heard))
+            whole = run_stoppable(runner, answer_to(self._responder, asked, self._screen(), heard))
+            self._all_answered = self._all_answered and whole
         finally:
             # A question that got no word of an answer is forgotten, so that it can be asked again.
             if answer := "".join(heard).strip():
@@ -165,13 +178,30 @@ class Talk:
                 self._keep()
 
     def _keep(self) -> None:
-        if self._transcript is None:
+        if self._keeper is None:
             return
         try:
-            self._transcript.write(self._said)
+            self._keeper.write(self._said)
         except OSError as error:
             self._note(self._words.not_kept.format(reason=error))
-            self._transcript = None
+            self._keeper = None
+
+    def _begin_anew(self) -> None:
+        self._said.clear()
+        name = self._keeper.name if self._keeper is not None else None
+        if self._keeper is not None:
+            self._keeper.begin_anew()
+        self._note(self._words.anew.format(name=name) if name else self._words.forgotten)
+
+    def _forget(self) -> None:
+        self._said.clear()
+        if self._keeper is not None:
+            try:
+                self._keeper.forget()
+            except OSError as error:
+                self._note(self._words.not_forgotten.format(reason=error))
+                return
+        self._note(self._words.forgotten)
 
     def _note(self, sentence: str) -> None:
         self._console.print(Text(sentence, "dim"))

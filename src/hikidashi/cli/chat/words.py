@@ -24,8 +24,14 @@ class Words:
     what_to_search: str
     unknown_command: str
     forgotten: str
+    anew: str
+    not_forgotten: str
     resumed: str
+    nothing_to_resume: str
     not_kept: str
+    sources: str
+    no_conversations: str
+    deleted: str
 
 
 WORDS: dict[Language, Words] = {
@@ -33,10 +39,12 @@ WORDS: dict[Language, Words] = {
         welcome="Ask anything. /help lists the commands, Ctrl-C stops an answer, Ctrl-D leaves.",
         help="/tools          the tools the model may call\n"
         "/search QUERY   search the web yourself, without the model\n"
-        "/clear          forget what was said\n"
+        "/new            begin another conversation; this one is kept\n"
+        "/clear          forget what was said, also what was kept of it\n"
         "/help           this list\n"
         "/quit           leave (Ctrl-D too)\n"
-        "A line that ends with \\ goes on in the next one.",
+        "Alt-Enter, or \\ at the end of a line, begins a new line; pasted lines are one question.\n"
+        "Ctrl-X Ctrl-E opens $EDITOR; arrow keys bring back what was typed, Ctrl-R searches it.",
         thinking="thinking …",
         using="{tool} …",
         stopped="Stopped. What was said so far is kept.",
@@ -46,17 +54,25 @@ WORDS: dict[Language, Words] = {
         what_to_search="What shall be searched? Type: /search QUERY",
         unknown_command="There is no command {command!r}. /help lists them.",
         forgotten="Forgotten.",
-        resumed="Going on with {count} messages of the last conversation.",
+        anew="A new conversation. The last one is kept as {name}.",
+        not_forgotten="What was kept of the conversation cannot be removed: {reason}",
+        resumed="Going on with {count} messages of {name}.",
+        nothing_to_resume="There is no conversation to go on with, so this is a new one.",
         not_kept="The conversation cannot be kept: {reason}",
+        sources="Sources",
+        no_conversations="No conversation is kept.",
+        deleted="{name} is deleted.",
     ),
     "ja": Words(
         welcome="質問をどうぞ。/help でコマンド一覧、Ctrl-C で回答を中断、Ctrl-D で終了します。",
         help="/tools          モデルが使えるツールの一覧\n"
         "/search クエリ   モデルを使わずに自分でWeb検索する\n"
-        "/clear          これまでの会話を忘れる\n"
+        "/new            新しい会話を始める（今の会話は残る）\n"
+        "/clear          これまでの会話を忘れ、保存した内容も消す\n"
         "/help           この一覧\n"
         "/quit           終了（Ctrl-D でも可）\n"
-        "行末に \\ を付けると次の行に続けられます。",
+        "Alt-Enter または行末の \\ で改行します。貼り付けた複数行は一つの質問になります。\n"
+        "Ctrl-X Ctrl-E で $EDITOR を開きます。矢印キーで履歴、Ctrl-R で履歴検索。",
         thinking="考えています…",
         using="{tool} を実行中…",
         stopped="中断しました。ここまでの会話は残っています。",
@@ -66,7 +82,13 @@ WORDS: dict[Language, Words] = {
         what_to_search="検索する言葉を入力してください: /search クエリ",
         unknown_command="{command!r} というコマンドはありません。/help で一覧を表示します。",
         forgotten="会話を忘れました。",
-        resumed="前回の会話（{count}件のメッセージ）の続きです。",
+        anew="新しい会話を始めます。前の会話は {name} として残っています。",
+        not_forgotten="保存した会話を消せません: {reason}",
+        resumed="{name}（{count}件のメッセージ）の続きです。",
+        nothing_to_resume="続ける会話がないので、新しい会話を始めます。",
         not_kept="会話を保存できません: {reason}",
+        sources="出典",
+        no_conversations="保存された会話はありません。",
+        deleted="{name} を削除しました。",
     ),
 }

@@ -12,7 +12,7 @@ __all__ = ["config"]
 _EXAMPLES = """\b
 Examples:
   hikidashi config check                 config.yaml, or HIKIDASHI_CONFIG
-  hikidashi config check bot.toml        another file
+  hikidashi config check bot.toml        another file; also as --config FILE
   hikidashi config check --json | jq     for programs
 """
 
@@ -27,22 +27,30 @@ def _config() -> None:  # pyright: ignore[reportUnusedFunction]
 @config.command(epilog=_EXAMPLES, short_help="Show what is on and off, or every problem of the file.")
 def check(
     path: Annotated[
-        Path | None, typer.Argument(metavar="[PATH]", help="The config file, YAML or TOML.", show_default="config.yaml")
+        Path | None, typer.Argument(metavar="PATH", help="The config file, YAML or TOML.", show_default="config.yaml")
+    ] = None,
+    config_file: Annotated[
+        Path | None, typer.Option("--config", metavar="FILE", help="The same, as the other commands take it.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
     """Show what the config file switches on, what it does not, and why.
 
-    Keys and tokens are only said to be set. Exit code 1 means that the file cannot be used; each
-    problem is named with its line and what is allowed there.
+    Keys and tokens are only said to be set. Exit code 1 means that `hikidashi chat` cannot start
+    with the file; each problem is named, with its line and what is allowed there, or what to install.
     """
     from hikidashi.config import check_config, find_config
 
+    from ..chat.missing import problems_of
     from ..output import stdout
     from .report import report_on
     from .view import print_report
 
-    checked = check_config(path or find_config() or Path("config.yaml"))
-    print_report(report_on(checked), stdout(), as_json=as_json)
-    if checked.config is None:
+    if path is not None and config_file is not None and path != config_file:
+        raise typer.BadParameter(f"{path} is named too. Name one file.", param_hint="--config")
+    checked = check_config(path or config_file or find_config() or Path("config.yaml"))
+    missing = problems_of(checked.config) if checked.config is not None else []
+    report = report_on(checked, missing)
+    print_report(report, stdout(), as_json=as_json)
+    if not report.ok:
         raise typer.Exit(1)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from hikidashi.config import AgentConfig, Config, SlackConfig, WebSearchConfig
 from hikidashi.config.load import CheckedConfig
 from hikidashi.config.models import Section, rules_of
+from hikidashi.errors import ConfigError, HikidashiError
 
 __all__ = ["Part", "Report", "report_on"]
 
@@ -43,16 +45,26 @@ class Report:
         return {"ok": self.ok, **asdict(self)}
 
 
-def report_on(checked: CheckedConfig) -> Report:
-    """What there is to say about a config file."""
+def report_on(checked: CheckedConfig, missing: Sequence[HikidashiError] = ()) -> Report:
+    """What there is to say about a config file; `missing` is what keeps the chat from starting with it."""
     if checked.config is None:
         problems = tuple({"line": each.line, "key": each.key, "reason": each.reason} for each in checked.problems)
         return Report(path=checked.problems[0].path, problems=problems)
-    return Report(path=checked.config.path or "", parts=_parts(checked.config))
+    problems = tuple(_problem(error) for error in missing)
+    return Report(path=checked.config.path or "", parts=_parts(checked.config, missing), problems=problems)
 
 
-def _parts(config: Config) -> tuple[Part, ...]:
-    return (_web_search(config.tools.web_search), _agent(config.agent), _slack(config.slack))
+def _problem(error: HikidashiError) -> dict[str, Any]:
+    if isinstance(error, ConfigError):
+        return {"line": error.line, "key": error.key, "reason": error.reason}
+    return {"line": None, "key": "", "reason": str(error)}
+
+
+def _parts(config: Config, missing: Sequence[HikidashiError]) -> tuple[Part, ...]:
+    agent = _agent(config.agent)
+    if missing:
+        agent = replace(agent, status="incomplete", why="the chat cannot start; the problems below say why")
+    return (_web_search(config.tools.web_search), agent, _slack(config.slack))
 
 
 def _web_search(search: WebSearchConfig | None) -> Part:

@@ -23,6 +23,8 @@ def print_report(report: Report, console: Console, *, as_json: bool) -> None:
     _print_lines(console, Text(), Text(report.path, "bold"))
     for part in report.parts:
         _print_part(console, part)
+    if report.parts and report.problems:
+        console.print()
     for problem in report.problems:
         where = f"line {problem['line']}: " if problem["line"] is not None else ""
         key = f"{problem['key']}: " if problem["key"] else ""

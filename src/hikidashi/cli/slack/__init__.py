@@ -51,8 +51,9 @@ def slack(
     """Answer mentions and direct messages in Slack, in their threads.
 
     Tokens come from the section `slack` of the config, or from SLACK_BOT_TOKEN and SLACK_APP_TOKEN. The log goes
-    to stderr. What Slack delivers again is answered once, also after a restart. Ctrl-C or SIGTERM ends it with exit
-    code 0 when answers under way are finished; a second one at once.
+    to stderr. What Slack delivers again is answered once, also after a restart, and what a bot that was killed left
+    unfinished is answered at the next start, or closed with a word. Ctrl-C or SIGTERM ends it with exit code 0 when
+    answers under way are finished; a second one at once.
     Exit code 1 means that it could not start, and the last line says why.
     """
     if manifest:

@@ -52,7 +52,7 @@ def run_slack(*, config_path: Path | None, language: Language | None, check_only
     bot_token = _token(slack.bot_token, "bot_token", "xoxb-", config)
     app_token = _token(slack.app_token, "app_token", "xapp-", config)
     spoken: Language = language or config.agent.language
-    with logged_to_stderr():
+    with logged_to_stderr(secrets=config.secrets):
         responder = make_responder(config)
         bot = SlackBot(
             responder,

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from pathlib import Path
 
 import pytest
 
-from hikidashi.cli.chat.lacking import lacks_something
+from hikidashi.cli.chat.missing import first_problem, lacks_something, problems_of
+from hikidashi.cli.output import Language
 from hikidashi.config import AgentConfig, Config, ToolsConfig, WebSearchConfig
+from hikidashi.errors import MissingExtra
 
 KEYLESS = AgentConfig(engine="claude-code")
 
@@ -16,6 +20,7 @@ KEYLESS = AgentConfig(engine="claude-code")
 def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("CLAUDE_CODE_OAUTH_TOKEN", "sk-test")
 
 
 def searching(search: WebSearchConfig) -> Config:
@@ -72,3 +77,49 @@ def test_a_package_that_is_not_installed_is_missing(
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     assert lacks_something(config)
+
+
+@pytest.fixture
+def nobody_logged_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in list(os.environ):
+        if name.startswith(("CLAUDE_CODE_", "ANTHROPIC_")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path))
+    monkeypatch.setattr(sys, "platform", "linux")
+
+
+@pytest.mark.usefixtures("nobody_logged_in")
+@pytest.mark.parametrize(
+    ("language", "words"), [("en", "Nobody is logged in to Claude Code"), ("ja", "ログインしておらず")]
+)
+def test_without_key_login_and_config_each_way_out_is_named(language: Language, words: str) -> None:
+    told = str(first_problem(Config(agent=KEYLESS), language=language))
+    assert told.startswith("no config file: ")
+    for way_out in (words, "`claude`", "ANTHROPIC_API_KEY", "config.yaml", "`hikidashi doctor`"):
+        assert way_out in told
+
+
+@pytest.mark.usefixtures("nobody_logged_in")
+@pytest.mark.parametrize(
+    "name", ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_USE_BEDROCK"]
+)
+def test_each_other_way_to_log_in_is_one(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert first_problem(Config(agent=KEYLESS)) is not None
+    monkeypatch.setenv(name, "sk-test")
+    assert first_problem(Config(agent=KEYLESS)) is None
+
+
+@pytest.mark.usefixtures("nobody_logged_in")
+def test_a_login_file_is_a_login_and_on_macos_nobody_knows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".credentials.json").write_text("{}")
+    assert first_problem(Config(agent=KEYLESS)) is None
+    (tmp_path / ".credentials.json").unlink()
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert first_problem(Config(agent=KEYLESS)) is None
+
+
+def test_what_fails_only_when_it_is_made_is_a_problem_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = Config(agent=AgentConfig(api_key="sk-test"))
+    assert problems_of(config) == []
+    monkeypatch.setitem(sys.modules, "strands.models.anthropic", None)
+    assert [str(problem) for problem in problems_of(config)] == [str(MissingExtra("anthropic", "anthropic"))]

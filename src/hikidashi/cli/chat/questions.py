@@ -1,0 +1,98 @@
+"""Where questions are typed: a line editor on a terminal, plain lines where there is none."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import select
+import sys
+from pathlib import Path
+from typing import Protocol
+
+from .keep import TypedHistory
+
+__all__ = ["PipedLines", "PlainTerminal", "QuestionReader", "question_reader"]
+
+_PASTE_PAUSE = 0.05
+"""Lines that follow each other within so many seconds were pasted, not typed."""
+_CONTINUED = "  "
+
+
+class QuestionReader(Protocol):
+    """Gives one question at a time."""
+
+    def read(self) -> str:
+        """The next question, which may have several lines.
+
+        Raises:
+            EOFError: there are no more.
+            KeyboardInterrupt: Ctrl-C was pressed.
+        """
+        ...
+
+
+def question_reader(runner: asyncio.Runner, *, history: Path | None, coloured: bool) -> QuestionReader:
+    """The best way to read questions here; typed ones are kept in the file `history`."""
+    if not sys.stdin.isatty():
+        return PipedLines()
+    if sys.platform == "win32":  # the editor and the plain terminal both speak to a Unix terminal
+        return PipedLines(prompt="> ")
+    if not sys.stdout.isatty() or os.environ.get("TERM", "dumb") in {"", "dumb", "unknown"}:
+        return PlainTerminal()
+    from .editor import LineEditor  # imported when somebody types: it takes a tenth of a second
+
+    return LineEditor(runner, TypedHistory(history), coloured=coloured)
+
+
+class PipedLines:
+    """Each line that comes through a pipe is a question; one that ends with a backslash goes on in the next."""
+
+    def __init__(self, *, prompt: str = "") -> None:
+        self._prompt = prompt
+
+    def read(self) -> str:
+        """The next line."""
+        line = input(self._prompt)
+        while line.endswith("\\"):
+            line = line[:-1] + "\n" + input(_CONTINUED if self._prompt else "")
+        return line
+
+
+class PlainTerminal:
+    """A terminal that can do nothing but show lines: no editor, but several pasted lines are one question."""
+
+    def __init__(self, prompt: str = "> ") -> None:
+        self._prompt = prompt
+        self._unread = b""
+
+    def read(self) -> str:
+        """The next line, and those that come at once with it."""
+        self._show(self._prompt)
+        lines = [self._line()]
+        while lines[-1].endswith("\\") or self._more_at_once():
+            if lines[-1].endswith("\\"):
+                lines[-1] = lines[-1][:-1]
+                if not self._more_at_once():
+                    self._show(_CONTINUED)
+            lines.append(self._line())
+        return "\n".join(lines)
+
+    def _show(self, text: str) -> None:
+        shown = sys.stdout if sys.stdout.isatty() else sys.stderr
+        shown.write(text)
+        shown.flush()
+
+    def _line(self) -> str:
+        # Not through sys.stdin: what its buffer holds cannot be waited for.
+        while b"\n" not in self._unread:
+            piece = os.read(sys.stdin.fileno(), 4096)
+            if not piece:
+                if not self._unread:
+                    raise EOFError
+                self._unread += b"\n"
+            self._unread += piece
+        line, _, self._unread = self._unread.partition(b"\n")
+        return line.decode(sys.stdin.encoding or "utf-8", "replace").rstrip("\r")
+
+    def _more_at_once(self) -> bool:
+        return bool(self._unread) or bool(select.select([sys.stdin.fileno()], [], [], _PASTE_PAUSE)[0])
