@@ -166,12 +166,30 @@ class _Connection:
 def _opened(path: Path) -> sqlite3.Connection:
     make_private(path)
     database = sqlite3.connect(path, timeout=_WAIT_FOR_OTHERS, isolation_level=None, check_same_thread=False)
+    until = time.monotonic() + _WAIT_FOR_OTHERS
     try:
-        _prepare(database)
+        while not _is_prepared(database):
+            # Switching to a write-ahead log does not wait for another process that does the same.
+            if time.monotonic() > until:
+                raise sqlite3.OperationalError("another process is making the file")
+            time.sleep(0.01)
     except BaseException:
         database.close()
         raise
     return database
+
+
+def _is_prepared(database: sqlite3.Connection) -> bool:
+    """Whether the file has its tables now; False where another process is making them at this moment."""
+    try:
+        _prepare(database)
+    except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorcode", None) not in _BUSY:
+            raise
+        if database.in_transaction:
+            database.execute("ROLLBACK")
+        return False
+    return True
 
 
 def _prepare(database: sqlite3.Connection) -> None:

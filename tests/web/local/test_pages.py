@@ -186,7 +186,7 @@ async def test_a_site_is_indexed_by_its_links_as_far_as_it_is_asked_for(
         "/closed": ("failed", "robots.txt does not allow it"),
         "/gone": ("failed", "the server answered 404"),
     }
-    assert [path for path in site.asked if path != "/robots.txt"] == ["/", "/oak", "/gone"]
+    assert sorted(path for path in site.asked if path != "/robots.txt") == ["/", "/gone", "/oak"]
     again = await ingested(f"{site.url}/", fetcher=site.fetcher, crawl=CrawlOptions(max_depth=2, limit=4))
     assert outcomes(site, again)["/oak"] == ("unchanged", "")
     assert outcomes(site, again)["/pine"] == ("added", "")
