@@ -267,12 +267,12 @@ def named(name: str) -> Tool:
 @pytest.mark.parametrize(
     ("tools", "options", "message"),
     [
-        (to_strands([named("a-b"), named("a_b")]), {}, "'a-b' and 'a_b'"),
+        ([*to_strands([named("a-b")]), *to_strands([named("a_b")])], {}, "'a-b' and 'a_b'"),
         ([named("search-tools")], {}, "search_tools"),
         ([named("search_tools")], {}, "search_tools"),
         ([{"name": "a", "description": "x", "input_schema": {"type": "object"}}], {}, "cannot run a dict"),
         ([named("a")], {"always_loaded": ["b"]}, "'b'"),
-        (to_strands([named("x.y")]), {}, "cannot call a tool named 'x.y'"),
+        ([strands.tool(name="x.y")(lambda: "")], {}, "cannot call a tool named 'x.y'"),
     ],
 )
 def test_tools_that_strands_could_not_load_are_refused_at_once(tools: Any, options: Any, message: str) -> None:
