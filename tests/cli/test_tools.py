@@ -129,6 +129,7 @@ def test_a_search_as_json(run: Tools, catalog: str) -> None:
         "name": "get_weather",
         "description": "Weather at a place",
         "why": {"name": ["weather"], "description": ["weather"]},
+        "confident": True,
     }
 
 
@@ -379,7 +380,7 @@ def test_words_that_searches_agree_on_become_aliases_in_an_overlay_that_a_search
     assert result.stderr.replace("\n", "") == f"Wrote 1 alias of 1 tool to {overlay}."
     assert overlay.read_text().endswith("tools:\n  get_weather:\n    aliases:\n    - umbrella\n")
 
-    assert run("search", "umbrella", "--catalog", catalog).exit_code == 1
+    assert "alias: umbrella" not in run("search", "umbrella", "--catalog", catalog).stdout
     found = run("search", "umbrella", "--catalog", catalog, "--overlay", str(overlay))
     assert found.exit_code == 0
     assert "alias: umbrella" in found.stdout
