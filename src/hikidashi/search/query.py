@@ -34,7 +34,7 @@ _FILE = re.compile(
     r"|vtt|wav|webp|xlsx?|xml|ya?ml|zip)$",
     re.IGNORECASE,
 )
-_FILE_NAME = re.compile(r"\S+" + _FILE.pattern.removesuffix("$") + r"(?!\w)", re.IGNORECASE)
+_FILE_NAME = re.compile(r"(?<!\S)\S+" + _FILE.pattern.removesuffix("$") + r"(?!\w)", re.IGNORECASE)
 
 
 @dataclass(slots=True)

@@ -21,7 +21,7 @@ _BATCH = 256  # texts made at once: most patterns find their tools among the fir
 _MIN_PART = 3  # letters: shorter pieces are in too many names
 _SURE_PART = 5  # letters: a shorter piece from inside a word, `und` of `refund`, may be there by chance
 _IDENTIFIER = re.compile(
-    r"\w+(?:[_.:/-]\w+)*_\w+(?:[.:/-]\w+)*|\w*[a-z][A-Z]\w*"
+    r"(?<!\w)(?:\w+(?:[_.:/-]\w+)*_\w+(?:[.:/-]\w+)*|\w*[a-z][A-Z]\w*)"
 )  # `send_mail`, `sendMail`: no word of talk
 
 
