@@ -129,6 +129,7 @@ def test_a_search_as_json(run: Tools, catalog: str) -> None:
         "name": "get_weather",
         "description": "Weather at a place",
         "why": {"name": ["weather"], "description": ["weather"]},
+        "confident": True,
     }
 
 

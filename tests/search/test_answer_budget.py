@@ -108,6 +108,12 @@ def test_an_answer_never_costs_more_than_its_budget_and_each_line_is_json(tools:
     assert shown.whole[0].name == "tool_0"
 
 
+def test_no_smaller_schema_refers_to_what_was_left_out() -> None:
+    tree = {"type": "object", "properties": {f"p{n}": {"$ref": "#/$defs/tree"} for n in range(300)}}
+    for schema in smaller_schemas({"$ref": "#/$defs/tree", "$defs": {"tree": tree}}):
+        assert "$ref" not in json.dumps(schema) or "tree" in schema["$defs"]
+
+
 def test_a_schema_is_shown_without_the_titles_that_libraries_make() -> None:
     schema = {"$schema": "x", "title": "A", "properties": {"title": {"title": "Title", "type": "string"}}}
     assert compact_schema(schema) == {"properties": {"title": {"type": "string"}}}

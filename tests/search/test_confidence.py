@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from benchmarks.search.catalogue import catalogue
+from benchmarks.search.data import SHIPPED, load
 
 from hikidashi.search import ToolCatalog
 from hikidashi.search.wording import is_told
@@ -40,6 +41,8 @@ def large() -> ToolCatalog:
         ("template offer_letter.html", "template"),
         ("請求書 山田商店", "invoice"),
         ("納豆のレシピ", "recipe"),
+        ("refund suzuki-san", "refund"),
+        ("deployment invoice-frontend", "deployment"),
     ],
 )
 def test_a_topic_with_a_value_finds_the_topic_in_a_catalogue_of_any_size(
@@ -103,6 +106,31 @@ def test_a_part_of_a_name_wins(large: ToolCatalog) -> None:
     for part in ("ticketmas", "desk__ticket", "DeskTicketMaster"):
         match = pieces.search(part)[0]
         assert (match.name, match.confident) == ("zendesk__ticketmaster_v2", True)
+
+
+def test_a_short_piece_of_a_word_is_no_certain_part_of_a_name() -> None:
+    tools = ToolCatalog([tool("list_refunds", "Other."), tool("mysql_query", "Other."), tool("getLabels", "Other.")])
+    for small_word in ("und", "ist", "les", "the", "que"):
+        assert tools.search(small_word) == []
+    assert [(match.name, match.doubt) for match in tools.search("ysq")] == [
+        ("mysql_query", "Only a piece of a word in its name is 'ysq'.")
+    ]
+    assert [(match.name, match.confident) for match in tools.search("lab")] == [("getLabels", True)]
+
+
+def test_words_that_only_talk_has_are_never_certain() -> None:
+    tools = ToolCatalog([tool("love_quotes", "Quotes about love."), tool("channel_history", "The recent messages.")])
+    for talk in ("do you love me?", "最近どう？"):
+        assert [match.confident for match in tools.search(talk)] in ([], [False])
+
+
+def test_verbs_of_tools_still_rank_those_that_have_the_thing() -> None:
+    assert ToolCatalog(load(SHIPPED).tools).search("删除文件")[0].name == "drive_delete_file"
+
+
+def test_what_only_a_hint_found_is_told_as_one() -> None:
+    [match] = ToolCatalog([tool("book_flight", "Reserve a seat."), tool("play_song", "Play.")]).search("flying airline")
+    assert match.doubt == "Only what 'flying' may mean matches: no tool has 'flying', 'airline'."
 
 
 def test_select_and_patterns_are_always_confident(large: ToolCatalog) -> None:

@@ -95,6 +95,8 @@ def test_no_entry_is_a_word_that_only_says_how_people_ask() -> None:
         ("organise the offsite", "schedule"),
         ("where is the chemist", "pharmacy"),
         ("find a drugstore", "pharmacy"),
+        ("kick off the build", "start"),
+        ("what is broken in prod", "production"),
     ],
 )
 def test_what_people_say_means_what_tools_say(request_text: str, expected: str) -> None:

@@ -134,6 +134,7 @@ def test_what_tools_have_is_not_taken_for_another_language() -> None:
         ("loesche alle Ordner", "delete folder"),
         ("Loesche die Verträge", "delete contract"),
         ("Bücher verschicken", "book send"),
+        ("Flug nach Berlin buchen", "flight book"),
         ("die E-Mails beantworten", "reply email"),
         ("ändere die Bildgröße", "size image update"),
     ],

@@ -79,6 +79,18 @@ async def test_a_confident_search_says_nothing_beside() -> None:
     assert found == {"discovered_tools": ["send_mail"]}
 
 
+async def test_each_query_of_a_search_is_answered_whatever_becomes_of_the_others() -> None:
+    toolset = deferred(to_pydantic_ai([MAIL]))
+    found = await found_by(tool_search(), toolset, "send mail", "xqzwv", "/[/", "select:gone")
+    assert found["discovered_tools"] == ["send_mail"]
+    nothing, pattern, name = found["message"].split("\n")
+    assert nothing == "For 'xqzwv' there is no tool."
+    assert pattern.startswith("Invalid pattern '['")
+    assert name.startswith("No tool is named 'gone'.")
+    found = await found_by(tool_search(), toolset, "xqzwv", "/[/")
+    assert found["message"].startswith("For 'xqzwv' there is no tool.\nInvalid pattern")
+
+
 async def test_a_search_reveals_what_fits_the_budget_and_names_the_rest() -> None:
     reports = [replace(MAIL, name=f"report_{n}", description="Write a report. " + "word " * 900) for n in range(8)]
     huge = replace(MAIL, name="huge", description="Do something. " + "word " * 100_000)

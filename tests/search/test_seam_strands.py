@@ -264,6 +264,11 @@ def named(name: str) -> Tool:
     return Tool(name=name, description="", input_schema={"type": "object"}, call=nothing_to_say)
 
 
+def strands_tool_named(name: str) -> Any:
+    made: Any = strands.tool(name=name)  # pyright: ignore[reportUnknownMemberType] - its schema is a bare `dict`
+    return made(lambda: "")
+
+
 @pytest.mark.parametrize(
     ("tools", "options", "message"),
     [
@@ -272,6 +277,7 @@ def named(name: str) -> Tool:
         ([named("search_tools")], {}, "search_tools"),
         ([{"name": "a", "description": "x", "input_schema": {"type": "object"}}], {}, "cannot run a dict"),
         ([named("a")], {"always_loaded": ["b"]}, "'b'"),
+        ([strands_tool_named("x.y")], {}, "cannot call a tool named 'x.y'"),
     ],
 )
 def test_tools_that_strands_could_not_load_are_refused_at_once(tools: Any, options: Any, message: str) -> None:

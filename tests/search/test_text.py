@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hikidashi.search.stem import IRREGULAR, stem
@@ -136,6 +136,8 @@ def test_any_text_gives_terms_without_spaces_and_case(text: str) -> None:
 
 
 @given(st.text(max_size=60))
+@example("0:\u09b1")
+@example("\u3099 \u0e31")
 def test_sources_are_the_terms_once_each_in_order(text: str) -> None:
     assert list(Analyzer().sources(text)) == list(dict.fromkeys(terms(text)))
 

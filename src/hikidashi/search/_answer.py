@@ -59,6 +59,7 @@ _EN = {
         "tools from now on: call one only if it is, or try once more with other words."
     ),
     "nearest beside": "For {query} there is no tool that surely fits: {names} come nearest, perhaps not what you need.",
+    "nothing beside": "For {query} there is no tool.",
     "short": 'In short, {count} more. To get them whole, search for "select:" and their names with commas between:',
     "further": "{count} further tools match: other or more words tell them apart.",
     "further at least": "{count} further tools match, or more: other or more words tell them apart.",
@@ -125,6 +126,7 @@ _JA = {
     "nearest beside": (
         "{query} に確実に合うツールはありません。近いもの: {names} (必要なものではないかもしれません)。"
     ),
+    "nothing beside": "{query} に合うツールはありません。",
     "short": "ほか{count}件は概要のみです。定義が必要なら、「select:」に続けて名前をコンマ区切りで検索してください。",
     "further": "さらに{count}件が該当します。言葉を変えるか増やして絞り込んでください。",
     "further at least": "さらに{count}件以上が該当します。言葉を変えるか増やして絞り込んでください。",

@@ -17,7 +17,7 @@ from .explain import HELD_BACK, Explanation, explained, matches_of
 from .fuse import fused
 from .fuzzy import Speller
 from .gate import Judgement, judged
-from .glossary import Glossary
+from .glossary import Glossary, is_grammar
 from .limits import MAX_LIMIT, MAX_QUERY, MAX_TOOLS, check_limit, checked_pattern, checked_query, full
 from .match import ToolMatch
 from .overlay import Overlay, entry_with, overlay_of
@@ -202,8 +202,21 @@ class ToolCatalog:
         judgement = judged(index, asked, limit, self._name_terms) if by_words else self._hybrid(asked, meaning)
         named = self._rows.named_by(query)
         if not named and (is_identifier(query) or judgement.doubt or not judgement.hits):
-            named = self._rows.named_with(query)[:limit]
+            judgement = self._with_part_of_name(query, judgement, limit)
         return judgement.preferring(named), asked
+
+    def _with_part_of_name(self, query: str, judgement: Judgement, limit: int) -> Judgement:
+        """`judgement` with the tools whose name has `query` as a part before all others."""
+        if self._bundled and is_grammar(query):
+            return judgement
+        named, is_sure = self._rows.named_with(query)
+        if is_sure:
+            return judgement.preferring(named[:limit])
+        if judgement.hits:
+            return judgement
+        return Judgement(
+            [(number, 1.0) for number in named[:limit]], f"Only a piece of a word in its name is {query!r}."
+        )
 
     def search_regex(self, pattern: str, *, limit: int = 5) -> list[ToolMatch]:
         r"""The tools whose name, description or arguments match `pattern`, in catalogue order, an exact name first.

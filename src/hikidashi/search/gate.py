@@ -9,7 +9,7 @@ from .bm25 import Index
 from .match import whole_words
 from .query import Query
 from .stem import stem
-from .text import is_everyday, is_inflection, is_weak, share_of_word
+from .text import is_everyday, is_inflection, is_request, is_weak, share_of_word
 
 __all__ = ["NEAREST", "Judgement", "judged"]
 
@@ -34,6 +34,8 @@ _MORE_THAN_ONE = 3 / 2
 _OF_BEST = 1 / 4
 # A word in so few tools is as likely the example of an argument as what a tool is for.
 _EXAMPLE = 5
+
+_HIDDEN = 50  # hits by doubtful words alone, behind which a better one is looked for
 
 _SHOWN = 4  # words of each kind in a reason
 
@@ -78,8 +80,9 @@ def judged(index: Index, query: Query, limit: int, name_terms: TermsOf) -> Judge
         return Judgement(hits)
     telling = {term: weight for term, weight in query.weights.items() if not _is_doubtful(term, query)}
     if not any(index.has(hits[0][0], term) for term in telling):
-        # Doubtful words brought the best, and may have hidden a better one.
-        hits = index.top(telling or {term: query.weights[term] for term in query.respelled}, limit)
+        # Doubtful words brought the best, and may have hidden a better one. They still rank those that have another.
+        hits = [hit for hit in index.top(query.weights, limit + _HIDDEN) if any(index.has(hit[0], t) for t in telling)]
+        hits = hits[:limit] or index.top(telling or {term: query.weights[term] for term in query.respelled}, limit)
         if not hits:
             return Judgement([])
         best = _Share.of(index, *hits[0], query)
@@ -146,6 +149,8 @@ class _Share:
 
     def is_enough(self, index: Index, query: Query, name_terms: TermsOf) -> bool:
         """Whether the tool is about the question."""
+        if not self.hinted and all(is_everyday(word) or is_request(word) for word in self.found):
+            return False
         missing = sum(map(share_of_word, query.missing))
         total = sum(self.asked.values()) + missing * index.rarity(0)
         share = sum((self.hinted | self.found).values()) / total if total else 0.0
@@ -190,9 +195,12 @@ class _Share:
 
     def doubt(self, query: Query) -> str:
         """Why the tool may not be what was asked for, in a sentence."""
-        matched = [query.shown(term) for term in self.terms if not is_inflection(term) and term not in query.relatives]
+        terms = [term for term in self.terms if not is_inflection(term)]
+        matched = [query.shown(term) for term in terms if term not in query.relatives]
         lacking = [word for word in query.missing if not is_inflection(word)]
         reason = f"Only {_listed(matched)} of the question matches"
+        if not matched:
+            reason = f"Only what {_listed(map(query.shown, terms))} may mean matches"
         if query.is_told:
             reason += ", which reads like talk rather than a request"
         elif lacking:

@@ -68,7 +68,7 @@ class Engine:
         with self._lock:  # another run may have other tools
             self._follow(tools)
             offered = {tool.name for tool in tools}
-            found = {query: self._found(query, offered) for query in searched}
+            found, refused = self._answered(searched, offered)
         selected = any(result.kind == "select" for result in found.values())
         limit = MAX_LIMIT if selected else max(self._max_results, 2 * len(found))
         ranked = chain.from_iterable(zip_longest(*(result.entries for result in found.values())))
@@ -77,10 +77,27 @@ class Engine:
         shown = replace(shown, further=shown.further + sum(result.further for result in found.values()))
         told = TOLD.get()
         if told is not None:
-            told += self._beside(found, shown)
+            told += [*self._beside(found, shown, refused)]
         return [entry.name for entry in shown.whole]
 
-    def _beside(self, found: Mapping[str, Found], shown: Shown) -> Iterable[str]:
+    def _answered(self, queries: Sequence[str], offered: Collection[str]) -> tuple[dict[str, Found], list[str]]:
+        """What each query finds, and why some cannot be answered; one of these does not take the others with it.
+
+        Raises:
+            UnanswerableError: none of them can be answered.
+        """
+        found: dict[str, Found] = {}
+        refused: list[str] = []
+        for query in queries:
+            try:
+                found[query] = self._found(query, offered)
+            except ToolSearchError as error:
+                refused.append(str(error))
+        if refused and not found:
+            raise UnanswerableError("\n".join(dict.fromkeys(refused)))
+        return found, refused
+
+    def _beside(self, found: Mapping[str, Found], shown: Shown, refused: Collection[str]) -> Iterable[str]:
         """What the search says beside the names of the tools that it reveals."""
         unsure = {query: result for query, result in found.items() if not result.confident}
         if unsure and len(unsure) == len(found):
@@ -89,6 +106,10 @@ class Engine:
             for query, result in unsure.items():
                 names = ", ".join(entry.name for entry in result.entries)
                 yield self._words["nearest beside"].format(query=repr(query), names=names)
+        nothing = [query for query, result in found.items() if not result.entries and not result.hidden]
+        if nothing and (refused or len(nothing) < len(found)):
+            yield self._words["nothing beside"].format(query=", ".join(map(repr, nothing)))
+        yield from dict.fromkeys(refused)
         if shown.whole:
             yield from self._words.rest(shown)
         hidden = dict.fromkeys(name for result in found.values() for name in result.hidden)
@@ -127,13 +148,10 @@ class Engine:
     def _found(self, query: str, offered: Collection[str]) -> Found:
         shared = len(self.catalog) > len(offered)
         limit = MAX_LIMIT if shared else self._max_results
-        try:
-            # Tools of others do not count, and they may have the best places.
-            found = asked(self.catalog, query, strategy=self._strategy, limit=limit)
-            if shared:
-                found = self._of_agent(found, query, offered)
-        except ToolSearchError as error:
-            raise UnanswerableError(str(error)) from error
+        # Tools of others do not count, and they may have the best places.
+        found = asked(self.catalog, query, strategy=self._strategy, limit=limit)
+        if shared:
+            found = self._of_agent(found, query, offered)
         if self._record is not None:
             self._record.searched(query, found.kind, [entry.name for entry in found.entries])
         return found

@@ -19,8 +19,9 @@ __all__ = ["Rows", "Snapshot", "is_identifier"]
 
 _BATCH = 256  # texts made at once: most patterns find their tools among the first
 _MIN_PART = 3  # letters: shorter pieces are in too many names
+_SURE_PART = 5  # letters: a shorter piece from inside a word, `und` of `refund`, may be there by chance
 _IDENTIFIER = re.compile(
-    r"\w+(?:[_.:/-]\w+)*_\w+(?:[.:/-]\w+)*|\w*[a-z][A-Z]\w*"
+    r"(?<!\w)(?:\w+(?:[_.:/-]\w+)*_\w+(?:[.:/-]\w+)*|\w*[a-z][A-Z]\w*)"
 )  # `send_mail`, `sendMail`: no word of talk
 
 
@@ -158,13 +159,23 @@ class Rows:
                 found[number] = None
         return list(found)
 
-    def named_with(self, part: str) -> list[int]:
-        """The tools whose name has one unbroken piece of text as a part, in some spelling; the shortest name first."""
+    def named_with(self, part: str) -> tuple[list[int], bool]:
+        """The tools whose name has one unbroken piece of text as a part, in some spelling; the shortest name first.
+
+        Also whether they hardly have it by chance: it is long, an identifier, or begins a word of each name. Where
+        some names have it so, the others are left out.
+        """
         key = name_key(part)
         if len(key) < _MIN_PART or len(part.split()) != 1:
-            return []
-        names = [name for known, names in self._keys().items() if key in known for name in names]
-        return [self.numbers[name] for name in sorted(names, key=len)]
+            return [], True
+        names = sorted((name for known, names in self._keys().items() if key in known for name in names), key=len)
+        is_sure = len(key) >= _SURE_PART or not key.isascii() or is_identifier(part)
+        if not is_sure:
+            letters = r"[\W_]*".join(key)
+            begins = re.compile(rf"(?:^|[\W_]|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]))(?i:{letters})")
+            beginning = [name for name in names if begins.search(name)]
+            names, is_sure = beginning or names, bool(beginning)
+        return [self.numbers[name] for name in names], is_sure
 
     def no_such_tool(self, names: list[str]) -> ToolSearchError:
         """The error for names that no tool has, with names that are close."""

@@ -107,7 +107,7 @@ def _flattened(schema: dict[str, Any], depth: int) -> dict[str, Any]:
         return part if at < depth else _type_of(part)
 
     cut = _changed(schema, change, 0)
-    return {key: value for key, value in cut.items() if key not in ("$defs", "definitions") or depth > 1}
+    return {key: value for key, value in cut.items() if key not in ("$defs", "definitions", "$ref") or depth > 1}
 
 
 def _type_of(schema: Any) -> dict[str, Any]:

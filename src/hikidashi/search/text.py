@@ -51,7 +51,8 @@ _SCRIPT = re.compile(
 )
 _INFLECTION = re.compile(f"[{_HIRAGANA}]+")
 _HAN_RUN = re.compile(f"[{_HAN}]+")
-_HAN_ALONE = re.compile(rf"[\W{_HAN}]*")  # and punctuation: nearly all of a Chinese text
+# With punctuation, which is nearly all of a Chinese text; the marks of other scripts are no punctuation.
+_HAN_ALONE = re.compile(rf"(?:[{_HAN}]|[^\w{_HAN}{_HIRAGANA}{_KATAKANA}{_HANGUL}{_UNSPACED}{_MARKS}])*")
 _SEPARATORS = re.compile(r"[-_.]+")
 _ASCII_PIECE = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")  # `URLs`, `HTML`, `Page`, `2`
 _NOT_ALPHANUMERIC = re.compile(r"[\W_]+")

@@ -133,7 +133,7 @@ def client_search_tool(name: str = CLIENT_TOOL) -> dict[str, Any]:
         "description": (
             "Finds tools that are not loaded yet and loads the best matches, so that you can call them. Use it when "
             "no loaded tool fits the task: many more exist. Describe one need in a few words, such as `send mail` or "
-            "`weather forecast`, in any language; search again for each further need. `select:name_a,name_b` loads "
+            "`weather forecast`; search again for each further need. `select:name_a,name_b` loads "
             "tools whose names you know. If nothing matches, try other words before you give up."
         ),
         "input_schema": {

@@ -138,7 +138,7 @@ _SAYINGS: dict[str, tuple[str, str]] = {
         "応答を待つ間にクライアントが閉じられました。",
         "The client was closed while an answer was awaited.",
     ),
-    "wait_seconds": ("{count:g}秒後に再試行できます。", " Try again in {count:g} seconds."),
+    "wait": ("{seconds:g}秒後に再試行できます。", " Try again in {seconds:g} seconds."),
     "wait_minutes": ("約{count:g}分後に再試行できます。", " Try again in about {count:g} minutes."),
     "wait_hours": ("約{count:g}時間後に再試行できます。", " Try again in about {count:g} hours."),
     "wait_until": ("{date}（UTC）以降に再試行できます。", " Try again after {date} (UTC)."),
@@ -159,7 +159,7 @@ def said_wait(seconds: float | None, language: Language, *, now: datetime | None
     if seconds is None or not 0 <= seconds <= _LONGEST_WAIT:
         return ""
     if seconds < 2 * _MINUTE:
-        return say("wait_seconds", language, count=math.ceil(seconds) if seconds >= 10 else round(seconds, 1))
+        return say("wait", language, seconds=math.ceil(seconds) if seconds >= 10 else round(seconds, 1))
     if seconds < 2 * _HOUR:
         return say("wait_minutes", language, count=math.ceil(seconds / _MINUTE))
     if seconds < 2 * _DAY:

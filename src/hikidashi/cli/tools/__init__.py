@@ -67,7 +67,7 @@ def _tools() -> None:  # pyright: ignore[reportUnusedFunction]
 def search(
     query: Annotated[
         str,
-        typer.Argument(metavar="QUERY", help="Words in any language, `select:a,b`, or a pattern with --regex."),
+        typer.Argument(metavar="QUERY", help="Words, `select:a,b`, or a pattern with --regex."),
     ],
     *,
     catalog: _Catalog = None,

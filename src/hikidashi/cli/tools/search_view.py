@@ -71,8 +71,9 @@ def _as_json(matches: Sequence[ToolMatch]) -> list[dict[str, object]]:
             "score": round(match.score, 4),
             "description": match.entry.description,
             "why": match.why,
+            "confident": match.confident,
         }
-        found.append(one if match.confident else one | {"confident": False, "doubt": match.doubt})
+        found.append(one if match.confident else one | {"doubt": match.doubt})
     return found
 
 

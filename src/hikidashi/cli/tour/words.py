@@ -118,7 +118,7 @@ _EN = Words(
     drawer_title="The same tools, for any MCP client",
     drawer_about="Nothing is written twice: the official MCP client lists them, and calls one.",
     search_title="One tool among a thousand",
-    search_about="The model sees one search tool. Words in any language find the tools, described in English.",
+    search_about="The model sees one search tool. Words in seven languages find the tools, described in English.",
     tool_questions=(
         "download all invoices from Garnet",
         "Harborの会議室の予約を取り消したい",
@@ -191,7 +191,7 @@ _JA = Words(
     drawer_title="同じツールを、どの MCP クライアントにも",
     drawer_about="書き直しはありません。公式の MCP クライアントが一覧を取り、ひとつ呼びます。",
     search_title="千のツールから、ひとつを",
-    search_about="モデルに見えるのは検索ツールだけ。英語で書かれたツールが、どの言語の言葉でも見つかります。",
+    search_about="モデルに見えるのは検索ツールだけ。英語で書かれたツールが、日本語など7言語の言葉で見つかります。",
     tool_questions=("Harborの会議室の予約を取り消したい", "download all invoices from Garnet", "靴下は何色ですか"),
     web_title="キーなしで、ウェブのツール",
     web_about="手元の文書をこのマシンで索引にします。TAVILY_API_KEY があれば、同じツールが Tavily に尋ねます。",

@@ -7,7 +7,8 @@ say nothing about a tool. A file is read when a question first needs it.
 
 from __future__ import annotations
 
+from .files import is_grammar
 from .own import Glossary
 from .understanding import Understanding, understand
 
-__all__ = ["Glossary", "Understanding", "understand"]
+__all__ = ["Glossary", "Understanding", "is_grammar", "understand"]

@@ -11,9 +11,10 @@ import unicodedata
 from functools import cache
 from pathlib import Path
 
+from ..stopwords import FUNCTION
 from .lexicon import Lexicon
 
-__all__ = ["LATIN", "even", "homographs", "is_stop_word", "lexicon", "stop_lexicon", "stop_words"]
+__all__ = ["LATIN", "even", "homographs", "is_grammar", "is_stop_word", "lexicon", "stop_lexicon", "stop_words"]
 
 LATIN = ("de", "es", "fr")
 """The languages, beside English, that are written in Latin letters and have a glossary."""
@@ -54,6 +55,12 @@ def stop_lexicon(language: str) -> Lexicon:
 def is_stop_word(word: str, written: str, language: str) -> bool:
     """Whether `word`, in plain letters, is not searched for; accents count where they are written: not `ändere`."""
     return word in stop_words(language) and (written.isascii() or written.lower() in _accented(language))
+
+
+def is_grammar(text: str) -> bool:
+    """Whether `text` is one word that says nothing about a tool in some language written in Latin letters."""
+    word = even(text.strip())
+    return word in FUNCTION or any(word in stop_words(language) for language in LATIN)
 
 
 @cache
