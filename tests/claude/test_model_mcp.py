@@ -20,7 +20,7 @@ from pydantic_ai import (
 )
 from tests.support import ClaudeCode
 
-from hikidashi import ToolNotFoundError, ToolsetNotRegisteredError
+from hikidashi import ToolNotFoundError, ToolsetNotRegisteredError, Unsupported
 from hikidashi.search.pydantic_ai import tool_search
 from hikidashi.testing import RecordedRequest, call, say, turn
 
@@ -250,3 +250,15 @@ async def test_pydantic_ai_may_search_among_the_registered_tools(claude_code: Cl
     assert result.output == "Here."
     assert server.requests[-1].tool_result_texts == ["sencha"]
     assert not any(name.endswith("__bake") for request in server.requests for name in request.tool_names)
+
+
+def test_toolsets_may_come_from_a_generator_and_a_class_is_refused_as_no_tool() -> None:
+    def add(a: int) -> int:
+        """Add."""
+        return a
+
+    model = ClaudeCodeModel("sonnet")
+    model.set_agent_toolsets(function for function in [add])
+    assert model._process_function_tools(["add"]) is not None
+    with pytest.raises(Unsupported, match="is no tool"):
+        model.set_agent_toolsets(Agent)

@@ -8,7 +8,7 @@ own way, and the next request wakes them; one CLI process lives for the whole ru
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -239,7 +239,9 @@ class ClaudeCodeModel(Model[Any]):
             UnsupportedDepsTypeError: JSON cannot carry `deps`.
             Unsupported: a toolset knows its tools only in a run, or something is no tool.
         """
-        registered: list[Any] = [given for given in toolsets if given is not None]
+        # An iterator can be read once, and is needed for each request.
+        given = [list(tools) if isinstance(tools, Iterator) else tools for tools in toolsets if tools is not None]
+        registered: list[Any] = list(given)
         by_name = mcp_integration.registered_tools(registered)
         # A tool that requires approval is not run by the server: its calls park, and pydantic-ai asks.
         names = [name for name, tool in by_name.items() if not getattr(tool, "requires_approval", False)]

@@ -84,7 +84,7 @@ def _sources(given: object, rename: Rename) -> Iterator[Source]:
         yield from _each(cast("AbstractAgent[Any, Any]", given).toolsets, rename)
     elif isinstance(given, AbstractToolset):
         yield from _of_toolset(cast("AbstractToolset[Any]", given), rename)
-    elif hasattr(given, "name") or hasattr(given, "function"):
+    elif not isinstance(given, type) and (hasattr(given, "name") or hasattr(given, "function")):
         yield Source(given, rename)
     elif isinstance(given, Mapping):
         yield from _each(cast("Mapping[object, object]", given).values(), rename)
