@@ -20,7 +20,7 @@ from pydantic_ai import (
 )
 from tests.support import ClaudeCode
 
-from hikidashi import ToolNotFoundError, ToolsetNotRegisteredError, Unsupported
+from hikidashi import ClaudeCodeModel, ToolNotFoundError, ToolsetNotRegisteredError, Unsupported
 from hikidashi.search.pydantic_ai import tool_search
 from hikidashi.testing import RecordedRequest, call, say, turn
 
