@@ -119,8 +119,9 @@ def _shown(block: ContentBlock) -> list[ContentBlock] | _Refused:
             return _file(body.get("mimeType") or "application/octet-stream", body.get("blob", ""), body["uri"])
         case "resource_link" if kind := mapping(mapping(block.get("_meta")).get(PYDANTIC_AI_META)).get("kind"):
             what = str(kind).removesuffix("-url")
+            readable = f"Return its bytes as `BinaryContent`, or its text. {_AGENT_MODE}"
             return _Refused(
-                f"the {what} at {block['uri']}", f"Return its bytes as `BinaryContent`, or its text. {_AGENT_MODE}"
+                f"the {what} at {block['uri']}", readable if what in ("image", "document") else "Return text about it."
             )
         case _:
             return [block]
