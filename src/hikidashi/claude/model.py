@@ -13,7 +13,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, cast
 
 try:
     import pydantic_ai as _pydantic_ai  # noqa: F401  # pyright: ignore[reportUnusedImport]
@@ -240,8 +240,10 @@ class ClaudeCodeModel(Model[Any]):
             Unsupported: a toolset knows its tools only in a run, or something is no tool.
         """
         # An iterator can be read once, and is needed for each request.
-        given = [list(tools) if isinstance(tools, Iterator) else tools for tools in toolsets if tools is not None]
-        registered: list[Any] = list(given)
+        given: tuple[Any, ...] = toolsets
+        registered: list[Any] = [
+            list(cast("Iterator[Any]", one)) if isinstance(one, Iterator) else one for one in given if one is not None
+        ]
         by_name = mcp_integration.registered_tools(registered)
         # A tool that requires approval is not run by the server: its calls park, and pydantic-ai asks.
         names = [name for name, tool in by_name.items() if not getattr(tool, "requires_approval", False)]
