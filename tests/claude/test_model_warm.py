@@ -162,6 +162,17 @@ def test_event_loops_do_not_share_clis(claude_code: ClaudeCode) -> None:
     assert not first & second
 
 
+def test_an_event_loop_that_ends_right_after_its_run_ends_at_once(claude_code: ClaudeCode) -> None:
+    model, _ = claude_code(script, warm=1)
+    agent = Agent(model)
+
+    async def run() -> str:
+        return (await agent.run("Go.")).output
+
+    assert [asyncio.run(run()) for _ in range(2)] == ["ok", "ok"]
+    assert cli_processes() == set()
+
+
 def test_a_program_that_ends_leaves_no_cli_and_no_complaint(
     messages_server: Callable[..., MessagesServer], claude_code_env: Callable[[MessagesServer], dict[str, str]]
 ) -> None:

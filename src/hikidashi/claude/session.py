@@ -35,6 +35,9 @@ from .parking import ParkedTools
 # interrupting it first takes a few milliseconds. This bounds the wait for its last word.
 _INTERRUPT_GRACE = 2.0
 
+_BACKGROUND_DELAY = 0.05
+"""Seconds after which a CLI that nobody waits for is started."""
+
 Hooks = dict[HookEvent, list[HookMatcher]]
 
 _AFTER_CALLS = cast("HookEvent", "PostToolBatch")
@@ -137,8 +140,12 @@ class Session:
         self.was_alive = True
 
     def start_in_background(self) -> None:
-        """Start the CLI for a run that is yet to come, and with nothing of the context of this one."""
-        self._begin(contextvars.Context())
+        """Start the CLI for a run that is yet to come, and with nothing of the context of this one.
+
+        Not at once: asyncio waits for ever if it is cancelled while it starts a process, as at the end of
+        `asyncio.run()`, and a program that ends right after its run needs no CLI.
+        """
+        self._begin(contextvars.Context(), delay=_BACKGROUND_DELAY)
 
     async def start(self, deadline: Deadline) -> None:
         """Start the CLI, if it was not started before, and wait until it listens.
@@ -147,7 +154,7 @@ class Session:
             ClaudeCodeError: it is missing, did not start, or not in time.
         """
         if self._task is None:
-            self._begin(None)
+            self._begin(None, delay=0.0)
         try:
             async with deadline.timeout():
                 await asyncio.shield(self._ready)
@@ -158,8 +165,8 @@ class Session:
         """Return when the CLI listens, or has failed to."""
         await asyncio.wait([self._ready])
 
-    def _begin(self, context: contextvars.Context | None) -> None:
-        self._task = asyncio.create_task(self._live(), name="hikidashi-claude-code", context=context)
+    def _begin(self, context: contextvars.Context | None, *, delay: float) -> None:
+        self._task = asyncio.create_task(self._live(delay), name="hikidashi-claude-code", context=context)
         self._task.add_done_callback(self._ended)
 
     def _ended(self, _: asyncio.Task[None]) -> None:
@@ -230,8 +237,9 @@ class Session:
         if cancelled is not None:
             raise cancelled
 
-    async def _live(self) -> None:
+    async def _live(self, delay: float) -> None:
         try:
+            await asyncio.sleep(delay)
             await self._client.connect()
             self._ready.set_result(None)
             async for message in self._client.receive_messages():
