@@ -162,6 +162,20 @@ def test_event_loops_do_not_share_clis(claude_code: ClaudeCode) -> None:
     assert not first & second
 
 
+async def test_entering_the_model_again_starts_a_cli_like_the_last_one(claude_code: ClaudeCode) -> None:
+    model, _ = claude_code(script, warm=1)
+    agent = Agent(model)
+    async with model:
+        assert await waiting(model) == set()  # nothing is known yet of what will be asked
+        await agent.run("Go.")
+    async with model:
+        ready = await waiting(model)
+        assert len(ready) == 1
+        await agent.run("Go.")
+        assert not ready & cli_processes()
+    assert cli_processes() == set()
+
+
 def test_an_event_loop_that_ends_right_after_its_run_ends_at_once(claude_code: ClaudeCode) -> None:
     model, _ = claude_code(script, warm=1)
     agent = Agent(model)

@@ -179,6 +179,8 @@ class ClaudeCodeModel(Model[Any]):
             raise InvalidSettingError("warm", warm, "it must be a number of CLIs, 0 or more")
         self._warm = WarmSessions(warm)
         self._entered = 0
+        self._prepare_again: Callable[[], None] | None = None
+        """Starts a CLI as the last conversation began; before the first, tools and system prompt are not known."""
         self._toolsets: list[Any] | None = None
         self._deps: object = None
         self.mcp_servers: dict[str, McpSdkServerConfig] = {}
@@ -330,8 +332,10 @@ class ClaudeCodeModel(Model[Any]):
         return run_scope(self)
 
     async def __aenter__(self) -> Self:
-        """The model itself; CLIs that it keeps started end with the context."""
+        """The model itself; a CLI starts for the next run like the last one, and ends with the context."""
         self._entered += 1
+        if self._entered == 1 and self._prepare_again is not None:
+            self._prepare_again()
         return await super().__aenter__()
 
     async def __aexit__(
@@ -397,7 +401,7 @@ class ClaudeCodeModel(Model[Any]):
             late = partial(deadline.passed, f"pydantic-ai to run {', '.join(map(repr, running))}", self._model_name)
             scope.wait_until(deadline, late if running else None)
         if self._warm.count and question.is_new and response.complete:
-            again = partial(prepare, self._launch, question, self._warm)
+            self._prepare_again = again = partial(prepare, self._launch, question, self._warm)
             if scope is None:
                 again()
             else:
