@@ -18,7 +18,7 @@ from hikidashi import Tool, ToolResult, ToolValidationError, from_function
 from hikidashi.errors import ToolTurnLimitError
 from hikidashi.search import ToolCatalog
 from hikidashi.search.anthropic import ToolResults, ToolRun, arun_tools, run_tools
-from hikidashi.search.anthropic_options import LoopOptions, RunOptions
+from hikidashi.search.anthropic._options import LoopOptions, RunOptions
 from hikidashi.search.wire import reference_blocks
 from hikidashi.testing import MessagesServer, Reply, Script, call, fault, say, turn
 from hikidashi.tool import audio

@@ -21,7 +21,7 @@ from hikidashi import Tool, ToolResult, from_function
 from hikidashi.errors import ToolTurnLimitError
 from hikidashi.search import ToolCatalog
 from hikidashi.search.anthropic import ToolRun, arun_tools, run_tools
-from hikidashi.search.record import SearchLog
+from hikidashi.search.records.log import SearchLog
 from hikidashi.search.wire import tool_search_request
 from hikidashi.testing import MessagesServer, Reply, Script, call, fault, say, think, turn
 from hikidashi.testing.tool_search import search_regex

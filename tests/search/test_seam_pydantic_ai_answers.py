@@ -19,7 +19,7 @@ from tests.support import Heard, Unsure
 
 from hikidashi import Tool, ToolResult, from_function, from_mcp, to_pydantic_ai
 from hikidashi.search import ToolCatalog
-from hikidashi.search.answer_budget import tokens_of
+from hikidashi.search.answers.budget import tokens_of
 from hikidashi.search.pydantic_ai import deferred, tool_search
 
 

@@ -26,8 +26,8 @@ from pydantic_ai.toolsets import FunctionToolset
 from tests.support import Heard
 
 from hikidashi import ClaudeCodeModel
+from hikidashi.common.loopback import Exchange, LoopbackServer
 from hikidashi.convert.wire_names import WireNames
-from hikidashi.loopback import Exchange, LoopbackServer
 from hikidashi.search.pydantic_ai import deferred, tool_search
 from hikidashi.testing import MessagesServer, call, say, search_regex, search_words, turn
 

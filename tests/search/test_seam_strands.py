@@ -20,8 +20,8 @@ from hikidashi import Tool, ToolResult, ToolValidationError, Unsupported, from_f
 from hikidashi.convert.wire_names import WireNames
 from hikidashi.errors import ToolConnectionError
 from hikidashi.search import ToolCatalog
-from hikidashi.search._answer import found_names
-from hikidashi.search.answer_budget import tokens_of
+from hikidashi.search.answers.budget import tokens_of
+from hikidashi.search.answers.texts import found_names
 from hikidashi.search.strands import searchable
 from hikidashi.testing import MessagesServer, call, say, turn
 

@@ -10,11 +10,11 @@ from typing import Any, Protocol, cast
 
 from ..config import AgentConfig
 from ..errors import MissingExtra, ToolValidationError
-from ..web.format import Language
-from ..web.per_loop import PerLoop
-from ._failures import Audience, NoAnswerError, cause_of
+from ..web.answers.format import Language
+from ..web.providers.per_loop import PerLoop
 from ._running import RunningResponder, Teller
 from ._turns import Turn
+from .failures import Audience, NoAnswerError, cause_of
 from .prompts import default_prompt
 
 try:
@@ -24,7 +24,7 @@ try:
 except ImportError as error:
     raise MissingExtra("strands-agents", "strands") from error
 
-from .strands_models import strands_model
+from ._strands_models import strands_model
 
 __all__ = ["StrandsResponder", "ToolsFactory"]
 

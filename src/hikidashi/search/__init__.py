@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._lazy import lazy
+from ..common.lazy import lazy
 from ..errors import ToolSearchError
 from .catalog import ToolCatalog
-from .match import ToolMatch
+from .engine.match import ToolMatch
 
 if TYPE_CHECKING:
-    from .semantic import Embedder
+    from .engine.embeddings import Embedder
 
 __all__ = ["Embedder", "ToolCatalog", "ToolMatch", "ToolSearchError"]
 
 # Only a search by meaning pays for this import.
-__getattr__, __dir__ = lazy(__name__, {"Embedder": ".semantic"}, __all__)
+__getattr__, __dir__ = lazy(__name__, {"Embedder": ".engine.embeddings"}, __all__)

@@ -8,9 +8,9 @@ from typing import Any
 from .. import __version__
 from ..errors import MissingExtra
 from ..tool import Tool, ToolResult
-from ._answer import CALL_TOOL, SEARCH_TOOLS, Language, Recorder, wording
-from ._desk import Desk, Strategy, names_in
-from .answer_budget import DEFAULT_BUDGET, AnswerBudget
+from .answers.budget import DEFAULT_BUDGET, AnswerBudget
+from .answers.search_tools import Desk, Strategy, names_in
+from .answers.texts import CALL_TOOL, SEARCH_TOOLS, Language, Recorder, wording
 from .catalog import ToolCatalog
 
 try:

@@ -11,9 +11,9 @@ from typing import Any, cast
 from .. import __version__
 from ..errors import MissingExtra
 from ..tool import Tool, ToolResult
-from ._answer import CALL_TOOL, Language, Recorder
-from ._desk import Desk, Strategy
-from .answer_budget import DEFAULT_BUDGET, AnswerBudget
+from .answers.budget import DEFAULT_BUDGET, AnswerBudget
+from .answers.search_tools import Desk, Strategy
+from .answers.texts import CALL_TOOL, Language, Recorder
 from .catalog import ToolCatalog
 
 try:

@@ -10,13 +10,13 @@ from typing import Any, cast
 
 from ..errors import MissingExtra, ToolSearchError, ToolValidationError, Unsupported
 from ..tool import Tool
-from ._answer import SEARCH_TOOLS, Language, Recorder, found_names, wording
-from ._desk import Strategy, asked, catalog_of, check_options, names_in, nearest
-from .answer_budget import DEFAULT_BUDGET, AnswerBudget, budget_of
+from .answers.budget import DEFAULT_BUDGET, AnswerBudget, budget_of
+from .answers.search_tools import Strategy, asked, catalog_of, check_options, names_in, nearest
+from .answers.texts import SEARCH_TOOLS, Language, Recorder, found_names, wording
 from .catalog import ToolCatalog
-from .entry import Entry, entry_of
-from .lost_connection import telling_lost_connections
-from .unreachable import unreachable_of
+from .engine.entry import Entry, entry_of
+from .mcp_servers.lost_connection import telling_lost_connections
+from .mcp_servers.unreachable import unreachable_of
 
 try:
     from strands.hooks import (
@@ -33,7 +33,7 @@ try:
 except ImportError as error:
     raise MissingExtra("strands-agents", "strands") from error
 
-from ..convert._checks import object_schema, strings
+from ..convert.checks import object_schema, strings
 from ..convert.strands import to_strands
 from ..convert.wire_names import WireNames
 
