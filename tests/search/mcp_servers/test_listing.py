@@ -15,8 +15,7 @@ from tests.mcp_support import served
 
 from hikidashi import from_function, to_mcp
 from hikidashi.errors import ToolSourceError
-from hikidashi.search.mcp_servers import Answer, tools_of_servers
-from hikidashi.search.mcp_servers.config import McpServer, read_mcp_config
+from hikidashi.search import McpServer, ServerTools, read_mcp_config, tools_of_servers
 
 MAIL = """
 from hikidashi import from_function, to_mcp
@@ -98,7 +97,7 @@ def python(name: str, code: str, *args: str, **env: str) -> McpServer:
     )
 
 
-def names(answer: Answer) -> list[str]:
+def names(answer: ServerTools) -> list[str]:
     return [tool.name for tool in answer.tools]
 
 

@@ -1,4 +1,4 @@
 """What a model reads of a search, within a budget of tokens, and the `search_tools` and `call_tool` pair.
 
-Offers `Desk`, `asked` and `wording` to the seams.
+Offers `ToolSearchHandler`, `asked` and `wording` to the seams.
 """

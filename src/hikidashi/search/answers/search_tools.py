@@ -22,15 +22,18 @@ from .budget import AnswerBudget, Shown, budget_of
 from .texts import CALL_TOOL, SEARCH_TOOLS, Language, Recorder, wording
 
 __all__ = [
-    "Desk",
     "Found",
     "Strategy",
+    "ToolSearchHandler",
     "asked",
+    "callable_tool",
     "catalog_of",
+    "check_max_results",
     "check_options",
     "entry_named",
     "names_in",
     "nearest",
+    "require_tool",
 ]
 
 Strategy = Literal["words", "regex", "both"]
@@ -48,8 +51,18 @@ def check_options(strategy: str, max_results: int) -> None:
     """
     if strategy not in get_args(Strategy):
         raise ValueError(f"`strategy` is {strategy!r}: use 'words', 'regex' or 'both'.")
-    if type(max_results) is not int or not 1 <= max_results <= MAX_LIMIT:
-        raise ValueError(f"`max_results` is {max_results!r}: use a whole number from 1 to {MAX_LIMIT}; 5 is usual.")
+    check_max_results(max_results)
+
+
+def check_max_results(value: object, option: str = "max_results") -> int:
+    """`value`, how many tools a search may give.
+
+    Raises:
+        ValueError: it is no whole number from 1 to 50; the message names `option`.
+    """
+    if type(value) is not int or not 1 <= value <= MAX_LIMIT:
+        raise ValueError(f"`{option}` is {value!r}: use a whole number from 1 to {MAX_LIMIT}; 5 is usual.")
+    return value
 
 
 def names_in(option: str, names: Iterable[str]) -> list[str]:
@@ -121,6 +134,18 @@ def entry_named(catalog: ToolCatalog, name: str) -> Entry | None:
     return None if tool is None else entry_of(tool)
 
 
+def require_tool(catalog: ToolCatalog, name: str) -> Any:
+    """The tool that `always_loaded` names.
+
+    Raises:
+        ToolValidationError: the catalogue does not have it.
+    """
+    tool = catalog.get(name)
+    if tool is None:
+        raise ToolValidationError(f"`always_loaded` names {name!r}, which the catalogue does not have.", name)
+    return tool
+
+
 def nearest(catalog: ToolCatalog, name: str) -> list[str]:
     """The names of tools that somebody who wrote `name` may have meant."""
     try:
@@ -137,13 +162,13 @@ def catalog_of(tools: Iterable[Any] | ToolCatalog) -> ToolCatalog:
     return ToolCatalog(listed, limit_tools=max(MAX_TOOLS, len(listed)))
 
 
-class Desk:
+class ToolSearchHandler:
     """Answers `search_tools` and `call_tool` for one catalogue of callable tools.
 
     It remembers nothing itself: who has found what is given with each call.
 
     Raises:
-        ToolValidationError: a tool cannot be called, or has the name of one of the desk's own.
+        ToolValidationError: a tool cannot be called, or has the name of one of the handler's own.
         ValueError: `strategy`, `max_results`, `language` or `budget` is none of what it can be.
     """
 
@@ -167,7 +192,7 @@ class Desk:
         self._words = wording(language)
         self._record = record
         for tool in self.catalog:
-            _callable(tool)
+            callable_tool(tool)
         for name in (SEARCH_TOOLS, CALL_TOOL):
             if name in self.catalog:
                 raise ToolValidationError(
@@ -179,7 +204,7 @@ class Desk:
     def tool(self, name: str) -> Tool | None:
         """The catalogue's tool of this name."""
         tool = self.catalog.get(name)
-        return None if tool is None else _callable(tool)
+        return None if tool is None else callable_tool(tool)
 
     def listed(self, tool: Tool) -> Tool:
         """`tool` with a definition no longer than the budget allows, as a list of tools shows it."""
@@ -195,9 +220,7 @@ class Desk:
         """
         found: list[Tool] = []
         for name in names_in("always_loaded", names):
-            tool = self.tool(name)
-            if tool is None:
-                raise ToolValidationError(f"`always_loaded` names {name!r}, which the catalogue does not have.", name)
+            tool = callable_tool(require_tool(self.catalog, name))
             told = telling_lost_connections(tool, self._words)
             found.append(told if self._record is None else _heard(told, self._record))
         return found
@@ -272,7 +295,7 @@ class Desk:
             return ToolResult.error(f"`arguments` is {arguments['arguments']!r}. {self._words['call arguments']}")
         if self._record is not None:
             self._record.called(entry.name)
-        result = await telling_lost_connections(_callable(entry.tool), self._words).call(given)
+        result = await telling_lost_connections(callable_tool(entry.tool), self._words).call(given)
         if result.is_error and found is None:
             return replace(result, content=(*result.blocks, text(self._words.definition(entry, self._budget))))
         return result
@@ -296,7 +319,12 @@ def _heard(tool: Tool, record: Recorder) -> Tool:
     return replace(tool, call=call)
 
 
-def _callable(tool: Any) -> Tool:
+def callable_tool(tool: Any) -> Tool:
+    """`tool`, which can be called.
+
+    Raises:
+        ToolValidationError: it is no hikidashi tool.
+    """
     if not isinstance(tool, Tool):
         kind = f"{type(tool).__module__.partition('.')[0]} {type(tool).__name__}"
         raise ToolValidationError(

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, cast
 
+from .._names import CALL_TOOL, SEARCH_TOOLS
 from ..catalog import MAX_LIMIT
 from ..engine.entry import Entry
 from ..records.log import Recorder
@@ -25,9 +26,6 @@ __all__ = [
     "found_names",
     "wording",
 ]
-
-SEARCH_TOOLS = "search_tools"
-CALL_TOOL = "call_tool"
 
 Language = Literal["en", "ja"]
 

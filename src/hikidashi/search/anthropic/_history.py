@@ -10,7 +10,8 @@ import json
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, cast
 
-from ..wire.blocks import CLIENT_TOOL, blocks_of, plain_block, reference_blocks, referenced_tools
+from .._names import search_names
+from ..wire.blocks import blocks_of, plain_block, reference_blocks, referenced_tools
 
 __all__ = ["found_blocks", "loaded_by", "replayed", "settled"]
 
@@ -24,17 +25,17 @@ def found_blocks(names: Sequence[str], *, by_reference: bool) -> list[dict[str, 
     return [{"type": "text", "text": json.dumps({_LOADED: names}, ensure_ascii=False)}]
 
 
-def loaded_by(messages: Iterable[Any]) -> list[str]:
-    """The tools that searches have loaded in a conversation, in either form."""
+def loaded_by(messages: Iterable[Any], known: Collection[str]) -> list[str]:
+    """The tools that searches have loaded in a conversation, in either form; `known` are the names of all tools."""
     blocks = list(blocks_of(messages))
-    searches = _search_ids(blocks)
+    searches = _search_ids(blocks, known)
     return [name for block in blocks for name in _names_in(block, searches)]
 
 
 def replayed(messages: Iterable[Any], known: Collection[str], *, by_reference: bool) -> list[dict[str, Any]]:
     """The conversation in one form, and without references to tools that are not `known`: the API refuses those."""
     turns = [plain_block(message) for message in messages]
-    searches = _search_ids(blocks_of(turns))
+    searches = _search_ids(blocks_of(turns), known)
     return [_rewritten(turn, searches, known, by_reference=by_reference) for turn in turns]
 
 
@@ -48,8 +49,9 @@ def settled(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return list(messages[:-1]) if not kinds or "tool_use" in kinds else list(messages)
 
 
-def _search_ids(blocks: Iterable[dict[str, Any]]) -> set[str]:
-    return {block["id"] for block in blocks if block.get("type") == "tool_use" and block["name"] == CLIENT_TOOL}
+def _search_ids(blocks: Iterable[dict[str, Any]], known: Collection[str]) -> set[str]:
+    own = search_names(known)
+    return {block["id"] for block in blocks if block.get("type") == "tool_use" and block["name"] in own}
 
 
 def _rewritten(

@@ -18,15 +18,16 @@ from ...convert.anthropic import call_anthropic
 from ...convert.wire_names import WireNames
 from ...errors import ToolSearchError, ToolTurnLimitError, ToolValidationError, Unsupported
 from ...tool import Tool
+from .._names import SEARCH_TOOLS, search_names
 from ..answers.budget import DEFAULT_BUDGET, AnswerBudget, Shown, budget_of
-from ..answers.search_tools import Found, asked
+from ..answers.search_tools import Found, asked, check_max_results
 from ..answers.texts import wording
 from ..catalog import MAX_LIMIT, MAX_TOOLS, ToolCatalog
 from ..engine.entry import entry_of
 from ..mcp_servers.lost_connection import telling_lost_connections
 from ..mcp_servers.unreachable import unreachable_of
-from ..wire import client_search_tool, tool_search_request
-from ..wire.blocks import CLIENT_TOOL, ToolSearchCall, ToolSearchFailure, blocks_of, plain_block
+from ..wire import client_search_tool, to_anthropic_search
+from ..wire.blocks import ToolSearchCall, ToolSearchFailure, blocks_of, plain_block
 from ..wire.definitions import definitions_of, judged, kept_loaded, refuse_twin
 from ..wire.models import BETA_OF, Provider, one_of, support
 from ._history import found_blocks, loaded_by, replayed, settled
@@ -79,7 +80,8 @@ class ToolLoop:
         provider: Provider = "anthropic",
         always_loaded: Collection[str] = (),
         usage: Mapping[str, int] | None = None,
-        limit: int = 5,
+        max_results: int | None = None,
+        limit: int | None = None,
         betas: Literal["auto", "off"] | Sequence[str] = "auto",
         expand: Expand = "auto",
         force: bool = False,
@@ -88,8 +90,7 @@ class ToolLoop:
     ) -> None:
         if max_turns < 1:
             raise ValueError(f"`max_turns` is the number of replies and must be at least 1, got {max_turns}.")
-        if not 1 <= limit <= MAX_LIMIT:
-            raise ValueError(f"`limit` is how many tools a search loads, from 1 to {MAX_LIMIT}, got {limit}.")
+        self._max_results = _max_results(max_results, limit)
         one_of("provider", provider, BETA_OF)
         one_of("expand", expand, get_args(Expand))
         self._budget = budget_of(budget)
@@ -101,7 +102,7 @@ class ToolLoop:
         always_loaded = [self._names.of(name) if name in self._names else name for name in wanted]
         usage = {self._names.of(name): count for name, count in (usage or {}).items() if name in self._names}
         self._tools = {tool.name: tool for tool in given}
-        self._limit = limit
+        self._search_names = search_names(self._tools)
         self._record = record
         self._max_turns = max_turns
         self._turns = 0
@@ -117,7 +118,7 @@ class ToolLoop:
             expand = "references" if able else "tools"
         self._by_reference = expand == "references"
         if not self._searching:
-            self._request = tool_search_request(given, betas=betas, always_loaded=always_loaded)
+            self._request = to_anthropic_search(given, betas=betas, always_loaded=always_loaded)
             self._loaded = dict.fromkeys(self._tools)
         else:
             self._catalog = tools if isinstance(tools, ToolCatalog) else ToolCatalog(own, limit_tools=len(own))
@@ -128,7 +129,7 @@ class ToolLoop:
                 if tool["name"] in self._tools and not tool.get("defer_loading")
             }
         self.messages = replayed(messages, self._tools, by_reference=self._by_reference)
-        self._load(loaded_by(self.messages))
+        self._load(loaded_by(self.messages, self._tools))
 
     @property
     def request(self) -> dict[str, Any]:
@@ -199,7 +200,7 @@ class ToolLoop:
 
     async def _result(self, call: dict[str, Any], visible: set[str]) -> dict[str, Any]:
         name = call["name"]
-        if self._searching and name == CLIENT_TOOL:
+        if self._searching and name in self._search_names:
             return {"type": "tool_result", "tool_use_id": call["id"], **self._search(call)}
         if self._searching and name not in visible:
             return _error(call, self._not_loaded(name))
@@ -218,11 +219,11 @@ class ToolLoop:
             return _WORDS.unreachable(name)
         if name in self._tools:
             return (
-                f"Tool {name!r} is not loaded: you have not seen its definition. Call `{CLIENT_TOOL}` with the query "
+                f"Tool {name!r} is not loaded: you have not seen its definition. Call `{SEARCH_TOOLS}` with the query "
                 f"`select:{name}`, then call it with the arguments that its definition asks for."
             )
         return (
-            f"There is no tool {name!r}. Call `{CLIENT_TOOL}` with a few words that say what you need, "
+            f"There is no tool {name!r}. Call `{SEARCH_TOOLS}` with a few words that say what you need, "
             "then call one of the tools it loads."
         )
 
@@ -235,7 +236,7 @@ class ToolLoop:
             query=query if isinstance(query, str) else json.dumps(query, ensure_ascii=False),
             limit=limit if type(limit) is int else None,
         )
-        wanted = self._limit if made.limit is None else made.limit
+        wanted = self._max_results if made.limit is None else made.limit
         try:
             if not isinstance(query, str):
                 raise ToolSearchError("invalid_tool_input", "`query` must be text: a few words that say what you need.")
@@ -284,7 +285,7 @@ class ToolLoop:
         betas: Literal["auto", "off"] | Sequence[str],
     ) -> dict[str, Any]:
         if self._by_reference:
-            return tool_search_request(
+            return to_anthropic_search(
                 given,
                 variant="client",
                 provider=provider,
@@ -293,7 +294,7 @@ class ToolLoop:
                 betas=betas,
                 force=True,
             )
-        refuse_twin(self._tools, CLIENT_TOOL)
+        refuse_twin(self._tools, SEARCH_TOOLS)
         kept = kept_loaded(list(self._tools), always_loaded, usage or {})
         loaded = definitions_of(tool.deferred(False) for name, tool in self._tools.items() if name in kept)
         request: dict[str, Any] = {"tools": [client_search_tool(), *loaded]}
@@ -323,6 +324,20 @@ def _notes(query: str, found: Found, shown: Shown) -> Iterable[str]:
     yield from _WORDS.rest(shown)
     if found.hidden:
         yield _WORDS.hidden(found.hidden)
+
+
+def _max_results(max_results: int | None, limit: int | None) -> int:
+    """The value of `max_results`, or of its alias `limit`.
+
+    Raises:
+        TypeError: both are given.
+        ValueError: it is out of range.
+    """
+    if max_results is not None and limit is not None:
+        raise TypeError("`limit` is an alias of `max_results`: pass `max_results` alone.")
+    if limit is not None:
+        return check_max_results(limit, "limit")
+    return check_max_results(5 if max_results is None else max_results)
 
 
 def _callable(tool: object) -> Tool:

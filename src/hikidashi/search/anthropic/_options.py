@@ -1,4 +1,4 @@
-"""What `run_tools` and `arun_tools` take: the options of the loop, and the arguments of `messages.create`."""
+"""Keyword arguments of `run_anthropic_search`: the options of the loop, and the arguments of `messages.create`."""
 
 from __future__ import annotations
 
@@ -27,10 +27,12 @@ class LoopOptions(TypedDict, total=False):
     """Names of tools that the model sees from the start."""
     usage: Mapping[str, int]
     """How often each tool was called: the most used are loaded from the start too, until there are five."""
-    limit: int
+    max_results: int
     """How many tools a search loads, where the model does not say; 5 unless given."""
+    limit: int
+    """Alias of `max_results`; not both."""
     betas: Literal["auto", "off"] | Sequence[str]
-    """See `tool_search_request`."""
+    """See `to_anthropic_search`."""
     expand: Expand
     """How found tools reach the model. "references" sends every tool deferred and answers a search with
     `tool_reference` blocks, which keeps the prompt cache; "tools" adds what is found to the tools of the next request,

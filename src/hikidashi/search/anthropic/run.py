@@ -1,11 +1,16 @@
-"""Tool search for the anthropic client, with the search done here: any number of tools, any model.
+"""Tool search for the anthropic client, with the search done on our side: any number of tools, any model.
 
-    run = run_tools(client, tools, model="claude-opus-5-5", max_tokens=1024,
-                    messages=[{"role": "user", "content": "Is it raining in Tokyo?"}])
+    run = run_anthropic_search(
+        client,
+        tools,
+        model="claude-opus-5-5",
+        max_tokens=1024,
+        messages=[{"role": "user", "content": "Is it raining in Tokyo?"}],
+    )
     print(run.text)
 
-The model is offered one search tool; what it finds it can call. `arun_tools` is the same for `AsyncAnthropic`, and
-with `stream=True` both give the events as they come.
+The model is offered `search_tools`, and can call what it finds. `arun_anthropic_search` is the same for
+`AsyncAnthropic`; with `stream=True` both return the events as they arrive.
 """
 
 from __future__ import annotations
@@ -17,6 +22,7 @@ from typing import Any, Literal, Protocol, Self, Unpack, cast, overload
 
 from ...errors import MissingExtra
 from ...tool import Tool
+from .._alias import alias
 from ..catalog import ToolCatalog
 from ._options import LoopOptions, RunOptions
 
@@ -27,15 +33,27 @@ except ImportError as error:
 
 from ._loop import ToolLoop, ToolRun
 
-__all__ = ["AsyncToolStream", "ToolResults", "ToolRun", "ToolStream", "arun_tools", "run_tools"]
+__all__ = [
+    "AnthropicClient",
+    "AsyncToolStream",
+    "LoopOptions",
+    "RunOptions",
+    "ToolResults",
+    "ToolRun",
+    "ToolStream",
+    "arun_anthropic_search",
+    "arun_tools",
+    "run_anthropic_search",
+    "run_tools",
+]
 
 
-class Client(Protocol):
-    """An `Anthropic` client of any provider, or for `arun_tools` an `AsyncAnthropic`."""
+class AnthropicClient(Protocol):
+    """An `Anthropic` client of any provider, or for `arun_anthropic_search` an `AsyncAnthropic`."""
 
     @property
     def beta(self) -> Any:
-        """Where its `messages` are."""
+        """The namespace that has `messages`."""
         ...
 
 
@@ -49,19 +67,23 @@ class ToolResults:
 
 
 @overload
-def run_tools(
-    client: Client,
+def run_anthropic_search(
+    client: AnthropicClient,
     tools: ToolCatalog | Iterable[Tool],
     *,
     stream: Literal[False] = False,
     **options: Unpack[RunOptions],
 ) -> ToolRun: ...
 @overload
-def run_tools(
-    client: Client, tools: ToolCatalog | Iterable[Tool], *, stream: Literal[True], **options: Unpack[RunOptions]
+def run_anthropic_search(
+    client: AnthropicClient,
+    tools: ToolCatalog | Iterable[Tool],
+    *,
+    stream: Literal[True],
+    **options: Unpack[RunOptions],
 ) -> ToolStream: ...
-def run_tools(
-    client: Client, tools: ToolCatalog | Iterable[Tool], *, stream: bool = False, **options: Unpack[RunOptions]
+def run_anthropic_search(
+    client: AnthropicClient, tools: ToolCatalog | Iterable[Tool], *, stream: bool = False, **options: Unpack[RunOptions]
 ) -> ToolRun | ToolStream:
     """The answer of a model that looks for the tools it needs among `tools`, and calls them.
 
@@ -85,7 +107,7 @@ def run_tools(
         TypeError: an argument is missing, or the client is an async one.
         ValueError: an option is out of range.
     """
-    _check(client, "__enter__", "run_tools", "`arun_tools` for an `AsyncAnthropic`")
+    _check(client, "__enter__", "run_anthropic_search", "`arun_anthropic_search` for an `AsyncAnthropic`")
     loop, request = _prepared(tools, options)
     if stream:
         return ToolStream(_streamed(client, loop, request), loop)
@@ -96,29 +118,40 @@ def run_tools(
 
 
 @overload
-def arun_tools(
-    client: Client,
+def arun_anthropic_search(
+    client: AnthropicClient,
     tools: ToolCatalog | Iterable[Tool],
     *,
     stream: Literal[False] = False,
     **options: Unpack[RunOptions],
 ) -> Coroutine[Any, Any, ToolRun]: ...
 @overload
-def arun_tools(
-    client: Client, tools: ToolCatalog | Iterable[Tool], *, stream: Literal[True], **options: Unpack[RunOptions]
+def arun_anthropic_search(
+    client: AnthropicClient,
+    tools: ToolCatalog | Iterable[Tool],
+    *,
+    stream: Literal[True],
+    **options: Unpack[RunOptions],
 ) -> AsyncToolStream: ...
-def arun_tools(
-    client: Client, tools: ToolCatalog | Iterable[Tool], *, stream: bool = False, **options: Unpack[RunOptions]
+def arun_anthropic_search(
+    client: AnthropicClient, tools: ToolCatalog | Iterable[Tool], *, stream: bool = False, **options: Unpack[RunOptions]
 ) -> Coroutine[Any, Any, ToolRun] | AsyncToolStream:
-    """The same as `run_tools` for `AsyncAnthropic`: to be awaited, or with `stream=True` an `AsyncToolStream`.
+    """`run_anthropic_search` for `AsyncAnthropic`: await the result, or with `stream=True` get an `AsyncToolStream`.
 
-    Cancelling it cancels the request and the tools that are running.
+    Cancelling it cancels the request and the running tools.
     """
-    _check(client, "__aenter__", "arun_tools", "`run_tools` for an `Anthropic`")
+    _check(client, "__aenter__", "arun_anthropic_search", "`run_anthropic_search` for an `Anthropic`")
     loop, request = _prepared(tools, options)
     if stream:
         return AsyncToolStream(_astreamed(client, loop, request), loop)
     return _arun(client, loop, request)
+
+
+run_tools = alias("run_tools", run_anthropic_search)
+"""Alias of `run_anthropic_search`."""
+
+arun_tools = alias("arun_tools", arun_anthropic_search)
+"""Alias of `arun_anthropic_search`."""
 
 
 class ToolStream:
@@ -145,7 +178,7 @@ class ToolStream:
         return self._loop.settled
 
     def result(self) -> ToolRun:
-        """The outcome, as `run_tools` gives it; waits for the end."""
+        """The outcome, as `run_anthropic_search` gives it; waits for the end."""
         for _ in self._events:
             pass
         return self._loop.result
@@ -187,7 +220,7 @@ class AsyncToolStream:
         return self._loop.settled
 
     async def result(self) -> ToolRun:
-        """The outcome, as `arun_tools` gives it; waits for the end."""
+        """The outcome, as `arun_anthropic_search` gives it; waits for the end."""
         async for _ in self._events:
             pass
         return self._loop.result
@@ -205,7 +238,7 @@ class AsyncToolStream:
         await self.aclose()
 
 
-def _check(client: Client, needed: str, function: str, instead: str) -> None:
+def _check(client: AnthropicClient, needed: str, function: str, instead: str) -> None:
     """Refuses a client of the other kind, whose replies would be no messages."""
     other = "__aenter__" if needed == "__enter__" else "__enter__"
     if hasattr(client, other) and not hasattr(client, needed):
@@ -224,7 +257,7 @@ def _prepared(tools: ToolCatalog | Iterable[Tool], options: RunOptions) -> tuple
     return ToolLoop(tools, model=request["model"], messages=request.pop("messages"), **own), request
 
 
-def _streamed(client: Client, loop: ToolLoop, request: dict[str, Any]) -> Generator[Any]:
+def _streamed(client: AnthropicClient, loop: ToolLoop, request: dict[str, Any]) -> Generator[Any]:
     with start_blocking_portal() as portal:
         while True:
             with client.beta.messages.stream(**request, **loop.request) as stream:
@@ -235,13 +268,13 @@ def _streamed(client: Client, loop: ToolLoop, request: dict[str, Any]) -> Genera
             yield ToolResults(results=portal.call(loop.answer))
 
 
-async def _arun(client: Client, loop: ToolLoop, request: dict[str, Any]) -> ToolRun:
+async def _arun(client: AnthropicClient, loop: ToolLoop, request: dict[str, Any]) -> ToolRun:
     while not loop.take(await client.beta.messages.create(**request, **loop.request)):
         await loop.answer()
     return loop.result
 
 
-async def _astreamed(client: Client, loop: ToolLoop, request: dict[str, Any]) -> AsyncGenerator[Any]:
+async def _astreamed(client: AnthropicClient, loop: ToolLoop, request: dict[str, Any]) -> AsyncGenerator[Any]:
     while True:
         async with client.beta.messages.stream(**request, **loop.request) as stream:
             async for event in stream:

@@ -11,17 +11,18 @@ from ...common.lazy import lazy
 
 if TYPE_CHECKING:
     from .config import McpServer, read_mcp_config
-    from .listing import Answer, tools_of_servers
+    from .listing import Answer, ServerTools, tools_of_servers
     from .live import LiveServers
     from .state import ServerState
 
-__all__ = ["Answer", "LiveServers", "McpServer", "ServerState", "read_mcp_config", "tools_of_servers"]
+__all__ = ["Answer", "LiveServers", "McpServer", "ServerState", "ServerTools", "read_mcp_config", "tools_of_servers"]
 
 _HOME_OF = {
     "Answer": ".listing",
     "LiveServers": ".live",
     "McpServer": ".config",
     "ServerState": ".state",
+    "ServerTools": ".listing",
     "read_mcp_config": ".config",
     "tools_of_servers": ".listing",
 }

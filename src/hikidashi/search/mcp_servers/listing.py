@@ -18,7 +18,7 @@ except ImportError as error:
 
 from ._connection import Complaints, connected
 
-__all__ = ["SEPARATOR", "Answer", "Turns", "tools_of_servers"]
+__all__ = ["SEPARATOR", "Answer", "ServerTools", "Turns", "tools_of_servers"]
 
 SEPARATOR = "__"
 _SHARE_TO_END = 0.1  # of a server's time, in which it is ended if it has not answered
@@ -27,14 +27,18 @@ _REMOTE_AT_ONCE = 16
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Answer:
-    """What one server answered."""
+class ServerTools:
+    """The tools that one server lists, or why there are none."""
 
     server: str
     tools: tuple[Tool, ...] = ()
     """Under `server__name`; they cannot be called, as the connection is closed."""
     failure: str | None = None
     """Why there are no tools, in one line."""
+
+
+Answer = ServerTools
+"""Alias of `ServerTools`."""
 
 
 class Turns:
@@ -59,8 +63,8 @@ async def tools_of_servers(
     *,
     seconds: float = 30.0,
     at_once: int | None = None,
-    on_answer: Callable[[Answer], None] = lambda _: None,
-) -> list[Answer]:
+    on_answer: Callable[[ServerTools], None] = lambda _: None,
+) -> list[ServerTools]:
     """What each server lists, in the order given; `on_answer` hears of each as it comes.
 
     Each server has `seconds` from its own start; the time in which it is ended, if need be by force, is part of them.
@@ -75,7 +79,7 @@ async def tools_of_servers(
         ValueError: `at_once` is less than 1.
     """
     asked = list(servers)
-    answers: dict[int, Answer] = {}
+    answers: dict[int, ServerTools] = {}
     turns = Turns(at_once)
 
     async def ask(place: int, server: McpServer) -> None:
@@ -89,7 +93,7 @@ async def tools_of_servers(
     return [answers[place] for place in range(len(asked))]
 
 
-async def _answer(server: McpServer, seconds: float) -> Answer:
+async def _answer(server: McpServer, seconds: float) -> ServerTools:
     end = anyio.current_time() + seconds
     to_end = min(_LONGEST_END, _SHARE_TO_END * seconds)
 
@@ -108,6 +112,6 @@ async def _answer(server: McpServer, seconds: float) -> Answer:
         except Exception as error:
             failure = complaints.told(error)
     if tools is None:
-        return Answer(server=server.name, failure=failure)
+        return ServerTools(server=server.name, failure=failure)
     # What went wrong after that went wrong while it ended.
-    return Answer(server=server.name, tools=tuple(tool.prefixed(server.name + SEPARATOR) for tool in tools))
+    return ServerTools(server=server.name, tools=tuple(tool.prefixed(server.name + SEPARATOR) for tool in tools))

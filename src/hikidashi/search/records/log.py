@@ -112,7 +112,7 @@ class SearchLog:
         return self._store.searches()
 
     def usage(self) -> dict[str, int]:
-        """How often each tool was called, the most called first: what `tool_search_request(usage=...)` takes.
+        """How often each tool was called, the most called first: what `to_anthropic_search(usage=...)` takes.
 
         Raises:
             SearchLogError: the file cannot be read, or records cannot be written to it.

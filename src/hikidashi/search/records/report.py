@@ -109,7 +109,7 @@ class Report:
     never_called: tuple[FoundTool, ...]
     """Tools that searches found and nobody called, the most found first."""
     often_called: tuple[CalledTool, ...]
-    """At most five tools that could stay loaded, see `tool_search_request(always_loaded=...)`."""
+    """At most five tools that could stay loaded, for `always_loaded=` of a seam."""
     proposals: tuple[Proposal, ...]
     """The best supported first."""
     gone: tuple[str, ...]

@@ -5,11 +5,12 @@ Blocks are dicts or objects of the anthropic package; the package itself is not 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
 
 from ...errors import ToolSearchCode, ToolSearchError
+from .._names import SEARCH_TOOLS, search_names
 
 __all__ = [
     "ServerVariant",
@@ -26,9 +27,6 @@ __all__ = [
 
 ServerVariant = Literal["regex", "bm25"]
 Variant = Literal["regex", "bm25", "client"]
-
-CLIENT_TOOL = "tool_search"
-"""The name of the search tool that hikidashi itself answers."""
 
 TYPE_OF: dict[ServerVariant, str] = {
     "regex": "tool_search_tool_regex_20251119",
@@ -86,7 +84,7 @@ class ToolSearchCall:
         asked = {"query": self.query, "pattern": self.pattern, "limit": self.limit}
         return {name: value for name, value in asked.items() if value is not None}
 
-    def to_blocks(self, *, client_tool: str = CLIENT_TOOL) -> list[dict[str, Any]]:
+    def to_blocks(self, *, client_tool: str = SEARCH_TOOLS) -> list[dict[str, Any]]:
         """The call as blocks and, where it is answered, the answer: what `tool_searches` reads.
 
         The two blocks of a search on the server belong into one assistant turn. Those of a search by the client
@@ -129,14 +127,14 @@ def tool_searches(content: object, *, client_tool: str | None = None) -> list[To
 
     Args:
         content: A message, its content, or a whole conversation; dicts or objects of the anthropic package.
-        client_tool: The name of a search tool of your own, whose calls count as well.
+        client_tool: The name of a search tool of your own, whose calls count as well. `"search_tools"`, hikidashi's
+            own, also counts calls under its earlier name, `tool_search`.
     """
     blocks = list(blocks_of(content))
     outcomes = {block.get("tool_use_id"): block for block in blocks if block.get("type") in _RESULTS}
+    own = search_names() if client_tool in search_names() else {client_tool}
     return [
-        call
-        for block in blocks
-        if (call := _call(block, outcomes.get(cast("str", block.get("id"))), client_tool)) is not None
+        call for block in blocks if (call := _call(block, outcomes.get(cast("str", block.get("id"))), own)) is not None
     ]
 
 
@@ -196,11 +194,11 @@ def _no_block(value: object) -> TypeError:
     return TypeError(f"A block of the Messages API is a dict or an object of the anthropic package, got {value!r}.")
 
 
-def _call(block: dict[str, Any], outcome: dict[str, Any] | None, client_tool: str | None) -> ToolSearchCall | None:
+def _call(block: dict[str, Any], outcome: dict[str, Any] | None, own: Collection[str | None]) -> ToolSearchCall | None:
     kind, name = block.get("type"), block.get("name")
     if kind == "server_tool_use" and name in _VARIANT_OF:
         variant: Variant = _VARIANT_OF[name]
-    elif kind == "tool_use" and name is not None and name == client_tool:
+    elif kind == "tool_use" and name is not None and name in own:
         variant = "client"
     else:
         return None

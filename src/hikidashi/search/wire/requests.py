@@ -1,6 +1,6 @@
 """Tool search on the wire of the Messages API: requests that offer it, replies that tell of it.
 
-Needs no package: `client.beta.messages.create(**tool_search_request(tools, model=model), model=model, ...)`,
+Needs no package: `client.beta.messages.create(**to_anthropic_search(tools, model=model), model=model, ...)`,
 then `tool_searches(message)` says what was looked for and found. The loop that also calls the tools, and searches
 here instead of on the server, is `hikidashi.search.anthropic`.
 """
@@ -12,9 +12,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, get_args
 
 from ...errors import Unsupported
+from .._alias import alias
+from .._names import SEARCH_TOOLS
 from ..catalog import MAX_QUERY
 from .blocks import (
-    CLIENT_TOOL,
     NAME_OF,
     TYPE_OF,
     ToolSearchCall,
@@ -42,6 +43,7 @@ __all__ = [
     "referenced_tools",
     "search_requests",
     "support",
+    "to_anthropic_search",
     "tool_search_request",
     "tool_searches",
     "worth_it",
@@ -50,7 +52,7 @@ __all__ = [
 logger = logging.getLogger("hikidashi")
 
 
-def tool_search_request(
+def to_anthropic_search(
     tools: Iterable[Any],
     *,
     variant: Variant = "regex",
@@ -76,7 +78,7 @@ def tool_search_request(
         tools: Whatever `ToolCatalog` takes, or a `ToolCatalog`, and tools that the API itself runs. Aliases and tags,
             which the API refuses, are left out.
         variant: "regex" and "bm25" search on the server. With "client" the search tool is an ordinary one that you
-            answer with `reference_blocks`, as `hikidashi.search.anthropic.run_tools` does; a model that cannot expand
+            answer with `reference_blocks`, as `run_anthropic_search` does; a model that cannot expand
             references is offered the loaded tools only, to which you add what is found.
         provider: Whose beta header to send. Amazon Bedrock knows tool search in InvokeModel only, not in Converse.
         model: Checked if given. A model whose name says nothing needs `force`.
@@ -126,7 +128,11 @@ def tool_search_request(
     return request
 
 
-def client_search_tool(name: str = CLIENT_TOOL) -> dict[str, Any]:
+tool_search_request = alias("tool_search_request", to_anthropic_search)
+"""Alias of `to_anthropic_search`."""
+
+
+def client_search_tool(name: str = SEARCH_TOOLS) -> dict[str, Any]:
     """The definition of a search tool that the client answers."""
     return {
         "name": name,
