@@ -9,7 +9,7 @@ from .. import __version__
 from ..errors import MissingExtra
 from ..tool import Tool, ToolResult
 from .answers.budget import DEFAULT_BUDGET, AnswerBudget
-from .answers.search_tools import Strategy, ToolSearchHandler, names_in
+from .answers.search_tools import FoundTools, Strategy, ToolSearchHandler, names_in
 from .answers.texts import CALL_TOOL, SEARCH_TOOLS, Language, Recorder, wording
 from .catalog import ToolCatalog
 
@@ -77,7 +77,7 @@ def to_claude_search(
         budget=budget,
     )
     loaded = handler.always_loaded(always_loaded)
-    found = dict.fromkeys([*names_in("discovered", discovered), *(tool.name for tool in loaded)])
+    found = FoundTools([*names_in("discovered", discovered), *(tool.name for tool in loaded)])
 
     def search(arguments: dict[str, Any]) -> ToolResult:
         return handler.search(arguments, found)

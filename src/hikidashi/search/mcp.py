@@ -12,7 +12,7 @@ from .. import __version__
 from ..errors import MissingExtra
 from ..tool import Tool, ToolResult
 from .answers.budget import DEFAULT_BUDGET, AnswerBudget
-from .answers.search_tools import Strategy, ToolSearchHandler
+from .answers.search_tools import FoundTools, Strategy, ToolSearchHandler
 from .answers.texts import CALL_TOOL, Language, Recorder
 from .catalog import ToolCatalog
 
@@ -90,7 +90,7 @@ def to_mcp_search(
     )
 
 
-_Findings = OrderedDict[str, dict[str, None]]
+_Findings = OrderedDict[str, FoundTools]
 """What each session of one transport found, in order; sessions without an id are one."""
 
 
@@ -116,7 +116,7 @@ class _SearchServer(MCPServer[_Findings]):
         self._handler = handler
         self._loaded = {tool.name: tool for tool in handler.always_loaded(always_loaded)}
         self._list_found = list_found
-        self._found: ContextVar[dict[str, None] | None] = ContextVar("hikidashi_found", default=None)
+        self._found: ContextVar[FoundTools | None] = ContextVar("hikidashi_found", default=None)
         """What the session of the running request has found; None where there is no session."""
         own = (handler.search_tool(self._search), handler.call_tool(self._call))
         self._own = {tool.name: tool for tool in own}
@@ -152,11 +152,11 @@ class _SearchServer(MCPServer[_Findings]):
 
     def _search(self, arguments: dict[str, Any]) -> ToolResult:
         found = self._found.get()
-        return self._handler.search(arguments, {} if found is None else found)
+        return self._handler.search(arguments, FoundTools() if found is None else found)
 
     async def _call(self, arguments: dict[str, Any]) -> ToolResult:
         if tool := self._loaded.get(str(arguments.get("name"))):
-            return await self._handler.call(arguments, {tool.name: None})
+            return await self._handler.call(arguments, FoundTools([tool.name]))
         return await self._handler.call(arguments, self._found.get())
 
     async def _in_session(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
@@ -173,12 +173,12 @@ class _SearchServer(MCPServer[_Findings]):
         return result
 
 
-def _found_by(ctx: ServerRequestContext[Any, Any]) -> dict[str, None] | None:
+def _found_by(ctx: ServerRequestContext[Any, Any]) -> FoundTools | None:
     session_id = "" if ctx.request is None else _http_session(ctx.request)
     if session_id is None:
         return None
     findings = cast("_Findings", ctx.lifespan_context)
-    found = findings.setdefault(session_id, {})
+    found = findings.setdefault(session_id, FoundTools())
     findings.move_to_end(session_id)
     if len(findings) > _MOST_SESSIONS:
         findings.popitem(last=False)

@@ -7,7 +7,7 @@ catalogue.
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast, get_args
@@ -23,6 +23,7 @@ from .texts import CALL_TOOL, SEARCH_TOOLS, Language, Recorder, wording
 
 __all__ = [
     "Found",
+    "FoundTools",
     "Strategy",
     "ToolSearchHandler",
     "asked",
@@ -162,6 +163,26 @@ def catalog_of(tools: Iterable[Any] | ToolCatalog) -> ToolCatalog:
     return ToolCatalog(listed, limit_tools=max(MAX_TOOLS, len(listed)))
 
 
+class FoundTools:
+    """The names of the tools that one conversation has found, in order."""
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        self._names = dict.fromkeys(names)
+
+    def add(self, names: Iterable[str]) -> None:
+        """Count `names` as found."""
+        self._names.update(dict.fromkeys(names))
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(tuple(self._names))
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
 class ToolSearchHandler:
     """Answers `search_tools` and `call_tool` for one catalogue of callable tools.
 
@@ -253,7 +274,7 @@ class ToolSearchHandler:
             call=call,
         )
 
-    def search(self, arguments: dict[str, Any], found: dict[str, None]) -> ToolResult:
+    def search(self, arguments: dict[str, Any], found: FoundTools) -> ToolResult:
         """The tools that fit; their names are added to `found`."""
         query = arguments.get("query")
         if not isinstance(query, str):
@@ -265,7 +286,7 @@ class ToolSearchHandler:
         shown = result.shown(self._budget)
         if self._record is not None:
             self._record.searched(query, result.kind, [entry.name for entry in result.entries])
-        found.update((entry.name, None) for entry in shown.whole)
+        found.add(entry.name for entry in shown.whole)
         return ToolResult.of(self._said(query, result, shown))
 
     def _said(self, query: str, result: Found, shown: Shown) -> str:
@@ -274,7 +295,7 @@ class ToolSearchHandler:
         said = self._words.definitions(query, shown, confident=result.confident)
         return f"{said}\n{self._words.hidden(result.hidden)}" if result.hidden else said
 
-    async def call(self, arguments: dict[str, Any], found: dict[str, None] | None) -> ToolResult:
+    async def call(self, arguments: dict[str, Any], found: FoundTools | None) -> ToolResult:
         """What the tool answers; one that is not in `found` is not called, shown and added instead.
 
         Where nobody can remember (`None`), it is called, and shown beside an error.
@@ -288,7 +309,7 @@ class ToolSearchHandler:
         if entry is None:
             return ToolResult.error(self._words.unknown(name, nearest(self.catalog, name)))
         if found is not None and entry.name not in found:
-            found[entry.name] = None
+            found.add([entry.name])
             return ToolResult.error(self._words.undiscovered(entry, self._budget))
         given = _object(arguments.get("arguments"))
         if given is None:

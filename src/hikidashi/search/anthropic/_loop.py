@@ -128,18 +128,18 @@ class ToolLoop:
                 for tool in self._request["tools"]
                 if tool["name"] in self._tools and not tool.get("defer_loading")
             }
-        self.messages = replayed(messages, self._tools, by_reference=self._by_reference)
-        self._load(loaded_by(self.messages, self._tools))
+        self._messages = replayed(messages, self._tools, by_reference=self._by_reference)
+        self._load(loaded_by(self._messages, self._tools))
 
     @property
     def request(self) -> dict[str, Any]:
         """`tools`, `betas` and `messages` of the next request."""
-        return {**self._request, "messages": self.messages}
+        return {**self._request, "messages": self._messages}
 
     @property
     def settled(self) -> list[dict[str, Any]]:
         """The conversation as far as it can be gone on from: every call in it is answered."""
-        return settled(self.messages)
+        return settled(self._messages)
 
     @property
     def result(self) -> ToolRun:
@@ -162,9 +162,9 @@ class ToolLoop:
         """Whether `message`, a reply, was the last one; if not, `answer` it."""
         self._turns += 1
         self._message = message
-        self.messages.append({"role": "assistant", "content": [plain_block(block) for block in message.content]})
+        self._messages.append({"role": "assistant", "content": [plain_block(block) for block in message.content]})
         if message.stop_reason == "tool_use":
-            self._calls = [block for block in self.messages[-1]["content"] if block["type"] == "tool_use"]
+            self._calls = [block for block in self._messages[-1]["content"] if block["type"] == "tool_use"]
         else:
             self._calls = []
         self._done = not self._calls and message.stop_reason not in _PAUSED
@@ -192,10 +192,10 @@ class ToolLoop:
         if results:
             # What a search says beside references: its own result takes nothing else.
             notes = [{"type": "text", "text": note} for note in self._notes]
-            self.messages.append({"role": "user", "content": [*results, *notes]})
+            self._messages.append({"role": "user", "content": [*results, *notes]})
             self._notes.clear()
         if self._turns >= self._max_turns:
-            raise ToolTurnLimitError(self._max_turns, self.messages)
+            raise ToolTurnLimitError(self._max_turns, self._messages)
         return results
 
     async def _result(self, call: dict[str, Any], visible: set[str]) -> dict[str, Any]:

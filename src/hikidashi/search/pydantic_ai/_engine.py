@@ -181,9 +181,8 @@ class Engine:
         if not self._given and not self._ours:  # all at once is faster than one by one
             self.catalog = ToolCatalog(map(_row, tools), limit_tools=_UNLIMITED)
             self._ours = {tool.name: tool for tool in tools}
-        if len(tools) + len(self.catalog) > self.catalog.limit_tools:
-            # The limit is that of a request to the API, which never holds these tools all at once.
-            self.catalog.limit_tools = _UNLIMITED
+        # The limit is that of a request to the API, which never holds these tools all at once.
+        self.catalog.raise_limit(len(tools) + len(self.catalog))
         for name in self._ours.keys() - {tool.name for tool in tools}:
             self._take_out(name)
         for tool in tools:

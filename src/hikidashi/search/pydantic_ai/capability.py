@@ -216,13 +216,13 @@ class _KeepFound(AbstractCapability[Any]):
         self._found.update((name, None) for name in seen if name in deferred)
         found = [name for name in self._found if name in deferred]
         if (again := _lost_again(request_context.messages, found)) is not None:
-            request_context.messages = [*request_context.messages, again]
+            request_context = replace(request_context, messages=[*request_context.messages, again])
         if (again := _lost_again(ctx.messages, found)) is not None:
-            ctx.messages.append(again)
+            ctx.messages.append(again)  # the history of the run, where pydantic-ai itself records such parts
         fitting = self._engine.fitting(parameters.function_tools)
-        if fitting is not None:
-            request_context.model_request_parameters = replace(parameters, function_tools=fitting)
-        return request_context
+        if fitting is None:
+            return request_context
+        return replace(request_context, model_request_parameters=replace(parameters, function_tools=fitting))
 
 
 def _lost_again(messages: Sequence[ModelMessage], found: Iterable[str]) -> ModelRequest | None:

@@ -149,12 +149,22 @@ class SearchLog:
 
 
 class _Sync:
-    """A mark in the queue: all before it is written, or `failure` says why not."""
+    """A marker in the queue, waited for until all records before it are written."""
 
     def __init__(self, *, last: bool = False) -> None:
         self.last = last
-        self.done = Event()
-        self.failure: Exception | None = None
+        self._done = Event()
+        self._failure: Exception | None = None
+
+    def finish(self, failure: Exception | None) -> None:
+        """Wake whoever waits; `failure` says why records could not be written."""
+        self._failure = failure
+        self._done.set()
+
+    def wait(self) -> Exception | None:
+        """Return when the records are written, or why they could not be."""
+        self._done.wait()
+        return self._failure
 
 
 _Queue = SimpleQueue[Searched | Called | _Sync]
@@ -217,9 +227,9 @@ class _Writer:
             logger.warning("%s The last records are lost.", error)
 
     def _wait(self, mark: _Sync) -> None:
-        mark.done.wait()
-        if mark.failure is not None:
-            raise self._store.error(mark.failure) from mark.failure
+        failure = mark.wait()
+        if failure is not None:
+            raise self._store.error(failure) from failure
 
     def _run(self, queue: _Queue) -> None:
         waiting: list[Searched | Called] = []
@@ -244,10 +254,9 @@ class _Writer:
                 logger.warning("%s", self._store.error(failure))
             if mark is None:
                 continue
-            mark.failure = failure
             if mark.last:
                 appender.close()
-            mark.done.set()
+            mark.finish(failure)
             if mark.last:
                 return
 
