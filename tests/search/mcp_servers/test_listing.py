@@ -192,7 +192,7 @@ async def test_servers_that_fail_are_told_by_name_and_the_others_answer(tmp_path
     dead, mail, missing, refused, odd, paged = answers
     assert (names(mail), mail.failure) == (["mail__send_mail"], None)
     assert (names(paged), paged.failure) == (["paged__tool_0", "paged__tool_1", "paged__tool_2"], None)
-    assert str(dead.failure).endswith("; its last words: no such database")
+    assert str(dead.failure).endswith("; stderr ended with: no such database")
     assert "No such file" in str(missing.failure)
     assert "ConnectError" in str(refused.failure)
     assert odd.failure

@@ -1,4 +1,4 @@
-"""Which MCP servers there are: the JSON file that MCP clients share, such as `.mcp.json`."""
+"""MCP servers in a JSON file of the kind that MCP clients share, such as `.mcp.json`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..sources import no_such_file, parsed, text_of
 
 __all__ = ["McpServer", "read_mcp_config"]
 
-_SHORTEST_SECRET = 7  # shorter ones would blot out ordinary words, such as "Bearer"
+_SHORTEST_SECRET = 7  # shorter ones would mask ordinary words, such as "Bearer"
 _VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
 
 
@@ -32,7 +32,7 @@ _TRANSPORTS: dict[str, Literal["http", "sse"]] = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class McpServer:
-    """How to reach one MCP server; keys may be anywhere in it, so its `repr` shows the rest."""
+    """How to reach one MCP server. Its `repr` leaves out the fields that may hold secrets."""
 
     name: str
     transport: Literal["stdio", "http", "sse"]
@@ -44,7 +44,7 @@ class McpServer:
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
 
     def without_secrets(self, text: str) -> str:
-        """`text` with `***` in the place of this server's keys: headers, the query of its address, such variables."""
+        """`text` with this server's secrets as `***`: headers, the query of its URL, variables with telling names."""
         secrets = [word for value in self.headers.values() for word in value.split()]
         secrets += [value for _, value in parse_qsl(self.url.partition("?")[2])]
         secrets += [value for name, value in self.env.items() if _SECRET.search(name)]
@@ -55,12 +55,12 @@ class McpServer:
 
 
 def read_mcp_config(path: str | Path) -> list[McpServer]:
-    """The servers in a file such as `.mcp.json`, with `${VARIABLE}` and `${VARIABLE:-default}` filled in.
+    """The servers in a file such as `.mcp.json`, with `${VARIABLE}` and `${VARIABLE:-default}` expanded.
 
     Servers that are `disabled` are left out.
 
     Raises:
-        ToolSourceError: the file cannot be read, has no `mcpServers`, or describes a server that nobody can reach.
+        ToolSourceError: the file cannot be read, has no `mcpServers`, or has an invalid server.
     """
     source = str(path)
     if not Path(path).exists():
@@ -107,7 +107,7 @@ def _server(source: str, name: str, given: dict[str, Any]) -> McpServer:
 
 
 def _filled(source: str, server: str, value: Any) -> Any:
-    """`value` with the environment's values in the place of `${NAME}`."""
+    """`value` with `${NAME}` replaced from the environment."""
 
     def variable(match: re.Match[str]) -> str:
         name, default = match.groups()

@@ -1,4 +1,4 @@
-"""MCP servers that the API itself connects to: what a request says of them and of the loading of their tools."""
+"""MCP servers that the API connects to: their entries in a request, and how their tools are loaded."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ class McpToolset(TypedDict, total=False):
 
     name: Required[str]
     url: str
-    """Left out where the caller sends `mcp_servers` himself."""
+    """Omit it to pass `mcp_servers` yourself."""
     authorization_token: str
     default_config: dict[str, Any]
-    """For all its tools; says whether they are deferred, which otherwise the variant decides."""
+    """For all its tools; `defer_loading` depends on the variant unless given."""
     configs: dict[str, dict[str, Any]]
-    """For single tools, by their names on the server: `{"search_events": {"defer_loading": False}}`."""
+    """For single tools, by name on the server: `{"search_events": {"defer_loading": False}}`."""
 
 
 _SERVER_FIELDS = ("authorization_token", "tool_configuration")
@@ -31,14 +31,14 @@ _KNOWN = ("name", "url", "default_config", *_TOOLSET_FIELDS, *_SERVER_FIELDS)
 def mcp_entries(
     toolsets: Iterable[McpToolset | Mapping[str, Any]], *, deferred: bool
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The entries of `mcp_servers` for those that have an address, and an `mcp_toolset` for each.
+    """The `mcp_servers` entries of toolsets with a URL, and an `mcp_toolset` for each.
 
     Args:
-        toolsets: What the caller says of them.
-        deferred: Whether their tools are deferred where the caller does not say.
+        toolsets: The toolsets as given by the caller.
+        deferred: The default of `defer_loading`.
 
     Raises:
-        ToolValidationError: one lacks its name, has that of another, or says what the API does not know.
+        ToolValidationError: a toolset has no name, a name that is not unique, or unknown fields.
     """
     servers: list[dict[str, Any]] = []
     entries: dict[str, dict[str, Any]] = {}
