@@ -43,6 +43,24 @@ _EN = {
         '"/mail_.*/". Or by name: "select:name_a,name_b".'
     ),
     "queries": "One entry for each action needed; all are searched.",
+    "search and load": (
+        "Finds tools that are not loaded yet and loads the best matches, so that you can call them. Use it when no "
+        "loaded tool fits the task: many more exist. Describe one need in a few words, such as `send mail` or `weather "
+        "forecast`; search again for each further need. `select:name_a,name_b` loads tools whose names you know. If "
+        "nothing matches, try other words before you give up."
+    ),
+    "limit": "How many at most; {count} if left out.",
+    "query is no text": "`query` must be text: a few words that say what you need.",
+    "not loaded": (
+        f"Tool {{name!r}} is not loaded: you have not seen its definition. Call `{SEARCH_TOOLS}` with the query "
+        "`select:{name}`, then call it with the arguments that its definition asks for."
+    ),
+    "none to load": (
+        f"There is no tool {{name!r}}. Call `{SEARCH_TOOLS}` with a few words that say what you need, then call one of "
+        "the tools it loads."
+    ),
+    "no match to load": "No tool matches {query!r}. Try other words: what it does, or what it works on.",
+    "removed": "The tools that were found here are gone. Search again.",
     "call": f"Call a tool that {SEARCH_TOOLS} found, with arguments that fit its input_schema.",
     "call name": f"The name, as {SEARCH_TOOLS} gave it.",
     "call arguments": "The arguments, an object that fits the tool's input_schema.",
@@ -108,6 +126,24 @@ _JA = {
         "名前で指定する場合: 「select:name_a,name_b」。"
     ),
     "queries": "必要な操作ごとに1項目。すべて検索されます。",
+    "search and load": (
+        "まだ読み込まれていないツールを検索し、最も合うものを読み込んで呼び出せるようにします。読み込み済みのツールで"
+        "足りないときに使ってください。ほかに多数のツールがあります。必要なことを一つ、「メールを送る」「天気予報」の"
+        "ように短く書き、別に必要なことがあれば改めて検索してください。名前がわかっているツールは「select:name_a,"
+        "name_b」で読み込めます。見つからないときは、あきらめる前に別の言葉を試してください。"
+    ),
+    "limit": "最大件数。省略すると{count}件。",
+    "query is no text": "`query` は文字列で指定してください。必要なことを短く書きます。",
+    "not loaded": (
+        "ツール {name!r} は読み込まれておらず、定義がまだ示されていません。"
+        f"`{SEARCH_TOOLS}` を「select:{{name}}」で呼び出してから、定義に合う引数で呼び直してください。"
+    ),
+    "none to load": (
+        f"{{name!r}} というツールはありません。`{SEARCH_TOOLS}` に必要なことを短く書いて検索し、読み込まれたツールを"
+        "呼び出してください。"
+    ),
+    "no match to load": "{query!r} に合うツールはありません。操作や対象を別の言葉で検索してください。",
+    "removed": "ここで見つかったツールはなくなりました。もう一度検索してください。",
     "call": f"{SEARCH_TOOLS} で見つけたツールを、その input_schema に合う引数で呼び出します。",
     "call name": f"{SEARCH_TOOLS} が返した名前。",
     "call arguments": "引数。ツールの input_schema に合うオブジェクト。",
@@ -169,9 +205,10 @@ class Wording:
     def __getitem__(self, key: str) -> str:
         return self._sentences[key]
 
-    def search_description(self, about: str | None) -> str:
-        """The description of the search tool; `about` is added by the caller."""
-        return self["search"] + (" " + self["covers"].format(about=about) if about else "")
+    def search_description(self, about: str | None, *, loads: bool = False) -> str:
+        """The description of the search tool, or of one that `loads` what it finds; `about` is added by the caller."""
+        description = self["search and load" if loads else "search"]
+        return description + (" " + self["covers"].format(about=about) if about else "")
 
     def definitions(self, query: str, shown: Shown, *, confident: bool = True) -> str:
         """Found tools, with their definitions as far as the budget allows."""

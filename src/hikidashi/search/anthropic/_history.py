@@ -32,11 +32,16 @@ def loaded_by(messages: Iterable[Any], known: Collection[str]) -> list[str]:
     return [name for block in blocks for name in _names_in(block, searches)]
 
 
-def replayed(messages: Iterable[Any], known: Collection[str], *, by_reference: bool) -> list[dict[str, Any]]:
-    """The conversation in one form, without references to tools not in `known`, which the API would refuse."""
+def replayed(
+    messages: Iterable[Any], known: Collection[str], *, by_reference: bool, removed: str
+) -> list[dict[str, Any]]:
+    """The conversation in one form, without references to tools not in `known`, which the API would refuse.
+
+    `removed` is the content of a search result of which no tool is left.
+    """
     turns = [plain_block(message) for message in messages]
     searches = _search_ids(blocks_of(turns), known)
-    return [_rewritten(turn, searches, known, by_reference=by_reference) for turn in turns]
+    return [_rewritten(turn, searches, known, by_reference=by_reference, removed=removed) for turn in turns]
 
 
 def settled(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -55,7 +60,7 @@ def _search_ids(blocks: Iterable[dict[str, Any]], known: Collection[str]) -> set
 
 
 def _rewritten(
-    message: dict[str, Any], searches: set[str], known: Collection[str], *, by_reference: bool
+    message: dict[str, Any], searches: set[str], known: Collection[str], *, by_reference: bool, removed: str
 ) -> dict[str, Any]:
     content = message.get("content")
     if not isinstance(content, Iterable) or isinstance(content, str):
@@ -65,17 +70,16 @@ def _rewritten(
         block = plain_block(given)
         if found := _names_in(block, searches):
             still = [name for name in found if name in known]
-            block = {**block, "content": _found_again(block, still, by_reference=by_reference)}
+            block = {**block, "content": _found_again(block, still, by_reference=by_reference, removed=removed)}
         blocks.append(block)
     return {**message, "content": blocks}
 
 
-def _found_again(block: dict[str, Any], names: list[str], *, by_reference: bool) -> Any:
+def _found_again(block: dict[str, Any], names: list[str], *, by_reference: bool, removed: str) -> Any:
     if block["type"] == "tool_search_tool_result":
         return {"type": "tool_search_tool_search_result", "tool_references": reference_blocks(names)}
-    gone = [{"type": "text", "text": "The tools that were found here are gone. Search again."}]
     if not names:
-        return gone
+        return [{"type": "text", "text": removed}]
     content = block.get("content")
     said = [] if by_reference or isinstance(content, str) else [part for part in blocks_of(content) if _is_note(part)]
     return [*found_blocks(names, by_reference=by_reference), *said]

@@ -19,8 +19,8 @@ from ...errors import ToolSearchError, ToolTurnLimitError, ToolValidationError, 
 from ...tool import Tool
 from .._names import SEARCH_TOOLS, search_names
 from ..answers.budget import DEFAULT_BUDGET, AnswerBudget, Shown, budget_of
-from ..answers.search_tools import Found, check_max_results, search_catalog
-from ..answers.texts import wording
+from ..answers.search_tools import Found, Strategy, check_max_results, check_options, search_catalog
+from ..answers.texts import Language, Wording, wording
 from ..catalog import MAX_LIMIT, MAX_TOOLS, ToolCatalog
 from ..engine.entry import entry_of
 from ..mcp_servers.lost_connection import reporting_lost_connections
@@ -39,7 +39,6 @@ __all__ = ["ToolLoop", "ToolRun"]
 
 logger = logging.getLogger("hikidashi")
 
-_WORDS = wording("en")
 _LONGEST_NAME: dict[Provider, int] = {"bedrock": 64}
 _LONGEST_ELSEWHERE = 128
 _PAUSED = ("pause_turn", "compaction")  # the reply is sent back unchanged, and the API continues it
@@ -79,8 +78,11 @@ class ToolLoop:
         provider: Provider = "anthropic",
         always_loaded: Collection[str] = (),
         usage: Mapping[str, int] | None = None,
+        strategy: Strategy = "both",
         max_results: int | None = None,
         limit: int | None = None,
+        about: str | None = None,
+        language: Language = "en",
         betas: Literal["auto", "off"] | Sequence[str] = "auto",
         expand: Expand = "auto",
         force: bool = False,
@@ -90,6 +92,11 @@ class ToolLoop:
         if max_turns < 1:
             raise ValueError(f"`max_turns` is the number of replies and must be at least 1, got {max_turns}.")
         self._max_results = _max_results(max_results, limit)
+        check_options(strategy, self._max_results)
+        self._strategy: Strategy = strategy
+        self._about = about
+        self._language: Language = language
+        self._words = wording(language)
         check_choice("provider", provider, BETA_OF)
         check_choice("expand", expand, get_args(Expand))
         self._budget = budget_of(budget)
@@ -127,7 +134,9 @@ class ToolLoop:
                 for tool in self._request["tools"]
                 if tool["name"] in self._tools and not tool.get("defer_loading")
             }
-        self._messages = replayed(messages, self._tools, by_reference=self._by_reference)
+        self._messages = replayed(
+            messages, self._tools, by_reference=self._by_reference, removed=self._words["removed"]
+        )
         self._load(loaded_by(self._messages, self._tools))
 
     @property
@@ -215,16 +224,10 @@ class ToolLoop:
 
     def _not_loaded(self, name: str) -> str:
         if (self._names.original(name) or name) in unreachable_of(self._catalog):
-            return _WORDS.unreachable(name)
+            return self._words.unreachable(name)
         if name in self._tools:
-            return (
-                f"Tool {name!r} is not loaded: you have not seen its definition. Call `{SEARCH_TOOLS}` with the query "
-                f"`select:{name}`, then call it with the arguments that its definition asks for."
-            )
-        return (
-            f"There is no tool {name!r}. Call `{SEARCH_TOOLS}` with a few words that say what you need, "
-            "then call one of the tools it loads."
-        )
+            return self._words["not loaded"].format(name=name)
+        return self._words["none to load"].format(name=name)
 
     def _search(self, call: dict[str, Any]) -> dict[str, Any]:
         given = cast("dict[str, Any]", call["input"]) if isinstance(call["input"], dict) else {}
@@ -238,8 +241,8 @@ class ToolLoop:
         wanted = self._max_results if made.limit is None else made.limit
         try:
             if not isinstance(query, str):
-                raise ToolSearchError("invalid_tool_input", "`query` must be text: a few words that say what you need.")
-            found = search_catalog(self._catalog, query, strategy="words", limit=min(max(wanted, 1), MAX_LIMIT))
+                raise ToolSearchError("invalid_tool_input", self._words["query is no text"])
+            found = search_catalog(self._catalog, query, strategy=self._strategy, limit=min(max(wanted, 1), MAX_LIMIT))
         except ToolSearchError as error:
             failure = ToolSearchFailure(code=error.code, message=str(error))
             self._searches.append(replace(made, failure=failure))
@@ -254,7 +257,7 @@ class ToolLoop:
             recorded = [self._names.original(entry.name) or entry.name for entry in found.entries]
             self._record.searched(query, found.kind, recorded)
         self._load(names)
-        said = "\n".join(_notes(query, found, shown))
+        said = "\n".join(_notes(query, found, shown, self._words))
         if not names:
             return {"content": [{"type": "text", "text": said}]}
         content = found_blocks(names, by_reference=self._by_reference)
@@ -266,7 +269,7 @@ class ToolLoop:
 
     def _sent(self, tool: Tool) -> Tool:
         """`tool` with a name that the API accepts, and a definition cut to the budget."""
-        sent = reporting_lost_connections(tool, _WORDS)
+        sent = reporting_lost_connections(tool, self._words)
         name = self._names.of(tool.name)
         if name != tool.name:
             sent = replace(sent, name=name, description=tool.description or tool.name)
@@ -283,8 +286,11 @@ class ToolLoop:
         provider: Provider,
         betas: Literal["auto", "off"] | Sequence[str],
     ) -> dict[str, Any]:
+        search = client_search_tool(
+            strategy=self._strategy, max_results=self._max_results, about=self._about, language=self._language
+        )
         if self._by_reference:
-            return to_anthropic_search(
+            request = to_anthropic_search(
                 given,
                 variant="client",
                 provider=provider,
@@ -293,10 +299,11 @@ class ToolLoop:
                 betas=betas,
                 force=True,
             )
+            return {**request, "tools": [search, *request["tools"][1:]]}
         check_name_is_free(SEARCH_TOOLS, self._tools)
         kept = kept_loaded(list(self._tools), always_loaded, usage or {})
         loaded = definitions_of(tool.deferred(False) for name, tool in self._tools.items() if name in kept)
-        request: dict[str, Any] = {"tools": [client_search_tool(), *loaded]}
+        request = {"tools": [search, *loaded]}
         return request if isinstance(betas, str) else {**request, "betas": list(betas)}
 
     def _load(self, names: Iterable[str]) -> None:
@@ -308,21 +315,17 @@ class ToolLoop:
             self._request = {**self._request, "tools": [*self._request["tools"], *added]}
 
 
-def _notes(query: str, found: Found, shown: Shown) -> Iterable[str]:
+def _notes(query: str, found: Found, shown: Shown, words: Wording) -> Iterable[str]:
     """What the model is told beside the tools that a search loads."""
     if not found.entries:
-        hidden = _WORDS.only_hidden(query, found.hidden)
-        yield (
-            hidden
-            if found.hidden
-            else f"No tool matches {query!r}. Try other words: what it does, or what it works on."
-        )
+        hidden = words.only_hidden(query, found.hidden)
+        yield hidden if found.hidden else words["no match to load"].format(query=query)
         return
     if not found.confident:
-        yield _WORDS["nearest loaded"].format(query=query)
-    yield from _WORDS.rest(shown)
+        yield words["nearest loaded"].format(query=query)
+    yield from words.rest(shown)
     if found.hidden:
-        yield _WORDS.hidden(found.hidden)
+        yield words.hidden(found.hidden)
 
 
 def _max_results(max_results: int | None, limit: int | None) -> int:

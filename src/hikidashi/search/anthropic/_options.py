@@ -9,6 +9,8 @@ from ..wire.models import Provider
 
 if TYPE_CHECKING:
     from ..answers.budget import AnswerBudget
+    from ..answers.search_tools import Strategy
+    from ..answers.texts import Language
     from ..records.log import Recorder
 
 __all__ = ["Expand", "LoopOptions", "RunOptions"]
@@ -29,6 +31,12 @@ class LoopOptions(TypedDict, total=False):
     """Number of calls of each tool: the most used ones are loaded from the start too, up to five tools in all."""
     max_results: int
     """Maximum number of tools that a search loads, unless the model asks for another; default 5."""
+    strategy: Strategy
+    """How a query is read: as "words", as a "regex", or "both" (an expression between slashes); default "both"."""
+    about: str
+    """What the tools are for, in a few words, added to the description of `search_tools`."""
+    language: Language
+    """Language of the text that the model reads; default "en"."""
     limit: int
     """Alias of `max_results`; not both."""
     betas: Literal["auto", "off"] | Sequence[str]

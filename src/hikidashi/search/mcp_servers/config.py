@@ -68,7 +68,7 @@ def read_mcp_config(path: str | Path) -> list[McpServer]:
     content = _object(parsed(text_of(Path(path)), source))
     servers = content.get("mcpServers", content.get("servers"))
     if not isinstance(servers, dict):
-        remedy = 'Write {"mcpServers": {"name": {"command": "..."}}}; a file of tools is no list of servers.'
+        remedy = 'Write {"mcpServers": {"name": {"command": "..."}}}; a file of tools does not list servers.'
         raise ToolSourceError(source, "has no `mcpServers`", remedy)
     return [
         _server(source, name, _object(_filled(source, name, given)))
@@ -84,26 +84,26 @@ def _server(source: str, name: str, given: dict[str, Any]) -> McpServer:
     def texts(key: str) -> dict[str, str]:
         value = given.get(key, {})
         if not isinstance(value, dict) or not all(map(_is_plain, cast("dict[str, Any]", value).values())):
-            raise wrong(f"has `{key}` that are no object of texts", f'Write "{key}": {{"NAME": "value"}}.')
+            raise wrong(f"has `{key}` that is not an object of strings", f'Write "{key}": {{"NAME": "value"}}.')
         return {str(key): _plain(item) for key, item in cast("dict[str, Any]", value).items()}
 
     command, url = given.get("command"), given.get("url")
     if isinstance(command, str) and command:
         args, cwd = given.get("args", []), given.get("cwd")
         if not isinstance(args, list) or not all(map(_is_plain, cast("list[Any]", args))):
-            raise wrong("has `args` that are no list of texts", 'Write "args": ["one", "two"].')
+            raise wrong("has `args` that is not a list of strings", 'Write "args": ["one", "two"].')
         if cwd is not None and not isinstance(cwd, str):
-            raise wrong("has a `cwd` that is no text", 'Write "cwd": "folder", or leave it out.')
+            raise wrong("has a `cwd` that is not a string", 'Write "cwd": "folder", or leave it out.')
         plain = tuple(map(_plain, cast("list[Any]", args)))
         return McpServer(name=name, transport="stdio", command=command, args=plain, env=texts("env"), cwd=cwd)
     if isinstance(url, str) and url:
         kind = given.get("type", given.get("transport", "http"))
         transport = _TRANSPORTS.get(str(kind).lower())
         if transport is None:
-            raise wrong(f"is of type {kind!r}, which nobody here can reach", 'Use "http" or "sse".')
+            raise wrong(f"has the unknown type {kind!r}", 'Use "http" or "sse".')
         return McpServer(name=name, transport=transport, url=url, headers=texts("headers"))
     remedy = "Give it a `command` with `args` and `env`, or a `url` with `headers`."
-    raise wrong("has neither a command nor an address", remedy)
+    raise wrong("has neither a `command` nor a `url`", remedy)
 
 
 def _filled(source: str, server: str, value: Any) -> Any:

@@ -14,6 +14,8 @@ from typing import Any, Literal, get_args
 from ...errors import Unsupported
 from .._alias import alias
 from .._names import SEARCH_TOOLS
+from ..answers.search_tools import Strategy
+from ..answers.texts import Language, wording
 from ..catalog import MAX_QUERY
 from .blocks import (
     NAME_OF,
@@ -132,29 +134,36 @@ tool_search_request = alias("tool_search_request", to_anthropic_search)
 """Alias of `to_anthropic_search`."""
 
 
-def client_search_tool(name: str = SEARCH_TOOLS) -> dict[str, Any]:
-    """The definition of a search tool that the client runs: `search_tools` unless named otherwise."""
+def client_search_tool(
+    name: str = SEARCH_TOOLS,
+    *,
+    strategy: Strategy = "words",
+    max_results: int = 5,
+    about: str | None = None,
+    language: Language = "en",
+) -> dict[str, Any]:
+    """The definition of a search tool that the client runs: `search_tools` unless named otherwise.
+
+    Args:
+        name: The name of the tool.
+        strategy: How you read a query: as words, as a regular expression, or both (an expression between slashes).
+        max_results: Number of tools that you load where the model sets no `limit`.
+        about: What the tools are for, in a few words.
+        language: Language of the text that the model reads.
+    """
+    words = wording(language)
     return {
         "name": name,
-        "description": (
-            "Finds tools that are not loaded yet and loads the best matches, so that you can call them. Use it when "
-            "no loaded tool fits the task: many more exist. Describe one need in a few words, such as `send mail` or "
-            "`weather forecast`; search again for each further need. `select:name_a,name_b` loads "
-            "tools whose names you know. If nothing matches, try other words before you give up."
-        ),
+        "description": words.search_description(about, loads=True),
         "input_schema": {
             "type": "object",
             "properties": {
-                "query": {
-                    "type": "string",
-                    "maxLength": MAX_QUERY,
-                    "description": "A few words that say what the tool should do, or `select:` and names.",
-                },
+                "query": {"type": "string", "maxLength": MAX_QUERY, "description": words[f"query {strategy}"]},
                 "limit": {
                     "type": "integer",
                     "minimum": 1,
-                    "maximum": 10,
-                    "description": "How many at most; 5 if left out.",
+                    "maximum": max(10, max_results),
+                    "description": words["limit"].format(count=max_results),
                 },
             },
             "required": ["query"],
