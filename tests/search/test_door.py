@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
+from pathlib import Path
 from types import FunctionType
 from typing import Any, Literal, get_origin
 
@@ -131,6 +133,32 @@ def test_every_type_in_a_signature_can_be_imported_from_the_door(name: str) -> N
         if is_ours(function.__globals__.get(word))
     }
     assert used - INTERNAL <= offered
+
+
+# What the frameworks themselves ask for: a hook of strands answers by it, and so does a cancel scope of anyio.
+ASSIGNED_BY_DESIGN = {("strands.py", "cancel_tool"), ("mcp_servers/live.py", "deadline")}
+
+
+def assigned_to_others(tree: ast.AST) -> Iterator[str]:
+    """The attributes that code sets on anything but `self`."""
+    for node in ast.walk(tree):
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        for target in targets:
+            if not isinstance(target, ast.Attribute) or target.attr.startswith("__"):
+                continue
+            if not (isinstance(target.value, ast.Name) and target.value.id == "self"):
+                yield target.attr
+
+
+def test_no_seam_assigns_to_the_state_of_another_object() -> None:
+    folder = Path(str(hikidashi.search.__file__)).parent
+    found = {
+        (file.relative_to(folder).as_posix(), attribute)
+        for file in folder.rglob("*.py")
+        if "engine" not in file.parts and file.name not in {"catalog.py", "overlay.py", "sources.py"}
+        for attribute in assigned_to_others(ast.parse(file.read_text(encoding="utf-8")))
+    }
+    assert found == ASSIGNED_BY_DESIGN
 
 
 def test_a_catalogue_is_searched_without_any_framework() -> None:

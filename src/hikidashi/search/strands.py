@@ -221,8 +221,8 @@ class ToolSearchHook(HookProvider):
             return checked
         entry = self._budget.cut(entry_of(checked))
         said = entry.description or ("" if name == checked.name else checked.name)
-        told = reporting_lost_connections(checked.renamed(name), self._words)
-        return to_strands([replace(told, description=said, input_schema=entry.input_schema)])[0]
+        callable_tool = reporting_lost_connections(checked.renamed(name), self._words)
+        return to_strands([replace(callable_tool, description=said, input_schema=entry.input_schema)])[0]
 
 
 class _SearchTool(AgentTool):

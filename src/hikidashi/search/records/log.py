@@ -157,7 +157,7 @@ class _Sync:
         self._failure: Exception | None = None
 
     def finish(self, failure: Exception | None) -> None:
-        """Wake whoever waits; `failure` says why records could not be written."""
+        """Wake the waiting thread; `failure` says why records could not be written."""
         self._failure = failure
         self._done.set()
 
@@ -238,7 +238,7 @@ class _Writer:
         while True:
             events, mark = _next_batch(queue)
             waiting += events
-            told, failure = failure, None
+            before, failure = failure, None
             try:
                 if waiting:
                     appender.write(waiting)
@@ -250,7 +250,7 @@ class _Writer:
             except Exception as error:  # damaged, or another program's file: permanent
                 failure = error
                 waiting.clear()
-            if failure and not told:
+            if failure and not before:
                 logger.warning("%s", self._store.error(failure))
             if mark is None:
                 continue

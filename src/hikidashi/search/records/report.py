@@ -23,14 +23,14 @@ from .log import RecordedSearch, SearchLog
 
 __all__ = ["CalledTool", "EmptySearch", "FoundTool", "Missed", "Proposal", "Report", "report"]
 
-_SAME_WISH = 600.0  # seconds: a later search still tries to satisfy the same wish
-_SAME_MOMENT = 0.05  # seconds: a model that searches for several things at once has several wishes
-_AGREEING = 2  # wishes that a word must have come in: one alone may have named a place or a person
-_OF_MISSED = 1 / 10  # of the wishes for which a search missed a tool, likewise
+_SAME_WISH = 600.0  # seconds within which a later search has the same goal, called a wish below
+_SAME_MOMENT = 0.05  # seconds: searches at the same moment have different goals
+_AGREEING = 2  # wishes that must use a word: a single one may name a place or a person
+_OF_MISSED = 1 / 10  # share of the wishes for which a search missed a tool
 _PERSON = re.compile("(?:さん|様|氏|君|ちゃん)")  # behind a name
 _FAVOURITES = 5
 _FAVOURITE_CALLS = 3
-# Words are letters of one script; hiragana alone is mostly inflection, and numbers say nothing about a tool.
+# Letters of one script; hiragana alone is mostly inflection, and numbers do not describe a tool.
 _WORD = re.compile(
     "[\u3400-\u4dbf\u4e00-\u9fff\u3005]{2,20}|[\u30a1-\u30fa\u30fc]{2,30}|[\uac00-\ud7af]{1,20}|[\u0e00-\u0e7f]{3,40}"
     "|[^\\W\\d_\u0e00-\u0e7f\u3005\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,40}"
