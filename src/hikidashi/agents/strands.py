@@ -82,7 +82,7 @@ class StrandsResponder(RunningResponder):
             model: a strands model of your own, instead of the one that `config` names; it stays yours to close.
             factories: tools with the state they need, such as the web tools.
             tools: further tools of any kind that strands takes.
-            hooks: strands hooks; `hikidashi.search.to_strands_search(...)` is tool search.
+            hooks: strands hooks; `hikidashi.search.strands.searchable(...)` is tool search.
             system_prompt: what the model is told first; counts more than what `config` says.
             language: of the sentence for a failure; counts more than what `config` says.
             max_turns: how often the model may be called for one answer.

@@ -7,10 +7,9 @@ The answer to a search is a sentence, then one JSON object per tool and line, as
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any, Literal, cast
 
-from .._names import CALL_TOOL, SEARCH_TOOLS
 from ..catalog import MAX_LIMIT
 from ..engine.entry import Entry
 from ..records.log import Recorder
@@ -24,8 +23,12 @@ __all__ = [
     "Recorder",
     "Wording",
     "found_names",
+    "search_names",
     "wording",
 ]
+
+SEARCH_TOOLS = "search_tools"
+CALL_TOOL = "call_tool"
 
 Language = Literal["en", "ja"]
 
@@ -303,3 +306,11 @@ def found_names(text: str) -> list[str]:
             continue
         names.append(str(cast("Mapping[str, Any]", shown)["name"]))
     return names
+
+
+_FORMER_NAME = "tool_search"  # of our search tool, in conversations that an earlier version of the loop began
+
+
+def search_names(taken: Container[str] = ()) -> frozenset[str]:
+    """The names under which a conversation may call our search tool; a name in `taken` is another tool's."""
+    return frozenset({SEARCH_TOOLS} if _FORMER_NAME in taken else {SEARCH_TOOLS, _FORMER_NAME})

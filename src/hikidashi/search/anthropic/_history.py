@@ -10,7 +10,7 @@ import json
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, cast
 
-from .._names import search_names
+from ..answers.texts import search_names
 from ..wire.blocks import blocks_of, plain_block, reference_blocks, referenced_tools
 
 __all__ = ["found_blocks", "loaded_by", "replayed", "settled"]

@@ -17,10 +17,9 @@ from ...convert.anthropic import call_anthropic
 from ...convert.wire_names import WireNames
 from ...errors import ToolSearchError, ToolTurnLimitError, ToolValidationError, Unsupported
 from ...tool import Tool
-from .._names import SEARCH_TOOLS, search_names
 from ..answers.budget import DEFAULT_BUDGET, AnswerBudget, Shown, budget_of
 from ..answers.search_tools import Found, Strategy, check_max_results, check_options, search_catalog
-from ..answers.texts import Language, Wording, wording
+from ..answers.texts import SEARCH_TOOLS, Language, Wording, search_names, wording
 from ..catalog import MAX_LIMIT, MAX_TOOLS, ToolCatalog
 from ..engine.entry import entry_of
 from ..mcp_servers.lost_connection import reporting_lost_connections

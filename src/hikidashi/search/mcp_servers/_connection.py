@@ -20,7 +20,7 @@ try:
 except ImportError as error:
     raise MissingExtra("mcp", "mcp") from error
 
-__all__ = ["Diagnostics", "connected"]
+__all__ = ["Complaints", "connected"]
 
 _LONGEST = 10_000
 
@@ -33,7 +33,7 @@ class OnMessage(Protocol):
         ...
 
 
-class Diagnostics:
+class Complaints:
     """The standard error of a server, or the status lines of its HTTP errors."""
 
     def __init__(self, server: McpServer) -> None:
@@ -45,8 +45,8 @@ class Diagnostics:
         """The file to write to."""
         return cast("TextIO", self._file)
 
-    def explain(self, failure: BaseException | str) -> str:
-        """`failure` and the last line of the diagnostics, in one line and without secrets."""
+    def told(self, failure: BaseException | str) -> str:
+        """`failure` and the last line of the complaints, in one line and without secrets."""
         reason = failure if isinstance(failure, str) else _one_line(failure)
         self._file.seek(0)
         lines = [line.strip() for line in self._file.read()[-_LONGEST:].splitlines() if line.strip()]
@@ -67,33 +67,33 @@ class Diagnostics:
 @asynccontextmanager
 async def connected(
     server: McpServer,
-    diagnostics: Diagnostics,
+    complaints: Complaints,
     *,
     seconds: float,
     grace: Callable[[], float],
     on_message: OnMessage | None = None,
     on_end: Callable[[], None] = lambda: None,
 ) -> AsyncGenerator[Client]:
-    """A client connected to `server`; a stdio server is started, and ended on exit.
+    """A client that is connected to `server`, which is started where it is a process, and then ended.
 
     Args:
         server: How to reach it.
-        diagnostics: Receives its standard error or HTTP errors.
-        seconds: Timeout of HTTP requests.
-        grace: Gives the seconds that a process has to end by itself.
+        complaints: Where its complaints go.
+        seconds: How long it may take to answer over HTTP.
+        grace: How long a process has to end by itself.
         on_message: Called with each notification of the server.
         on_end: Called when a process has closed its output.
     """
     async with AsyncExitStack() as stack:
         match server.transport:
             case "stdio":
-                transport = stdio_transport(server, stderr=diagnostics.file, grace=grace, on_end=on_end)
+                transport = stdio_transport(server, stderr=complaints.file, grace=grace, on_end=on_end)
             case "http":
                 http = httpx2.AsyncClient(
                     headers=dict(server.headers),
                     follow_redirects=True,
                     timeout=httpx2.Timeout(seconds, read=None if on_message else seconds),
-                    event_hooks={"response": [_writing_errors(diagnostics.file)]},
+                    event_hooks={"response": [_writing_errors(complaints.file)]},
                 )
                 transport = streamable_http_client(server.url, http_client=await stack.enter_async_context(http))
             case _:
@@ -102,12 +102,12 @@ async def connected(
         yield await stack.enter_async_context(client)
 
 
-def _writing_errors(diagnostics: TextIO) -> Callable[[httpx2.Response], Awaitable[None]]:
+def _writing_errors(complaints: TextIO) -> Callable[[httpx2.Response], Awaitable[None]]:
     # The exceptions of the mcp client leave out the status.
     async def note(response: httpx2.Response) -> None:
         # Servers may refuse a GET, which only opens an optional stream.
         if response.is_error and response.request.method == "POST":
-            diagnostics.write(f"{response.status_code} {response.reason_phrase}\n")
+            complaints.write(f"{response.status_code} {response.reason_phrase}\n")
 
     return note
 

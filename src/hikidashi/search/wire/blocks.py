@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
 
 from ...errors import ToolSearchCode, ToolSearchError
-from .._names import SEARCH_TOOLS, search_names
+from ..answers.texts import SEARCH_TOOLS, search_names
 
 __all__ = [
     "ServerVariant",

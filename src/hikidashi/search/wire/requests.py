@@ -13,9 +13,8 @@ from typing import Any, Literal, get_args
 
 from ...errors import Unsupported
 from .._alias import alias
-from .._names import SEARCH_TOOLS
 from ..answers.search_tools import Strategy
-from ..answers.texts import Language, wording
+from ..answers.texts import SEARCH_TOOLS, Language, wording
 from ..catalog import MAX_QUERY
 from .blocks import (
     NAME_OF,
