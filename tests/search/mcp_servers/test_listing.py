@@ -168,7 +168,7 @@ def test_variables_are_filled_in_from_the_environment(tmp_path: Path, monkeypatc
         ('{"mcpServers": {"a": {"command": "x", "cwd": 5}}}', "server 'a' has a `cwd` that is not a string"),
         (
             '{"mcpServers": {"a": {"url": "http://x", "headers": "X: 1"}}}',
-            "server 'a' has `headers` that are no object",
+            "server 'a' has `headers` that is not an object",
         ),
         ('{"mcpServers": {"a": {"url": "ws://x", "type": "ws"}}}', "server 'a' has the unknown type 'ws'"),
         ('{"mcpServers": {"a": {"command": "${HIKIDASHI_UNSET}"}}}', "needs the environment variable HIKIDASHI_UNSET"),

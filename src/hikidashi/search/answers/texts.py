@@ -7,7 +7,7 @@ The answer to a search is a sentence, then one JSON object per tool and line, as
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, cast
 
 from ..catalog import MAX_LIMIT
@@ -311,6 +311,6 @@ def found_names(text: str) -> list[str]:
 _FORMER_NAME = "tool_search"  # of our search tool, in conversations that an earlier version of the loop began
 
 
-def search_names(taken: Container[str] = ()) -> frozenset[str]:
+def search_names(taken: Iterable[str] = ()) -> frozenset[str]:
     """The names under which a conversation may call our search tool; a name in `taken` is another tool's."""
-    return frozenset({SEARCH_TOOLS} if _FORMER_NAME in taken else {SEARCH_TOOLS, _FORMER_NAME})
+    return frozenset({SEARCH_TOOLS} if _FORMER_NAME in set(taken) else {SEARCH_TOOLS, _FORMER_NAME})
