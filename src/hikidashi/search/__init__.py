@@ -15,4 +15,4 @@ if TYPE_CHECKING:
 __all__ = ["Embedder", "ToolCatalog", "ToolMatch", "ToolSearchError"]
 
 # Only a search by meaning pays for this import.
-__getattr__, __dir__ = lazy(__name__, {"Embedder": ".engine.embeddings"}, __all__)
+__getattr__, __dir__ = lazy(__name__, {"Embedder": ".semantic"}, __all__)

@@ -29,7 +29,7 @@ __all__ = ["NAME", "digest_of", "read", "write"]
 NAME = b"hikidashi catalogue "  # how a file begins, whatever its version
 _FORMAT = 4
 # What makes terms of a tool: a question that is read by other rules would miss those in the file.
-_RULES = ("bm25", "entry", "stem", "stopwords", "analyzer", "_variants")
+_RULES = ("bm25", "entry", "stem", "stopwords", "text", "variants")
 _DIGEST = 8  # bytes: enough to tell two versions of one tool apart
 _SECTIONS = ("names", "rows", "row_ends", "texts", "text_ends", "terms", "term_ends", "packed", "lengths", "digests")
 
