@@ -11,6 +11,7 @@ import socketserver
 import threading
 import time
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ _MOST_TRAILERS = 64
 _MOST_DIGITS = 18
 _LINGER_SECONDS = 1.0
 _LINGER_BYTES = 256 * 1024
+_MOST_LEAVING = 256
 _NO_ROOM = b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nretry-after: 1\r\nconnection: close\r\n\r\n"
 
 
@@ -228,6 +230,7 @@ class _Listener(socketserver.TCPServer):
         self.closing = threading.Event()
         self._lock = threading.Lock()
         self._connections: dict[socket.socket, threading.Thread] = {}
+        self._leaving: deque[tuple[float, socket.socket]] = deque()
         self._accepting = threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True)
 
     def start(self) -> None:
@@ -246,7 +249,18 @@ class _Listener(socketserver.TCPServer):
         with suppress(OSError):
             request.setblocking(False)  # the answer fits into any buffer; nobody waits for this client
             request.send(_NO_ROOM)
-        self.shutdown_request(request)
+            request.shutdown(socket.SHUT_WR)
+        # A connection that is closed while its client still sends may lose the answer on its way.
+        self._leaving.append((time.monotonic() + _LINGER_SECONDS, request))
+        self._let_go(most=_MOST_LEAVING)
+
+    def service_actions(self) -> None:
+        """Closes what was left open for a while; the base class calls this several times a second."""
+        self._let_go(before=time.monotonic())
+
+    def _let_go(self, *, before: float = 0.0, most: int | None = None) -> None:
+        while self._leaving and (self._leaving[0][0] <= before or (most is not None and len(self._leaving) > most)):
+            self._leaving.popleft()[1].close()
 
     def _serve(self, connection: socket.socket, client_address: Any) -> None:
         try:
@@ -261,6 +275,7 @@ class _Listener(socketserver.TCPServer):
     def close(self) -> None:
         self.shutdown()
         self._accepting.join()
+        self._let_go(most=0)
         self.server_close()
         self.closing.set()
         with self._lock:

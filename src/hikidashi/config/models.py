@@ -28,6 +28,7 @@ Engine = Literal["strands", "claude-code"]
 ModelProvider = Literal["anthropic", "openai", "bedrock", "ollama"]
 SearchDepth = Literal["basic", "advanced"]
 SearchProviderName = Literal["tavily", "local", "searxng"]
+SearchRanker = Literal["lexical", "hybrid"]
 Untrusted = Literal["fence", "off"]
 
 
@@ -86,6 +87,8 @@ class WebSearchConfig(Section):
     """Who searches; None is Tavily."""
     base_url: str | None = field(default=None, metadata=address())
     index: str | None = field(default=None, metadata=text("the file of the local index"))
+    ranker: SearchRanker = field(default="lexical", metadata=choice(get_args(SearchRanker)))
+    """How the local index ranks: by words, or with "hybrid" by meaning too, which needs the extra `semantic`."""
 
     @classmethod
     def conflicts(cls, given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

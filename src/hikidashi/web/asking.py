@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import fields, replace
 from inspect import Parameter, signature
-from typing import Any
+from typing import Any, cast
 
 from ..errors import ErrorType, TavilyAPIError
 from .crawl.options import CrawlOptions, CrawlResults, MapResults
 from .filters import EXTRACT_DEFAULTS, ExtractOptions, SearchFilters, check_extract_options, refuse_unsupported
-from .provider import SearchDepth, SearchProvider
+from .provider import AnswerKind, SearchDepth, SearchProvider
 from .results import ExtractResults, SearchContext, SearchResults
 from .validate import MOST_RESULTS
 from .wording.said import Language, said
@@ -38,11 +38,13 @@ async def ask_search(
     *,
     search_depth: SearchDepth = "basic",
     max_results: int = 5,
-    include_answer: bool = False,
+    include_answer: AnswerKind = False,
     filters: SearchFilters | None = None,
     language: Language = "ja",
 ) -> SearchResults:
     """The best hits for `query` among the pages that `filters` let through.
+
+    A provider that knows one kind of answer gives that for "basic" and "advanced" alike.
 
     Raises:
         TavilyAPIError: the provider cannot carry out a filter (VALIDATION_ERROR), or the search failed.
@@ -55,7 +57,7 @@ async def ask_search(
         query,
         search_depth=search_depth,
         max_results=MOST_RESULTS if chosen_here else max_results,
-        include_answer=include_answer,
+        include_answer=cast("bool", include_answer),
         **more,
     )
     if filters is None or not chosen_here:

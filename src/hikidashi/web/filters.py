@@ -234,7 +234,8 @@ def _country(value: object, language: Language) -> str | None:
     if value is None:
         return None
     text = value.strip().lower() if isinstance(value, str) else ""
-    if not text or not text.replace(" ", "").replace("-", "").replace("'", "").isalpha():
+    letters = text.replace(" ", "").replace("-", "").replace("'", "")
+    if not (letters.isascii() and letters.isalpha()):
         raise _refused("country", language, value=repr(value)[:60])
     return text
 

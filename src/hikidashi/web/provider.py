@@ -10,10 +10,12 @@ from .results import ExtractResults, SearchContext, SearchResults
 if TYPE_CHECKING:
     from .filters import ExtractOptions, SearchFilters
 
-__all__ = ["ProviderName", "SearchDepth", "SearchProvider"]
+__all__ = ["AnswerKind", "ProviderName", "SearchDepth", "SearchProvider"]
 
 SearchDepth = Literal["basic", "advanced", "fast", "ultra-fast"]
 """Summaries of pages, or the passages that matter; the last two are summaries too, sooner where a provider can."""
+AnswerKind = bool | Literal["basic", "advanced"]
+"""Whether a short answer is asked for too; Tavily writes it in two lengths, "basic" if True."""
 ProviderName = Literal["tavily", "local", "searxng"]
 
 

@@ -8,7 +8,7 @@ ignores them reads what is allowed instead of using up the agent's retries.
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, cast
 
 from pydantic import WithJsonSchema
@@ -49,7 +49,11 @@ class TavilySearchDeps:
     untrusted: Untrusted = None
     """`"fence"` marks what comes from the web as data; `None` keeps the formats exactly as spec 000 has them."""
     max_tokens: int | None = None
-    """About how many tokens an answer has at most; with `None` any number, as spec 000 has it."""
+    """About how many tokens an answer has at most.
+
+    With `None`, that of the mixin or agent that registered the tools; a function of spec 000 called by itself, or given
+    to an agent by itself, answers with any number.
+    """
 
     def __post_init__(self) -> None:
         if cast("SearchProvider | None", self.client) is None:
@@ -139,6 +143,8 @@ class TavilyToolsRepositoryMixin:
     """The language in which the model is told what the tools do."""
     tavily_defaults: SearchDefaults = SPEC_DEFAULTS
     """How `tavily_search` searches where the model does not say."""
+    tavily_max_tokens: int | None = ANSWER_TOKENS
+    """About how many tokens an answer has at most where `ctx.deps` does not say; with `None` any number."""
 
     @property
     def tavily_tools(self) -> list[Tool[TavilySearchDeps]]:
@@ -148,10 +154,15 @@ class TavilyToolsRepositoryMixin:
         return list(toolset.tools.values())
 
     def register_tavily_tools(self, target: Agent[TavilySearchDeps, Any] | FunctionToolset[TavilySearchDeps]) -> None:
-        """Adds the three tools to an agent or a toolset that exists already."""
-        search = _search_by(self.tavily_defaults)
-        for name, function in zip(TOOL_NAMES, (search, tavily_extract, tavily_context), strict=True):
-            told = definition(name, self.tavily_language, self.tavily_defaults)
+        """Adds the three tools to an agent or a toolset that exists already.
+
+        They answer as the functions of spec 000 do, within `tavily_max_tokens`; `tavily_extract` also takes `query` and
+        `offset`, to read on in a long page. A failed call is a failed tool for whoever watches the run.
+        """
+        language, defaults = self.tavily_language, self.tavily_defaults
+        for name, function in zip(TOOL_NAMES, _registered(defaults, self.tavily_max_tokens), strict=True):
+            reads_pages = name == "tavily_extract"
+            told = full_definition(name, None, language) if reads_pages else definition(name, language, defaults)
             target.tool(name=name, description=told.description, schema_generator=_always(told.input_schema))(function)
 
 
@@ -181,16 +192,30 @@ def web_toolset(
     return toolset
 
 
-def _search_by(defaults: SearchDefaults) -> Callable[..., Coroutine[Any, Any, str]]:
+def _registered(defaults: SearchDefaults, max_tokens: int | None) -> list[Callable[..., Coroutine[Any, Any, str]]]:
+    """The functions behind the tools that the mixin registers."""
+
+    def tools_of(ctx: RunContext[TavilySearchDeps]) -> WebTools:
+        tools = ctx.deps.tools
+        return tools if tools.max_tokens is not None else replace(tools, max_tokens=max_tokens)
+
     async def search(
         ctx: RunContext[TavilySearchDeps],
         query: str,
         search_depth: str = defaults.search_depth,
         max_results: int = defaults.max_results,
     ) -> str:
-        return await tavily_search(ctx, query, search_depth, max_results)
+        return _text_or_failure(await tools_of(ctx).search(query, search_depth, max_results))
 
-    return search
+    async def extract(
+        ctx: RunContext[TavilySearchDeps], urls: list[str], query: str | None = None, offset: int = 0
+    ) -> str:
+        return _text_or_failure(await tools_of(ctx).extract(urls, query, offset))
+
+    async def context(ctx: RunContext[TavilySearchDeps], query: str, max_tokens: int | None = None) -> str:
+        return _text_or_failure(await tools_of(ctx).context(query, max_tokens))
+
+    return [search, extract, context]
 
 
 def _texts(tools: WebTools, defaults: SearchDefaults) -> list[Callable[..., Coroutine[Any, Any, str]]]:

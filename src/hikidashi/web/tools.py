@@ -16,13 +16,21 @@ from typing import Any, TypeVar, Unpack, get_args
 from ..convert.functions import from_function
 from ..errors import ErrorType, TavilyAPIError
 from ..tool import Tool, ToolAnnotations, ToolResult, text
-from .answers.bounded import ANSWER_TOKENS, MOST_CONTEXT_TOKENS, bounded_hits, bounded_pages
+from .answers.bounded import (
+    ANSWER_TOKENS,
+    LONGEST_ERROR,
+    MOST_CONTEXT_TOKENS,
+    bounded_context,
+    bounded_hits,
+    bounded_pages,
+)
 from .answers.fence import Untrusted, fence
 from .answers.format import Language, format_context, format_error, format_extract, format_search
 from .asking import ask_context, ask_extract, ask_search, supported_filters
 from .filters import MOST_DOMAINS, ExtractOptions, FilterArguments, TimeRange, Topic, check_filters
 from .log import log_verbose_tool_done, log_verbose_tool_failed, log_verbose_tool_start, shown_urls
 from .provider import SearchDepth, SearchProvider
+from .providers.tavily._shorten import short_line
 from .results import ExtractResults, SearchContext, SearchResults
 from .validate import check_max_results, check_max_tokens, check_offset, check_query, check_search_depth
 
@@ -77,12 +85,13 @@ def definition(tool_name: str, language: Language = "ja", defaults: SearchDefaul
 
 def full_definition(
     tool_name: str,
-    provider: SearchProvider,
+    provider: SearchProvider | None,
     language: Language = "ja",
     defaults: SearchDefaults = SPEC_DEFAULTS,
 ) -> Definition:
     """The same with the filters that `provider` can carry out, and with the ways to read a page in parts."""
-    more = ["query", "offset"] if tool_name == "tavily_extract" else supported_filters(provider)
+    filters = [] if provider is None else supported_filters(provider)
+    more = ["query", "offset"] if tool_name == "tavily_extract" else filters
     fields = _fields(language, defaults) | deepcopy(_MORE_FIELDS[language])
     if tool_name == "tavily_extract":
         fields["query"] = {**fields["query"], "description": _PASSAGES_FOR[language]}
@@ -157,7 +166,9 @@ class WebTools:
                 filters=check_filters(**filters, language=self.language),
                 language=self.language,
             )
-            return found, []
+            if self.max_tokens is None:
+                return found, []
+            return bounded_context(found, max_tokens=most or self.max_tokens), []
 
         return await self._answered("tavily_context", {"query": query}, run, format_context)
 
@@ -175,7 +186,8 @@ class WebTools:
             said: str = format_results(results, language=self.language)
         except Exception as error:
             log_verbose_tool_done(tool_name, "failed", _milliseconds_since(started))
-            return ToolResult.error(format_error(self._foreseen(tool_name, error), language=self.language))
+            told = format_error(self._foreseen(tool_name, error), language=self.language)
+            return ToolResult.error(told if self.max_tokens is None else self._short_error(told))
         log_verbose_tool_done(
             tool_name, "success", _milliseconds_since(started), provider=results.provider, cached=results.cached
         )
@@ -185,6 +197,10 @@ class WebTools:
         # Not one page could be read: whoever watches should see that nothing came of the call.
         nothing_read = isinstance(results, ExtractResults) and not results.results
         return ToolResult(content=(text("\n\n".join([said, *notes])),), is_error=nothing_read, meta={META: about})
+
+    def _short_error(self, told: str) -> str:
+        message, _, kind = told.rpartition("\n")
+        return f"{short_line(message, LONGEST_ERROR)}\n{kind}"
 
     def _foreseen(self, tool_name: str, error: Exception) -> TavilyAPIError:
         if isinstance(error, TavilyAPIError):

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hikidashi.tokens import estimate_tokens
-from hikidashi.web.answers.bounded import bounded_hits, bounded_pages, part_of
-from hikidashi.web.results import ExtractedPage, ExtractResults, SearchHit, SearchResults
+from hikidashi.web.answers.bounded import bounded_context, bounded_hits, bounded_pages, part_of
+from hikidashi.web.answers.format import format_extract, format_search
+from hikidashi.web.pages.reasons import reason
+from hikidashi.web.results import (
+    ExtractedPage,
+    ExtractResults,
+    FailedPage,
+    SearchContext,
+    SearchHit,
+    SearchResults,
+)
 
 
 @given(st.text(max_size=2_000), st.integers(1, 60))
@@ -59,3 +70,43 @@ def test_long_hits_are_cut_and_the_answer_says_so() -> None:
     assert notes == ["結果のうち 20 件を途中で切りました。全文は tavily_extract に URL を指定してください。"]
     few = SearchResults(query="q", results=hits[:0])
     assert bounded_hits(few, max_tokens=10, tool="x", language="en") == (few, [])
+
+
+ENDLESS = "x" * 1_000_000
+LONG = "Word. " * 200_000
+
+
+@given(st.sampled_from(["title", "url", "content"]), st.sampled_from([ENDLESS, LONG, " " * 999_999, "字" * 300_000]))
+def test_whatever_a_hit_makes_long_the_answer_is_bounded(field: str, value: str) -> None:
+    hit = SearchHit(title="t", url="https://a.example", content="c", score=0.5)
+    many = SearchResults(query="q", results=(replace(hit, **{field: value}),) * 20, answer=value)
+    results, _ = bounded_hits(many, max_tokens=1_000, tool="x", language="en")
+    said = format_search(results, language="en")
+    assert len(said) < 20 * 2_400
+    assert len(results.answer or "") < 8 * 1_000
+
+
+def test_reasons_and_addresses_of_failed_pages_are_bounded_and_the_rest_is_counted() -> None:
+    failed = tuple(FailedPage(url=f"https://{number}.example/{ENDLESS}", error=LONG) for number in range(60))
+    results, notes = bounded_pages(
+        ExtractResults(results=(), failed_results=failed), max_tokens=1_000, tool="x", language="en"
+    )
+    assert len(results.failed_results) == 50
+    assert max(len(page.url) for page in results.failed_results) == 2_000
+    assert max(len(page.error) for page in results.failed_results) == 1_000
+    assert notes == ["10 more URLs failed. Give at most 20 in one call."]
+
+
+def test_a_reason_of_our_own_is_told_in_the_language_of_the_reader() -> None:
+    failed = (FailedPage(url="https://a.example", error=reason("empty", "en")),)
+    results, _ = bounded_pages(
+        ExtractResults(results=(), failed_results=failed), max_tokens=100, tool="x", language="ja"
+    )
+    assert "ページにテキストがありません" in format_extract(results, language="ja")
+
+
+def test_a_context_that_is_longer_than_asked_for_is_cut() -> None:
+    context = SearchContext(query="q", text=LONG, sources=(), tokens=9, provider="own")
+    assert estimate_tokens(bounded_context(context, max_tokens=300).text) <= 301  # and the mark of the cut
+    short = replace(context, text="Short.")
+    assert bounded_context(short, max_tokens=300) == short

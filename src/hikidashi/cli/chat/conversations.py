@@ -109,6 +109,10 @@ class Conversations:
         for place, one in enumerate(self.all()):
             if place >= self._most - 1 or one.used < oldest:
                 one.path.unlink(missing_ok=True)
+        for draft in self._folder.glob("*.jsonl.*"):  # of a chat that was killed while it wrote
+            with suppress(OSError):
+                if draft.stat().st_mtime < self._clock() - _DAY:
+                    draft.unlink()
 
 
 class Keeper:

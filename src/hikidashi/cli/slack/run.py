@@ -14,6 +14,7 @@ from hikidashi.agents.slack import Identity, SlackBot
 from hikidashi.config import Config, SlackConfig
 from hikidashi.errors import ConfigError
 
+from ..chat.missing import first_problem
 from ..log import logged_to_stderr
 from ..output import Language, stdout
 from ..settings import config_for, state_folder
@@ -43,7 +44,7 @@ def run_slack(*, config_path: Path | None, language: Language | None, check_only
     """Answers in Slack until a signal comes; with `check_only`, only until it is connected.
 
     Raises:
-        ConfigError: The config cannot be used, or names no tokens.
+        ConfigError: The config cannot be used, names no tokens, or the model lacks its key or login.
         SlackError: Slack refused a token, or cannot be reached.
     """
     os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")  # stdout and stderr are read by programs
@@ -52,6 +53,8 @@ def run_slack(*, config_path: Path | None, language: Language | None, check_only
     bot_token = _token(slack.bot_token, "bot_token", "xoxb-", config)
     app_token = _token(slack.app_token, "app_token", "xapp-", config)
     spoken: Language = language or config.agent.language
+    if problem := first_problem(config, language=spoken):
+        raise problem  # a bot that connects and then fails every question would help nobody
     with logged_to_stderr(secrets=config.secrets):
         responder = make_responder(config)
         bot = SlackBot(

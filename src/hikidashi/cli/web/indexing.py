@@ -213,7 +213,10 @@ def _bar(console: Console) -> Progress:
 
 def name_of(url: str) -> str:
     """The path of a file, or the address of a page."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # such as `http://[`
+        return url
     return unquote(parts.path) if parts.scheme == "file" else url
 
 

@@ -35,6 +35,10 @@ class ProviderOptions:
         str | None, typer.Option(metavar="URL", help="Where Tavily's API or SearXNG is.", show_default=False)
     ] = None
     index: Index = None
+    ranker: Annotated[
+        Literal["lexical", "hybrid"],
+        typer.Option(help="How the local index ranks: by words, or by meaning too."),
+    ] = "lexical"
     keyless: Annotated[bool, typer.Option("--keyless", help="Ask Tavily without a key (--provider tavily).")] = False
     cache: Annotated[bool, typer.Option("--cache/--no-cache", help="Keep Tavily's answers for an hour.")] = True
     timeout: Annotated[

@@ -7,20 +7,40 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ...tokens import estimate_tokens
-from ..results import ExtractResults, SearchHit, SearchResults
+from ..providers.tavily._shorten import short_line
+from ..results import ExtractResults, FailedPage, SearchContext, SearchHit, SearchResults
 from ..wording.said import Language
 
-__all__ = ["ANSWER_TOKENS", "MOST_CONTEXT_TOKENS", "Part", "bounded_hits", "bounded_pages", "part_of"]
+__all__ = [
+    "ANSWER_TOKENS",
+    "LONGEST_ERROR",
+    "LONGEST_TITLE",
+    "LONGEST_URL",
+    "MOST_CONTEXT_TOKENS",
+    "Part",
+    "bounded_context",
+    "bounded_hits",
+    "bounded_pages",
+    "part_of",
+]
 
 ANSWER_TOKENS = 8_000
 """About how many tokens one answer of a tool has at most, unless the caller says otherwise."""
 MOST_CONTEXT_TOKENS = 20_000
 """About how many tokens a model may ask a context to have."""
+LONGEST_TITLE = 300
+"""Characters of a title, which a server may make as long as it likes."""
+LONGEST_URL = 2_000
+"""Characters of an address; nobody could fetch the part that is shown of a longer one."""
+LONGEST_ERROR = 1_000
+"""Characters of the reason why a page or a search failed."""
 
+_MOST_FAILURES = 50
+_SHARE_OF_ANSWER = 0.25
 _LEAST_TOKENS = 50
 """Of each page or hit, however many there are."""
-# No token is longer than this on average in any text, so nothing behind it can be within the limit.
-_MOST_CHARACTERS_PER_TOKEN = 16
+# A word counts as one or two tokens, however long it is: a text of such words, or of blanks, is cut by its length.
+_MOST_CHARACTERS_PER_TOKEN = 8
 _WORTH_A_SENTENCE = 0.7
 _GOOD_END = re.compile(r"\n\s*\n|[。！？][」』）]*|[.!?][\"')\]]*(?=\s)|\n")
 _WORD_END = re.compile(r"\s+|(?<=[\u3040-\u30ff\u3400-\u9fff])")
@@ -39,6 +59,10 @@ _SAYINGS: dict[str, dict[Language, str]] = {
     "past": {
         "en": "{url}: offset={offset} is past the end; the page has {length:,} characters.",
         "ja": "{url}: offset={offset} は末尾を過ぎています。ページは {length:,} 文字です。",
+    },
+    "failures": {
+        "en": "{count:,} more URLs failed. Give at most 20 in one call.",
+        "ja": "ほかに {count:,} 件の URL が失敗しました。1回に指定できるのは20件までです。",
     },
     "hits": {
         "en": "{count} of the results were cut. For a whole page call {tool} with its URL.",
@@ -77,14 +101,19 @@ def bounded_pages(
     for at, limit in enumerate(_shares(texts, max_tokens)):
         page = pages[at]
         part = part_of(page.raw_content, offset=offset, max_tokens=limit)
-        pages[at] = replace(page, raw_content=part.text)
+        pages[at] = replace(page, url=short_line(page.url, LONGEST_URL), raw_content=part.text)
         length = len(page.raw_content)
         if part.next is not None:
             left = length - part.next
-            notes.append(_say("more", language, url=page.url, left=left, tool=tool, offset=part.next))
+            shown = short_line(page.url, LONGEST_URL)
+            notes.append(_say("more", language, url=shown, left=left, tool=tool, offset=part.next))
         elif offset and offset >= length:
-            notes.append(_say("past", language, url=page.url, offset=offset, length=length))
-    return replace(results, results=tuple(pages)), notes
+            shown = short_line(page.url, LONGEST_URL)
+            notes.append(_say("past", language, url=shown, offset=offset, length=length))
+    failed = tuple(_short_failure(page) for page in results.failed_results[:_MOST_FAILURES])
+    if left_out := len(results.failed_results) - len(failed):
+        notes.append(_say("failures", language, count=left_out))
+    return replace(results, results=tuple(pages), failed_results=failed), notes
 
 
 def bounded_hits(
@@ -97,8 +126,27 @@ def bounded_hits(
     for hit, limit in zip(results.results, limits, strict=True):
         part = part_of(hit.content, max_tokens=limit)
         cut += part.next is not None
-        hits.append(hit if part.next is None else replace(hit, content=f"{part.text.rstrip()} …"))
-    return replace(results, results=tuple(hits)), [_say("hits", language, count=cut, tool=tool)] if cut else []
+        content = hit.content if part.next is None else f"{part.text.rstrip()} …"
+        title, url = short_line(hit.title, LONGEST_TITLE), short_line(hit.url, LONGEST_URL)
+        hits.append(replace(hit, title=title, url=url, content=content))
+    answer = results.answer and _beginning(results.answer, max(int(max_tokens * _SHARE_OF_ANSWER), _LEAST_TOKENS))
+    notes = [_say("hits", language, count=cut, tool=tool)] if cut else []
+    return replace(results, results=tuple(hits), answer=answer), notes
+
+
+def bounded_context(context: SearchContext, *, max_tokens: int) -> SearchContext:
+    """`context` with at most about `max_tokens` tokens, also where its provider gave more than it was asked for."""
+    return replace(context, text=_beginning(context.text, max_tokens))
+
+
+def _beginning(text: str, max_tokens: int) -> str:
+    part = part_of(text, max_tokens=max_tokens)
+    return text if part.next is None else f"{part.text.rstrip()} …"
+
+
+def _short_failure(page: FailedPage) -> FailedPage:
+    # A sentence of our own is short, and stays what it is: it is told in the reader's language later.
+    return replace(page, url=short_line(page.url, LONGEST_URL), error=short_line(page.error, LONGEST_ERROR))
 
 
 def _shares(texts: Sequence[str], max_tokens: int) -> list[int]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ...tokens import estimate_tokens
 from ..pages.address import readable_url
+from ..providers.tavily._shorten import short_line
 from ..results import SearchContext, SearchHit
 
 __all__ = ["DEFAULT_MAX_TOKENS", "pack_context"]
@@ -15,6 +17,8 @@ __all__ = ["DEFAULT_MAX_TOKENS", "pack_context"]
 DEFAULT_MAX_TOKENS = 4_000
 """How many tokens a context has where the caller does not say."""
 
+_LONGEST_TITLE, _LONGEST_URL = 300, 2_000  # characters; a server may make either as long as it likes
+_MOST_CHARACTERS_PER_TOKEN = 16
 _BETWEEN = "\n\n"
 _CUT = " …"
 # Letters of scripts that put no spaces between words: a text may be cut after any of them.
@@ -50,10 +54,11 @@ def pack_context(
     limit = DEFAULT_MAX_TOKENS if max_tokens is None else max_tokens
     text = ""
     sources: dict[str, None] = {}
-    for hit in _distinct(sorted(hits, key=lambda hit: -hit.score)):
+    most = limit * _MOST_CHARACTERS_PER_TOKEN
+    for hit in _distinct([_short(hit, most) for hit in sorted(hits, key=lambda hit: -hit.score)]):
         before = text + _BETWEEN if text else ""
         whole = _entry(hit, with_title=True) + hit.content.strip()
-        if estimate_tokens(before + whole) <= limit:
+        if _cost(before + whole) <= limit:
             text = before + whole
             sources[hit.url] = None
             continue
@@ -72,6 +77,17 @@ def pack_context(
     )
 
 
+def _short(hit: SearchHit, most: int) -> SearchHit:
+    """`hit` with no more text than could fit: the rest of megabytes is not looked at."""
+    content = hit.content.strip()
+    return hit if len(content) <= most else replace(hit, content=content[:most].rstrip() + _CUT)
+
+
+def _cost(text: str) -> int:
+    """About how many tokens `text` has; one word of a thousand letters is not one token."""
+    return max(estimate_tokens(text), len(text) // _MOST_CHARACTERS_PER_TOKEN)
+
+
 def _distinct(hits: Sequence[SearchHit]) -> list[SearchHit]:
     """The hits that say something, without those whose text an earlier one contains."""
     kept: list[SearchHit] = []
@@ -86,8 +102,8 @@ def _distinct(hits: Sequence[SearchHit]) -> list[SearchHit]:
 
 def _entry(hit: SearchHit, *, with_title: bool) -> str:
     """What stands above a passage."""
-    title = " ".join(hit.title.split())
-    address = readable_url(hit.url)
+    title = " ".join(short_line(hit.title, _LONGEST_TITLE).split())
+    address = readable_url(short_line(hit.url, _LONGEST_URL))
     return f"### {title}\n{address}\n\n" if with_title and title else f"{address}\n\n"
 
 
@@ -96,7 +112,7 @@ def _cut_to_fit(before: str, hit: SearchHit, limit: int) -> str:
     content = hit.content.strip()
     for with_title in (True, False):
         head = before + _entry(hit, with_title=with_title)
-        if estimate_tokens(head) < limit and (part := _longest_part(head, content, limit)):
+        if _cost(head) < limit and (part := _longest_part(head, content, limit)):
             return head + part
     return "" if before else _longest_part("", content, limit) or _first_letters(content, limit)
 
@@ -104,7 +120,7 @@ def _cut_to_fit(before: str, hit: SearchHit, limit: int) -> str:
 def _longest_part(head: str, content: str, limit: int) -> str:
     """The longest beginning of `content` that fits behind `head`, cut after a sentence if that keeps most of it."""
     ends = [match.start() for match in _WORD_END.finditer(content)]
-    fitting = bisect_right(ends, limit, key=lambda end: estimate_tokens(head + _cut_at(content, end)))
+    fitting = bisect_right(ends, limit, key=lambda end: _cost(head + _cut_at(content, end)))
     if not fitting:
         return ""
     end = ends[fitting - 1]
@@ -119,7 +135,7 @@ def _longest_part(head: str, content: str, limit: int) -> str:
 def _first_letters(content: str, limit: int) -> str:
     """The beginning of a word that is longer than `limit` by itself."""
     ends = range(1, len(content) + 1)
-    return content[: bisect_right(ends, limit, key=lambda end: estimate_tokens(content[:end]))].rstrip()
+    return content[: bisect_right(ends, limit, key=lambda end: _cost(content[:end]))].rstrip()
 
 
 def _cut_at(content: str, end: int) -> str:

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote, urlsplit
 
-from ...errors import ErrorType, FetchRefused, PageError
+from ...errors import FetchRefused, PageError
+from ..pages.reasons import reason
 from ..wording.said import Said, said
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ LONGEST_DELAY = 10.0
 
 _MAX_BYTES = 500 * 1024  # what the standard asks a crawler to read
 _MOST_RULES = 2_000
+_LATER = (408, 429)  # what a server answers that may have a robots.txt
 _LINE = re.compile(r"\s*([A-Za-z-]+)\s*:\s*([^#\r\n]*)")
 _DISALLOWED = ("robots.txt により許可されていません", "robots.txt does not allow it")
 _UNREADABLE = ("robots.txt を読めないため読み取りません（{why}）", "its robots.txt could not be read: {why}")
@@ -118,10 +120,10 @@ class Robots:
             return ALLOW_ALL  # the pages themselves are guarded as well
         except PageError as error:
             status = error.status_code or 0
-            unreachable = error.error_type in (ErrorType.NETWORK_ERROR, ErrorType.TIMEOUT_ERROR)
-            if unreachable or status >= 500 or status == 429:
-                return RobotsRules(refused=said(*_UNREADABLE, "en", why=error.reason))
-            return ALLOW_ALL  # a host without robots.txt allows everything
+            endless = error.reason == reason("redirects", limit=self._fetcher.max_redirects)
+            if endless or (400 <= status < 500 and status not in _LATER):
+                return ALLOW_ALL  # a host without robots.txt allows everything
+            return RobotsRules(refused=said(*_UNREADABLE, "en", why=error.reason))
         return await asyncio.to_thread(parse_robots, fetched.body)
 
 

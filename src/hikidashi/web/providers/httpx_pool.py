@@ -1,4 +1,4 @@
-"""Connections for `httpx` that cost the same however many there are.
+"""Connections for `httpx` that cost the same however many there are, and answers that are read within limits.
 
 The pool of httpx looks at every connection, with a system call for each idle one, before and after each request: with
 16 of them a request costs twice the CPU time. Here each connection is a pool of its own, and the one used last is
@@ -13,6 +13,7 @@ from contextlib import aclosing
 from typing import cast
 
 from ...errors import MissingExtra
+from ..pages._decompress import ACCEPTED, Decompressor, TooLarge, Undecodable
 from ..pages.pieces import TooManyPieces, in_larger_pieces
 
 try:
@@ -20,7 +21,12 @@ try:
 except ImportError as error:
     raise MissingExtra("httpx", "web") from error
 
-__all__ = ["LargerPieces", "SinglesTransport", "read_in_larger_pieces"]
+__all__ = ["ENCODINGS", "LARGEST_ANSWER", "AnswerTooLarge", "SinglesTransport", "read_within_limits"]
+
+LARGEST_ANSWER = 64 * 1024 * 1024
+"""Bytes of one answer of an API: twenty long pages fit, and the event loop is not held for long by its JSON."""
+ENCODINGS = {"Accept-Encoding": ACCEPTED}
+"""The header for clients whose answers are read with `read_within_limits`."""
 
 
 class SinglesTransport(httpx.AsyncBaseTransport):
@@ -58,29 +64,42 @@ class SinglesTransport(httpx.AsyncBaseTransport):
         return transport
 
 
-class LargerPieces(httpx.AsyncByteStream):
-    """The same body; one that comes in tiny pieces does not keep the event loop from other tasks."""
+class AnswerTooLarge(httpx.DecodingError):
+    """The answer is larger than `LARGEST_ANSWER`, before or after its compression is undone."""
 
-    def __init__(self, stream: httpx.AsyncByteStream) -> None:
+
+class _WithinLimits(httpx.AsyncByteStream):
+    """The same body with its compression undone; tiny pieces do not keep the event loop from other tasks."""
+
+    def __init__(self, stream: httpx.AsyncByteStream, encoding: str) -> None:
         self._stream = stream
+        self._encoding = encoding
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
+            body = Decompressor(self._encoding, LARGEST_ANSWER)
             async with aclosing(in_larger_pieces(self._stream)) as pieces:
                 async for piece in pieces:
-                    yield piece
+                    body.feed(piece)
+            yield body.finish()
         except TooManyPieces as error:
             raise httpx.RemoteProtocolError("the answer comes in too many tiny pieces") from error
+        except TooLarge as error:
+            raise AnswerTooLarge(f"the answer is larger than {LARGEST_ANSWER // 1024**2} MB") from error
+        except Undecodable as error:
+            raise httpx.DecodingError("the compression of the answer could not be undone") from error
 
     async def aclose(self) -> None:
-        """Close the stream that is read."""
         await self._stream.aclose()
 
 
-async def read_in_larger_pieces(answer: httpx.Response) -> None:
-    """An event hook for answers of a client: their bodies come in larger pieces."""
+async def read_within_limits(answer: httpx.Response) -> None:
+    """An event hook for answers of a client: at most `LARGEST_ANSWER` of each is held, whatever the server sends.
+
+    The compression is undone here, because httpx's own has no limit: a megabyte may hold gigabytes.
+    """
     if isinstance(answer.stream, httpx.AsyncByteStream):
-        answer.stream = LargerPieces(answer.stream)
+        answer.stream = _WithinLimits(answer.stream, answer.headers.pop("content-encoding", ""))
 
 
 class _Borrowed(httpx.AsyncByteStream):

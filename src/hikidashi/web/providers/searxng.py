@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -25,9 +26,10 @@ from ..validate import check_max_results, check_max_tokens, check_query, check_s
 from ..wording.messages import said_wait, say
 from ..wording.said import Language, Said
 from ..wording.said import said as worded
-from .httpx_pool import read_in_larger_pieces
+from .httpx_pool import ENCODINGS, LARGEST_ANSWER, AnswerTooLarge, read_within_limits
 from .per_loop import PerLoop
 from .retry import RetryPolicy, parse_retry_after
+from .tavily._shorten import short_line
 
 try:
     import httpx
@@ -44,6 +46,8 @@ _MOST_PAGES = 3  # of results; each asks all engines again
 _CONTEXT_RESULTS = 8
 _PASSAGE_LENGTH = 1_500  # characters of a page that an advanced search shows
 _MOST_DOMAINS_ASKED = 10  # of `site:`; engines cut longer questions
+_MOST_ENGINES_NAMED = 10
+_LONGEST_REASON = 80
 
 _SAYINGS: dict[str, tuple[str, str]] = {
     "forbidden": (
@@ -192,8 +196,8 @@ class SearxngProvider:
 
     def _client(self) -> httpx.AsyncClient:
         local = is_loopback(urlsplit(self._base_url).hostname or "")
-        hooks = {"response": [read_in_larger_pieces]}
-        return httpx.AsyncClient(timeout=self._timeout, trust_env=not local, event_hooks=hooks)
+        hooks = {"response": [read_within_limits]}
+        return httpx.AsyncClient(headers=ENCODINGS, timeout=self._timeout, trust_env=not local, event_hooks=hooks)
 
     def _checked_filters(self, filters: SearchFilters) -> SearchFilters:
         supported = self.supported_filters - ({"topic"} if filters.topic == "finance" else set())
@@ -211,10 +215,15 @@ class SearxngProvider:
     async def _ask(self, parameters: Mapping[str, str]) -> dict[str, Any]:
         client = await self._clients.get()
         try:
-            answer = await client.get(f"{self._base_url}/search", params=parameters)
-        except httpx.TimeoutException as error:
+            # The HTTP client's own timeouts are for single steps, and start anew with every byte.
+            async with asyncio.timeout(self._timeout):
+                answer = await client.get(f"{self._base_url}/search", params=parameters)
+        except (httpx.TimeoutException, TimeoutError) as error:
             said = say("TIMEOUT_ERROR", self._language, seconds=self._timeout)
             raise TavilyAPIError(said, ErrorType.TIMEOUT_ERROR) from error
+        except AnswerTooLarge as error:
+            said = say("too_large", self._language, limit=LARGEST_ANSWER // 1024**2)
+            raise TavilyAPIError(said, ErrorType.API_ERROR) from error
         except (httpx.HTTPError, OSError) as error:
             said = say("NETWORK_ERROR", self._language, reason=_without_login(str(error) or type(error).__name__))
             raise TavilyAPIError(said, ErrorType.NETWORK_ERROR) from error
@@ -326,10 +335,11 @@ def _silent_engines(found: Mapping[str, Any]) -> str:
     for one in cast("list[Any]", engines) if isinstance(engines, list) else []:
         match one:
             case [str(name), str(reason), *_]:
-                said.append(f"{name} ({reason})")
+                said.append(f"{short_line(name, _LONGEST_REASON)} ({short_line(reason, _LONGEST_REASON)})")
             case _:
                 continue
-    return ", ".join(said)
+    more = [] if len(said) <= _MOST_ENGINES_NAMED else [f"+{len(said) - _MOST_ENGINES_NAMED}"]
+    return ", ".join([*said[:_MOST_ENGINES_NAMED], *more])
 
 
 def _text(value: object) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from ..answers.bounded import MOST_CONTEXT_TOKENS
 from ..answers.format import Language
 from ..results import SearchHit, SearchResults
 
-__all__ = ["WORDS", "Words", "format_answer"]
+__all__ = ["WORDS", "Words", "cut_hits", "format_answer"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,6 +47,18 @@ WORDS: dict[Language, Words] = {
         not_extracted="The extraction failed",
     ),
 }
+
+
+def cut_hits(results: SearchResults, max_content_length: int, max_tokens: int) -> tuple[SearchResults, int]:
+    """`results` cut as `format_answer` cuts them, and how many tokens all of them may have.
+
+    What a config asks for is given whole, also where it is more than `max_tokens`, unless it is more than any answer
+    should have.
+    """
+    if not max_content_length:
+        return results, max_tokens
+    hits = tuple(replace(hit, content=hit.content[:max_content_length]) for hit in results.results)
+    return replace(results, results=hits), max(max_tokens, min(max_content_length * len(hits), MOST_CONTEXT_TOKENS))
 
 
 def format_answer(results: SearchResults, *, max_content_length: int = 0, language: Language = "ja") -> str:

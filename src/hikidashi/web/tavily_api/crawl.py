@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from ...errors import TavilyAPIError
 from ..crawl.options import CrawlOptions, CrawlResults, MapResults, check_crawl_options
-from .requests import APIAnswer, answered, bad_request, one_of, read_body
+from .requests import APIAnswer, answered, bad_request, failures, one_of, read_body
 
 __all__ = ["CrawlRequest", "MapRequest", "crawl_answer", "crawl_request", "map_answer", "map_request"]
 
@@ -19,7 +19,7 @@ _EXTRACTIONS_PER_CREDIT = 5
 
 
 class MapRequest(BaseModel):
-    """The body of `POST /map`; fields that only add to an answer (images) are accepted and left out."""
+    """The body of `POST /map`; `read_body` says what becomes of fields that are not here."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -49,7 +49,7 @@ class MapRequest(BaseModel):
 
 
 class CrawlRequest(MapRequest):
-    """The body of `POST /crawl`; fields that only add to an answer (images, favicons) are accepted and left out."""
+    """The body of `POST /crawl`."""
 
     extract_depth: str = "basic"
     format: str = "markdown"
@@ -61,22 +61,22 @@ class CrawlRequest(MapRequest):
         return super().credits(pages) + read
 
 
-def map_request(body: bytes) -> MapRequest:
+def map_request(body: bytes, *, strict: bool = False) -> MapRequest:
     """The map that `body` asks for.
 
     Raises:
-        Refused: the API would not take it.
+        Refused: the API would not take it, or with `strict`, it asks for something that `MapRequest` has not.
     """
-    return _checked(read_body(MapRequest, body))
+    return _checked(read_body(MapRequest, body, strict=strict))
 
 
-def crawl_request(body: bytes) -> CrawlRequest:
+def crawl_request(body: bytes, *, strict: bool = False) -> CrawlRequest:
     """The crawl that `body` asks for.
 
     Raises:
-        Refused: the API would not take it.
+        Refused: the API would not take it, or with `strict`, it asks for something that `CrawlRequest` has not.
     """
-    request = read_body(CrawlRequest, body)
+    request = read_body(CrawlRequest, body, strict=strict)
     _checked(request)
     one_of("extract depth", request.extract_depth, ("basic", "advanced"))
     one_of("format", request.format, ("markdown", "text"))
@@ -94,7 +94,7 @@ def crawl_answer(
     body: dict[str, Any] = {
         "base_url": request.url,
         "results": [{"url": page.url, "raw_content": page.raw_content, "images": []} for page in crawled.results],
-        "failed_results": _failed(crawled),
+        "failed_results": failures(crawled.failed_results),
     }
     charged = request.credits(len(crawled.results)) if credits is None else credits
     return answered(body, seconds, request.include_usage, charged)
@@ -111,7 +111,7 @@ def map_answer(
     body: dict[str, Any] = {
         "base_url": request.url,
         "results": list(found.results),
-        "failed_results": _failed(found),
+        "failed_results": failures(found.failed_results),
     }
     charged = request.credits(len(found.results)) if credits is None else credits
     return answered(body, seconds, request.include_usage, charged)
@@ -125,7 +125,3 @@ def _checked(request: MapRequest) -> MapRequest:
     except TavilyAPIError as error:
         raise bad_request(error.message) from error
     return request
-
-
-def _failed(results: CrawlResults | MapResults) -> list[dict[str, str]]:
-    return [{"url": page.url, "error": page.error} for page in results.failed_results]

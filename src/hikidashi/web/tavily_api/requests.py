@@ -18,7 +18,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ...errors import ErrorType, TavilyAPIError
 from ..pages.address import host_of
-from ..results import ExtractResults, SearchHit
+from ..pages.reasons import in_language
+from ..results import ExtractResults, FailedPage, SearchHit
 
 __all__ = [
     "LONGEST_QUERY",
@@ -35,6 +36,7 @@ __all__ = [
     "extract_answer",
     "extract_request",
     "failure_answer",
+    "failures",
     "one_of",
     "read_body",
     "search_answer",
@@ -51,6 +53,11 @@ _DEPTHS = ("basic", "advanced", "fast", "ultra-fast")
 _TOPICS = ("general", "news", "finance")
 _RAW_FORMATS = ("markdown", "text")
 _URLS_PER_CREDIT = 5
+_MOST_DAYS = 36_500
+# What clients send with every request, or what the API does anyway: it asks for nothing.
+_SAYS_NOTHING: dict[str, Any] = {"chunks_per_source": 3, "include_domains_mode": "restrict", "cache_fallback": True}
+# Where older clients send the key, and what other routes are asked about.
+_NO_OPTIONS = ("api_key", "query", "url", "urls")
 
 
 @dataclass(frozen=True)
@@ -75,7 +82,7 @@ class Refused(Exception):  # noqa: N818 - reads as what it says
 
 
 class SearchRequest(BaseModel):
-    """The body of `POST /search`; fields that only add to an answer (images, favicons) are accepted and left out."""
+    """The body of `POST /search`; `read_body` says what becomes of fields that are not here."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -93,6 +100,7 @@ class SearchRequest(BaseModel):
     end_date: str | None = None
     days: int | None = None
     country: str | None = None
+    timeout: float | None = None
 
     @property
     def advanced(self) -> bool:
@@ -112,7 +120,7 @@ class SearchRequest(BaseModel):
 
 
 class ExtractRequest(BaseModel):
-    """The body of `POST /extract`; fields that only add to an answer (images, favicons) are accepted and left out."""
+    """The body of `POST /extract`."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -122,6 +130,7 @@ class ExtractRequest(BaseModel):
     include_usage: bool = False
     query: str | None = None
     chunks_per_source: int | None = None
+    timeout: float | None = None
 
     @property
     def addresses(self) -> list[str]:
@@ -133,13 +142,13 @@ class ExtractRequest(BaseModel):
         return math.ceil(successes / _URLS_PER_CREDIT) * (2 if self.extract_depth == "advanced" else 1)
 
 
-def search_request(body: bytes, *, longest_query: int = LONGEST_QUERY) -> SearchRequest:
+def search_request(body: bytes, *, longest_query: int = LONGEST_QUERY, strict: bool = False) -> SearchRequest:
     """The search that `body` asks for.
 
     Raises:
-        Refused: the API would not take it.
+        Refused: the API would not take it, or with `strict`, it asks for something that `SearchRequest` has not.
     """
-    request = read_body(SearchRequest, body)
+    request = read_body(SearchRequest, body, strict=strict)
     if not request.query.strip():
         raise bad_request("Query is missing.")
     if len(request.query) > longest_query:
@@ -148,23 +157,32 @@ def search_request(body: bytes, *, longest_query: int = LONGEST_QUERY) -> Search
     one_of("topic", request.topic, _TOPICS)
     if not 0 <= request.max_results <= MOST_RESULTS:
         raise bad_request(f"Invalid max results. Must be between 0 and {MOST_RESULTS}.")
+    if request.days is not None and not 1 <= request.days <= _MOST_DAYS:
+        raise bad_request(f"Invalid days. Must be between 1 and {_MOST_DAYS}.")
+    _check_timeout(request.timeout)
     return request
 
 
-def extract_request(body: bytes) -> ExtractRequest:
+def extract_request(body: bytes, *, strict: bool = False) -> ExtractRequest:
     """The extraction that `body` asks for.
 
     Raises:
-        Refused: the API would not take it.
+        Refused: the API would not take it, or with `strict`, it asks for something that `ExtractRequest` has not.
     """
-    request = read_body(ExtractRequest, body)
+    request = read_body(ExtractRequest, body, strict=strict)
     if not request.addresses or not all(request.addresses):
         raise bad_request("No URLs provided.")
     if len(request.addresses) > MOST_URLS:
         raise bad_request(f"Max {MOST_URLS} URLs are allowed.")
     one_of("extract depth", request.extract_depth, _DEPTHS[:2])
     one_of("format", request.format, _RAW_FORMATS)
+    _check_timeout(request.timeout)
     return request
+
+
+def _check_timeout(seconds: float | None) -> None:
+    if seconds is not None and not 0 < seconds < math.inf:
+        raise bad_request("Invalid timeout. Must be a positive number of seconds.")
 
 
 def check_key(headers: Mapping[str, str], accepted: Collection[str]) -> str:
@@ -225,10 +243,15 @@ def extract_answer(
     ]
     body: dict[str, Any] = {
         "results": [{**page, "images": []} for page in pages],
-        "failed_results": [{"url": page.url, "error": page.error} for page in extracted.failed_results],
+        "failed_results": failures(extracted.failed_results),
     }
     charged = request.credits(len(pages)) if credits is None else credits
     return answered(body, seconds, request.include_usage, charged)
+
+
+def failures(pages: Iterable[FailedPage]) -> list[dict[str, str]]:
+    """Pages that could not be read, as the API lists them."""
+    return [{"url": page.url, "error": in_language(page.error, "en")} for page in pages]
 
 
 def usage_answer(
@@ -276,14 +299,20 @@ def failure_answer(error: TavilyAPIError) -> APIAnswer:
     """The answer that makes a Tavily client raise what `error` says."""
     wait = {} if error.retry_after is None else {"retry-after": f"{error.retry_after:.15g}"}
     known = error.status_code or 0
-    return error_answer(known if known >= 400 else _STATUS[error.error_type], error.message, wait)
+    message = in_language(error.message, "en")  # whatever language the provider speaks
+    return error_answer(known if known >= 400 else _STATUS[error.error_type], message, wait)
 
 
 _Body = TypeVar("_Body", bound=BaseModel)
 
 
-def read_body(kind: type[_Body], body: bytes) -> _Body:
+def read_body(kind: type[_Body], body: bytes, *, strict: bool = False) -> _Body:
     """The request of `kind` in a body of JSON.
+
+    Args:
+        kind: What is asked for.
+        body: The bytes of the request.
+        strict: Refuse a field that `kind` has not, by its name, unless it asks for nothing; else it is left out.
 
     Raises:
         Refused: it is no JSON, or of other types.
@@ -296,10 +325,19 @@ def read_body(kind: type[_Body], body: bytes) -> _Body:
     try:
         # Clients send null for what was not set.
         given = {name: value for name, value in parsed.items() if value is not None} if _is_object(parsed) else parsed
-        return kind.model_validate(given)
+        request = kind.model_validate(given)
     except ValidationError as error:
         problems = error.errors(include_url=False, include_context=False)
         raise _wrong_types([{**problem, "loc": ["body", *problem["loc"]]} for problem in problems]) from error
+    if strict:
+        _refuse_others(given, {*kind.model_fields, *_NO_OPTIONS})
+    return request
+
+
+def _refuse_others(given: Mapping[str, Any], known: Collection[str]) -> None:
+    for name, value in given.items():
+        if name not in known and value and value != _SAYS_NOTHING.get(name):
+            raise bad_request(f"This server cannot do `{name:.60}` ({value!r:.60}). Leave `{name:.60}` out.")
 
 
 def _within(host: str, domains: Iterable[str]) -> bool:

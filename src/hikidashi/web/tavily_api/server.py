@@ -34,6 +34,7 @@ from .requests import (
     ExtractRequest,
     Refused,
     SearchRequest,
+    bad_request,
     check_key,
     error_answer,
     extract_answer,
@@ -76,8 +77,9 @@ class Served:
 class SearchServer(LoopbackServer):
     """Tavily's `/search`, `/extract`, `/crawl`, `/map` and `/usage`, answered by `provider`.
 
-    Every filter and option is passed to the provider, and what it cannot do is answered with 400. The raw content of
-    a page is what the provider extracts from it. Closing the server closes the provider.
+    Every filter and option is passed to the provider, and what it cannot do, or what this server does not know, is
+    answered with 400 and its name. The raw content of a page is what the provider extracts from it. Closing the server
+    closes the provider.
 
     Args:
         provider: Who searches and extracts.
@@ -153,8 +155,6 @@ class SearchServer(LoopbackServer):
             raise
         except HikidashiError as error:
             answer = error_answer(500, str(error))
-        except TimeoutError:
-            answer = error_answer(504, f"The {self._provider.name} provider took more than {self._timeout:g} seconds.")
         except CancelledError as error:
             raise ConnectionAbortedError("the server is closing") from error
         except Exception as error:
@@ -183,16 +183,18 @@ class SearchServer(LoopbackServer):
                 )
             case "POST", "/search":
                 self._check_key(exchange.headers)
-                return self._wait_for(self._search(search_request(exchange.body, longest_query=_LONGEST_QUERY)))
+                search = search_request(exchange.body, longest_query=_LONGEST_QUERY, strict=True)
+                return self._wait_for(self._search(search), search.timeout)
             case "POST", "/extract":
                 self._check_key(exchange.headers)
-                return self._wait_for(self._extract(extract_request(exchange.body)))
+                extract = extract_request(exchange.body, strict=True)
+                return self._wait_for(self._extract(extract), extract.timeout)
             case "POST", "/crawl":
                 self._check_key(exchange.headers)
-                return self._wait_for(self._crawl(crawl_request(exchange.body)))
+                return self._wait_for(self._crawl(crawl_request(exchange.body, strict=True)))
             case "POST", "/map":
                 self._check_key(exchange.headers)
-                return self._wait_for(self._map(map_request(exchange.body)))
+                return self._wait_for(self._map(map_request(exchange.body, strict=True)))
             case "GET", "/usage":
                 self._check_key(exchange.headers)
                 with self._lock:
@@ -207,11 +209,16 @@ class SearchServer(LoopbackServer):
         if self._api_key is not None:
             check_key(headers, {self._api_key})
 
-    def _wait_for(self, work: Coroutine[Any, Any, APIAnswer]) -> APIAnswer:
+    def _wait_for(self, work: Coroutine[Any, Any, APIAnswer], seconds: float | None = None) -> APIAnswer:
         if self._loop is None:
             work.close()
             raise ConnectionAbortedError("the server is closing")
-        return self._loop.run(asyncio.wait_for(work, self._timeout))
+        limit = self._timeout if seconds is None else min(seconds, self._timeout)
+        try:
+            return self._loop.run(asyncio.wait_for(work, limit))
+        except TimeoutError as error:
+            said = f"The {self._provider.name} provider took more than {limit:g} seconds."
+            raise Refused(error_answer(504, said)) from error
 
     async def _search(self, request: SearchRequest) -> APIAnswer:
         began = time.monotonic()
@@ -220,7 +227,7 @@ class SearchServer(LoopbackServer):
             request.query,
             search_depth=cast("SearchDepth", request.search_depth),
             max_results=max(request.max_results, 1),
-            include_answer=bool(request.include_answer),
+            include_answer=request.include_answer,
             filters=_filters(request),
             language="en",
         )
@@ -312,7 +319,9 @@ def _filters(request: SearchRequest) -> SearchFilters:
     start = request.start_date
     # tavily-python sends 7 by itself with `qna_search` and `get_search_context`, where Tavily heeds it for news alone.
     by_itself = request.days == _DAYS_OF_CLIENT and request.topic != "news"
-    if request.days is not None and not by_itself and start is None and request.time_range is None:
+    if request.days is not None and not by_itself:
+        if start is not None or request.time_range is not None:
+            raise bad_request("`days` cannot go with `start_date` or `time_range`. Give one or the other.")
         start = (datetime.now(UTC).date() - timedelta(days=request.days)).isoformat()
     return check_filters(
         topic=request.topic,

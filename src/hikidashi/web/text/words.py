@@ -12,31 +12,42 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["TOKENIZER", "Term", "beginning", "indexed", "run_term", "spelled", "storable", "terms_of"]
+__all__ = [
+    "HAN",
+    "KATAKANA",
+    "TOKENIZER",
+    "Term",
+    "beginning",
+    "indexed",
+    "run_term",
+    "spelled",
+    "storable",
+    "terms_of",
+]
 
 # Marks count as letters, or Thai and Hindi words would break at every vowel sign.
 TOKENIZER = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
 """What FTS5 does with the text that `indexed` gives."""
 
-_HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"
+HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"
 _HIRAGANA = "\u3041-\u3096\u309d\u309e"
-_KATAKANA = "\u30a1-\u30fa\u30fc-\u30fe"
+KATAKANA = "\u30a1-\u30fa\u30fc-\u30fe"
 _HANGUL = "\uac00-\ud7a3"
 _THAI = "\u0e01-\u0e3a\u0e40-\u0e4e\u0e80-\u0eff\u1000-\u109f\u1780-\u17d3"
 # Marks that belong to the letter before them: Latin, Hebrew, Arabic, the scripts of India.
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0dff"
-_UNSPACED_RUN = re.compile(rf"[{_HAN}{_HIRAGANA}{_KATAKANA}]+|[{_HANGUL}]+|[{_THAI}]+")
+_UNSPACED_RUN = re.compile(rf"[{HAN}{_HIRAGANA}{KATAKANA}]+|[{_HANGUL}]+|[{_THAI}]+")
 # One gram at each letter; threes of katakana, because pairs such as ーク or ント are in half of all texts.
-_GRAMS = re.compile(rf"(?=([{_KATAKANA}]{{3}}|..?))")
-_KATAKANA_RUN = re.compile(rf"[{_KATAKANA}]+")
+_GRAMS = re.compile(rf"(?=([{KATAKANA}]{{3}}|..?))")
+_KATAKANA_RUN = re.compile(rf"[{KATAKANA}]+")
 _INNER_CAPITAL = re.compile(r"\b[A-Za-z]*[a-z][A-Z][A-Za-z]*\b")
 _PARTS_OF_NAME = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 # Kana inside a word such as 引き出し or 取り扱い: those that are also particles (の, を, は …) would join two words.
 _OKURIGANA = "いえきくけげしじせちっつびべまみむめりるれ"
 _PIECE = re.compile(
-    rf"(?P<han>[{_HAN}]+(?:[{_OKURIGANA}][{_HAN}]+)*)|(?P<kata>[{_KATAKANA}]+)|(?P<hira>[{_HIRAGANA}]+)"
-    rf"|(?P<hangul>[{_HANGUL}]+)|(?P<thai>[{_THAI}]+)|(?P<word>(?:[^\W_{_HAN}{_HIRAGANA}{_KATAKANA}{_HANGUL}{_THAI}]|[{_MARKS}])+)"
+    rf"(?P<han>[{HAN}]+(?:[{_OKURIGANA}][{HAN}]+)*)|(?P<kata>[{KATAKANA}]+)|(?P<hira>[{_HIRAGANA}]+)"
+    rf"|(?P<hangul>[{_HANGUL}]+)|(?P<thai>[{_THAI}]+)|(?P<word>(?:[^\W_{HAN}{_HIRAGANA}{KATAKANA}{_HANGUL}{_THAI}]|[{_MARKS}])+)"
 )
 
 _ENGLISH = (
@@ -56,7 +67,7 @@ _JAPANESE = (
 )
 _GRAMMAR = sorted(_JAPANESE.split(), key=len, reverse=True)
 _PARTICLES = tuple("のをにはがでともへやかなたてねよだばさいうえきくけげしじせちっつびべまみむめりるれろわら")
-_WAY_OF_DOING = re.compile(rf"(?<=[{_HAN}])[{_OKURIGANA}]方$")  # 直し方 is about 直す
+_WAY_OF_DOING = re.compile(rf"(?<=[{HAN}])[{_OKURIGANA}]方$")  # 直し方 is about 直す
 _ENDING = re.compile(r"(?:ies|ing|ed|es|s|e|y|ly)$")
 _KOREAN_PARTICLES = re.compile(r"(?<=..)(?:에서|으로|에게|부터|까지|은|는|이|가|을|를|의|에|로|와|과|도|만)$")
 

@@ -130,6 +130,10 @@ _SAYINGS: dict[str, tuple[str, str]] = {
         "APIの応答がJSONではありません（HTTP {status}）。base_url を確認してください。",
         "The API's answer is not JSON (HTTP {status}). Check `base_url`.",
     ),
+    "too_large": (
+        "APIの応答が {limit} MB を超えています。件数やURLの数を減らすか、base_url を確認してください。",
+        "The API's answer is larger than {limit} MB. Ask for fewer results or URLs, or check `base_url`.",
+    ),
     "shape": (
         "APIの応答の形式が想定と異なります（{reason}）。",
         "The API's answer has an unexpected shape ({reason}).",

@@ -8,14 +8,16 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ...text.words import Term, beginning, run_term
+from ...text.words import HAN, KATAKANA, Term, beginning, run_term
 
 __all__ = ["Asked", "Question", "understood"]
 
 _MOST_WORDS = 12
 _LONGEST_PART = 8
-# 経費の精算 and 経費を毎月精算 are 経費精算; what stands further apart may be about anything.
+# 経費の精算, 経費を毎月精算 and 経費事前精算 are 経費精算. What stands further apart, in two clauses (確定し、申告)
+# or side by side (確定と申告), may be about anything.
 _BETWEEN_PARTS = 4
+_JOINED_BY = rf"(?:[のをにがはでへな][^\W_]{{0,{_BETWEEN_PARTS - 1}}}|[{HAN}{KATAKANA}]{{0,{_BETWEEN_PARTS}}})??"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +25,7 @@ class Asked:
     """One word of a question that the index knows, whole or by its parts."""
 
     expression: str
-    """What finds it whole; empty if no passage has it."""
+    """What finds it whole; empty if no passage has it. Of a compound, its parts close together: `count` knows more."""
     loose: str
     """What finds it, or any of its parts."""
     passages: int
@@ -33,6 +35,10 @@ class Asked:
     """How often a text in lower case has it whole."""
     parts: tuple[tuple[str, float], ...] = ()
     """The parts of a compound that stands nowhere as one word, and the share of its letters that each has."""
+
+    def is_in(self, *texts: str) -> bool:
+        """Whether one of `texts`, in which the engine found `expression`, has the word itself."""
+        return not self.parts or any(self.count(text) for text in texts)
 
     def share_of_parts(self, *texts: str) -> float:
         """Which share of the letters the parts have that are in one of `texts`."""
@@ -110,7 +116,7 @@ def _compound(connection: sqlite3.Connection, term: Term, idf: Callable[[int], f
         whole = f"NEAR({' '.join(parts.values())}, {_BETWEEN_PARTS + 1})"
         near = _count(connection, whole)
     loose = f"({' OR '.join(parts.values())})"
-    pattern = re.compile(f".{{0,{_BETWEEN_PARTS}}}?".join(map(re.escape, parts)), re.DOTALL)
+    pattern = re.compile(_JOINED_BY.join(map(re.escape, parts)))
     return Asked(
         expression=whole if near else "",
         loose=loose,

@@ -64,13 +64,15 @@ def ranked(
     if not question.words:
         return
     engine = _Engine(connection, condition)
-    complete: list[int] = []
+    near: list[int] = []
+    complete: list[Ranked] = []
     if question.is_known:
-        complete = engine.candidates(" AND ".join(word.expression for word in question.words))
-        yield from _scored(connection, question, complete, complete=True)
+        near = engine.candidates(" AND ".join(word.expression for word in question.words))
+        complete = _scored(connection, question, near, complete=True)
+        yield from complete
     if question.has_parts:
-        some = _with_some(engine, question.words)
-        yield from _scored(connection, question, some - set(complete), complete=False)
+        some = _with_some(engine, question.words).union(near).difference(one.passage for one in complete)
+        yield from _scored(connection, question, some, complete=False)
 
 
 def _with_some(engine: _Engine, words: Sequence[Asked]) -> set[int]:
@@ -126,10 +128,15 @@ class _Engine:
 def _scored(
     connection: sqlite3.Connection, question: Question, passages: Collection[int], *, complete: bool
 ) -> list[Ranked]:
-    """`passages` with their scores, best first, without those below the floor."""
+    """`passages` with their scores, best first, without those below the floor.
+
+    Where all words must be there, a passage that has the parts of a compound and not the compound is left out.
+    """
     scored: list[Ranked] = []
     for passage, title, heading, body in _texts(connection, passages):
         text = _HEADINGS.sub("", body)  # what the headings say is counted once
+        if complete and not all(word.is_in(title, heading, text) for word in question.words):
+            continue
         length = 1 - _B + _B * max(len(text) / question.average_length, _SHORT)
         bm25 = present = weight = 0.0
         for word in question.words:

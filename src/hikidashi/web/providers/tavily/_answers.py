@@ -81,9 +81,9 @@ def read_pages(
 
 
 def read_found_pages(
-    answer: dict[str, Any], language: Language
+    answer: dict[str, Any], language: Language, *, secret: str | None = None
 ) -> tuple[tuple[ExtractedPage, ...], tuple[FailedPage, ...]]:
-    """The pages that a crawl found, and those it names as failed.
+    """The pages that a crawl found, and those it names as failed; a reason that repeats `secret` is told without it.
 
     Raises:
         TavilyAPIError: the results are no list.
@@ -94,7 +94,7 @@ def read_found_pages(
         if url := _text(item.get("url")):
             _keep(item, url, pages, failed, language)
     failed += [
-        FailedPage(url=url, error=_text(item.get("error")) or say("page_failed", language))
+        FailedPage(url=url, error=redacted(_text(item.get("error")), [secret]) or say("page_failed", language))
         for item in _items(answer, "failed_results", language)
         if (url := _text(item.get("url")))
     ]

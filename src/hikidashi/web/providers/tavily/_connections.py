@@ -17,7 +17,7 @@ from urllib.request import getproxies
 from ....errors import ErrorType, MissingExtra, TavilyAPIError
 from ...wording.messages import say
 from ...wording.said import Language
-from ..httpx_pool import SinglesTransport, read_in_larger_pieces
+from ..httpx_pool import ENCODINGS, SinglesTransport, read_within_limits
 from ..single_flight import SingleFlight
 from ._errors import translate
 
@@ -31,6 +31,7 @@ __all__ = ["BASE_URL", "Connections", "find_key", "is_loopback"]
 
 BASE_URL = "https://api.tavily.com"
 _KEEP_ALIVE_SECONDS = 30.0
+_KEYLESS = {"X-Tavily-Access-Mode": "keyless", "X-Client-Source": "tavily-python-keyless"}
 
 _answer: ContextVar[httpx.Response | None] = ContextVar("hikidashi_tavily_answer", default=None)
 
@@ -50,8 +51,8 @@ class Connections:
         self._http = httpx.AsyncClient(
             base_url=base_url,
             # Told here because the library goes keyless only with an HTTP client of its own making.
-            headers={} if api_key else {"X-Tavily-Access-Mode": "keyless", "X-Client-Source": "tavily-python-keyless"},
-            event_hooks={"response": [_keep_answer, read_in_larger_pieces]},
+            headers=ENCODINGS if api_key else ENCODINGS | _KEYLESS,
+            event_hooks={"response": [_keep_answer, read_within_limits]},
             cookies=_NoCookies(),
             transport=_transport(base_url),
             limits=httpx.Limits(max_connections=max_in_flight, max_keepalive_connections=max_in_flight),

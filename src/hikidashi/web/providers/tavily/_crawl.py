@@ -32,12 +32,19 @@ class TavilyCrawler:
     """The two methods of a client that read whole sites."""
 
     def __init__(
-        self, connections: PerLoop[Connections], meter: CreditMeter, retry: RetryPolicy, language: Language
+        self,
+        connections: PerLoop[Connections],
+        meter: CreditMeter,
+        retry: RetryPolicy,
+        language: Language,
+        *,
+        secret: str | None = None,
     ) -> None:
         self._connections = connections
         self._meter = meter
         self._retry = retry
         self._language: Language = language
+        self._secret = secret
 
     async def crawl(self, url: str, options: CrawlOptions | None) -> CrawlResults:
         """As `TavilyAPIClient.crawl`."""
@@ -51,7 +58,7 @@ class TavilyCrawler:
         expected = crawl_cost(chosen.limit, chosen.extract_depth, instructed=instructed)
         with self._meter.charge(expected, self._language) as charge:
             answer = await self._retry.run(lambda: connections.crawl(sent, seconds=seconds))
-            pages, failed = read_found_pages(answer, self._language)
+            pages, failed = read_found_pages(answer, self._language, secret=self._secret)
             said_cost = read_credits(answer)
             cost = crawl_cost(len(pages), chosen.extract_depth, instructed=instructed)
             charge.cost = cost if said_cost is None else said_cost

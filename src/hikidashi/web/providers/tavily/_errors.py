@@ -12,6 +12,7 @@ from ....errors import ErrorType, MissingExtra, TavilyAPIError
 from ...redact import redacted
 from ...wording.messages import said_wait, say
 from ...wording.said import Language
+from ..httpx_pool import LARGEST_ANSWER, AnswerTooLarge
 from ..retry import parse_retry_after
 
 try:
@@ -62,6 +63,8 @@ def translate(
     if isinstance(failure, httpx.TransportError | OSError):
         reason = _clean(str(failure) or type(failure).__name__, secret)
         return TavilyAPIError(say("NETWORK_ERROR", language, reason=reason), ErrorType.NETWORK_ERROR)
+    if isinstance(failure, AnswerTooLarge):
+        return TavilyAPIError(say("too_large", language, limit=LARGEST_ANSWER // 1024**2), ErrorType.API_ERROR)
     if answer is None:  # nothing was sent
         return unexpected_shape(_clean(repr(failure), secret), language)
     if answer.status_code == 200:

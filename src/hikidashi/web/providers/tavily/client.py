@@ -22,7 +22,7 @@ from ...filters import (
     check_extract_options,
     check_filters,
 )
-from ...provider import SearchDepth
+from ...provider import AnswerKind, SearchDepth
 from ...results import ExtractedPage, ExtractResults, FailedPage, SearchContext, SearchHit, SearchResults
 from ...validate import check_max_results, check_max_tokens, check_query, check_search_depth, sort_urls
 from ...wording.messages import say
@@ -134,7 +134,7 @@ class TavilyAPIClient:
         *,
         search_depth: SearchDepth = "basic",
         max_results: int = 5,
-        include_answer: bool = False,
+        include_answer: AnswerKind = False,
         topic: Topic | None = None,
         time_range: TimeRange | None = None,
         start_date: str | None = None,
@@ -168,7 +168,7 @@ class TavilyAPIClient:
             "query": shorten_query(query, _LONGEST_SENT),
             "search_depth": check_search_depth(search_depth, language=language, quick=True),
             "max_results": check_max_results(max_results, language=language),
-            "include_answer": bool(include_answer),
+            "include_answer": "advanced" if include_answer == "advanced" else bool(include_answer),
             **_sent_filters(check_filters(**wanted, language=language)),
         }
 
@@ -255,7 +255,7 @@ class TavilyAPIClient:
         Raises:
             TavilyAPIError: `url` or an option is refused, or the API or the way to it failed.
         """
-        return await TavilyCrawler(self._connections, self._meter, self._retry, self._language).crawl(url, options)
+        return await self._crawler().crawl(url, options)
 
     async def map(self, url: str, *, options: CrawlOptions | None = None) -> MapResults:
         """The addresses of the pages of a site, found by Tavily.
@@ -263,7 +263,10 @@ class TavilyAPIClient:
         Raises:
             TavilyAPIError: `url` or an option is refused, or the API or the way to it failed.
         """
-        return await TavilyCrawler(self._connections, self._meter, self._retry, self._language).map(url, options)
+        return await self._crawler().map(url, options)
+
+    def _crawler(self) -> TavilyCrawler:
+        return TavilyCrawler(self._connections, self._meter, self._retry, self._language, secret=self._api_key)
 
     async def aclose(self) -> None:
         """Gives connections and the cache's file back, in all event loops; a later use opens them again."""
