@@ -110,7 +110,8 @@ def inline_commands(page: str) -> list[Block]:
 
 
 def bare(code: str) -> str:
-    """Code without what a translator may change: comments, docstrings and other texts."""
+    """Code without what a translator may change: comments, docstrings and other texts, and the language itself."""
+    code = re.sub(r"--lang \w+", "--lang", code)
     code = re.sub(r'""".*?"""', '""', code, flags=re.DOTALL)
     return re.sub(r"#.*", "", re.sub(r'"[^"\n]*"', '""', code))
 
