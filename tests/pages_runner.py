@@ -20,16 +20,9 @@ __all__ = ["Done", "run_file"]
 _SECONDS = 120
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(
-    [
-        "tests.pages_runner",
-        "pydantic_ai",
-        "pydantic_ai.models.anthropic",
-        "claude_agent_sdk",
-        "mcp",
-        "strands",
-        "pytest",
-    ]
+    ["tests.pages_runner", "pydantic_ai", "pydantic_ai.models.anthropic", "claude_agent_sdk", "mcp", "strands"]
 )
+_SLOW_PLUGINS = ("cacheprovider", "hypothesispytest", "inline_snapshot")  # of pytest: they take a second to import
 
 
 @dataclass(frozen=True)

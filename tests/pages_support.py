@@ -180,10 +180,9 @@ def check_commands(block: Block, *, complete: bool = True) -> None:
                 case ["pip", "install", *what]:
                     named = re.findall(r"hikidashi\[([\w,-]+)\]", " ".join(what))
                     assert {extra for some in named for extra in some.split(",")} <= _extras(), f"{block}: {line}"
-                case [program, *_]:
-                    assert program in NOT_RUN, f"{block}: {program!r} is no command that a page may name unrun"
-                case []:
-                    pass
+                case _:
+                    unknown = set(words[:1]) - set(NOT_RUN)
+                    assert not unknown, f"{block}: {unknown} is no command that a page may name unrun"
 
 
 def _check_arguments(arguments: list[str], where: str, *, complete: bool) -> None:

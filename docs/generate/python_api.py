@@ -117,15 +117,16 @@ def _described(item: _Name, known: Links) -> Iterator[str]:
 
 
 def _function(name: str, func: Any, *, method: bool = False) -> str:
-    bound = method and not isinstance(func, staticmethod)
-    plain = inspect.unwrap(getattr(func, "__func__", func))
+    kind: type = type(func)
+    bound = method and kind is not staticmethod
+    plain: Any = inspect.unwrap(getattr(func, "__func__", func))
     keyword = "async def" if inspect.iscoroutinefunction(plain) or inspect.isasyncgenfunction(plain) else "def"
     told = typing.get_overloads(plain) or [plain]
-    above = f"@{type(func).__name__}\n" if isinstance(func, (classmethod, staticmethod)) else ""
+    above = f"@{kind.__name__}\n" if kind in (classmethod, staticmethod) else ""
     return above + "\n".join(call_of(name, one, keyword=keyword, skip_self=bound) for one in told)
 
 
-def _class(item: _Name, cls: type, known: Links) -> Iterator[str]:
+def _class(item: _Name, cls: Any, known: Links) -> Iterator[str]:
     if issubclass(cls, enum.Enum):
         yield from docstring(cls.__doc__, known)
         docs = attribute_docs(cls)
@@ -140,7 +141,8 @@ def _class(item: _Name, cls: type, known: Links) -> Iterator[str]:
     else:
         yield source(call_of(item.name, cls, keyword="class"))
         yield from docstring(cls.__doc__, known)
-        if isinstance(made := vars(cls).get("__init__"), types.FunctionType):
+        made: Any = cls.__dict__.get("__init__")
+        if isinstance(made, types.FunctionType):
             yield from docstring(made.__doc__, known)
     yield _fields(cls)
     for name, member in _members(cls):
