@@ -7,27 +7,41 @@ import re
 from pathlib import Path
 from typing import Any
 
-from docs.generate.pages import ROOT, generated
+from docs.generate.markdown import linked_once
+from docs.generate.pages import ROOT, generated, links
 
-__all__ = ["on_page_context", "on_page_markdown", "on_post_build"]
+__all__ = ["on_page_context", "on_page_markdown", "on_post_build", "on_post_page"]
 
 log = logging.getLogger("mkdocs.hooks.generate")
 
 _MARK = re.compile(r"^<!-- (generated|included): ([\w./]+) -->$", re.MULTILINE)
+# Where all languages begin; mkdocs knows only the pages of one, and would turn a path to others into a wrong one.
+_SITE = "https://site.invalid/"
 # What a browser would fetch by itself from elsewhere; links that a person follows are no matter.
 _REMOTE = re.compile(r"""<(?:script|img|iframe|link)\b[^>]*?\b(?:src|href)=["']?(?:https?:)?//[^>]*>""")
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
-    """The page with what it asks for: `<!-- generated: cli -->`, `<!-- included: CHANGELOG.md -->`."""
+def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
+    """The page with what it asks for: `<!-- generated: cli -->`, `<!-- included: CHANGELOG.md -->`.
+
+    In guides, names of hikidashi lead to the reference, unless a guide says `link_names: false`.
+    """
+    if "/" not in page.file.src_uri and page.meta.get("link_names", True):
+        return linked_once(markdown, {name: f"reference/{address}" for name, address in links().items()})
     return _MARK.sub(lambda found: generated(found[2]) if found[1] == "generated" else _included(found[2]), markdown)
 
 
 def on_page_context(context: Any, *, page: Any, config: Any, **_: Any) -> Any:
     """The language switch leads to the same page, not to the start."""
     for other in config.extra["alternate"]:
-        other["link"] = config.extra["languages"][other["lang"]] + (page.url or "index.html")
+        other["link"] = _SITE + config.extra["folders"][other["lang"]] + (page.url or "index.html")
     return context
+
+
+def on_post_page(output: str, *, page: Any, config: Any) -> str:
+    """The page with its links between the languages, relative to itself."""
+    folder = config.extra["folders"][config.theme["language"]] + page.url
+    return output.replace(_SITE, "../" * folder.count("/"))
 
 
 def on_post_build(*, config: Any, **_: Any) -> None:

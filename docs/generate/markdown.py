@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from griffe import Docstring, DocstringSectionKind
 
-__all__ = ["Links", "docstring", "heading", "paragraphs", "source", "table"]
+__all__ = ["Links", "docstring", "heading", "linked", "linked_once", "paragraphs", "source", "table"]
 
 Links = dict[str, str]
 """The address of each name that the reference describes."""
@@ -42,13 +42,13 @@ def docstring(text: str | None, links: Links) -> Iterator[str]:
     for section in Docstring(inspect.cleandoc(text or ""), parser="google").parse(warnings=False):
         match section.kind:
             case DocstringSectionKind.text:
-                yield _linked(str(section.value), links)
+                yield linked(str(section.value), links)
             case DocstringSectionKind.parameters:
-                rows = [[f"`{item.name}`", _linked(item.description, links)] for item in section.value]
+                rows = [[f"`{item.name}`", linked(item.description, links)] for item in section.value]
                 yield table(["argument", "meaning"], rows)
             case DocstringSectionKind.raises:
                 rows = [
-                    [_linked(f"`{item.annotation}`", links), _linked(item.description, links)] for item in section.value
+                    [linked(f"`{item.annotation}`", links), linked(item.description, links)] for item in section.value
                 ]
                 yield table(["raises", "when"], rows)
             case DocstringSectionKind.returns | DocstringSectionKind.yields:
@@ -56,28 +56,45 @@ def docstring(text: str | None, links: Links) -> Iterator[str]:
                 said = " ".join(
                     f"{item.name}: {item.description}" if item.name else item.description for item in section.value
                 )
-                yield _linked(f"{word}: {said}", links)
+                yield linked(f"{word}: {said}", links)
             case _:
                 raise ValueError(
                     f"A docstring has a section of kind {section.kind.value!r}, which the site cannot show."
                 )
 
 
-def _linked(text: str, links: Links) -> str:
-    """`text` with each class and each `function()` in backticks leading to its description.
+def linked(text: str, links: Links) -> str:
+    """`text` with each class and each `function(…)` in backticks leading to its description.
 
     A word in lower case may as well be an argument: it leads nowhere. Indented code stays as it is.
     """
+    return "\n".join(line if line.startswith("    ") else _linked_line(line, links) for line in text.splitlines())
 
+
+def linked_once(markdown: str, links: Links) -> str:
+    """A page in which the first mention of each class and each `function(…)` leads to its description.
+
+    Headings and blocks of code stay as they are.
+    """
+    left = dict(links)
+    lines: list[str] = []
+    fenced = False
+    for line in markdown.splitlines():
+        if line.lstrip().startswith("```"):
+            fenced = not fenced
+        lines.append(line if fenced or line.startswith(("#", "    ", "```")) else _linked_line(line, left, once=True))
+    return "\n".join(lines)
+
+
+def _linked_line(line: str, links: Links, *, once: bool = False) -> str:
     def link(found: re.Match[str]) -> str:
-        name = found[1].removesuffix("()")
-        address = links.get(name) if name != found[1] or not name.islower() else None
+        name, called = found[1], found[2]
+        address = links.get(name) if called or not name.islower() else None
+        if address and once:
+            del links[name]
         return f"[{found[0]}]({address})" if address else found[0]
 
-    return "\n".join(
-        line if line.startswith("    ") else re.sub(r"(?<![`\[])`([\w.]+(?:\(\))?)`(?![`\]])", link, line)
-        for line in text.splitlines()
-    )
+    return re.sub(r"(?<![`\[])`([\w.]+)(\([^`]*\))?`(?![`\]])", link, line)
 
 
 def _cell(text: str) -> str:

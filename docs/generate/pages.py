@@ -8,7 +8,7 @@ from pathlib import Path
 
 from . import commands, config_keys, error_tree, python_api
 
-__all__ = ["GENERATED", "ROOT", "generated"]
+__all__ = ["GENERATED", "ROOT", "generated", "links"]
 
 ROOT = Path(__file__).parents[2]
 
@@ -18,6 +18,9 @@ GENERATED: dict[str, Callable[[], str]] = {
     "config": lambda: config_keys.reference((ROOT / "config.yaml.example").read_text(encoding="utf-8")),
     "errors": error_tree.reference,
 }
+
+
+links = cache(python_api.links)
 
 
 @cache

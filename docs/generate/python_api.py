@@ -117,12 +117,12 @@ def _described(item: _Name, known: Links) -> Iterator[str]:
 
 
 def _function(name: str, func: Any, *, method: bool = False) -> str:
-    kind: type = type(func)
-    bound = method and kind is not staticmethod
+    kind: str = type(func).__name__
+    bound = method and kind != "staticmethod"
     plain: Any = inspect.unwrap(getattr(func, "__func__", func))
     keyword = "async def" if inspect.iscoroutinefunction(plain) or inspect.isasyncgenfunction(plain) else "def"
     told = typing.get_overloads(plain) or [plain]
-    above = f"@{kind.__name__}\n" if kind in (classmethod, staticmethod) else ""
+    above = f"@{kind}\n" if kind in ("classmethod", "staticmethod") else ""
     return above + "\n".join(call_of(name, one, keyword=keyword, skip_self=bound) for one in told)
 
 
