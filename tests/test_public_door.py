@@ -221,7 +221,7 @@ ROOMS_BELOW = {
     "cli.chat": {"agents", "cli", "cli.doctor", "cli.tools", "config", "errors", "web.answers", "web.providers"},
     "cli.config": {"cli", "cli.chat", "config", "errors"},
     "cli.doctor": {"cli"},
-    "cli.slack": {"agents", "agents.slack", "cli", "config", "errors"},
+    "cli.slack": {"agents", "agents.slack", "cli", "cli.chat", "config", "errors"},
     "cli.tools": {
         "cli",
         "errors",
@@ -316,7 +316,7 @@ ROOMS_BELOW = {
         "web.text",
         "web.wording",
     },
-    "web.answers": {"errors", "tokens", "web", "web.pages", "web.wording"},
+    "web.answers": {"errors", "tokens", "web", "web.pages", "web.providers.tavily", "web.wording"},
     "web.crawl": {"errors", "web", "web.pages", "web.text", "web.wording"},
     "web.pages": {"errors", "web", "web.wording"},
     "web.providers": {
