@@ -1,0 +1,84 @@
+"""Markdown out of docstrings, tables and headings."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from griffe import Docstring, DocstringSectionKind
+
+__all__ = ["Links", "docstring", "heading", "paragraphs", "source", "table"]
+
+Links = dict[str, str]
+"""The address of each name that the reference describes."""
+
+
+def paragraphs(parts: Iterable[str]) -> str:
+    """The parts that are not empty, with a blank line between them."""
+    return "\n\n".join(part.strip("\n") for part in parts if part.strip())
+
+
+def heading(level: int, title: str, anchor: str) -> str:
+    """A heading with an anchor of its own, which stays when the title changes."""
+    return f"{'#' * level} {title} {{ #{anchor} }}"
+
+
+def source(code: str, language: str = "python") -> str:
+    """A fenced block."""
+    return f"```{language}\n{code}\n```"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table, or nothing where there are no rows."""
+    lines = ["| " + " | ".join(_cell(text) for text in row) + " |" for row in rows]
+    if not lines:
+        return ""
+    return "\n".join(["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *lines])
+
+
+def docstring(text: str | None, links: Links) -> Iterator[str]:
+    """The paragraphs of a docstring in Google's style: prose as it is, sections such as `Args:` as tables."""
+    for section in Docstring(inspect.cleandoc(text or ""), parser="google").parse(warnings=False):
+        match section.kind:
+            case DocstringSectionKind.text:
+                yield _linked(str(section.value), links)
+            case DocstringSectionKind.parameters:
+                rows = [[f"`{item.name}`", _linked(item.description, links)] for item in section.value]
+                yield table(["argument", "meaning"], rows)
+            case DocstringSectionKind.raises:
+                rows = [
+                    [_linked(f"`{item.annotation}`", links), _linked(item.description, links)] for item in section.value
+                ]
+                yield table(["raises", "when"], rows)
+            case DocstringSectionKind.returns | DocstringSectionKind.yields:
+                word = "Yields" if section.kind is DocstringSectionKind.yields else "Returns"
+                said = " ".join(
+                    f"{item.name}: {item.description}" if item.name else item.description for item in section.value
+                )
+                yield _linked(f"{word}: {said}", links)
+            case _:
+                raise ValueError(
+                    f"A docstring has a section of kind {section.kind.value!r}, which the site cannot show."
+                )
+
+
+def _linked(text: str, links: Links) -> str:
+    """`text` with each class and each `function()` in backticks leading to its description.
+
+    A word in lower case may as well be an argument: it leads nowhere. Indented code stays as it is.
+    """
+
+    def link(found: re.Match[str]) -> str:
+        name = found[1].removesuffix("()")
+        address = links.get(name) if name != found[1] or not name.islower() else None
+        return f"[{found[0]}]({address})" if address else found[0]
+
+    return "\n".join(
+        line if line.startswith("    ") else re.sub(r"(?<![`\[])`([\w.]+(?:\(\))?)`(?![`\]])", link, line)
+        for line in text.splitlines()
+    )
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
