@@ -26,7 +26,7 @@ class Key:
     kind: str
     default: str
     allowed: str
-    """What may be written there, as the check says it."""
+    """What may be written there, as the check says it; empty where the type says it."""
     meaning: str
 
 
@@ -40,8 +40,8 @@ def reference(example: str) -> str:
     parts: list[str] = []
     for name, section in _sections("", Config):
         parts += [heading(2, f"`{name}`", name), *docstring(section.__doc__, {})]
-        rows = ([f"`{key.name}`", key.kind, key.default, key.meaning, key.allowed] for key in _keys_of(section))
-        parts.append(table(["key", "type", "default", "meaning", "what may be written"], rows))
+        rows = ([f"`{key.name}`", key.kind, key.default, f"{key.meaning} {key.allowed}"] for key in _keys_of(section))
+        parts.append(table(["key", "type", "default", "meaning"], rows))
     return paragraphs([*parts, heading(2, "A whole file", "example"), source(example.strip(), "yaml")])
 
 
@@ -70,7 +70,7 @@ def _keys_of(section: type) -> Iterator[Key]:
         ]
         kind = " or ".join(literal) if literal else " or ".join(f"`{alias(one)}`" for one in kinds)
         value = "" if field.default is None else f"`{_yaml(field.default)}`"
-        yield Key(field.name, kind, value, rule.allowed, said.get(field.name, ""))
+        yield Key(field.name, kind, value, "" if literal else rule.allowed, said.get(field.name, ""))
 
 
 def _options(hint: Any) -> tuple[Any, ...]:

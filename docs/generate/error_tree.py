@@ -4,17 +4,32 @@ from __future__ import annotations
 
 import enum
 import inspect
-import re
+import textwrap
 from collections.abc import Iterator
 from typing import Any
 
 import hikidashi.errors as door
 
-from .markdown import docstring, heading, paragraphs, source, table
+from .markdown import Links, docstring, heading, paragraphs, source, table
 from .python_api import attribute_docs, links
 from .signatures import call_of
 
 __all__ = ["errors", "message_of", "reference"]
+
+SAMPLES: dict[str, list[dict[str, Any]]] = {
+    "ClaudeCodeAPIError": [{"status_code": status} for status in (401, 404, 413, 429, 529, 400, None)],
+    "SlackError": [
+        {"code": code, "detail": "", "needed": needed}
+        for code, needed in [
+            ("invalid_auth", ""),
+            ("not_in_channel", ""),
+            ("missing_scope", "chat:write"),
+            ("token_revoked", ""),
+            ("unreachable", ""),
+        ]
+    ],
+}
+"""Values that decide what a message advises; other errors advise the same whatever happened."""
 
 
 def errors() -> list[type[Exception]]:
@@ -26,7 +41,7 @@ def errors() -> list[type[Exception]]:
 def reference() -> str:
     """The whole page, below its introduction."""
     known = {name: address.removeprefix("errors.md") for name, address in links().items()}
-    parts = [source("\n".join(_tree(door.HikidashiError, errors())), "text")]
+    parts = [table(["error", "meaning"], _tree(door.HikidashiError, errors(), known))]
     for cls in errors():
         parts += _described(cls, known)
     for name in door.__all__:
@@ -39,12 +54,10 @@ def reference() -> str:
     return paragraphs(parts)
 
 
-def message_of(cls: type[Exception]) -> str:
-    """The message of the class, with `<names>` where an error has values; empty for classes that are only bases."""
-    if "__init__" not in vars(cls):
-        return ""
+def message_of(cls: type[Exception], **values: Any) -> str:
+    """The message of the class, with `<names>` where an error has values other than `values`."""
     parameters = inspect.signature(cls).parameters.items()
-    return str(cls(**{name: _stand_in(name, parameter) for name, parameter in parameters}))
+    return str(cls(**{name: values.get(name, _stand_in(name, parameter)) for name, parameter in parameters}))
 
 
 def _stand_in(name: str, parameter: inspect.Parameter) -> Any:
@@ -70,17 +83,21 @@ class _Name(str):
         return str(self)
 
 
-def _described(cls: type[Exception], known: dict[str, str]) -> Iterator[str]:
+def _described(cls: type[Exception], known: Links) -> Iterator[str]:
     yield heading(2, f"`{cls.__name__}`", cls.__name__)
     yield from docstring(cls.__doc__, known)
-    bases = [base.__name__ for base in cls.__bases__]
+    parents = (base.__name__ for base in cls.__bases__)
     yield (
-        "Is a " + " and a ".join(f"[`{name}`]({known[name]})" if name in known else f"`{name}`" for name in bases) + "."
+        "Base classes: "
+        + ", ".join(f"[`{one}`]({known[one]})" if one in known else f"`{one}`" for one in parents)
+        + "."
     )
-    if message := message_of(cls):
-        yield source(call_of(cls.__name__, cls, keyword="class"))
-        yield "The message:"
-        yield source(re.sub(r" +", " ", message), "text")
+    if "__init__" not in vars(cls):
+        return
+    yield source(call_of(cls.__name__, cls, keyword="class"))
+    messages = [message_of(cls, **values) for values in SAMPLES.get(cls.__name__, [{}])]
+    yield "What it says:" if len(messages) == 1 else "What it says, for instance:"
+    yield source("\n\n".join("\n".join(textwrap.wrap(one, 92, break_on_hyphens=False)) for one in messages), "text")
 
 
 def _below(cls: type[Exception], found: list[type[Exception]]) -> Iterator[type[Exception]]:
@@ -90,16 +107,10 @@ def _below(cls: type[Exception], found: list[type[Exception]]) -> Iterator[type[
             yield from _below(inner, found)
 
 
-def _tree(cls: type[Exception], found: list[type[Exception]]) -> Iterator[str]:
-    """The tree as a terminal shows folders, with what each class means."""
-    yield cls.__name__
-    yield from _branches(cls, found, "")
-
-
-def _branches(cls: type[Exception], found: list[type[Exception]], lead: str) -> Iterator[str]:
-    inner = [one for one in found if cls in one.__bases__]
-    for one in inner:
-        last = one is inner[-1]
-        name = f"{lead}{'└── ' if last else '├── '}{one.__name__}"
-        yield f"{name:<36}{(one.__doc__ or '').splitlines()[0]}"
-        yield from _branches(one, found, lead + ("    " if last else "│   "))
+def _tree(cls: type[Exception], found: list[type[Exception]], known: Links, depth: int = 0) -> Iterator[list[str]]:
+    """The rows of the overview, each class below its parent."""
+    indent = "&emsp;" * (depth - 1) + ("└ " if depth else "")
+    yield [f"{indent}[`{cls.__name__}`](#{cls.__name__})", next(docstring(cls.__doc__, known)).partition("\n")[0]]
+    for inner in found:
+        if cls in inner.__bases__:
+            yield from _tree(inner, found, known, depth + 1)

@@ -91,7 +91,7 @@ def _door(door: str, known: Links) -> Iterator[str]:
 
 
 def _described(item: _Name, known: Links) -> Iterator[str]:
-    value = item.value
+    value = inspect.unwrap(item.value) if callable(item.value) else item.value
     yield heading(3, f"`{item.name}`", item.anchor)
     if isinstance(value, types.ModuleType):
         yield from docstring(value.__doc__, known)
@@ -105,10 +105,12 @@ def _described(item: _Name, known: Links) -> Iterator[str]:
     elif inspect.isfunction(value):
         yield source(_function(item.name, value))
         yield from docstring(value.__doc__, known)
-    elif isinstance(value, (str, int, dict)):
-        yield f"A constant of type `{type(value).__name__}`."
-    else:
+    elif typing.get_origin(value) is not None:
         yield source(f"{item.name} = {alias(value)}")
+    else:
+        yield f"An object of type `{type(value).__name__}`."
+        if type(value).__doc__ != value.__doc__:  # one of its own, not that of its class
+            yield from docstring(value.__doc__, known)
 
 
 def _function(name: str, func: Any, *, method: bool = False) -> str:

@@ -11,13 +11,21 @@ class ErrorType(StrEnum):
     """What kind of failure a `TavilyAPIError` is; the value is the name, as tools print it."""
 
     AUTH_ERROR = "AUTH_ERROR"
+    """The key is missing, wrong or not allowed to do this: check TAVILY_API_KEY."""
     RATE_LIMIT_ERROR = "RATE_LIMIT_ERROR"
+    """Too many requests: wait for `retry_after` seconds where the provider says so."""
     VALIDATION_ERROR = "VALIDATION_ERROR"
+    """The input cannot be used: the message names it and what is allowed."""
     TIMEOUT_ERROR = "TIMEOUT_ERROR"
+    """No answer in time: try again, or raise `timeout`."""
     SERVER_ERROR = "SERVER_ERROR"
+    """The provider failed (HTTP 500): try again later."""
     SERVICE_UNAVAILABLE = "SERVICE_UNAVAILABLE"
+    """The provider is overloaded or down: try again later."""
     NETWORK_ERROR = "NETWORK_ERROR"
+    """The provider cannot be reached: check the network, the proxy and `base_url`."""
     API_ERROR = "API_ERROR"
+    """Any other refusal, such as a plan without credits left: the message says what the provider said."""
 
 
 _WORTH_ANOTHER_TRY = frozenset(
@@ -32,7 +40,10 @@ _WORTH_ANOTHER_TRY = frozenset(
 
 
 class TavilyAPIError(HikidashiError):
-    """A web search, extraction or context that failed, with Tavily or any other provider."""
+    """A web search, extraction or context that failed, with Tavily or any other provider.
+
+    `error_type` says how it failed and so what to do, see `ErrorType`; `is_retryable` whether to try again.
+    """
 
     def __init__(
         self,
@@ -76,7 +87,10 @@ class PageError(TavilyAPIError):
 
 
 class FetchRefused(HikidashiError, ValueError):  # noqa: N818 - reads as what it says
-    """`url` must not be fetched: its scheme, host, port or address is not allowed."""
+    """`url` must not be fetched: its scheme, host, port or address is not allowed.
+
+    A private host that may be read is named in the `allowed_hosts` of a fetcher.
+    """
 
     def __init__(self, url: str, reason: str, code: str = "") -> None:
         super().__init__(url, reason, code)
