@@ -8,8 +8,8 @@ from collections import Counter
 from functools import cache
 from importlib.resources import files
 
-from hikidashi.search.glossary import Glossary
-from hikidashi.search.text import fold
+from hikidashi.search.engine.analyzer import fold
+from hikidashi.search.engine.glossary import Glossary
 
 _ENGLISH = re.compile(r"[a-z0-9.+#-]+(?: [a-z0-9.+#-]+)*")
 _EDGE = re.compile(r"^\s|\s$|\s{2}")

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 from anthropic import AsyncAnthropic
 
-from hikidashi.loopback import Exchange, LoopbackServer
+from hikidashi.common.loopback import Exchange, LoopbackServer
 from hikidashi.testing import MessagesServer, RecordedRequest, fault
 
 BODY = json.dumps({"model": "claude-test", "max_tokens": 9, "messages": [{"role": "user", "content": "Hello?"}]})

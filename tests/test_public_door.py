@@ -13,11 +13,14 @@ import pytest
 
 import hikidashi
 import hikidashi.agents
+import hikidashi.search
 import hikidashi.testing
 import hikidashi.web
 
 SOURCE = Path(hikidashi.__file__).parent
 FRAMEWORKS = ("anthropic", "claude_agent_sdk", "mcp", "pydantic_ai", "slack_bolt", "strands", "tavily")
+
+MOST_FILES = 22
 
 PUBLIC = [
     "ClaudeCodeAPIError",
@@ -93,7 +96,7 @@ def test_every_public_name_has_a_home_and_nothing_else_has() -> None:
     assert {*hikidashi._HOME_OF, "__version__"} == set(PUBLIC)
 
 
-@pytest.mark.parametrize("door", [hikidashi, hikidashi.agents, hikidashi.testing, hikidashi.web])
+@pytest.mark.parametrize("door", [hikidashi, hikidashi.agents, hikidashi.search, hikidashi.testing, hikidashi.web])
 def test_type_checkers_see_the_same_names_from_the_same_homes(door: ModuleType) -> None:
     tree = ast.parse(Path(str(door.__file__)).read_text(encoding="utf-8"))
     (guarded,) = [node for node in tree.body if isinstance(node, ast.If)]
@@ -128,6 +131,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         "hikidashi",
         "hikidashi.agents",
         "hikidashi.cli",
+        "hikidashi.search",
         "hikidashi.testing",
         "hikidashi.testing.pytest_plugin",
         "hikidashi.web",
@@ -152,13 +156,20 @@ def test_importing_loads_no_framework_and_not_even_pydantic(module: str) -> None
         ("to_mcp", "mcp", "mcp"),
         ("to_pydantic_ai", "pydantic_ai", "pydantic-ai"),
         ("to_strands", "strands", "strands"),
+        ("search.LiveServers", "mcp", "mcp"),
+        ("search.run_anthropic_search", "anyio", "anthropic"),
+        ("search.to_claude_search", "claude_agent_sdk", "claude"),
+        ("search.to_mcp_search", "mcp", "mcp"),
+        ("search.to_pydantic_ai_search", "pydantic_ai", "pydantic-ai"),
+        ("search.to_strands_search", "strands", "strands"),
+        ("search.tools_of_servers", "mcp", "mcp"),
     ],
 )
 def test_a_missing_extra_names_the_command_to_run(name: str, blocked: str, extra: str) -> None:
     script = f"""
 import sys
 sys.modules[{blocked!r}] = None
-import hikidashi
+import hikidashi, hikidashi.search
 try:
     hikidashi.{name}
 except hikidashi.MissingExtra as error:
@@ -175,35 +186,167 @@ def test_what_needs_no_framework_works_without_any(name: str) -> None:
     assert in_a_new_process(f"{blocked}import hikidashi; print(hikidashi.{name}.__name__)") == name
 
 
-# Which room may read which; a room not named here may read none but itself.
+# Which room may import which, folder by folder: the folders of a room are rooms of their own. An edge that nobody uses
+# fails too, so that this table is the architecture and not a wish.
 ROOMS_BELOW = {
-    "_lazy": set[str](),
-    "errors": set[str](),
-    "tool": {"errors"},
-    "convert": {"tool", "errors"},
-    "claude": {"convert", "tool", "errors"},
-    "tokens": set[str](),
-    "loopback": set[str](),
-    "private": set[str](),
-    "search": {"_lazy", "convert", "private", "tool", "tokens", "errors"},
-    "web": {"_lazy", "convert", "config", "loopback", "private", "search", "tool", "tokens", "errors"},
-    "config": {"errors"},
-    "agents": {"_lazy", "web", "config", "claude", "convert", "search", "tool", "errors"},
-    "testing": {"_lazy", "search", "web", "loopback", "errors"},  # the servers perform the APIs' searches
-    "cli": {
-        "agents",
+    "__main__": {"cli"},
+    "agents": {
+        "agents.slack",
         "claude",
+        "common",
         "config",
-        "convert",
-        "loopback",
+        "errors",
+        "web",
+        "web.answers",
+        "web.providers",
+        "web.strands",
+    },
+    "agents.slack": {"agents", "errors", "web"},
+    "claude": {"claude.deps", "claude.session", "claude.tools", "convert", "errors", "tool"},
+    "claude.deps": {"errors"},
+    "claude.session": {"claude", "claude.tools", "convert", "errors", "tool"},
+    "claude.tools": {"claude", "convert", "errors", "tool"},
+    "cli": {
+        "cli.chat",
+        "cli.config",
+        "cli.doctor",
+        "cli.slack",
+        "cli.tools",
+        "cli.tour",
+        "cli.web",
+        "config",
+        "errors",
+        "web",
+    },
+    "cli.chat": {"agents", "cli", "cli.doctor", "cli.tools", "config", "errors", "web.answers", "web.providers"},
+    "cli.config": {"cli", "cli.chat", "config", "errors"},
+    "cli.doctor": {"cli"},
+    "cli.slack": {"agents", "agents.slack", "cli", "config", "errors"},
+    "cli.tools": {
+        "cli",
+        "errors",
         "search",
-        "testing",
+        "search.engine",
+        "search.mcp_servers",
+        "search.records",
+        "search.wire",
         "tokens",
         "tool",
-        "web",
-        "errors",
     },
-    "__main__": {"cli"},
+    "cli.tour": {"claude", "cli", "cli.tools", "convert", "search", "testing", "web.providers.local"},
+    "cli.web": {
+        "cli",
+        "cli.tools",
+        "common",
+        "errors",
+        "web",
+        "web.answers",
+        "web.crawl",
+        "web.pages",
+        "web.providers",
+        "web.providers.local",
+        "web.tavily_api",
+    },
+    "config": {"errors"},
+    "convert": {"errors", "tool"},
+    "search": {
+        "common",
+        "convert",
+        "errors",
+        "search.answers",
+        "search.anthropic",
+        "search.engine",
+        "search.engine.glossary",
+        "search.mcp_servers",
+        "search.pydantic_ai",
+        "search.records",
+        "search.wire",
+        "tool",
+    },
+    "search.answers": {"errors", "search", "search.engine", "search.mcp_servers", "search.records", "tokens", "tool"},
+    "search.anthropic": {
+        "convert",
+        "errors",
+        "search",
+        "search.answers",
+        "search.engine",
+        "search.mcp_servers",
+        "search.records",
+        "search.wire",
+        "tool",
+    },
+    "search.engine": {"common", "errors", "search.engine.glossary"},
+    "search.engine.glossary": {"errors", "search.engine"},
+    "search.mcp_servers": {"common", "convert", "errors", "search", "search.answers", "tool"},
+    "search.pydantic_ai": {
+        "convert",
+        "errors",
+        "search",
+        "search.answers",
+        "search.engine",
+        "search.mcp_servers",
+        "tool",
+    },
+    "search.records": {"errors", "search", "search.engine"},
+    "search.wire": {"convert", "errors", "search", "search.engine", "tokens", "tool"},
+    "testing": {
+        "common",
+        "errors",
+        "search",
+        "search.wire",
+        "testing.slack",
+        "web",
+        "web.crawl",
+        "web.pages",
+        "web.tavily_api",
+    },
+    "testing.slack": {"common"},
+    "tool": {"errors"},
+    "web": {
+        "common",
+        "convert",
+        "errors",
+        "tool",
+        "web.answers",
+        "web.crawl",
+        "web.pages",
+        "web.providers",
+        "web.providers.local",
+        "web.providers.tavily",
+        "web.text",
+        "web.wording",
+    },
+    "web.answers": {"errors", "tokens", "web", "web.pages", "web.wording"},
+    "web.crawl": {"errors", "web", "web.pages", "web.text", "web.wording"},
+    "web.pages": {"errors", "web", "web.wording"},
+    "web.providers": {
+        "common",
+        "config",
+        "errors",
+        "web",
+        "web.answers",
+        "web.pages",
+        "web.providers.local",
+        "web.providers.tavily",
+        "web.text",
+        "web.wording",
+    },
+    "web.providers.local": {
+        "common",
+        "errors",
+        "search.engine",
+        "web",
+        "web.answers",
+        "web.crawl",
+        "web.pages",
+        "web.providers",
+        "web.text",
+        "web.wording",
+    },
+    "web.providers.tavily": {"errors", "web", "web.answers", "web.crawl", "web.pages", "web.providers", "web.wording"},
+    "web.strands": {"config", "errors", "web", "web.answers", "web.providers"},
+    "web.tavily_api": {"common", "errors", "web", "web.crawl", "web.pages"},
+    "web.text": {"tokens", "web"},
 }
 
 
@@ -214,7 +357,8 @@ def modules() -> Iterator[tuple[Path, str, list[str]]]:
         if inside == Path("__init__.py"):
             continue
         package = ["hikidashi", *inside.parent.parts]
-        yield path, inside.parts[0].removesuffix(".py"), list(imported(path, package))
+        room = ".".join(inside.parent.parts) or inside.stem
+        yield path, room, list(imported(path, package))
 
 
 def imported(path: Path, package: list[str]) -> Iterator[str]:
@@ -227,17 +371,103 @@ def imported(path: Path, package: list[str]) -> Iterator[str]:
             yield from (f"{module}.{alias.name}" for alias in node.names)
 
 
-def test_imports_point_one_way() -> None:
-    wrong: list[str] = []
+def home_of(name: str) -> Path | None:
+    """The file that an imported name of ours comes from: a module, or the module it is defined in."""
+    parts = name.split(".")
+    if parts[0] != "hikidashi" or len(parts) == 1:
+        return None
+    if parts[1] in hikidashi._HOME_OF:
+        parts = ["hikidashi", *hikidashi._HOME_OF[parts[1]].lstrip(".").split(".")]
+    for length in range(len(parts), 1, -1):
+        place = SOURCE.joinpath(*parts[1:length])
+        if place.with_suffix(".py").is_file():
+            return place.with_suffix(".py")
+        if (place / "__init__.py").is_file():
+            return place / "__init__.py"
+    return None
+
+
+def edges() -> Iterator[tuple[Path, str, Path, str]]:
+    """Each import of ours by ours: the file, its room, the imported file, and its room."""
     for path, room, names in modules():
         for name in names:
-            parts = name.split(".")
-            if parts[0] != "hikidashi" or len(parts) == 1:
-                continue
-            target = hikidashi._HOME_OF.get(parts[1], parts[1]).lstrip(".").partition(".")[0]
-            if target != room and target != "__version__" and target not in ROOMS_BELOW.get(room, set()):
-                wrong.append(f"{path.relative_to(SOURCE)} imports {name}")
+            if (target := home_of(name)) is not None:
+                inside = target.relative_to(SOURCE)
+                yield path, room, target, ".".join(inside.parent.parts) or inside.stem
+
+
+def test_imports_point_one_way_and_every_allowed_edge_is_used() -> None:
+    used: dict[str, set[str]] = {}
+    for _, room, _, target in edges():
+        if target != room:
+            used.setdefault(room, set()).add(target)
+    assert used == ROOMS_BELOW
+
+
+def test_no_two_rooms_import_each_other() -> None:
+    tops = {(room.partition(".")[0], target.partition(".")[0]) for _, room, _, target in edges()}
+    assert [(one, other) for one, other in sorted(tops) if one < other and (other, one) in tops] == []
+
+
+# What people import by its path: README, specs, entry points.
+ENTRANCES = {
+    "search/mcp_live.py",
+    "search/record.py",
+    "testing/pytest_plugin.py",
+    "web/local.py",
+}
+
+
+def test_an_underscore_means_used_in_this_room_only() -> None:
+    """A module without one is imported by another room, offered by the room's `__init__`, or an entrance."""
+    users: dict[Path, set[Path]] = {}
+    for path, _, target, _ in edges():
+        users.setdefault(target, set()).add(path)
+    for door in SOURCE.rglob("__init__.py"):
+        for home in lazy_homes(door):
+            users.setdefault(home, set()).add(door)
+    wrong: list[str] = []
+    for path, _, _ in modules():
+        inside = path.relative_to(SOURCE)
+        if inside.parts[0] in {"cli", "errors"} or path.parent == SOURCE or path.name == "__init__.py":
+            continue
+        door = path.parent / "__init__.py"
+        offered = any(user.parent != path.parent or user == door for user in users.get(path, set()))
+        leaked = any(not user.is_relative_to(path.parent) for user in users.get(path, set()))
+        if path.name.startswith("_") and leaked:
+            wrong.append(f"{inside} is imported from outside its folder: take the underscore off")
+        if not path.name.startswith("_") and not offered and inside.as_posix() not in ENTRANCES:
+            wrong.append(f"{inside} is imported in its folder only: give it an underscore")
     assert wrong == []
+
+
+def lazy_homes(door: Path) -> Iterator[Path]:
+    """The modules that the lazy names of a package come from."""
+    package = ["hikidashi", *door.relative_to(SOURCE).parent.parts]
+    for node in ast.walk(ast.parse(door.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith("."):
+            level = len(node.value) - len(node.value.lstrip("."))
+            home = home_of(".".join([*package[: len(package) - level + 1], node.value.lstrip("."), "name"]))
+            if home is not None:
+                yield home
+
+
+def test_every_room_says_what_it_is() -> None:
+    missing = [
+        str(door.relative_to(SOURCE))
+        for door in SOURCE.rglob("__init__.py")
+        if not ast.get_docstring(ast.parse(door.read_text(encoding="utf-8")))
+    ]
+    assert missing == []
+
+
+def test_no_folder_has_more_files_than_one_can_take_in() -> None:
+    crowded = [
+        f"{folder.relative_to(SOURCE)}: {count}"
+        for folder in [SOURCE, *(path for path in SOURCE.rglob("*") if path.is_dir())]
+        if (count := len(list(folder.glob("*.py")))) > MOST_FILES
+    ]
+    assert crowded == []
 
 
 def test_errors_come_through_their_own_door() -> None:
@@ -245,23 +475,23 @@ def test_errors_come_through_their_own_door() -> None:
         f"{path.relative_to(SOURCE)} imports {name}"
         for path, room, names in modules()
         for name in names
-        if room != "errors" and name.startswith("hikidashi.errors.") and name.count(".") > 2
+        if room.partition(".")[0] != "errors" and name.startswith("hikidashi.errors.") and name.count(".") > 2
     ]
     assert found == []
 
 
 def may_import(path: Path, framework: str) -> bool:
-    """A framework belongs to the files that carry its name; Claude Code needs three, the tour shows two."""
+    """A framework belongs to the files and folders that carry its name; Claude Code needs three, the tour shows two."""
     inside = path.relative_to(SOURCE)
     if inside.parts[0] == "claude":
         return framework in {"claude_agent_sdk", "mcp", "pydantic_ai"}
     if inside.parts[:2] == ("cli", "tour"):
         return framework in {"mcp", "pydantic_ai"}
-    stem = path.stem.lstrip("_")
-    if inside.parts[0] in {"convert", "search"} and stem == "claude":
+    names = [part.removesuffix(".py").lstrip("_") for part in inside.parts[1:]]
+    if inside.parts[0] in {"convert", "search"} and names[-1] == "claude":
         return framework in {"claude_agent_sdk", "mcp"}
     name = "slack" if framework == "slack_bolt" else framework
-    return inside.parts[0] in {"agents", "convert", "search", "web"} and stem.startswith(name)
+    return inside.parts[0] in {"agents", "convert", "search", "web"} and any(part.startswith(name) for part in names)
 
 
 def test_a_framework_is_imported_only_where_its_name_stands() -> None:

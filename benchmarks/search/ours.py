@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hikidashi.search import ToolCatalog
-from hikidashi.search.semantic import default_embedder
+from hikidashi.search.engine.embeddings import default_embedder
 
 from .data import Definition
 

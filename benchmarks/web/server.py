@@ -10,7 +10,7 @@ import asyncio
 import sys
 
 from hikidashi.web.results import SearchHit
-from hikidashi.web.tavily_api import SearchRequest, search_answer
+from hikidashi.web.tavily_api.requests import SearchRequest, search_answer
 
 HITS = tuple(
     SearchHit(

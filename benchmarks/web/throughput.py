@@ -23,8 +23,8 @@ from typing import Any
 
 from tavily import AsyncTavilyClient  # pyright: ignore[reportMissingTypeStubs]
 
-from hikidashi.web.cache import ResultCache
-from hikidashi.web.tavily import TavilyAPIClient
+from hikidashi.web.providers.cache import ResultCache
+from hikidashi.web.providers.tavily.client import TavilyAPIClient
 
 from ..registry import Case, Measurement, Plan, Sample
 

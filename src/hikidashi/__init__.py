@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ._lazy import lazy
+from .common.lazy import lazy
 
 if TYPE_CHECKING:
     from .claude.deps_support import DepsContext, deserialize_deps, serialize_deps

@@ -13,10 +13,10 @@ from botocore.exceptions import (  # pyright: ignore[reportMissingTypeStubs]
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hikidashi.agents import _failures
-from hikidashi.agents._failures import Kind, NoAnswerError, cause_of, kind_of, sentence, told_cause
+from hikidashi.agents import failures as _failures
 from hikidashi.agents._turns import turns_of
 from hikidashi.agents.conversation import Message
+from hikidashi.agents.failures import Kind, NoAnswerError, cause_of, kind_of, sentence, told_cause
 from hikidashi.errors import ClaudeCodeAPIError, ConfigError, MissingExtra
 
 

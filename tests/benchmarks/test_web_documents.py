@@ -10,7 +10,7 @@ from benchmarks.web.document_questions import ENGLISH, JAPANESE
 from benchmarks.web.documents import answerable, documents, filled, ours, quality
 from benchmarks.web.index_peers import fts5_ranking
 
-from hikidashi.web.local import LocalIndex
+from hikidashi.web.providers.local import LocalIndex
 
 
 def test_a_hundred_questions_are_asked_and_ours_ranks_their_answers_higher(tmp_path: Path) -> None:

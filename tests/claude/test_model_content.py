@@ -22,7 +22,7 @@ from tests.support import PIXEL, ClaudeCode, cli_processes
 
 from hikidashi.claude.downloads import with_downloads
 from hikidashi.claude.history import _tool_result, can_travel_by_mcp, content_blocks
-from hikidashi.loopback import Exchange, LoopbackServer
+from hikidashi.common.loopback import Exchange, LoopbackServer
 from hikidashi.testing import MessagesServer, call, say, turn
 from hikidashi.testing.recorded import blocks_of
 

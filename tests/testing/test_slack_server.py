@@ -21,7 +21,7 @@ from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.web.async_client import AsyncWebClient
 
 from hikidashi.testing import SlackServer
-from hikidashi.testing.slack_websocket import Opcode, accept_key, frame, read_frame
+from hikidashi.testing.slack._websocket import Opcode, accept_key, frame, read_frame
 
 GENERAL, HANAKO, TARO, DIRECT = "C0GENERAL", "U0HANAKO", "U0TARO", "D0HANAKO"
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hikidashi.errors import ErrorType, TavilyAPIError
-from hikidashi.web import tavily_api
 from hikidashi.web.results import ExtractedPage, ExtractResults, FailedPage, SearchHit
-from hikidashi.web.tavily_api import Refused
+from hikidashi.web.tavily_api import requests as tavily_api
+from hikidashi.web.tavily_api.requests import Refused
 
 Request = TypeVar("Request")
 

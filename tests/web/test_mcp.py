@@ -17,7 +17,7 @@ from hikidashi.testing.tavily import TavilyPage, TavilyServer
 from hikidashi.tokens import estimate_tokens
 from hikidashi.web import ResultCache, TavilyAPIClient, web_tools
 from hikidashi.web.mcp import web_mcp_server
-from hikidashi.web.searxng import SearxngProvider
+from hikidashi.web.providers.searxng import SearxngProvider
 
 NAMES = ["tavily_search", "tavily_extract", "tavily_context"]
 

@@ -8,11 +8,11 @@ from collections.abc import Callable
 import pytest
 
 from hikidashi.errors import ErrorType, TavilyAPIError
-from hikidashi.web._messages import say
-from hikidashi.web.format import format_error, format_extract
-from hikidashi.web.reasons import in_language, reason
+from hikidashi.web.answers.format import format_error, format_extract
+from hikidashi.web.pages.reasons import in_language, reason
 from hikidashi.web.results import ExtractResults, FailedPage
-from hikidashi.web.said import Language
+from hikidashi.web.wording.messages import say
+from hikidashi.web.wording.said import Language
 
 JAPANESE = "レート制限を超過しました（HTTP 429）。3秒後に再試行できます。"
 ENGLISH = "The rate limit is exceeded (HTTP 429). Try again in 3 seconds."

@@ -25,18 +25,18 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCall
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from tavily import AsyncTavilyClient, TavilyClient  # pyright: ignore[reportMissingTypeStubs]
 
+from hikidashi.common.loopback import Exchange, LoopbackServer
 from hikidashi.errors import ErrorType, TavilyAPIError, WebIndexError
-from hikidashi.loopback import Exchange, LoopbackServer
 from hikidashi.testing import TavilyPage, TavilyServer
-from hikidashi.web import serve
-from hikidashi.web.crawl_options import CrawlOptions
-from hikidashi.web.fetch import Fetcher
-from hikidashi.web.local import LocalIndex, LocalSearchProvider, ingest
+from hikidashi.web.crawl.options import CrawlOptions
+from hikidashi.web.pages.fetch import Fetcher
 from hikidashi.web.provider import SearchDepth, SearchProvider
+from hikidashi.web.providers.local import LocalIndex, LocalSearchProvider, ingest
+from hikidashi.web.providers.tavily.client import TavilyAPIClient
 from hikidashi.web.results import ExtractedPage, ExtractResults, FailedPage, SearchContext, SearchHit, SearchResults
-from hikidashi.web.serve import SearchServer, Served
-from hikidashi.web.tavily import TavilyAPIClient
-from hikidashi.web.tavily_api import SearchRequest
+from hikidashi.web.tavily_api import server as serve
+from hikidashi.web.tavily_api.requests import SearchRequest
+from hikidashi.web.tavily_api.server import SearchServer, Served
 
 HITS = (
     SearchHit(title="引き出し", url="https://drawer.example/ja", content="道具の引き出し。", score=0.9),

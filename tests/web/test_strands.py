@@ -24,10 +24,8 @@ from strands.types.tools import ToolContext
 from hikidashi.config import WebSearchConfig
 from hikidashi.errors import MissingExtra
 from hikidashi.testing import MessagesServer, TavilyPage, TavilyServer, call, say, tavily_fault, turn
-from hikidashi.web import strands as web_strands
-from hikidashi.web._strands_text import format_answer
+from hikidashi.web.providers.searxng import SearxngProvider
 from hikidashi.web.results import SearchHit, SearchResults
-from hikidashi.web.searxng import SearxngProvider
 from hikidashi.web.strands import (
     WEB_SEARCH_CONFIG_KEY,
     WEB_SEARCH_TOOLS,
@@ -39,6 +37,8 @@ from hikidashi.web.strands import (
     web_search,
     web_tools_factory,
 )
+from hikidashi.web.strands import tools as web_strands
+from hikidashi.web.strands._text import format_answer
 
 Tavily = Callable[..., TavilyServer]
 Messages = Callable[..., MessagesServer]

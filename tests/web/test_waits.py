@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hikidashi.web._messages import said_wait
+from hikidashi.web.wording.messages import said_wait
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
 HOUR, DAY = 3600, 86_400

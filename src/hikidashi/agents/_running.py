@@ -9,10 +9,10 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import Any
 
-from ..web.format import Language
-from ._failures import Audience, NoAnswerError, cause_of, kind_of, sentence, told_cause
+from ..web.answers.format import Language
 from ._turns import Turn, turns_of
 from .conversation import AnswerEvent, AnswerFailed, Message, TextDelta, ToolCalled, ToolReturned
+from .failures import Audience, NoAnswerError, cause_of, kind_of, sentence, told_cause
 
 __all__ = ["RunningResponder", "Teller"]
 

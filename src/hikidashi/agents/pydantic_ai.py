@@ -8,9 +8,9 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
 
 from ..errors import ConfigError, MissingExtra, Unsupported
-from ..web.choose import configured_provider
-from ..web.fence import Untrusted
-from ..web.format import Language
+from ..web.answers.fence import Untrusted
+from ..web.answers.format import Language
+from ..web.providers.choose import configured_provider
 from ..web.pydantic_ai import TavilySearchDeps, TavilyToolsRepositoryMixin
 from ..web.tools import SPEC_DEFAULTS, SearchDefaults
 from ._models import DEFAULT_MODELS

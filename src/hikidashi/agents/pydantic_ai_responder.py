@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from ..errors import MissingExtra
-from ..web.format import Language
-from ._failures import Audience
+from ..web.answers.format import Language
 from ._running import RunningResponder, Teller
 from ._turns import Turn
+from .failures import Audience
 from .prompts import default_prompt
 
 try:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from ..config import Config
 from ..config.register import web_search_to_offer
-from ._failures import Audience
 from .conversation import Responder
+from .failures import Audience
 
 if TYPE_CHECKING:
-    from ..web.fence import Untrusted
+    from ..web.answers.fence import Untrusted
 
 __all__ = ["make_responder"]
 
@@ -46,7 +46,7 @@ def _strands(config: Config, audience: Audience) -> Responder:
 
 def _claude_code(config: Config, audience: Audience) -> Responder:
     from ..claude.model import ClaudeCodeModel
-    from ..web.choose import configured_provider
+    from ..web.providers.choose import configured_provider
     from ..web.pydantic_ai import web_toolset
     from ..web.tools import SearchDefaults
     from .pydantic_ai_responder import PydanticAIResponder

@@ -10,11 +10,11 @@ from typing import Any, Protocol, cast
 
 from ..config import AgentConfig
 from ..errors import MissingExtra, ToolValidationError
-from ..web.format import Language
-from ..web.per_loop import PerLoop
-from ._failures import Audience, NoAnswerError, cause_of
+from ..web.answers.format import Language
+from ..web.providers.per_loop import PerLoop
 from ._running import RunningResponder, Teller
 from ._turns import Turn
+from .failures import Audience, NoAnswerError, cause_of
 from .prompts import default_prompt
 
 try:
@@ -24,7 +24,7 @@ try:
 except ImportError as error:
     raise MissingExtra("strands-agents", "strands") from error
 
-from .strands_models import strands_model
+from ._strands_models import strands_model
 
 __all__ = ["StrandsResponder", "ToolsFactory"]
 
@@ -82,7 +82,7 @@ class StrandsResponder(RunningResponder):
             model: a strands model of your own, instead of the one that `config` names; it stays yours to close.
             factories: tools with the state they need, such as the web tools.
             tools: further tools of any kind that strands takes.
-            hooks: strands hooks; `hikidashi.search.strands.searchable(...)` is tool search.
+            hooks: strands hooks; `hikidashi.search.to_strands_search(...)` is tool search.
             system_prompt: what the model is told first; counts more than what `config` says.
             language: of the sentence for a failure; counts more than what `config` says.
             max_turns: how often the model may be called for one answer.

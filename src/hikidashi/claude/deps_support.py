@@ -12,8 +12,8 @@ from typing import Any, Generic, TypeVar, cast, overload
 from pydantic import ValidationError
 
 from ..errors import DepsJSONError, UnsupportedDepsTypeError
-from ._deps_types import adapter, check_type, type_name
-from ._deps_values import checked_json, first_problem
+from .deps.types import adapter, check_type, type_name
+from .deps.values import checked_json, first_problem
 
 __all__ = ["DepsContext", "check_deps", "check_deps_type", "deserialize_deps", "is_serializable_type", "serialize_deps"]
 

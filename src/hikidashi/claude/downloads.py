@@ -25,7 +25,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models import download_item
 
-from ..convert._media import is_text
+from ..convert.media import is_text
 
 Downloads = MutableMapping[Hashable, BinaryContent]
 """What was downloaded before, so that one run asks for each file once."""

@@ -18,11 +18,11 @@ from ..convert.claude_results import readable_result
 from ..errors import ToolNotFoundError, ToolValidationError
 from ..tool import Tool as NeutralTool
 from ..tool import ToolResult
-from ._calls import answer, call_of, check_names, check_schema, check_server_name, check_tool
-from ._context import context_for
-from ._sdk_tools import Handler, as_response, neutral_tool, sdk_tool, server_of
 from .deps_support import DepsContext
-from .toolsets import has_tools, sources
+from .tools.calls import answer, call_of, check_names, check_schema, check_server_name, check_tool
+from .tools.context import context_for
+from .tools.sdk_tools import Handler, as_response, neutral_tool, sdk_tool, server_of
+from .tools.toolsets import has_tools, sources
 
 if TYPE_CHECKING:
     from claude_agent_sdk import McpSdkServerConfig, SdkMcpTool

@@ -41,21 +41,21 @@ from ..convert.claude_listing import names_in_claude
 from ..convert.claude_listing import wire_name as name_in_claude
 from ..errors import InvalidSettingError, ToolsetNotRegisteredError
 from . import mcp_integration
+from ._run_context import current_run
+from ._run_deps import deps_of_request
 from .downloads import with_downloads
 from .history import conversation
-from .launch import Launch, Question, launch, prepare
 from .limits import Guard, Tally
-from .offered import as_offered, restricted
-from .ordering import CallOrder
-from .parking import ParkedTools
-from .restrictions import OwnToolRestrictions, ParameterRestrictions, Restrictions
-from .run_context import current_run
-from .run_deps import deps_of_request
-from .scope import RunScope, current_scope, run_scope
-from .session import Deadline, Session
+from .session.launch import Launch, Question, launch, prepare
+from .session.parking import ParkedTools
+from .session.scope import RunScope, current_scope, run_scope
+from .session.session import Deadline, Session
+from .session.stream import ClaudeCodeStreamedResponse
+from .session.warm import WarmSessions
 from .settings import CheckedSettings, ClaudeCodeModelSettings, checked, overridden
-from .stream import ClaudeCodeStreamedResponse
-from .warm import WarmSessions
+from .tools.offered import as_offered, restricted
+from .tools.ordering import CallOrder
+from .tools.restrictions import OwnToolRestrictions, ParameterRestrictions, Restrictions
 
 __all__ = ["ClaudeCodeModel", "ClaudeCodeModelSettings"]
 

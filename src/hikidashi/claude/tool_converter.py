@@ -15,7 +15,8 @@ from ..convert.claude_results import readable_result
 from ..errors import ToolValidationError
 from ..tool import Tool as NeutralTool
 from ..tool import ToolResult
-from ._calls import (
+from .deps_support import DepsContext
+from .tools.calls import (
     answer,
     call_of_function,
     call_of_tool,
@@ -26,8 +27,7 @@ from ._calls import (
     is_whole,
     result_of,
 )
-from ._sdk_tools import Handler, as_response, neutral_tool, sdk_tool, server_of
-from .deps_support import DepsContext
+from .tools.sdk_tools import Handler, as_response, neutral_tool, sdk_tool, server_of
 
 if TYPE_CHECKING:
     from claude_agent_sdk import McpSdkServerConfig, SdkMcpTool

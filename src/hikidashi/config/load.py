@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..errors import ConfigError
+from ._rules import Rule, described
+from ._source import Node, Problems, read_text
+from ._toml_source import parse_toml
+from ._variables import BrokenVariableError, filled
+from ._yaml_source import parse_yaml
 from .models import AgentConfig, Config, Section, SlackConfig, ToolsConfig, WebSearchConfig, joined, rules_of
-from .rules import Rule, described
-from .source import Node, Problems, read_text
-from .toml_source import parse_toml
-from .variables import BrokenVariableError, filled
-from .yaml_source import parse_yaml
 
 __all__ = ["CheckedConfig", "check_config", "find_config", "load_config"]
 

@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass, field, fields
 from typing import Any, Literal, get_args
 
 from ..errors import ConfigError
-from .rules import RULE, Rule, address, choice, flag, number, secret, text
+from ._rules import RULE, Rule, address, choice, flag, number, secret, text
 
 __all__ = [
     "AgentConfig",

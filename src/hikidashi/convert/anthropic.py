@@ -13,9 +13,9 @@ from typing import Any, Protocol, cast
 
 from ..errors import ToolValidationError, Unsupported
 from ..tool import ContentBlock, EmbeddedResource, Tool, ToolResult, current_call_id
-from ._checks import by_name, object_schema, unknown_tool
-from ._media import IMAGES
+from .checks import by_name, object_schema, unknown_tool
 from .claude_results import IS_ERROR
+from .media import IMAGES
 
 __all__ = ["ToolUse", "call_anthropic", "to_anthropic"]
 

@@ -9,8 +9,8 @@ from typing import Any, cast
 from .. import __version__
 from ..errors import MissingExtra, Unsupported
 from ..tool import Tool, ToolResult, current_call_id, json_text, text
-from ._checks import by_name, object_schema, unknown_tool
 from ._said_once import NOTHING, said_once
+from .checks import by_name, object_schema, unknown_tool
 from .claude_listing import (
     MAX_RESULT_CHARS,
     check_server_name,

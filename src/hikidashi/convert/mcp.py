@@ -15,7 +15,7 @@ from typing import Any, cast
 from .. import __version__
 from ..errors import MissingExtra, ToolConnectionError, ToolValidationError, Unsupported
 from ..tool import Tool, ToolAnnotations, ToolResult, json_text
-from ._checks import ALIASES, by_name, object_schema, strings
+from .checks import ALIASES, by_name, object_schema, strings
 
 try:
     from mcp import ClientSession, MCPError, types

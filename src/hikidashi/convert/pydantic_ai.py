@@ -15,7 +15,7 @@ from pydantic_core import SchemaValidator, core_schema
 
 from ..errors import MissingExtra, ToolValidationError, Unsupported
 from ..tool import Tool, ToolResult, current_call_id
-from ._checks import by_name
+from .checks import by_name
 
 try:
     import pydantic_ai
@@ -37,8 +37,8 @@ try:
 except ImportError as error:
     raise MissingExtra("pydantic-ai-slim", "pydantic-ai") from error
 
-from ._pydantic_ai_content import META, error_text, from_result, ours, to_result
-from ._pydantic_ai_definition import definition_of, tool_of
+from .pydantic_ai_content import META, error_text, from_result, ours, to_result
+from .pydantic_ai_definition import definition_of, tool_of
 
 __all__ = ["ToolsetTools", "from_pydantic_ai", "to_pydantic_ai"]
 

@@ -10,24 +10,24 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ..errors import ToolSearchError
-from . import store
-from .bm25 import FIELD_WEIGHTS, MAX_TERMS, Index
-from .entry import Entry
-from .explain import HELD_BACK, Explanation, explained, matches_of
-from .fuse import fused
-from .fuzzy import Speller
-from .gate import Judgement, judged
-from .glossary import Glossary, is_grammar
-from .limits import MAX_LIMIT, MAX_QUERY, MAX_TOOLS, check_limit, checked_pattern, checked_query, full
-from .match import ToolMatch
+from .engine import saved as store
+from .engine.analyzer import Analyzer
+from .engine.bm25 import FIELD_WEIGHTS, MAX_TERMS, Index
+from .engine.entry import Entry
+from .engine.explain import HELD_BACK, Explanation, explained, matches_of
+from .engine.fusion import fused
+from .engine.gate import Judgement, judged
+from .engine.glossary import Glossary, is_grammar
+from .engine.limits import MAX_LIMIT, MAX_QUERY, MAX_TOOLS, check_limit, checked_pattern, checked_query, full
+from .engine.match import ToolMatch
+from .engine.query import Query, read_query
+from .engine.regex import Pattern
+from .engine.rows import Rows, Snapshot, is_identifier
+from .engine.spelling import Speller
 from .overlay import Overlay, entry_with, overlay_of
-from .query import Query, read_query
-from .regex import Pattern
-from .rows import Rows, Snapshot, is_identifier
-from .text import Analyzer
 
 if TYPE_CHECKING:
-    from .semantic import Embedder, Meanings
+    from .engine.embeddings import Embedder, Meanings
 
     Embed = Callable[[list[str]], Any] | Embedder
 
@@ -415,7 +415,7 @@ class ToolCatalog:
 
 
 def _meanings(embed: Embed | None) -> Meanings:
-    from .semantic import Meanings, embedder_of  # only a hybrid catalogue pays for this import
+    from .engine.embeddings import Meanings, embedder_of  # only a hybrid catalogue pays for this import
 
     return Meanings(embedder_of(embed))
 

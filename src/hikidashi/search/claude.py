@@ -8,9 +8,9 @@ from typing import Any
 from .. import __version__
 from ..errors import MissingExtra
 from ..tool import Tool, ToolResult
-from ._answer import CALL_TOOL, SEARCH_TOOLS, Language, Recorder, wording
-from ._desk import Desk, Strategy, names_in
-from .answer_budget import DEFAULT_BUDGET, AnswerBudget
+from .answers.budget import DEFAULT_BUDGET, AnswerBudget
+from .answers.search_tools import Strategy, ToolSearchHandler, names_in
+from .answers.texts import CALL_TOOL, SEARCH_TOOLS, Language, Recorder, wording
 from .catalog import ToolCatalog
 
 try:
@@ -67,7 +67,7 @@ def to_claude_search(
             names one that is not there.
         ValueError: `strategy`, `max_results` or `language` is none of what it can be.
     """
-    desk = Desk(
+    handler = ToolSearchHandler(
         tools,
         strategy=strategy,
         max_results=max_results,
@@ -76,16 +76,16 @@ def to_claude_search(
         record=record,
         budget=budget,
     )
-    loaded = desk.always_loaded(always_loaded)
+    loaded = handler.always_loaded(always_loaded)
     found = dict.fromkeys([*names_in("discovered", discovered), *(tool.name for tool in loaded)])
 
     def search(arguments: dict[str, Any]) -> ToolResult:
-        return desk.search(arguments, found)
+        return handler.search(arguments, found)
 
     async def call(arguments: dict[str, Any]) -> ToolResult:
-        return await desk.call(arguments, found)
+        return await handler.call(arguments, found)
 
-    offered = [desk.search_tool(search), desk.call_tool(call), *(tool.deferred(False) for tool in loaded)]
+    offered = [handler.search_tool(search), handler.call_tool(call), *(tool.deferred(False) for tool in loaded)]
     return to_claude(offered, name=name, version=version, always_load=True)
 
 

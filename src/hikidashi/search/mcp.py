@@ -11,9 +11,9 @@ from typing import Any, cast
 from .. import __version__
 from ..errors import MissingExtra
 from ..tool import Tool, ToolResult
-from ._answer import CALL_TOOL, Language, Recorder
-from ._desk import Desk, Strategy
-from .answer_budget import DEFAULT_BUDGET, AnswerBudget
+from .answers.budget import DEFAULT_BUDGET, AnswerBudget
+from .answers.search_tools import Strategy, ToolSearchHandler
+from .answers.texts import CALL_TOOL, Language, Recorder
 from .catalog import ToolCatalog
 
 try:
@@ -76,7 +76,7 @@ def to_mcp_search(
         ToolValidationError: a tool is called `search_tools` or `call_tool`, is no hikidashi tool, or `always_loaded`
             names one that is not there.
     """
-    desk = Desk(
+    handler = ToolSearchHandler(
         tools,
         strategy=strategy,
         max_results=max_results,
@@ -86,7 +86,7 @@ def to_mcp_search(
         budget=budget,
     )
     return _SearchServer(
-        desk, always_loaded, list_found=list_found, name=name, version=version, instructions=instructions
+        handler, always_loaded, list_found=list_found, name=name, version=version, instructions=instructions
     )
 
 
@@ -105,7 +105,7 @@ class _SearchServer(MCPServer[_Findings]):
 
     def __init__(
         self,
-        desk: Desk,
+        handler: ToolSearchHandler,
         always_loaded: Iterable[str],
         *,
         list_found: bool,
@@ -113,12 +113,12 @@ class _SearchServer(MCPServer[_Findings]):
         version: str,
         instructions: str | None,
     ) -> None:
-        self._desk = desk
-        self._loaded = {tool.name: tool for tool in desk.always_loaded(always_loaded)}
+        self._handler = handler
+        self._loaded = {tool.name: tool for tool in handler.always_loaded(always_loaded)}
         self._list_found = list_found
         self._found: ContextVar[dict[str, None] | None] = ContextVar("hikidashi_found", default=None)
         """What the session of the running request has found; None where there is no session."""
-        own = (desk.search_tool(self._search), desk.call_tool(self._call))
+        own = (handler.search_tool(self._search), handler.call_tool(self._call))
         self._own = {tool.name: tool for tool in own}
         super().__init__(
             name, version=version, instructions=instructions, lifespan=_findings, middleware=[self._in_session]
@@ -127,16 +127,16 @@ class _SearchServer(MCPServer[_Findings]):
     async def list_tools(self) -> list[types.Tool]:
         listed = {**self._own, **self._loaded}
         if self._list_found:
-            found = ((name, self._desk.tool(name)) for name in self._found.get() or ())
+            found = ((name, self._handler.tool(name)) for name in self._found.get() or ())
             listed |= {name: tool for name, tool in found if tool is not None and name not in listed}
-        return [*(wire_tool(self._desk.listed(tool)) for tool in listed.values()), *await super().list_tools()]
+        return [*(wire_tool(self._handler.listed(tool)) for tool in listed.values()), *await super().list_tools()]
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> types.CallToolResult | types.InputRequiredResult:
         if tool := self._loaded.get(name):
             return await answer(tool, arguments)
-        if name not in self._own and name not in self._desk.catalog and await self._is_added(name):
+        if name not in self._own and name not in self._handler.catalog and await self._is_added(name):
             return await super().call_tool(name, arguments, context)
         own, given = (name, arguments) if name in self._own else (CALL_TOOL, {"name": name, "arguments": arguments})
         before = len(self._found.get() or ())
@@ -152,12 +152,12 @@ class _SearchServer(MCPServer[_Findings]):
 
     def _search(self, arguments: dict[str, Any]) -> ToolResult:
         found = self._found.get()
-        return self._desk.search(arguments, {} if found is None else found)
+        return self._handler.search(arguments, {} if found is None else found)
 
     async def _call(self, arguments: dict[str, Any]) -> ToolResult:
         if tool := self._loaded.get(str(arguments.get("name"))):
-            return await self._desk.call(arguments, {tool.name: None})
-        return await self._desk.call(arguments, self._found.get())
+            return await self._handler.call(arguments, {tool.name: None})
+        return await self._handler.call(arguments, self._found.get())
 
     async def _in_session(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         token = self._found.set(_found_by(ctx))

@@ -20,7 +20,7 @@ from typing import Any, cast
 
 from ..errors import ToolSourceError
 from ..tool import Tool
-from .entry import Entry, entry_of
+from .engine.entry import Entry, entry_of
 
 __all__ = ["Addition", "Overlay", "entry_with", "overlay_of"]
 

@@ -17,9 +17,9 @@ from typing import Any, cast
 
 from ..errors import MissingExtra, ToolSourceError, ToolValidationError
 from .catalog import MAX_TOOLS, Ranker, ToolCatalog
-from .entry import entry_of
+from .engine.entry import entry_of
+from .engine.saved import NAME
 from .overlay import Overlay
-from .store import NAME
 
 __all__ = ["catalog_from", "catalog_of", "no_such_file", "parsed", "text_of", "tools_from"]
 

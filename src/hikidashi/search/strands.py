@@ -10,13 +10,14 @@ from typing import Any, cast
 
 from ..errors import MissingExtra, ToolSearchError, ToolValidationError, Unsupported
 from ..tool import Tool
-from ._answer import SEARCH_TOOLS, Language, Recorder, found_names, wording
-from ._desk import Strategy, asked, catalog_of, check_options, names_in, nearest
-from .answer_budget import DEFAULT_BUDGET, AnswerBudget, budget_of
+from ._alias import alias
+from .answers.budget import DEFAULT_BUDGET, AnswerBudget, budget_of
+from .answers.search_tools import Strategy, asked, catalog_of, check_options, names_in, nearest, require_tool
+from .answers.texts import SEARCH_TOOLS, Language, Recorder, found_names, wording
 from .catalog import ToolCatalog
-from .entry import Entry, entry_of
-from .lost_connection import telling_lost_connections
-from .unreachable import unreachable_of
+from .engine.entry import Entry, entry_of
+from .mcp_servers.lost_connection import telling_lost_connections
+from .mcp_servers.unreachable import unreachable_of
 
 try:
     from strands.hooks import (
@@ -33,11 +34,11 @@ try:
 except ImportError as error:
     raise MissingExtra("strands-agents", "strands") from error
 
-from ..convert._checks import object_schema, strings
+from ..convert.checks import object_schema, strings
 from ..convert.strands import to_strands
 from ..convert.wire_names import WireNames
 
-__all__ = ["ToolSearchHook", "searchable"]
+__all__ = ["ToolSearchHook", "searchable", "to_strands_search"]
 
 logger = logging.getLogger("hikidashi")
 
@@ -48,7 +49,7 @@ _LONGEST_NAME = 64
 """What strands runs, of ASCII letters, digits, `_` and `-`; it offers others to the model and refuses the call."""
 
 
-def searchable(
+def to_strands_search(
     tools: Iterable[Tool | AgentTool] | ToolCatalog,
     *,
     strategy: Strategy = "both",
@@ -59,7 +60,7 @@ def searchable(
     record: Recorder | None = None,
     budget: AnswerBudget | int = DEFAULT_BUDGET,
 ) -> ToolSearchHook:
-    """Tool search over `tools` for `strands.Agent(hooks=[searchable(tools)])`; leave them out of the agent's own tools.
+    """A hook for `strands.Agent(hooks=[to_strands_search(tools)])`; do not pass the same tools as `tools=`.
 
     The agent gets `search_tools`. What it finds is in the agent's registry before the next model call, and stays: the
     model calls it by name, like any other tool. An agent that starts with `messages` of an earlier conversation has
@@ -96,8 +97,12 @@ def searchable(
     )
 
 
+searchable = alias("searchable", to_strands_search)
+"""Alias of `to_strands_search`."""
+
+
 class ToolSearchHook(HookProvider):
-    """Gives agents `search_tools` and loads what it finds: see `searchable`. One hook may serve many agents."""
+    """Gives agents `search_tools` and loads what it finds: see `to_strands_search`. One hook may serve many agents."""
 
     def __init__(
         self,
@@ -269,8 +274,7 @@ def _checked_names(catalog: ToolCatalog, always_loaded: Iterable[str]) -> list[s
         if other != name or name == SEARCH_TOOLS:
             raise ToolValidationError(f"strands takes the tools {other!r} and {name!r} for one. Rename one.", name)
     for name in always_loaded:
-        if name not in catalog:
-            raise ToolValidationError(f"`always_loaded` names {name!r}, which the catalogue does not have.", name)
+        require_tool(catalog, name)
     return [*fixed.values(), *others]
 
 

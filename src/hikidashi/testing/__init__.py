@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._lazy import lazy
+from ..common.lazy import lazy
 
 if TYPE_CHECKING:
     from . import fault, tavily_fault
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .recorded import RecordedRequest
     from .script import Answer, Reply, Script, Step, Usage, call, say, think, turn
     from .slack import SlackCall, SlackServer
-    from .slack_state import SlackMessage
+    from .slack.state import SlackMessage
     from .tavily import TavilyPage, TavilyRequest, TavilyServer
     from .tavily_fault import TavilyFault
     from .tool_search import search_regex, search_words
@@ -43,7 +43,7 @@ _HOME_OF = {
     "Reply": ".script",
     "Script": ".script",
     "SlackCall": ".slack",
-    "SlackMessage": ".slack_state",
+    "SlackMessage": ".slack.state",
     "SlackServer": ".slack",
     "Step": ".script",
     "TavilyFault": ".tavily_fault",

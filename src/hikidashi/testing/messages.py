@@ -11,13 +11,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
-from ..loopback import Exchange, LoopbackServer
-from . import sse
+from ..common.loopback import Exchange, LoopbackServer
+from . import _sse as sse
+from ._validate import refusal
 from .fault import Cut, ErrorStatus, Hang, Malformed, Slow
 from .recorded import RecordedRequest
 from .script import Answer, Reply, Script, Step, say
 from .tool_search import Dialect, with_searches_done
-from .validate import refusal
 
 __all__ = ["MessagesServer"]
 

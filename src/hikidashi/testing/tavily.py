@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 from urllib.parse import urlsplit
 
-from ..loopback import Exchange, LoopbackServer
-from ..web.address import host_of
-from ..web.crawl_options import CrawlResults, MapResults, matches_any
+from ..common.loopback import Exchange, LoopbackServer
+from ..web.crawl.options import CrawlResults, MapResults, matches_any
+from ..web.pages.address import host_of
 from ..web.results import ExtractedPage, ExtractResults, FailedPage, SearchHit
-from ..web.tavily_api import (
+from ..web.tavily_api.crawl import CrawlRequest, MapRequest, crawl_answer, crawl_request, map_answer, map_request
+from ..web.tavily_api.requests import (
     APIAnswer,
     ExtractRequest,
     Refused,
@@ -29,7 +30,6 @@ from ..web.tavily_api import (
     search_request,
     usage_answer,
 )
-from ..web.tavily_crawl_api import CrawlRequest, MapRequest, crawl_answer, crawl_request, map_answer, map_request
 from .fault import Cut, ErrorStatus, Hang, Malformed, Slow
 from .tavily_fault import Late, Raw, TavilyFault, out_of_credits
 

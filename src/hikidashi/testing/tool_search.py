@@ -14,7 +14,7 @@ from typing import Any, Literal, Unpack, cast
 
 from ..errors import ToolSearchError
 from ..search.catalog import MAX_TOOLS, ToolCatalog
-from ..search.wire_blocks import NAME_OF, ServerVariant, ToolSearchCall, ToolSearchFailure, referenced_tools
+from ..search.wire.blocks import NAME_OF, ServerVariant, ToolSearchCall, ToolSearchFailure, referenced_tools
 from .fault import Cut, Slow
 from .recorded import RecordedRequest
 from .script import Answer, Reply, ReplyOptions, Usage

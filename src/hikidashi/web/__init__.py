@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._lazy import lazy
+from ..common.lazy import lazy
 
 if TYPE_CHECKING:
     from ..errors import ErrorType, FetchRefused, TavilyAPIError, WebIndexError
-    from .cache import ResultCache
-    from .choose import choose_provider
-    from .fence import Untrusted
-    from .format import Language, format_context, format_error, format_extract, format_search
-    from .local import LocalIndex, LocalSearchProvider
+    from .answers.fence import Untrusted
+    from .answers.format import Language, format_context, format_error, format_extract, format_search
     from .mcp import serve_stdio, web_mcp_server
     from .provider import SearchDepth, SearchProvider
+    from .providers.cache import ResultCache
+    from .providers.choose import choose_provider
+    from .providers.local import LocalIndex, LocalSearchProvider
+    from .providers.searxng import SearxngProvider
+    from .providers.tavily.client import TavilyAPIClient
     from .pydantic_ai import (
         TavilySearchDeps,
         TavilyToolsRepositoryMixin,
@@ -28,8 +30,6 @@ if TYPE_CHECKING:
         web_toolset,
     )
     from .results import ExtractedPage, ExtractResults, FailedPage, SearchContext, SearchHit, SearchResults
-    from .searxng import SearxngProvider
-    from .tavily import TavilyAPIClient
     from .tools import web_tools
 
 _HOME_OF = {
@@ -38,27 +38,27 @@ _HOME_OF = {
     "ExtractedPage": ".results",
     "FailedPage": ".results",
     "FetchRefused": "..errors",
-    "Language": ".format",
-    "LocalIndex": ".local",
-    "LocalSearchProvider": ".local",
-    "ResultCache": ".cache",
+    "Language": ".answers.format",
+    "LocalIndex": ".providers.local",
+    "LocalSearchProvider": ".providers.local",
+    "ResultCache": ".providers.cache",
     "SearchContext": ".results",
     "SearchDepth": ".provider",
     "SearchHit": ".results",
     "SearchProvider": ".provider",
     "SearchResults": ".results",
-    "SearxngProvider": ".searxng",
-    "TavilyAPIClient": ".tavily",
+    "SearxngProvider": ".providers.searxng",
+    "TavilyAPIClient": ".providers.tavily.client",
     "TavilyAPIError": "..errors",
     "TavilySearchDeps": ".pydantic_ai",
     "TavilyToolsRepositoryMixin": ".pydantic_ai",
-    "Untrusted": ".fence",
+    "Untrusted": ".answers.fence",
     "WebIndexError": "..errors",
-    "choose_provider": ".choose",
-    "format_context": ".format",
-    "format_error": ".format",
-    "format_extract": ".format",
-    "format_search": ".format",
+    "choose_provider": ".providers.choose",
+    "format_context": ".answers.format",
+    "format_error": ".answers.format",
+    "format_extract": ".answers.format",
+    "format_search": ".answers.format",
     "serve_stdio": ".mcp",
     "tavily_context": ".pydantic_ai",
     "tavily_extract": ".pydantic_ai",

@@ -12,12 +12,12 @@ from inspect import Parameter, signature
 from typing import Any
 
 from ..errors import ErrorType, TavilyAPIError
-from .crawl_options import CrawlOptions, CrawlResults, MapResults
+from .crawl.options import CrawlOptions, CrawlResults, MapResults
 from .filters import EXTRACT_DEFAULTS, ExtractOptions, SearchFilters, check_extract_options, refuse_unsupported
 from .provider import SearchDepth, SearchProvider
 from .results import ExtractResults, SearchContext, SearchResults
-from .said import Language, said
 from .validate import MOST_RESULTS
+from .wording.said import Language, said
 
 __all__ = ["ask_context", "ask_crawl", "ask_extract", "ask_map", "ask_search", "supported_filters"]
 
@@ -96,7 +96,7 @@ async def ask_extract(
         return await provider.extract(urls)
     if _takes(provider.extract, "options"):
         return await provider.extract(urls, options=options)
-    from .passages import extracted_as
+    from .text.passages import extracted_as
 
     checked = check_extract_options(options, language=language)
     if checked.depth != EXTRACT_DEFAULTS.depth:

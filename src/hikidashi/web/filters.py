@@ -11,9 +11,9 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any, Literal, TypedDict, Unpack, cast, get_args
 
 from ..errors import ErrorType, TavilyAPIError
-from .address import host_of
-from .said import Language, said
+from .pages.address import host_of
 from .validate import check_choice, check_query, check_texts
+from .wording.said import Language, said
 
 __all__ = [
     "EXTRACT_DEFAULTS",

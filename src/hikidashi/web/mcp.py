@@ -8,8 +8,8 @@ from contextlib import aclosing, contextmanager
 from typing import Any
 
 from ..errors import MissingExtra
-from .fence import Untrusted
-from .format import Language
+from .answers.fence import Untrusted
+from .answers.format import Language
 from .provider import SearchProvider
 from .tools import web_tools
 

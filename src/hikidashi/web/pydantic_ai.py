@@ -15,9 +15,9 @@ from pydantic import WithJsonSchema
 
 from ..errors import MissingExtra
 from ..tool import ToolResult
-from .bounded import ANSWER_TOKENS
-from .fence import Untrusted
-from .format import Language
+from .answers.bounded import ANSWER_TOKENS
+from .answers.fence import Untrusted
+from .answers.format import Language
 from .provider import SearchProvider
 from .tools import SPEC_DEFAULTS, TOOL_NAMES, SearchDefaults, WebTools, definition, full_definition
 
@@ -53,7 +53,7 @@ class TavilySearchDeps:
 
     def __post_init__(self) -> None:
         if cast("SearchProvider | None", self.client) is None:
-            from .choose import choose_provider
+            from .providers.choose import choose_provider
 
             object.__setattr__(self, "client", choose_provider(language=self.language))
 

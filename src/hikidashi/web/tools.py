@@ -16,11 +16,11 @@ from typing import Any, TypeVar, Unpack, get_args
 from ..convert.functions import from_function
 from ..errors import ErrorType, TavilyAPIError
 from ..tool import Tool, ToolAnnotations, ToolResult, text
+from .answers.bounded import ANSWER_TOKENS, MOST_CONTEXT_TOKENS, bounded_hits, bounded_pages
+from .answers.fence import Untrusted, fence
+from .answers.format import Language, format_context, format_error, format_extract, format_search
 from .asking import ask_context, ask_extract, ask_search, supported_filters
-from .bounded import ANSWER_TOKENS, MOST_CONTEXT_TOKENS, bounded_hits, bounded_pages
-from .fence import Untrusted, fence
 from .filters import MOST_DOMAINS, ExtractOptions, FilterArguments, TimeRange, Topic, check_filters
-from .format import Language, format_context, format_error, format_extract, format_search
 from .log import log_verbose_tool_done, log_verbose_tool_failed, log_verbose_tool_start, shown_urls
 from .provider import SearchDepth, SearchProvider
 from .results import ExtractResults, SearchContext, SearchResults

@@ -9,12 +9,12 @@ from functools import partial
 from typing import Any, TypeVar, cast
 
 from ..errors import ErrorType, FetchRefused, TavilyAPIError
-from ._messages import say
-from .address import parse_url
+from .pages.address import parse_url
+from .pages.reasons import in_language
 from .provider import SearchDepth
-from .reasons import in_language
 from .results import FailedPage
-from .said import Language
+from .wording.messages import say
+from .wording.said import Language
 
 __all__ = [
     "LONGEST_QUERY",

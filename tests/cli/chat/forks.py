@@ -21,7 +21,7 @@ _IMPORTED_ONCE = (
     "hikidashi.claude.model",
     "hikidashi.web.pydantic_ai",
     "hikidashi.web.strands",
-    "hikidashi.web.tavily",
+    "hikidashi.web.providers.tavily.client",
     "strands.models.anthropic",
 )
 

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Sequence
 import pytest
 
 from hikidashi.agents.conversation import AnswerEvent, Message, TextDelta
-from hikidashi.cli.chat.late import LateResponder
+from hikidashi.cli.chat.background import LateResponder
 from hikidashi.errors import MissingExtra
 
 HELLO = [Message(role="user", text="Hello?")]

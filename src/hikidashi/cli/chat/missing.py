@@ -10,7 +10,7 @@ from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
 
-from hikidashi.agents._failures import sentence
+from hikidashi.agents.failures import sentence
 from hikidashi.config import Config
 from hikidashi.errors import ConfigError, HikidashiError, MissingExtra
 

@@ -21,8 +21,8 @@ from hikidashi.config import Config, WebSearchConfig
 from ..log import logged_to_file, logged_to_stderr, warned_on_stderr
 from ..output import Language, stdout
 from ..settings import config_for, state_folder
+from .background import LateResponder
 from .conversations import Conversations, Keeper, Kept
-from .late import LateResponder
 from .links import shows_hyperlinks
 from .manage import conversation_named, kept_conversations
 from .missing import first_problem, lacks_something
@@ -156,8 +156,8 @@ def _web_search(
         if isinstance(responder, LateResponder):
             # Where two threads import modules that need each other, one of them can get half a module.
             await responder.settled()
-        from hikidashi.web.choose import choose_provider, configured_provider
-        from hikidashi.web.format import format_search
+        from hikidashi.web.answers.format import format_search
+        from hikidashi.web.providers.choose import choose_provider, configured_provider
 
         asked = config or WebSearchConfig()
         provider = (

@@ -19,7 +19,7 @@ from rich.text import Text
 
 from hikidashi.agents.citations import Citations, FoundSources
 from hikidashi.agents.conversation import AnswerEvent, AnswerFailed, TextDelta, ToolCalled, ToolReturned
-from hikidashi.web.fence import unfenced
+from hikidashi.web.answers.fence import unfenced
 
 from ..tools.text import clean, clean_lines, cut
 from .blocks import MarkdownBlocks

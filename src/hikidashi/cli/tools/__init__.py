@@ -87,7 +87,7 @@ def search(
     An arrow is a translation or a corrected spelling: 送信→send. A question mark is a tool that the search is not
     confident of: the nearest there is. Exit code 1 means that nothing was found.
     """
-    from hikidashi.search.explain import Explanation
+    from hikidashi.search.engine.explain import Explanation
     from hikidashi.search.overlay import overlay_of
 
     from ..output import stdout
@@ -125,8 +125,8 @@ def report(
     `tools search --overlay` and `ToolCatalog(overlay=...)` read.
     """
     from hikidashi.search.overlay import Overlay
-    from hikidashi.search.record import SearchLog
-    from hikidashi.search.report import report as report_on
+    from hikidashi.search.records.log import SearchLog
+    from hikidashi.search.records.report import report as report_on
 
     from ..output import stdout
     from .load import load

@@ -6,9 +6,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from hikidashi.search import ToolCatalog
-from hikidashi.search.entry import entry_of
+from hikidashi.search.engine.entry import entry_of
 from hikidashi.search.wire import client_search_tool
-from hikidashi.search.wire_definitions import FEWEST_TOKENS, FEWEST_TOOLS, judged
+from hikidashi.search.wire.definitions import FEWEST_TOKENS, FEWEST_TOOLS, judged
 from hikidashi.tokens import estimate_tokens
 
 __all__ = ["Budget", "budget_of"]

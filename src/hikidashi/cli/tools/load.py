@@ -13,7 +13,7 @@ from rich.text import Text
 from hikidashi.errors import ToolSourceError
 from hikidashi.search import ToolCatalog
 from hikidashi.search.catalog import Ranker
-from hikidashi.search.mcp_config import read_mcp_config
+from hikidashi.search.mcp_servers.config import read_mcp_config
 from hikidashi.search.overlay import Overlay
 from hikidashi.search.sources import catalog_from, catalog_of
 from hikidashi.tool import Tool
@@ -69,11 +69,11 @@ def _of_servers(config: Path, seconds: float) -> tuple[list[Tool], dict[str, str
     servers = read_mcp_config(config)
     if not servers:
         raise ToolSourceError(str(config), "has no server that is switched on", "Add one under `mcpServers`.")
-    from hikidashi.search.mcp_servers import Answer, tools_of_servers
+    from hikidashi.search.mcp_servers import ServerTools, tools_of_servers
 
     console = stderr()
 
-    def tell(answer: Answer) -> None:
+    def tell(answer: ServerTools) -> None:
         if answer.failure is None:
             console.print(
                 Text.assemble(("✓ ", "green"), clean(f"{answer.server}: {counted(len(answer.tools), 'tool')}"))

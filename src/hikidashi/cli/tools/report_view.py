@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from hikidashi.search.overlay import Overlay
-from hikidashi.search.report import Missed, Proposal, Report
+from hikidashi.search.records.report import Missed, Proposal, Report
 
 from ..output import stderr
 from ..wrap import wrapped

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from hikidashi.search import ToolMatch
-from hikidashi.search.explain import Explanation
+from hikidashi.search.engine.explain import Explanation
 
 from ..wrap import wrapped
 from .load import Loaded

@@ -9,7 +9,7 @@ from importlib.metadata import metadata
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from hikidashi.web.local import LocalIndex, LocalSearchProvider, ingest
+from hikidashi.web.providers.local import LocalIndex, LocalSearchProvider, ingest
 
 from .events import ActStarted, Found, Hit
 from .stage import Stage

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from ..spread import spread
+from ..shared_options import spread
 from .options import FilterOptions, Index, Json, Lang, ProviderOptions, ReadingOptions, ServerOptions
 
 __all__ = ["web"]

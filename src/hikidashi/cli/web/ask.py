@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
+from hikidashi.web.answers.format import format_context, format_extract, format_search
 from hikidashi.web.asking import ask_context, ask_extract, ask_search
 from hikidashi.web.filters import ExtractOptions, SearchFilters, check_filters
-from hikidashi.web.format import format_context, format_extract, format_search
 from hikidashi.web.provider import SearchDepth, SearchProvider
 
 from .choice import Choice

@@ -9,8 +9,8 @@ from pathlib import Path
 import typer
 
 from hikidashi.errors import ErrorType, TavilyAPIError
-from hikidashi.web.choose import KEY_VARIABLE, SEARXNG_VARIABLE, choose_provider, provider_name
 from hikidashi.web.provider import ProviderName, SearchProvider
+from hikidashi.web.providers.choose import KEY_VARIABLE, SEARXNG_VARIABLE, choose_provider, provider_name
 
 from ..output import Language, language_of_environment
 from .options import ProviderOptions
@@ -32,7 +32,7 @@ class Choice:
 
     def opened(self) -> SearchProvider:
         """The provider itself; the caller closes it."""
-        from hikidashi.web.cache import ResultCache
+        from hikidashi.web.providers.cache import ResultCache
 
         kept = self.cache and self.name == "tavily"
         return choose_provider(

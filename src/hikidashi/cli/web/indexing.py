@@ -18,11 +18,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.text import Text
 
-from hikidashi.web.crawl_options import CrawlOptions
-from hikidashi.web.local import IndexTotals, IngestEvent, LocalIndex, ingest
-from hikidashi.web.local.sources import is_web_address
-from hikidashi.web.local.watch import Snapshot, changed, snapshot
-from hikidashi.web.reasons import in_language
+from hikidashi.web.crawl.options import CrawlOptions
+from hikidashi.web.pages.reasons import in_language
+from hikidashi.web.providers.local import IndexTotals, IngestEvent, LocalIndex, ingest
+from hikidashi.web.providers.local.sources import is_web_address
+from hikidashi.web.providers.local.watch import Snapshot, changed, snapshot
 
 from ..output import Language, stderr, stdout
 from ..tools.text import clean, counted

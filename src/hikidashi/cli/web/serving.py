@@ -10,9 +10,9 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from hikidashi.common.loopback import is_loopback
 from hikidashi.errors import WebIndexError
-from hikidashi.loopback import is_loopback
-from hikidashi.web.serve import SearchServer, Served
+from hikidashi.web.tavily_api.server import SearchServer, Served
 
 from ..output import Language, print_error, stderr, stdout
 from .choice import Choice
@@ -68,7 +68,7 @@ def run_server(choice: Choice, *, host: str, port: int, api_key: str | None) -> 
 
 def _tell_what_there_is(log: Console, choice: Choice) -> None:
     """How many documents can be found; an index that is not there yet may come later."""
-    from hikidashi.web.local import LocalIndex
+    from hikidashi.web.providers.local import LocalIndex
 
     index = LocalIndex(choice.index)
     try:

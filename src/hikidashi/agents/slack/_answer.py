@@ -1,0 +1,269 @@
+"""From a question in Slack to its answer in the thread."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Coroutine
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ...errors import SlackError
+from ..citations import Citations, FoundSources, Source
+from ..conversation import AnswerEvent, AnswerFailed, Message, Responder, TextDelta, ToolCalled, ToolReturned
+from ._api import SlackAPI
+from ._events import Question
+from ._live import LiveMessage
+from ._mrkdwn import escape, to_mrkdwn
+from ._questions import Asked, Questions
+from ._thread import Left, Thread, ThreadReader
+from ._wording import WAITING, Words
+
+__all__ = ["Answerer"]
+
+logger = logging.getLogger("hikidashi")
+
+_HARMLESS = frozenset({"already_reacted", "message_not_found", "no_reaction"})
+# To try again would not help.
+_FINAL = frozenset({"channel_not_found", "is_archived", "not_in_channel", "restricted_action", "thread_not_found"})
+_LONGEST_ABOUT = 100
+_LATEST_SECONDS = 60 * 60.0
+_MOST_ATTEMPTS = 3
+
+
+@dataclass
+class _Draft:
+    """An answer as far as it has come."""
+
+    words: Words
+    text: str = ""
+    status: str = ""
+    trouble: str = ""
+    tools: list[str] = field(default_factory=list[str])
+    found: FoundSources = field(default_factory=FoundSources)
+
+    def take(self, event: AnswerEvent) -> None:
+        self.found.take(event)
+        match event:
+            case TextDelta():
+                self.text += event.text
+                self.status = ""
+            case ToolCalled():
+                self.tools.append(event.name)
+                about = _about(event.arguments)
+                sentence = self.words.tool_with if about else self.words.tool
+                self.status = sentence.format(name=_code(event.name), about=escape(about))
+                if self.text and not self.text.endswith("\n"):
+                    self.text += "\n\n"  # what comes after the tool is a paragraph of its own
+            case ToolReturned():
+                self.status = "" if event.ok else self.words.tool_failed.format(name=_code(event.name))
+            case AnswerFailed():  # pragma: no branch - there is no other
+                self.trouble = event.message
+
+    def so_far(self) -> str:
+        status = f"{WAITING} {self.status or self.words.thinking}"
+        text = Citations(self.found).cited(self.text).strip()
+        return "\n\n".join(part for part in (to_mrkdwn(text), status) if part)
+
+    def whole(self, notes: list[str]) -> str:
+        citations = Citations(self.found)
+        text = citations.cited(self.text).strip()
+        parts = [to_mrkdwn(text), self._list_of(citations.sources), self._warning()]
+        said = [part for part in parts if part.strip()] or [self.words.no_answer]
+        return "\n\n".join([*said, *(f":information_source: {note}" for note in notes)])
+
+    def _warning(self) -> str:
+        return f":warning: {escape(self.trouble)}" if self.trouble else ""
+
+    def _list_of(self, sources: list[Source]) -> str:
+        if not sources:
+            return ""
+        lines = (f"[{one.number}] {f'[{one.title}]({one.url})' if one.title else one.url}" for one in sources)
+        return to_mrkdwn("\n".join([f"**{self.words.sources}**", *lines]))
+
+
+class Answerer:
+    """Answers questions, each in its thread.
+
+    Args:
+        responder: What answers.
+        api: Slack.
+        reader: Reads the threads.
+        words: What the bot itself says.
+        reaction: The reaction a question has while its answer is on the way.
+        pause: Seconds between two updates, of whichever message: Slack counts those of the whole app.
+        timeout: Seconds that an answer may take.
+        questions: Where it is written down how far the answers have come.
+    """
+
+    def __init__(
+        self,
+        responder: Responder,
+        api: SlackAPI,
+        reader: ThreadReader,
+        words: Words,
+        *,
+        reaction: str,
+        pause: float,
+        timeout: float,
+        questions: Questions,
+    ) -> None:
+        self._questions = questions
+        self._responder = responder
+        self._api = api
+        self._reader = reader
+        self._words = words
+        self._reaction = reaction
+        self._pause = pause
+        self._timeout = timeout
+        self._warned: set[str] = set()
+        self._under_way = 0
+
+    async def answer(self, question: Question, asked: Asked, *, after: asyncio.Task[None] | None = None) -> None:
+        """Answers `question` once `after`, an earlier answer in the same thread, is done.
+
+        Never raises but when it is cancelled; the thread then says that the answer ends here.
+        """
+        if asked.attempts > 1:
+            await self.resume(asked, after=after)
+        else:
+            await self._settled(asked, self._answer(question, asked, after))
+
+    async def resume(self, asked: Asked, *, after: asyncio.Task[None] | None = None) -> None:
+        """Answers a question that a bot which is gone did not finish; or closes it with a word, where that is better.
+
+        A question is answered if it was asked within the last hour and there is nothing of a whole answer yet; one that
+        was taken on several times, and may be what the bots broke down of, is closed.
+        """
+        await self._settled(asked, self._resume(asked, after))
+
+    async def _settled(self, asked: Asked, work: Coroutine[Any, Any, None]) -> None:
+        """Does `work`; where that leaves nothing in the thread, the question may be taken again."""
+        self._under_way += 1
+        settled = False
+        try:
+            await work
+            settled = True
+        except SlackError as error:
+            logger.error("Slack: %s in %s gets no answer. %s", asked.ts, asked.channel, error)
+            settled = error.code in _FINAL
+        except asyncio.CancelledError:
+            settled = True
+            raise
+        except Exception:
+            logger.exception("Slack: %s in %s gets no answer.", asked.ts, asked.channel)
+        finally:
+            self._under_way -= 1
+            (self._questions.done if settled else self._questions.give_back)(asked)
+            await self._react("reactions.remove", asked)
+
+    async def _resume(self, asked: Asked, after: asyncio.Task[None] | None) -> None:
+        if after is not None:
+            await asyncio.wait([after])
+        left = await self._left(asked)
+        if asked.finishing and not left.unfinished:
+            logger.info("Slack: %s in %s was answered before the bot ended.", asked.ts, asked.channel)
+            return
+        too_old = time.time() - asked.at > _LATEST_SECONDS
+        if left.question is None or too_old or asked.attempts > _MOST_ATTEMPTS:
+            await self._close(asked, left)
+            return
+        logger.info("Slack: %s in %s is answered after a restart.", asked.ts, asked.channel)
+        await self._answer(left.question, replace(asked, posted=left.posted), None)
+
+    async def _left(self, asked: Asked) -> Left:
+        try:
+            return await self._reader.left(asked)
+        except SlackError as error:
+            if error.code not in _FINAL | {"missing_scope"}:
+                raise
+            logger.warning("Slack: %s in %s cannot be read again. %s", asked.ts, asked.channel, error)
+            return Left(question=None, posted=asked.posted, unfinished=asked.posted is not None)
+
+    async def _close(self, asked: Asked, left: Left) -> None:
+        """Says in the thread that there will be no answer, unless nothing was begun and nobody asks any more."""
+        if left.posted is None and left.question is None:
+            return
+        live = LiveMessage(self._api, asked.channel, asked.thread_ts, pause=self._pause_now, posted=left.posted)
+        said = f":warning: {escape(self._words.interrupted)}"
+        await live.finish("\n\n".join(part for part in (left.text.strip(), said) if part))
+        logger.warning("Slack: %s in %s was left unanswered, and says so now.", asked.ts, asked.channel)
+
+    async def _answer(self, question: Question, asked: Asked, after: asyncio.Task[None] | None) -> None:
+        began = time.monotonic()
+        live = LiveMessage(self._api, question.channel, question.thread_ts, pause=self._pause_now, posted=asked.posted)
+        draft = _Draft(self._words)
+        try:
+            await self._react("reactions.add", asked)
+            if after is not None:
+                await asyncio.wait([after])
+            thread = await self._reader.read(question, without=asked.posted)
+            if question.begins_thread and not thread.messages[-1].text:
+                draft.text = self._words.nothing_asked
+            else:
+                self._questions.posted(asked, await live.open(draft.so_far()))
+                await self._run(thread.messages, draft, live)
+        except asyncio.CancelledError:
+            draft.trouble = self._words.stopped
+            await live.finish(draft.whole([]))
+            logger.warning("Slack: the answer to %s in %s was broken off.", question.ts, question.channel)
+            raise
+        self._questions.finishing(asked)
+        finishing = asyncio.create_task(live.finish(draft.whole(self._notes(thread))))
+        try:
+            count = await asyncio.shield(finishing)
+        except asyncio.CancelledError:  # the answer is there, so it is not broken off now
+            count = await finishing
+        logger.info(
+            "Slack: answered %s in %s: messages=%d tools=%s seconds=%.1f%s",
+            question.ts,
+            question.channel,
+            count,
+            ",".join(draft.tools) or "none",
+            time.monotonic() - began,
+            " failed" if draft.trouble else "",
+        )
+
+    async def _run(self, messages: list[Message], draft: _Draft, live: LiveMessage) -> None:
+        limit = asyncio.timeout(self._timeout)
+        try:
+            async with limit, aclosing(self._responder.stream(messages)) as events:
+                async for event in events:
+                    draft.take(event)
+                    live.show(draft.so_far)
+        except Exception as error:
+            if isinstance(error, TimeoutError) and limit.expired():
+                logger.warning("Slack: no answer within %g s.", self._timeout)
+                draft.trouble = self._words.timed_out.format(seconds=self._timeout)
+            else:
+                logger.exception("Slack: the responder failed.")
+                draft.trouble = self._words.failed
+
+    def _pause_now(self) -> float:
+        return self._pause * max(1, self._under_way)
+
+    def _notes(self, thread: Thread) -> list[str]:
+        if thread.unreadable is None:
+            return []
+        return [self._words.history_unreadable.format(remedy=escape(thread.unreadable.remedy)).strip()]
+
+    async def _react(self, method: str, asked: Asked) -> None:
+        try:
+            await self._api.call(method, channel=asked.channel, timestamp=asked.ts, name=self._reaction)
+        except SlackError as error:
+            if error.code not in _HARMLESS and error.code not in self._warned:
+                self._warned.add(error.code)
+                logger.warning("Slack: questions get no reaction while they are answered. %s", error)
+
+
+def _about(arguments: dict[str, Any]) -> str:
+    """What a call is about, in a few words: its first text argument."""
+    first = next((value for value in arguments.values() if isinstance(value, str) and value.strip()), "")
+    line = " ".join(first.split())
+    return line if len(line) <= _LONGEST_ABOUT else f"{line[:_LONGEST_ABOUT]}…"
+
+
+def _code(name: str) -> str:
+    return escape(name.replace("`", ""))

@@ -1,0 +1,164 @@
+"""Calls of Slack's Web API that wait when Slack asks to, and fail with a `SlackError`."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import Sequence
+from typing import Any, cast
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+from ...errors import MissingExtra, SlackError
+from ...web.redact import redacted
+
+try:
+    import aiohttp
+    from slack_sdk.errors import SlackApiError
+    from slack_sdk.web.async_client import AsyncWebClient
+except ImportError as error:
+    raise MissingExtra("slack-bolt", "slack") from error
+
+__all__ = ["SlackAPI", "proxy_for"]
+
+SLACK_URL = "https://slack.com/api/"
+
+# Slack takes JSON only where something is written.
+_READS = frozenset({"auth.test", "conversations.replies", "users.info"})
+_TROUBLE_AT_SLACK = frozenset({"fatal_error", "internal_error", "request_timeout", "service_unavailable"})
+_TRIES = 3
+_LONGEST_SAID = 300
+_LONGEST_WAIT = 2 * 24 * 60 * 60.0
+_FIRST_PAUSE = 0.5
+
+
+class SlackAPI:
+    """Slack's Web API with one bot token.
+
+    A method that Slack limited is not called again before its time, by whomever: Slack counts per app. Other trouble on
+    the way is tried again, except that a message is never posted twice.
+
+    Args:
+        token: The bot token.
+        base_url: Where the API is, for tests and proxies.
+        patience: Seconds that one call may spend waiting for a limit to pass.
+        secrets: What an error must not repeat, besides the token.
+    """
+
+    def __init__(
+        self, token: str, *, base_url: str | None = None, patience: float = 120.0, secrets: Sequence[str] = ()
+    ) -> None:
+        self._secrets = (token, *secrets)
+        self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=30))
+        base_url = base_url or SLACK_URL
+        # Without handlers of its own the SDK posts a message again after a lost connection.
+        self.client = AsyncWebClient(token=token, base_url=base_url, session=self._session, retry_handlers=[])
+        self.client.proxy = proxy_for(base_url)
+        self._untyped = cast("Any", self.client)  # the SDK's methods have no whole types
+        self._patience = patience
+        self._resume_at: dict[str, float] = {}
+
+    async def aclose(self) -> None:
+        """Gives the connections back."""
+        await self._session.close()
+
+    def wait_of(self, method: str) -> float:
+        """Seconds until `method` may be called again; 0 where Slack has not asked to wait."""
+        return max(0.0, self._resume_at.get(method, 0.0) - time.monotonic())
+
+    async def call(self, method: str, **arguments: Any) -> dict[str, Any]:
+        """What Slack answers, when it takes the call.
+
+        Raises:
+            SlackError: Slack refused, or cannot be reached.
+        """
+        deadline = time.monotonic() + self._patience
+        tries = 0
+        while True:
+            wait = self.wait_of(method)
+            if time.monotonic() + wait > deadline:
+                raise SlackError(method, "ratelimited", detail=f"asks to wait {_in_words(wait)}")
+            if wait:
+                await asyncio.sleep(wait)
+            try:
+                return await self.attempt(method, **arguments)
+            except SlackError as error:
+                if error.code == "ratelimited":
+                    continue
+                tries += 1
+                if tries >= _TRIES or not _worth_another_try(error):
+                    raise
+            await asyncio.sleep(_FIRST_PAUSE * 2 ** (tries - 1))
+
+    async def attempt(self, method: str, **arguments: Any) -> dict[str, Any]:
+        """What Slack answers to one single try.
+
+        Raises:
+            SlackError: Slack refused, also because of its limits, or cannot be reached.
+        """
+        try:
+            match method:
+                case "apps.connections.open":
+                    answer = await self._untyped.apps_connections_open(**arguments)
+                case _ if method in _READS:
+                    answer = await self._untyped.api_call(method, http_verb="GET", params=arguments)
+                case _:
+                    answer = await self._untyped.api_call(method, json=arguments)
+        except SlackApiError as error:
+            raise self._refusal(method, error) from error
+        except (aiohttp.ClientError, TimeoutError) as error:
+            # Before the connection stands nothing was sent, so even a post may be tried again.
+            unsent = isinstance(error, aiohttp.ClientConnectorError)
+            code = "unreachable" if unsent else "connection_lost"
+            raise SlackError(method, code, detail=self._clean(str(error)) or type(error).__name__) from error
+        return cast("dict[str, Any]", answer.data)
+
+    def _refusal(self, method: str, error: SlackApiError) -> SlackError:
+        response: Any = error.response  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        status = int(getattr(response, "status_code", None) or getattr(response, "status", 0))
+        body: object = getattr(response, "data", None)
+        fields = cast("dict[str, Any]", body) if isinstance(body, dict) else {}
+        if status == 429 or fields.get("error") == "ratelimited":
+            self._resume_at[method] = time.monotonic() + _retry_after(response.headers)
+            return SlackError(method, "ratelimited")
+        code = self._clean(str(fields.get("error") or f"http_{status}"))
+        return SlackError(method, code, self._clean(str(fields.get("needed") or "")))
+
+    def _clean(self, text: str) -> str:
+        """What a server says, in one line that is not too long and without our tokens, which it may repeat."""
+        return " ".join(redacted(text, self._secrets).split())[:_LONGEST_SAID]
+
+
+def proxy_for(url: str) -> str | None:
+    """The proxy that the environment names for `url`; the Slack SDK itself does not read NO_PROXY."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    if proxy_bypass(host):
+        return None
+    return getproxies().get("https" if parts.scheme in ("https", "wss") else "http")
+
+
+def _worth_another_try(error: SlackError) -> bool:
+    if error.code == "unreachable":
+        return True
+    in_trouble = error.code in _TROUBLE_AT_SLACK or error.code.startswith("http_5") or error.code == "connection_lost"
+    return in_trouble and error.method != "chat.postMessage"
+
+
+def _retry_after(headers: Any) -> float:
+    try:
+        seconds = float(headers.get("Retry-After", "1"))
+    except ValueError:
+        return 1.0
+    return max(0.0, seconds) if math.isfinite(seconds) else 1.0
+
+
+def _in_words(seconds: float) -> str:
+    """A wait in a unit that a person would use; more than two days is no wait that Slack means."""
+    if seconds > _LONGEST_WAIT:
+        return "for days"
+    for unit, name in ((3600, "h"), (60, "min")):
+        if seconds >= 2 * unit:
+            return f"{seconds / unit:.0f} {name}"
+    return f"{seconds:.0f} s"

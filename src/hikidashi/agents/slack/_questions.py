@@ -1,0 +1,279 @@
+"""The questions a bot was asked and how far their answers have come, also across restarts and between bots.
+
+Kept are ids, times and states, and nothing of what anybody says.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import glob
+import logging
+import os
+import sqlite3
+import time
+import uuid
+from collections import OrderedDict
+from collections.abc import Callable, Generator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from ._events import Question
+
+__all__ = ["Asked", "Questions"]
+
+logger = logging.getLogger("hikidashi")
+
+_KEEP_SECONDS = 70 * 60.0  # Slack's last retry comes about an hour after the first delivery
+_KEEP_UNANSWERED_SECONDS = 30 * 24 * 60 * 60.0
+
+_COLUMNS = {
+    "id": "TEXT PRIMARY KEY",
+    "at": "REAL NOT NULL",
+    "state": "TEXT NOT NULL DEFAULT 'done'",
+    "bot": "TEXT NOT NULL DEFAULT ''",
+    "owner": "TEXT",
+    "attempts": "INTEGER NOT NULL DEFAULT 1",
+    "channel": "TEXT",
+    "ts": "TEXT",
+    "thread_ts": "TEXT",
+    "posted": "TEXT",
+}
+
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """A question that this bot, and no other, has taken on."""
+
+    id: str
+    channel: str
+    ts: str
+    thread_ts: str
+    at: float
+    """When it was first delivered, in seconds since 1970."""
+    posted: str | None = None
+    """The message in which an earlier bot had begun to answer."""
+    finishing: bool = False
+    """Whether that bot was about to write the whole answer, so that some of it may be there."""
+    attempts: int = 1
+    """How many bots have taken it on, this one included."""
+
+
+class Questions:
+    """Which questions were asked, who answers them, and which are answered.
+
+    Bots may share the file. A question belongs to the bot that took it on for as long as that bot lives, however it
+    ends; then another may take it over. A file that cannot be used is told in the log once, and memory alone remembers
+    from then on.
+
+    Args:
+        path: The file, which is made where there is none; None keeps nothing on disk.
+        limit: How many questions memory holds.
+        keep_seconds: How long the file holds a question after it was answered.
+        wait_seconds: How long another bot may hold the file.
+        clock: The time, in seconds since 1970.
+    """
+
+    def __init__(
+        self,
+        path: Path | None = None,
+        *,
+        limit: int = 10_000,
+        keep_seconds: float = _KEEP_SECONDS,
+        wait_seconds: float = 2.0,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._path = None if path is None else path.absolute()  # wherever the process goes later
+        self._limit = limit
+        self._keep_seconds = keep_seconds
+        self._wait_seconds = wait_seconds
+        self._clock = clock
+        self._taken: OrderedDict[str, None] = OrderedDict()
+        self._life: _Life | None = None
+
+    def take(self, bot: str, question: Question) -> Asked | None:
+        """The question, if it is this bot's to answer: nobody has answered it, and nobody who lives is at it."""
+        message_id = f"{bot} {question.channel} {question.ts}"
+        asked = Asked(
+            id=message_id,
+            channel=question.channel,
+            ts=question.ts,
+            thread_ts=question.thread_ts,
+            at=self._clock(),
+        )
+        if message_id in self._taken:
+            self._remember(message_id)
+            return None
+        taken = self._in_file(lambda database, me: self._take(database, me, bot, asked), asked)
+        if taken is not None:  # one that another bot is at may be this bot's later
+            self._remember(message_id)
+        return taken
+
+    def take_unfinished(self, bot: str) -> list[Asked]:
+        """The questions whose answers a bot that is gone has left unfinished, oldest first; they are now this one's."""
+
+        def take(database: sqlite3.Connection, me: str) -> list[Asked]:
+            rows = database.execute(
+                "SELECT id, owner FROM seen WHERE bot = ? AND state <> 'done' ORDER BY at, id", (bot,)
+            ).fetchall()
+            return [
+                self._take_over(database, me, one)
+                for one, owner in rows
+                if one not in self._taken and _gone(self._path, owner)
+            ]
+
+        unfinished = self._in_file(take, [])
+        for asked in unfinished:
+            self._remember(asked.id)
+        return unfinished
+
+    def posted(self, asked: Asked, ts: str) -> None:
+        """The answer grows in the message `ts`."""
+        self._change(asked, "posted = ?", ts)
+
+    def finishing(self, asked: Asked) -> None:
+        """The whole answer is there and is about to be written."""
+        self._change(asked, "state = 'finishing'")
+
+    def done(self, asked: Asked) -> None:
+        """The question was answered, or closed with a word."""
+        self._change(asked, "state = 'done', owner = NULL, at = ?", self._clock())
+
+    def give_back(self, asked: Asked) -> None:
+        """There is no answer and no word in the thread: whoever hears the question next may take it."""
+        self._taken.pop(asked.id, None)
+        self._change(asked, "owner = NULL")
+
+    def close(self) -> None:
+        """Gives everything back that is not done; may be called twice."""
+        if self._life is not None:
+            self._life.end()
+            self._life = None
+
+    def _remember(self, message_id: str) -> None:
+        self._taken[message_id] = None
+        self._taken.move_to_end(message_id)
+        if len(self._taken) > self._limit:
+            self._taken.popitem(last=False)
+
+    def _change(self, asked: Asked, what: str, *values: object) -> None:
+        self._in_file(
+            lambda database, _: database.execute(f"UPDATE seen SET {what} WHERE id = ?", (*values, asked.id)), None
+        )
+
+    def _take(self, database: sqlite3.Connection, me: str, bot: str, asked: Asked) -> Asked | None:
+        row = database.execute("SELECT state, owner FROM seen WHERE id = ?", (asked.id,)).fetchone()
+        if row is None:
+            database.execute(
+                "INSERT INTO seen (id, at, state, bot, owner, channel, ts, thread_ts) "
+                "VALUES (?, ?, 'open', ?, ?, ?, ?, ?)",
+                (asked.id, asked.at, bot, me, asked.channel, asked.ts, asked.thread_ts),
+            )
+            return asked
+        state, owner = row
+        return None if state == "done" or not _gone(self._path, owner) else self._take_over(database, me, asked.id)
+
+    def _take_over(self, database: sqlite3.Connection, me: str, message_id: str) -> Asked:
+        database.execute("UPDATE seen SET owner = ?, attempts = attempts + 1 WHERE id = ?", (me, message_id))
+        channel, ts, thread_ts, at, posted, state, attempts = database.execute(
+            "SELECT channel, ts, thread_ts, at, posted, state, attempts FROM seen WHERE id = ?", (message_id,)
+        ).fetchone()
+        return Asked(
+            id=message_id,
+            channel=channel,
+            ts=ts,
+            thread_ts=thread_ts,
+            at=at,
+            posted=posted,
+            finishing=state == "finishing",
+            attempts=attempts,
+        )
+
+    def _in_file(self, work: Callable[[sqlite3.Connection, str], _Result], otherwise: _Result) -> _Result:
+        """What `work` gives, in one transaction; `otherwise` where there is no file, or none that can be used."""
+        if self._path is None:
+            return otherwise
+        try:
+            with self._opened(self._path) as database:
+                if self._life is None:
+                    self._life = _Life(self._path)
+                return work(database, self._life.name)
+        except (OSError, sqlite3.Error) as error:
+            logger.warning(
+                "Slack: %s cannot be used (%s). What Slack delivers again after a restart will be answered again. "
+                "Make its folder writable, or remove the file if it is damaged.",
+                self._path,
+                error,
+            )
+            self._path = None
+            return otherwise
+
+    @contextmanager
+    def _opened(self, path: Path) -> Generator[sqlite3.Connection]:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with suppress(FileExistsError):
+            # SQLite would make it readable for others.
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        now = self._clock()
+        with closing(sqlite3.connect(path, timeout=self._wait_seconds, isolation_level=None)) as database:
+            database.execute("BEGIN IMMEDIATE")  # of two bots that are asked the same, one is first
+            columns = ", ".join(f"{name} {kind}" for name, kind in _COLUMNS.items())
+            database.execute(f"CREATE TABLE IF NOT EXISTS seen ({columns}) WITHOUT ROWID")
+            there = {row[1] for row in database.execute("PRAGMA table_info(seen)")}
+            if "at" in there:  # else it is another program's
+                for name, kind in _COLUMNS.items():
+                    if name not in there:  # a file of a bot that kept no states
+                        database.execute(f"ALTER TABLE seen ADD COLUMN {name} {kind}")
+            # A time to come is that of a clock which was wrong.
+            for state, seconds in (("=", self._keep_seconds), ("<>", _KEEP_UNANSWERED_SECONDS)):
+                database.execute(
+                    f"DELETE FROM seen WHERE state {state} 'done' AND at NOT BETWEEN ? AND ?",
+                    (now - seconds, now + seconds),
+                )
+            yield database
+            database.commit()
+
+
+class _Life:
+    """A lock that a process holds while it lives; the kernel opens it also for one that was killed."""
+
+    def __init__(self, path: Path) -> None:
+        """Call it while the database is locked, so that no other bot takes the new lock for one of the dead."""
+        for left in path.parent.glob(f"{glob.escape(path.name)}.*.lock"):
+            _gone(path, left.name.removeprefix(f"{path.name}.").removesuffix(".lock"))
+        self.name = uuid.uuid4().hex
+        self._path = _lock_of(path, self.name)
+        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def end(self) -> None:
+        with suppress(OSError):
+            self._path.unlink(missing_ok=True)
+        os.close(self._file)
+
+
+def _lock_of(path: Path, owner: str) -> Path:
+    return path.with_name(f"{path.name}.{owner}.lock")
+
+
+def _gone(path: Path | None, owner: str | None) -> bool:
+    """Whether the bot `owner` has ended, however it did; what is left of its lock is removed."""
+    if owner is None or path is None:
+        return True
+    lock = _lock_of(path, owner)
+    try:
+        file = os.open(lock, os.O_RDWR)
+    except FileNotFoundError:
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    else:
+        lock.unlink(missing_ok=True)
+        return True
+    finally:
+        os.close(file)

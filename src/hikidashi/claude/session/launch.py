@@ -1,0 +1,312 @@
+"""How a session starts: options, environment and transcript of a Claude Code CLI."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, cast
+from uuid import uuid4
+
+import claude_agent_sdk
+from claude_agent_sdk import (
+    ClaudeAgentOptions,
+    HookMatcher,
+    InMemorySessionStore,
+    McpSdkServerConfig,
+    McpServerConfig,
+    SettingSource,
+    project_key_for_directory,
+)
+from claude_agent_sdk.types import HookEvent, SystemPromptFile
+from pydantic_ai.models import ModelRequestParameters
+from pydantic_ai.output import OutputObjectDefinition
+from pydantic_ai.tools import ToolDefinition
+
+from ...convert.claude import hooks_for_unknown, shown_name
+from ...convert.root_schema import root_schema
+from ..history import Block, Conversation, WireMessage, transcript
+from ..limits import Guard, Tally
+from ..settings import CheckedSettings, environment, thinking
+from ..tools.restrictions import Restrictions
+from ._offer import Offer
+from .parking import ParkedTools
+from .scope import RunScope
+from .session import Deadline, Session
+from .warm import WarmSessions
+
+# An argument of a process holds 128 KiB on Linux; a longer system prompt goes through a file.
+_LONGEST_ARGUMENT = 100_000
+
+# Claude Code repeats each tool result to the SDK, images too, and the SDK takes 1 MiB unless told otherwise.
+_LONGEST_MESSAGE = 1 << 30
+
+_TEMPORARY = "CLAUDE_CODE_TMPDIR"
+"""The environment variable that says where Claude Code puts temporary files."""
+
+_BUNDLED_CLI = Path(claude_agent_sdk.__file__).with_name("_bundled") / "claude"
+_TIED_CLI = Path(__file__).with_name("tied_cli.sh")
+_TIED_CLI_NEEDS = ("setpriv", "setsid")
+
+_ENVIRONMENT = {
+    "CLAUDE_CODE_DISABLE_ATTACHMENTS": "1",  # else reminders about tokens and dates ride along with each turn
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    "ENABLE_TOOL_SEARCH": "false",  # a model gets the tools its agent gives it
+    "MCP_TOOL_TIMEOUT": str(7 * 24 * 3600 * 1000),  # how long a tool may take is for its agent to say
+}
+
+_SUB_AGENTS = {"Agent", "Task"}
+_WITH_SUB_AGENTS = {
+    # Claude Code runs them in the background unless told not to. A request ends with its answer, and what a sub-agent
+    # finds later would be lost.
+    "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
+}
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What stays the same for every session of a model."""
+
+    model_name: str
+    allowed_tools: tuple[str, ...]
+    mcp_servers: Mapping[str, McpServerConfig]
+    setting_sources: tuple[SettingSource, ...]
+    persist_sessions: bool
+    env: Mapping[str, str]
+    cli_path: str | Path | None
+    customize: Callable[[ClaudeAgentOptions], ClaudeAgentOptions] | None
+    restrictions: Restrictions
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a request asks of Claude Code."""
+
+    talk: Conversation
+    wire_name: Callable[[str], str]
+    parked: ParkedTools
+    offered: Sequence[ToolDefinition]
+    """The tools that an MCP server of this process runs."""
+    servers: Mapping[str, McpSdkServerConfig]
+    settings: CheckedSettings
+    parameters: ModelRequestParameters
+    guard: Guard
+    deps: object = None
+    """What the tools that run here find in their context."""
+
+    @property
+    def offer(self) -> Offer:
+        """The tools that the model is to see."""
+        return Offer([*self.parked.names, *(self.wire_name(tool.name) for tool in self.offered)])
+
+    @property
+    def identity(self) -> object:
+        """What must be the same for a session that answered one question to go on with another."""
+        return self.started_with, id(self.deps)
+
+    @property
+    def started_with(self) -> object:
+        """What a CLI knows from its start on."""
+        return (
+            self.talk.system,
+            self.parked.listing,
+            [(tool.name, tool.description, tool.parameters_json_schema) for tool in self.offered],
+            list(self.servers),
+            self.settings,
+            self.parameters.output_mode,
+            self.parameters.output_object,
+            self.parameters.thinking,
+        )
+
+    @property
+    def warm_key(self) -> object:
+        """What must be the same for a CLI that was started before the question came."""
+        return self.started_with, self.max_turns
+
+    @cached_property
+    def max_turns(self) -> int | None:
+        """The turns that the CLI may take, as they are known when the request begins.
+
+        Over a run with parked calls the CLI would add up the turns of all its requests.
+        """
+        return None if self.parked.names else self.guard.turns_left()
+
+    @property
+    def is_new(self) -> bool:
+        """Whether it begins a conversation."""
+        return len(self.talk.messages) == 1 and self.settings.resume is None
+
+
+async def launch(
+    start: Launch, question: Question, scope: RunScope | None, deadline: Deadline, warm: WarmSessions | None = None
+) -> Session:
+    """A session that holds the conversation and was asked its last turn: a new one, or one of `warm`.
+
+    Raises:
+        ClaudeCodeError: the CLI is missing, did not start, or not in time.
+    """
+    session = None
+    if warm is not None and question.is_new:
+        session = warm.take(question.warm_key, question.servers)
+    prompt: list[Block] | None = question.talk.last
+    if session is None:
+        session, prompt = await _created(start, question)
+    else:
+        session.serve(question.parked, question.guard, wire_name=question.wire_name, identity=question.identity)
+    if scope is not None:
+        scope.sessions.append(session)
+    try:
+        await session.start(deadline)
+        session.held = list(question.talk.messages)
+        await session.ask(prompt)
+    except BaseException:
+        await session.close()
+        raise
+    return session
+
+
+def prepare(start: Launch, question: Question, warm: WarmSessions) -> None:
+    """Start a CLI in the background for a question that begins a conversation as this one did."""
+
+    def create(servers: Mapping[str, McpSdkServerConfig]) -> Session:
+        waiting = replace(question, servers=servers, guard=Guard(Tally(), parked=lambda _: False))
+        with ExitStack() as resources:
+            return _session(start, waiting, _options(start, waiting, resources, question.max_turns), resources)
+
+    warm.prepare(question.warm_key, question.servers, create)
+
+
+async def _created(start: Launch, question: Question) -> tuple[Session, list[Block] | None]:
+    """A session for `question`, not started yet, and the prompt to send to it."""
+    with ExitStack() as resources:
+        options = _options(start, question, resources, question.max_turns)
+        talk = question.talk
+        prompt: list[Block] | None = talk.last
+        if question.settings.resume is not None:
+            options.resume = question.settings.resume
+        elif any(block["type"] == "tool_result" for block in talk.last):
+            # Results are no prompt: Claude Code takes the turn up again that was interrupted before them.
+            options.env["CLAUDE_CODE_RESUME_INTERRUPTED_TURN"] = "1"
+            # If that turn ends with a prompt, it is asked again as it is. If it ends with results, Claude Code adds
+            # "Continue from where you left off.". It looks at the first block alone, and drops an empty one.
+            asked: WireMessage = {"role": "user", "content": [{"type": "text", "text": ""}, *talk.last]}
+            await _remember(options, [*talk.messages[:-1], asked])
+            prompt = None
+        elif len(talk.messages) > 1:
+            await _remember(options, talk.messages[:-1])
+        return _session(start, question, options, resources), prompt
+
+
+def _session(start: Launch, question: Question, options: ClaudeAgentOptions, resources: ExitStack) -> Session:
+    """A session with `options`, which owns `resources` from here on."""
+    if start.customize is not None:
+        options = start.customize(options)
+    return Session(
+        options,
+        question.parked,
+        question.guard,
+        wire_name=question.wire_name,
+        identity=question.identity,
+        offer=question.offer,
+        resources=resources.pop_all(),
+    )
+
+
+def _options(start: Launch, question: Question, resources: ExitStack, max_turns: int | None) -> ClaudeAgentOptions:
+    settings, parameters, servers = question.settings, question.parameters, question.servers
+    folder = _private_folder(start, resources)
+    fixed = _ENVIRONMENT | (_WITH_SUB_AGENTS if _SUB_AGENTS & set(_built_in(start)) else {})
+    defaults = {name: value for name, value in fixed.items() if name not in os.environ}
+    if parameters.thinking is False:  # for the newest models the option alone does not stop it
+        defaults["CLAUDE_CODE_DISABLE_THINKING"] = "1"
+    cli_path, tie = _tied(start.cli_path)
+    keep = start.persist_sessions or settings.resume is not None
+    output = parameters.output_object if parameters.output_mode == "native" else None
+    return ClaudeAgentOptions(
+        model=start.model_name,
+        system_prompt=_system_prompt(question.talk.system, folder),
+        tools=_built_in(start),
+        # Naming the server allows each of its tools: a list of 10,000 names would not fit an argument.
+        allowed_tools=[*start.allowed_tools, *(f"mcp__{shown_name(name)}" for name in servers)],
+        disallowed_tools=list(start.restrictions.disallowed),
+        mcp_servers={**start.mcp_servers, **servers},
+        strict_mcp_config=True,
+        permission_mode=settings.permission_mode,
+        setting_sources=list(start.setting_sources),
+        max_turns=max_turns,
+        max_budget_usd=settings.max_budget_usd,
+        cwd=settings.working_directory,
+        cli_path=cli_path,
+        env={**defaults, **environment(settings), **start.env, **tie, _TEMPORARY: str(folder)},
+        extra_args={} if keep else {"no-session-persistence": None},
+        include_partial_messages=True,
+        max_buffer_size=_LONGEST_MESSAGE,
+        verbatim_prompts=True,
+        hooks={**_hooks(question), **start.restrictions.hooks({**os.environ, **start.env})} or None,
+        output_format=None if output is None else {"type": "json_schema", "schema": _output_schema(output)},
+        **thinking(parameters.thinking),
+    )
+
+
+def _output_schema(output: OutputObjectDefinition) -> dict[str, Any]:
+    # Claude Code offers a tool whose input is the output: the same rules hold for it.
+    return root_schema(output.json_schema, tool_name=output.name or "output", target="Claude Code")
+
+
+def _hooks(question: Question) -> dict[HookEvent, list[HookMatcher]]:
+    """What tells a model to search that calls a tool it has not found: the CLI itself only says there is none."""
+    defined = question.parameters.tool_defs.values()
+    search = next((tool.name for tool in defined if tool.tool_kind == "tool-search"), None)
+    if search is None:
+        return {}
+
+    def advice(names: list[str]) -> str:
+        missing = ", ".join(map(repr, names))
+        return f"Not in your list of tools: {missing}. Search with {question.wire_name(search)} first."
+
+    return hooks_for_unknown(advice)
+
+
+def _tied(cli_path: str | Path | None) -> tuple[str | Path | None, dict[str, str]]:
+    """A CLI that ends with this process, where Linux can do that, and the environment it needs."""
+    cli = shutil.which(cli_path or _BUNDLED_CLI) or shutil.which("claude")
+    if cli is None or not os.access(_TIED_CLI, os.X_OK) or not all(map(shutil.which, _TIED_CLI_NEEDS)):
+        return cli_path, {}  # a path that leads nowhere is for the SDK to refuse
+    return _TIED_CLI, {"HIKIDASHI_CLAUDE_CLI": cli}
+
+
+def _built_in(start: Launch) -> list[str]:
+    """The tools of Claude Code itself that it may use."""
+    return [tool.partition("(")[0] for tool in start.allowed_tools if not tool.startswith("mcp__")]
+
+
+def _private_folder(start: Launch, resources: ExitStack) -> Path:
+    """A folder for the temporary files of one CLI, which leaves some behind each time: it goes when the CLI does."""
+    parent = start.env.get(_TEMPORARY) or os.environ.get(_TEMPORARY)
+    folder = tempfile.mkdtemp(prefix="hikidashi-", dir=parent)
+    resources.callback(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
+
+
+def _system_prompt(system: str, folder: Path) -> str | SystemPromptFile:
+    if len(system.encode()) < _LONGEST_ARGUMENT:
+        return system
+    file = folder / "system-prompt.txt"
+    file.write_text(system, encoding="utf-8")
+    return {"type": "file", "path": str(file)}
+
+
+async def _remember(options: ClaudeAgentOptions, past: Sequence[WireMessage]) -> None:
+    """Make the CLI start with the conversation so far, from a transcript that lives only as long as it does."""
+    session_id = str(uuid4())
+    entries = transcript(past, session_id=session_id, cwd=str(options.cwd or ""), model=options.model or "")
+    store = InMemorySessionStore()
+    key = project_key_for_directory(options.cwd)
+    await store.append({"project_key": key, "session_id": session_id}, cast("Any", entries))
+    options.session_store = store
+    options.resume = session_id

@@ -1,0 +1,353 @@
+"""One answer of Claude Code, as it arrives, in pydantic-ai's parts."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+from claude_agent_sdk import (
+    AssistantMessage,
+    Message,
+    ResultMessage,
+    StreamEvent,
+    ToolResultBlock,
+    ToolUseBlock,
+    UserMessage,
+)
+from pydantic_ai.messages import (
+    BinaryContent,
+    ModelResponseStreamEvent,
+    NativeToolCallPart,
+    NativeToolReturnPart,
+    ToolCallPart,
+)
+from pydantic_ai.models import StreamedResponse
+from pydantic_ai.usage import RequestUsage
+
+from ...errors import ClaudeCodeProcessError
+from ...tool import json_text
+from ..failures import failed_result
+from ..history import CLAUDE_CODE, append_response
+from ._finish import cut_short, finish_details, finish_reason
+from ._turn import TurnCalls
+from .session import Deadline, Session
+
+
+@dataclass
+class _RunningCall:
+    """A call that Claude Code runs itself, while its arguments arrive."""
+
+    id: str
+    name: str
+    arguments: str = ""
+
+
+@dataclass
+class ClaudeCodeStreamedResponse(StreamedResponse):
+    """Reads a session until it has answered, or waits for answers itself."""
+
+    session: Session
+    _relaunch: Callable[[], Awaitable[Session]]
+    """How to begin again if a session that was alive before this request turns out to be dead."""
+    _deadline: Deadline
+    _requested_model: str
+    _native_output: bool
+    """The answer is the JSON value that Claude Code checked, not the text around it."""
+
+    complete: bool = field(default=False, init=False)
+    """Whether the answer was read to its end, so that the session can be asked again."""
+    _message_id: str = field(default="", init=False)
+    _message_usage: dict[str, int] = field(default_factory=dict[str, int], init=False)
+    _model_name: str = field(default="", init=False)
+    _running: dict[int, _RunningCall] = field(default_factory=dict[int, _RunningCall], init=False)
+    _runs_a_call: bool = field(default=False, init=False)
+    """Whether Claude Code itself answers a call of the message."""
+    _calls: TurnCalls = field(default_factory=TurnCalls, init=False)
+    _results: list[ToolResultBlock] = field(default_factory=list[ToolResultBlock], init=False)
+    """Results that came while the message that asked for them was still arriving."""
+    _timestamp: datetime = field(default_factory=lambda: datetime.now(UTC), init=False)
+
+    async def _get_event_iterator(self) -> AsyncIterator[ModelResponseStreamEvent]:
+        async for message in self._messages():
+            if isinstance(message, StreamEvent) and message.parent_tool_use_id is None:
+                for event in self._api_event(message.event):
+                    yield event
+                if message.event["type"] == "message_delta" and cut_short(self.provider_details, self._runs_a_call):
+                    # Claude Code would ask the model to go on, and lose what it has said: end it before it does.
+                    await self.session.close()
+                    return
+            elif isinstance(message, UserMessage):
+                for event in self._results_of_own_calls(message):
+                    yield event
+            elif isinstance(message, ResultMessage):
+                for event in self._result(message):
+                    yield event
+                self._finish()
+                return
+            elif isinstance(message, AssistantMessage) and message.parent_tool_use_id is not None:
+                uses = [block for block in message.content if isinstance(block, ToolUseBlock)]
+                parked = self.session.parked
+                parked.refuse(block.id for block in uses if block.name in parked.names)
+            if self._calls.only_wait:
+                self._finish()
+                return
+
+    async def _messages(self) -> AsyncIterator[Message]:
+        relaunch = self._relaunch if self.session.was_alive else None
+        try:
+            async for message in self.session.messages(self._deadline):
+                if relaunch is not None and isinstance(message, ResultMessage) and self.session.parked.abandoned:
+                    break  # the calls that this request answers had been given up before it came
+                if isinstance(message, StreamEvent):
+                    relaunch = None
+                yield message
+        except ClaudeCodeProcessError:
+            if relaunch is None:
+                raise
+        if relaunch is not None:
+            await self.session.close()
+            self.session = await relaunch()
+            async for message in self.session.messages(self._deadline):
+                yield message
+
+    def _finish(self) -> None:
+        self.complete = True
+        self.session.waiting = self._calls.waiting
+        append_response(self.session.held, self.get(), self.session.wire_name)
+
+    def _api_event(self, event: dict[str, Any]) -> list[ModelResponseStreamEvent]:
+        match event:
+            case {"type": "message_start", "message": message}:
+                self._message_id = message["id"]
+                self._model_name = message["model"]
+                self.provider_response_id = message["id"]
+                self._message_usage = {}
+                self._runs_a_call = False
+                self._count(message.get("usage") or {})
+                self._calls.arriving = True
+            case {"type": "content_block_start", "index": index, "content_block": block}:
+                return self._block_start(index, block)
+            case {"type": "content_block_delta", "index": index, "delta": delta}:
+                return self._block_delta(index, delta)
+            case {"type": "content_block_stop", "index": index}:
+                return self._own_call(index)
+            case {"type": "message_delta", "delta": delta}:
+                if reason := delta.get("stop_reason"):
+                    self.finish_reason = finish_reason(reason)
+                    self.provider_details = {**(self.provider_details or {}), **finish_details(delta)}
+                self._count(event.get("usage") or {})
+            case {"type": "message_stop"}:
+                return self._message_stop()
+            case _:
+                pass
+        return []
+
+    def _message_stop(self) -> list[ModelResponseStreamEvent]:
+        self._calls.arriving = False
+        events = [self._own_result(block) for block in self._results]
+        self._results = []
+        if self._calls.held_up_by_waiting(self.session.offer.names):
+            # Claude Code runs such calls one after another, and would never come to them. The results that pydantic-ai
+            # finds for the calls before them reach the model in a new session.
+            self.session.parked.release(self._calls.waiting)
+            self._calls.released = True
+        return events
+
+    def _block_start(self, index: int, block: dict[str, Any]) -> list[ModelResponseStreamEvent]:
+        key = (self._message_id, index)
+        match block:
+            case {"type": "text", "text": text}:
+                return list(self._parts_manager.handle_text_delta(vendor_part_id=key, content=text)) if text else []
+            case {"type": "thinking", "thinking": text}:
+                return list(
+                    self._parts_manager.handle_thinking_delta(
+                        vendor_part_id=key,
+                        content=text,
+                        signature=block.get("signature") or None,
+                        provider_name=self.provider_name,
+                    )
+                )
+            case {"type": "redacted_thinking", "data": data}:
+                return list(
+                    self._parts_manager.handle_thinking_delta(
+                        vendor_part_id=key,
+                        id="redacted_thinking",
+                        content="",
+                        signature=data,
+                        provider_name=self.provider_name,
+                    )
+                )
+            case {"type": "tool_use", "id": call_id, "name": wire_name}:
+                name = self.session.parked.names.get(wire_name)
+                must_be_seen_whole = name is not None and self.session.parked.is_restricted(name)
+                self._calls.add(call_id, wire_name, waits=name is not None and not must_be_seen_whole)
+                if name is None or must_be_seen_whole:
+                    self._running[index] = _RunningCall(call_id, wire_name)
+                    return []
+                return list(
+                    self._parts_manager.handle_tool_call_delta_events(
+                        vendor_part_id=key, tool_name=name, args=None, tool_call_id=call_id
+                    )
+                )
+            case _:
+                return []
+
+    def _block_delta(self, index: int, delta: dict[str, Any]) -> list[ModelResponseStreamEvent]:
+        key = (self._message_id, index)
+        match delta:
+            case {"type": "text_delta", "text": text}:
+                return list(self._parts_manager.handle_text_delta(vendor_part_id=key, content=text))
+            case {"type": "thinking_delta", "thinking": text}:
+                return list(self._parts_manager.handle_thinking_delta(vendor_part_id=key, content=text))
+            case {"type": "signature_delta", "signature": signature}:
+                return list(
+                    self._parts_manager.handle_thinking_delta(
+                        vendor_part_id=key, signature=signature, provider_name=self.provider_name
+                    )
+                )
+            case {"type": "input_json_delta", "partial_json": piece}:
+                if call := self._running.get(index):
+                    call.arguments += piece
+                    return []
+                return list(self._parts_manager.handle_tool_call_delta_events(vendor_part_id=key, args=piece))
+            case _:
+                return []
+
+    def _own_call(self, index: int) -> list[ModelResponseStreamEvent]:
+        call = self._running.pop(index, None)
+        if call is None:
+            return []
+        name = self.session.parked.names.get(call.name)
+        if name is not None and not self._is_refused(name, call.arguments):
+            self._calls.waits(call.id)
+            waiting = ToolCallPart(tool_name=name, args=call.arguments or "{}", tool_call_id=call.id)
+            return [self._parts_manager.handle_part(vendor_part_id=call.id, part=waiting)]
+        self._runs_a_call = True
+        part = NativeToolCallPart(
+            tool_name=call.name, args=call.arguments or "{}", tool_call_id=call.id, provider_name=CLAUDE_CODE
+        )
+        return [self._parts_manager.handle_part(vendor_part_id=call.id, part=part)]
+
+    def _is_refused(self, name: str, arguments: str) -> bool:
+        """Whether the call does not park, so that Claude Code goes on by itself with what it was told instead."""
+        try:
+            parsed: object = json.loads(arguments or "{}")
+        except ValueError:  # nothing that could run: pydantic-ai says so
+            parsed = {}
+        return self.session.parked.refusal(name, parsed) is not None
+
+    def _results_of_own_calls(self, message: UserMessage) -> list[ModelResponseStreamEvent]:
+        if message.parent_tool_use_id is not None or isinstance(message.content, str):
+            return []
+        results = [
+            block
+            for block in message.content
+            if isinstance(block, ToolResultBlock) and block.tool_use_id in self._calls.running
+        ]
+        for block in results:
+            self._calls.answered(block.tool_use_id)
+        if self._calls.arriving:
+            # Claude Code begins to run calls, and answers one of a tool it does not know, before their message has
+            # ended. In the history the results of a message stand after all of its calls.
+            self._results += results
+            return []
+        return [self._own_result(block) for block in results]
+
+    def _own_result(self, block: ToolResultBlock) -> ModelResponseStreamEvent:
+        part = NativeToolReturnPart(
+            tool_name=self._calls.names[block.tool_use_id],
+            content=_result_content(block.content),
+            tool_call_id=block.tool_use_id,
+            outcome="failed" if block.is_error else "success",
+            provider_name=CLAUDE_CODE,
+        )
+        return self._parts_manager.handle_part(vendor_part_id=f"{block.tool_use_id}-result", part=part)
+
+    def _result(self, result: ResultMessage) -> list[ModelResponseStreamEvent]:
+        if result.is_error:
+            raise failed_result(result, self.model_name)
+        total = result.total_cost_usd or 0.0
+        cost, self.session.spent_usd = total - self.session.spent_usd, total
+        self.provider_details = {
+            **(self.provider_details or {}),
+            "session_id": result.session_id,
+            "total_cost_usd": cost,
+            "num_turns": result.num_turns,
+        }
+        if not self.session.parked_before:
+            # A turn that parked was priced by pydantic-ai already; the CLI's sum would count it twice.
+            self._usage.cost = Decimal(str(cost))
+        if self._native_output and result.structured_output is not None:
+            content = json_text(result.structured_output)
+            return list(self._parts_manager.handle_text_delta(vendor_part_id="structured-output", content=content))
+        return []
+
+    def _count(self, usage: dict[str, Any]) -> None:
+        """Add what one API message used so far; each report replaces the one before for the same message."""
+        before = _request_usage(self._message_usage)
+        self._message_usage |= {name: value for name, value in usage.items() if isinstance(value, int)}
+        now = _request_usage(self._message_usage)
+        self._usage = RequestUsage(
+            input_tokens=self._usage.input_tokens - before.input_tokens + now.input_tokens,
+            output_tokens=self._usage.output_tokens - before.output_tokens + now.output_tokens,
+            cache_read_tokens=self._usage.cache_read_tokens - before.cache_read_tokens + now.cache_read_tokens,
+            cache_write_tokens=self._usage.cache_write_tokens - before.cache_write_tokens + now.cache_write_tokens,
+        )
+
+    async def close_stream(self) -> None:
+        """End the CLI: a stream that is closed early will not be read again."""
+        await self.session.close()
+
+    @property
+    def model_name(self) -> str:
+        """The model that answered."""
+        return self._model_name or self._requested_model
+
+    @property
+    def provider_name(self) -> str:
+        """Whose model it is."""
+        return "anthropic"
+
+    @property
+    def provider_url(self) -> None:
+        """Known to the CLI alone."""
+        return None
+
+    @property
+    def timestamp(self) -> datetime:
+        """When the request was made."""
+        return self._timestamp
+
+
+def _request_usage(usage: dict[str, int]) -> RequestUsage:
+    read, written = usage.get("cache_read_input_tokens", 0), usage.get("cache_creation_input_tokens", 0)
+    return RequestUsage(
+        input_tokens=usage.get("input_tokens", 0) + read + written,
+        output_tokens=usage.get("output_tokens", 0),
+        cache_read_tokens=read,
+        cache_write_tokens=written,
+    )
+
+
+def _result_content(content: str | list[dict[str, Any]] | None) -> str | list[str | BinaryContent]:
+    """What a tool of Claude Code's own answered: text or, where there are images, text and images."""
+    if content is None or isinstance(content, str):
+        return content or ""
+    items = [_result_item(block) for block in content]
+    texts = [item for item in items if isinstance(item, str)]
+    return "\n".join(texts) if len(texts) == len(items) else items
+
+
+def _result_item(block: dict[str, Any]) -> str | BinaryContent:
+    match block:
+        case {"type": "text", "text": str(text)}:
+            return text
+        case {"type": "image", "source": {"type": "base64", "media_type": str(media_type), "data": str(data)}}:
+            return BinaryContent.narrow_type(BinaryContent(base64.b64decode(data), media_type=media_type))
+        case _:
+            return json.dumps(block)

@@ -1,0 +1,147 @@
+"""What can be registered with Claude Code's in-process server, taken apart into toolsets and tools.
+
+pydantic-ai lists the tools of a toolset only inside a run. What is registered before one is therefore
+limited to toolsets whose tools can be read off: function toolsets, and wrappers that change names or
+definitions but not how a tool is called. The agent still decides which of them a request offers.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from pydantic_ai import Tool
+from pydantic_ai.agent import AbstractAgent
+from pydantic_ai.exceptions import UserError
+from pydantic_ai.toolsets import (
+    AbstractToolset,
+    ApprovalRequiredToolset,
+    CombinedToolset,
+    DeferredLoadingToolset,
+    FilteredToolset,
+    IncludeReturnSchemasToolset,
+    PrefixedToolset,
+    PreparedToolset,
+    RenamedToolset,
+    SetMetadataToolset,
+)
+
+from ...errors import ToolValidationError, Unsupported
+
+_TARGET = "The in-process MCP server of Claude Code"
+_AGENT_MODE = 'Use `ClaudeCodeModel(tool_execution="agent")`, where pydantic-ai itself runs the tools.'
+
+# What they change, an agent applies itself when it says which tools a request offers.
+_DEFINITIONS_ONLY = (
+    FilteredToolset,
+    PreparedToolset,
+    DeferredLoadingToolset,
+    IncludeReturnSchemasToolset,
+    SetMetadataToolset,
+)
+
+Rename = Callable[[str], str]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A toolset with `tools` by name, or one tool, and the names the agent gives its tools."""
+
+    of: Any
+    rename: Rename
+
+    def renamed(self, tool: Any) -> Any:
+        """`tool` under the name the agent gives it."""
+        name = getattr(tool, "name", None)
+        if not isinstance(name, str) or (new := self.rename(name)) == name:
+            return tool
+        again = copy.copy(tool)
+        again.name = new
+        return again
+
+
+def sources(given: object) -> Iterator[Source]:
+    """The toolsets and tools of agents, toolsets, tools, functions, and lists and mappings of these.
+
+    Raises:
+        Unsupported: a toolset lists its tools only in a run, or changes how they are called.
+        ToolValidationError: a function cannot become a tool.
+    """
+    yield from _sources(given, str)
+
+
+def has_tools(source: object) -> bool:
+    """Whether `source` has `tools` by name."""
+    return isinstance(getattr(source, "tools", None), Mapping)
+
+
+def _sources(given: object, rename: Rename) -> Iterator[Source]:
+    if has_tools(given):
+        yield Source(given, rename)
+    elif isinstance(given, AbstractAgent):
+        yield from _each(cast("AbstractAgent[Any, Any]", given).toolsets, rename)
+    elif isinstance(given, AbstractToolset):
+        yield from _of_toolset(cast("AbstractToolset[Any]", given), rename)
+    elif not isinstance(given, type) and (hasattr(given, "name") or hasattr(given, "function")):
+        yield Source(given, rename)
+    elif isinstance(given, Mapping):
+        yield from _each(cast("Mapping[object, object]", given).values(), rename)
+    elif isinstance(given, Iterable) and not isinstance(given, str | bytes):
+        yield from _each(cast("Iterable[object]", given), rename)
+    elif callable(given) and not isinstance(given, type):
+        yield Source(_tool_of(given), rename)
+    else:
+        shown = f"{given!r:.80}"
+        raise Unsupported(
+            f"a {type(given).__name__} ({shown}), which is no tool and has no `tools` by name",
+            _TARGET,
+            "Pass an agent, `agent.toolsets`, a `FunctionToolset`, tools or functions; for other toolsets, use "
+            "`to_claude(await from_pydantic_ai(toolset))`.",
+        )
+
+
+def _each(items: Iterable[object], rename: Rename) -> Iterator[Source]:
+    for item in items:
+        yield from _sources(item, rename)
+
+
+def _of_toolset(toolset: AbstractToolset[Any], rename: Rename) -> Iterator[Source]:
+    # By exact class: a subclass may call its tools in its own way, which would be lost.
+    kind = type(toolset)
+    if isinstance(toolset, CombinedToolset) and kind is CombinedToolset:
+        yield from _each(toolset.toolsets, rename)
+    elif isinstance(toolset, PrefixedToolset) and kind is PrefixedToolset:
+        prefix = toolset.prefix
+        yield from _sources(toolset.wrapped, lambda name: rename(f"{prefix}_{name}"))
+    elif isinstance(toolset, RenamedToolset) and kind is RenamedToolset:
+        new_names = {old: new for new, old in toolset.name_map.items()}
+        yield from _sources(toolset.wrapped, lambda name: rename(new_names.get(name, name)))
+    elif isinstance(toolset, _DEFINITIONS_ONLY) and kind in _DEFINITIONS_ONLY:
+        yield from _sources(toolset.wrapped, rename)
+    else:
+        raise _refusal(toolset)
+
+
+def _refusal(toolset: AbstractToolset[Any]) -> Unsupported:
+    what = f"the toolset {toolset.label}"
+    if isinstance(toolset, ApprovalRequiredToolset):
+        return Unsupported(f"{what}, whose calls wait for approval", _TARGET, _AGENT_MODE)
+    return Unsupported(
+        f"{what}, whose tools are known and called only inside a run",
+        _TARGET,
+        f"{_AGENT_MODE} Outside an agent, use `to_claude(await from_pydantic_ai(toolset))`.",
+    )
+
+
+def _tool_of(function: Callable[..., Any]) -> Tool[Any]:
+    name: str = getattr(function, "__name__", type(function).__name__)
+    try:
+        return Tool(function)
+    except (UserError, AttributeError, NameError, TypeError, ValueError) as error:
+        raise ToolValidationError(
+            f"The function {name!r} cannot become a tool: {error}. Give it type hints and a name, "
+            "or pass `Tool(function, name=...)`.",
+            name,
+        ) from error

@@ -1,0 +1,160 @@
+"""How long the answer to one search may be, and which tools it then shows whole, in short, or only counts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ...tokens import estimate_tokens
+from ...tool import json_text
+from ..engine.entry import Entry
+from ._schema_cut import compact_schema, smaller_schemas
+
+__all__ = ["DEFAULT_BUDGET", "AnswerBudget", "Shown", "budget_of", "definition_line", "short_line", "tokens_of"]
+
+_DEFAULT = 5_000
+_FEWEST = 200
+_CHARACTERS_PER_TOKEN = 6  # of a text without spaces, which the estimate would take for a few words
+_ABOUT = 120  # characters of a description that stand for it
+_FRAME = 150  # tokens of the sentences around the tools
+_LEAST_SAID = 60  # tokens of a description that stay before the schema is touched
+_CUT = " […cut: {shown:,} of {total:,} characters]"
+_SHORT_SCHEMA = " […the arguments are shown in short]"
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerBudget:
+    """The most tokens that the answer to one search costs, estimated.
+
+    The best tools are shown whole as far as they fit, the others by name and one line, and what does not fit either
+    is counted. Where the best alone is too long, its description is cut, then the descriptions in its schema, and
+    only then the schema itself.
+
+    Raises:
+        ValueError: there are fewer than 200 tokens, in which no tool can be shown.
+    """
+
+    tokens: int = _DEFAULT
+
+    def __post_init__(self) -> None:
+        if type(self.tokens) is not int or self.tokens < _FEWEST:
+            raise ValueError(f"`tokens` of a budget is {self.tokens!r}: use a whole number from {_FEWEST} on.")
+
+    def shown(self, entries: Sequence[Entry], cost: Callable[[Entry], int] | None = None) -> Shown:
+        """Which of `entries`, best first, are shown whole, and which in short.
+
+        `cost` says what a tool costs that is shown whole, where that is not its line of JSON.
+        """
+        of_whole = _cost_of_line if cost is None else cost
+        left = self.tokens - _FRAME
+        lines: list[int] = []
+        for entry in entries:
+            line = tokens_of(short_line(entry))
+            if lines and line > left:
+                break
+            lines.append(line)
+            left -= line
+        whole: list[Entry] = []
+        short: list[Entry] = []
+        for place, (entry, line) in enumerate(zip(entries, lines, strict=False)):
+            needed = of_whole(entry)
+            if needed <= left + line:
+                left -= needed - line
+                whole.append(entry)
+            elif place == 0:
+                left = 0
+                whole.append(self.cut(entry, self.tokens - _FRAME - sum(lines[1:])))
+            else:
+                short.append(entry)
+        return Shown(tuple(whole), tuple(short), len(entries) - len(lines))
+
+    def cut(self, entry: Entry, tokens: int | None = None) -> Entry:
+        """`entry` with a definition of at most `tokens`, or of all there are in the budget; itself where it fits."""
+        room = max(_FEWEST // 2, self.tokens - _FRAME if tokens is None else tokens)
+        if _cost_of_line(entry) <= room:
+            return entry
+        bare = replace(entry, description="")
+        least = min(_LEAST_SAID, tokens_of(entry.description))
+        note = ""
+        for schema in smaller_schemas(entry.input_schema):
+            bare = replace(bare, input_schema=schema)
+            if _cost_of_line(bare) + tokens_of(note) + least <= room:
+                break
+            note = _SHORT_SCHEMA
+        return replace(bare, description=_said(entry.description, room - _cost_of_line(bare) - tokens_of(note)) + note)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What of the tools found an answer shows."""
+
+    whole: tuple[Entry, ...]
+    """With all that a call needs."""
+    short: tuple[Entry, ...] = ()
+    """By name and one line."""
+    further: int = 0
+    """How many do not fit even so."""
+
+
+DEFAULT_BUDGET = AnswerBudget()
+
+
+def budget_of(given: AnswerBudget | int) -> AnswerBudget:
+    """The budget that an option gives.
+
+    Raises:
+        ValueError: it is no whole number, or too small.
+    """
+    return given if isinstance(given, AnswerBudget) else AnswerBudget(given)
+
+
+def tokens_of(text: str) -> int:
+    """What `text` costs, at least a token for every six characters."""
+    return max(estimate_tokens(text), -(-len(text) // _CHARACTERS_PER_TOKEN))
+
+
+def definition_line(entry: Entry) -> str:
+    """A tool as one line of JSON, with all that a call needs."""
+    return _one_line(
+        {
+            "name": entry.name,
+            "description": entry.description,
+            "input_schema": compact_schema(entry.input_schema),
+        }
+    )
+
+
+def short_line(entry: Entry) -> str:
+    """A tool by name and one line; not to be taken for a definition, it begins with another key."""
+    said = " ".join(entry.description[: 4 * _ABOUT].split())
+    return _one_line({"tool": entry.name, "about": said if len(said) <= _ABOUT else said[: _ABOUT - 1] + "…"})
+
+
+def _cost_of_line(entry: Entry) -> int:
+    return tokens_of(definition_line(entry))
+
+
+def _said(description: str, room: int) -> str:
+    """As much of `description` as costs `room` tokens, with a note of what is missing."""
+    if tokens_of(description) <= room:
+        return description
+    note = _CUT.format(shown=len(description), total=len(description))
+    low, high = 0, min(len(description), max(room, 0) * _CHARACTERS_PER_TOKEN)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if tokens_of(json.dumps(description[:middle], ensure_ascii=False) + note) <= room:
+            low = middle
+        else:
+            high = middle - 1
+    return description[:low].rstrip() + _CUT.format(shown=low, total=len(description))
+
+
+def _one_line(shown: dict[str, Any]) -> str:
+    try:
+        line = json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
+        line.encode()
+    except (TypeError, ValueError):  # no JSON value, or half of a UTF-16 pair
+        return json.dumps(json.loads(json_text(shown)), ensure_ascii=False, separators=(",", ":"))
+    return line

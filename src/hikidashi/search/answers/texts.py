@@ -1,0 +1,264 @@
+"""What a model reads of a tool search, in English and Japanese, and how a history is read back.
+
+Every seam that shows tools as text takes it from here: a sentence, then one JSON object per tool and line, as many as
+an `AnswerBudget` allows. The lines are what `found_names` finds again when a conversation goes on in another process.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, cast
+
+from .._names import CALL_TOOL, SEARCH_TOOLS
+from ..catalog import MAX_LIMIT
+from ..engine.entry import Entry
+from ..records.log import Recorder
+from .budget import AnswerBudget, Shown, definition_line, short_line
+
+__all__ = [
+    "CALL_TOOL",
+    "SEARCH_TOOLS",
+    "AnswerBudget",
+    "Language",
+    "Recorder",
+    "Wording",
+    "found_names",
+    "wording",
+]
+
+Language = Literal["en", "ja"]
+
+
+_EN = {
+    "search": (
+        "Find tools for a task. Most tools are not listed here: search whenever none of the listed ones does what is "
+        "needed, before saying that it cannot be done."
+    ),
+    "covers": "There are tools for: {about}.",
+    "query words": 'What the tool should do, in a few words: "send a mail". Or by name: "select:name_a,name_b".',
+    "query regex": 'A regular expression for names and descriptions: "mail_.*". Or by name: "select:name_a,name_b".',
+    "query both": (
+        'What the tool should do, in a few words: "send a mail". Or a regular expression between slashes: '
+        '"/mail_.*/". Or by name: "select:name_a,name_b".'
+    ),
+    "queries": "One entry for each action needed; all are searched.",
+    "call": f"Call a tool that {SEARCH_TOOLS} found, with arguments that fit its input_schema.",
+    "call name": f"The name, as {SEARCH_TOOLS} gave it.",
+    "call arguments": "The arguments, an object that fits the tool's input_schema.",
+    "found": f"Found {{count}}. Call one with {CALL_TOOL}(name, arguments).",
+    "loaded": "Found {count}. They are in your list of tools from now on: call them by name.",
+    "nearest": (
+        "No tool surely fits {query!r}. These are the nearest, perhaps not what you need: call one with "
+        f"{CALL_TOOL}(name, arguments) only if it is, or try once more with other words."
+    ),
+    "nearest loaded": (
+        "No tool surely fits {query!r}. These are the nearest, perhaps not what you need. They are in your list of "
+        "tools from now on: call one only if it is, or try once more with other words."
+    ),
+    "nearest beside": "For {query} there is no tool that surely fits: {names} come nearest, perhaps not what you need.",
+    "nothing beside": "For {query} there is no tool.",
+    "short": 'In short, {count} more. To get them whole, search for "select:" and their names with commas between:',
+    "further": "{count} further tools match: other or more words tell them apart.",
+    "further at least": "{count} further tools match, or more: other or more words tell them apart.",
+    "hidden": "Cannot be used now, because their server does not answer: {names}.",
+    "only hidden": (
+        "What fits {query!r} cannot be used now, because its server does not answer: {names}. Go on without it, or "
+        "search again later."
+    ),
+    "unreachable": (
+        "{name!r} could not be called: its server does not answer at the moment. The arguments are not the reason. "
+        "Go on without it, or try again later."
+    ),
+    "nothing": (
+        "No tool fits {query!r}. Try once more with other words for the action or the thing. If that finds nothing "
+        "either, there is no such tool: go on without it."
+    ),
+    "undiscovered": (
+        "{name!r} was not called: it had not been looked up in this conversation, so its arguments were a guess. Its "
+        "definition follows; call it again with arguments that fit, or look for others with {search}."
+    ),
+    "undiscovered loaded": (
+        "{name!r} was not called: it had not been looked up in this conversation, so its arguments were a guess. It is "
+        "in your list of tools from now on: call it again with arguments that fit, or look for others with {search}."
+    ),
+    "no name": (
+        f"`name` is {{name}}, and a call needs one: give the name of a tool as {SEARCH_TOOLS} gave it, and its "
+        "arguments."
+    ),
+    "unknown": "There is no tool {name!r}. Look for one with {search}.",
+    "unknown near": "There is no tool {name!r}. Look for one with {search}; the nearest are: {near}.",
+    "not listed": (
+        f"{{name!r}} is not in your list of tools. Look for it with {SEARCH_TOOLS}, and call what that finds with "
+        f"{CALL_TOOL}(name, arguments)."
+    ),
+    "definition": "The definition of {name!r}, in case it has not been looked up:",
+}
+
+_JA = {
+    "search": (
+        "作業に必要なツールを探します。ここに載っていないツールが多数あります。載っているもので足りないときは、"
+        "できないと答える前に必ず検索してください。"
+    ),
+    "covers": "対象分野: {about}。",
+    "query words": "ツールにしてほしいことを短く: 「メールを送る」。名前で指定する場合: 「select:name_a,name_b」。",
+    "query regex": "名前や説明に対する正規表現: 「mail_.*」。名前で指定する場合: 「select:name_a,name_b」。",
+    "query both": (
+        "ツールにしてほしいことを短く: 「メールを送る」。正規表現はスラッシュで囲みます: 「/mail_.*/」。"
+        "名前で指定する場合: 「select:name_a,name_b」。"
+    ),
+    "queries": "必要な操作ごとに1項目。すべて検索されます。",
+    "call": f"{SEARCH_TOOLS} で見つけたツールを、その input_schema に合う引数で呼び出します。",
+    "call name": f"{SEARCH_TOOLS} が返した名前。",
+    "call arguments": "引数。ツールの input_schema に合うオブジェクト。",
+    "found": f"{{count}}件見つかりました。{CALL_TOOL}(name, arguments) で呼び出してください。",
+    "loaded": "{count}件見つかりました。これ以降ツール一覧に載るので、名前で呼び出してください。",
+    "nearest": (
+        "{query!r} に確実に合うツールはありません。次は近いものですが、必要なものではないかもしれません。合う場合だけ "
+        f"{CALL_TOOL}(name, arguments) で呼び出すか、別の言葉でもう一度だけ検索してください。"
+    ),
+    "nearest loaded": (
+        "{query!r} に確実に合うツールはありません。次は近いものですが、必要なものではないかもしれません。"
+        "これ以降ツール一覧に載ります。合う場合だけ呼び出すか、別の言葉でもう一度だけ検索してください。"
+    ),
+    "nearest beside": (
+        "{query} に確実に合うツールはありません。近いもの: {names} (必要なものではないかもしれません)。"
+    ),
+    "nothing beside": "{query} に合うツールはありません。",
+    "short": "ほか{count}件は概要のみです。定義が必要なら、「select:」に続けて名前をコンマ区切りで検索してください。",
+    "further": "さらに{count}件が該当します。言葉を変えるか増やして絞り込んでください。",
+    "further at least": "さらに{count}件以上が該当します。言葉を変えるか増やして絞り込んでください。",
+    "hidden": "サーバーが応答していないため、現在使えません: {names}。",
+    "only hidden": (
+        "{query!r} に合うツールは、サーバーが応答していないため現在使えません: {names}。"
+        "ツールなしで進めるか、後でもう一度検索してください。"
+    ),
+    "unreachable": (
+        "{name!r} を呼び出せませんでした。サーバーが現在応答していません。引数の問題ではありません。"
+        "このツールなしで進めるか、後でもう一度試してください。"
+    ),
+    "nothing": (
+        "{query!r} に合うツールはありません。操作や対象を別の言葉にして、もう一度だけ検索してください。"
+        "それでも見つからなければ、そのツールは存在しません。ツールなしで進めてください。"
+    ),
+    "undiscovered": (
+        "{name!r} は呼び出していません。この会話ではまだ検索されておらず、引数が推測によるものだからです。"
+        "定義を次に示します。これに合う引数で呼び直すか、{search} で他のツールを探してください。"
+    ),
+    "undiscovered loaded": (
+        "{name!r} は呼び出していません。この会話ではまだ検索されておらず、引数が推測によるものだからです。"
+        "これ以降ツール一覧に載るので、定義に合う引数で呼び直すか、{search} で他のツールを探してください。"
+    ),
+    "no name": (f"`name` が {{name}} です。{SEARCH_TOOLS} が返したツールの名前と、その引数を指定してください。"),
+    "unknown": "{name!r} というツールはありません。{search} で探してください。",
+    "unknown near": "{name!r} というツールはありません。{search} で探してください。近いもの: {near}。",
+    "not listed": (
+        f"{{name!r}} はツール一覧にありません。{SEARCH_TOOLS} で探し、見つかったものを {CALL_TOOL}(name, arguments) で"
+        "呼び出してください。"
+    ),
+    "definition": "{name!r} の定義 (まだ検索していない場合のために):",
+}
+
+
+class Wording:
+    """The sentences of one language."""
+
+    def __init__(self, sentences: Mapping[str, str]) -> None:
+        self._sentences = sentences
+
+    def __getitem__(self, key: str) -> str:
+        return self._sentences[key]
+
+    def search_description(self, about: str | None) -> str:
+        """What the search tool says of itself; `about` is the one thing a caller adds."""
+        return self["search"] + (" " + self["covers"].format(about=about) if about else "")
+
+    def definitions(self, query: str, shown: Shown, *, confident: bool = True) -> str:
+        """The tools found, each with all that a call needs as far as there is room for that."""
+        return self._listed(query, shown, [*map(definition_line, shown.whole)], "found" if confident else "nearest")
+
+    def loaded(self, query: str, shown: Shown, *, confident: bool = True) -> str:
+        """The tools found, where the framework itself shows what can be read of them."""
+        lines = [json.dumps({"name": entry.name}, separators=(",", ":")) for entry in shown.whole]
+        return self._listed(query, shown, lines, "loaded" if confident else "nearest loaded")
+
+    def _listed(self, query: str, shown: Shown, lines: list[str], head: str) -> str:
+        count = len(shown.whole) + len(shown.short) + shown.further
+        said = [self[head].format(count=count, query=query), *lines]
+        return "\n".join([*said, *self.rest(shown)])
+
+    def rest(self, shown: Shown) -> Iterable[str]:
+        """The lines about what is not shown whole."""
+        if shown.short:
+            yield self["short"].format(count=len(shown.short))
+            yield from map(short_line, shown.short)
+        if shown.further:
+            count = len(shown.whole) + len(shown.short) + shown.further
+            yield self["further at least" if count >= MAX_LIMIT else "further"].format(count=shown.further)
+
+    def nothing(self, query: str) -> str:
+        """That no tool fits."""
+        return self["nothing"].format(query=query)
+
+    def hidden(self, names: Iterable[str]) -> str:
+        """That tools which fit cannot be used now."""
+        return self["hidden"].format(names=", ".join(names))
+
+    def only_hidden(self, query: str, names: Iterable[str]) -> str:
+        """That all tools which fit cannot be used now."""
+        return self["only hidden"].format(query=query, names=", ".join(names))
+
+    def unreachable(self, name: str) -> str:
+        """That the server of a tool does not answer."""
+        return self["unreachable"].format(name=name)
+
+    def no_name(self, given: object) -> str:
+        """That a call named no tool."""
+        return self["no name"].format(name="missing" if given is None else repr(given))
+
+    def undiscovered(self, entry: Entry, budget: AnswerBudget) -> str:
+        """That the tool was not called, and what a call needs."""
+        line = definition_line(budget.cut(entry))
+        return self["undiscovered"].format(name=entry.name, search=SEARCH_TOOLS) + "\n" + line
+
+    def undiscovered_but_loaded(self, name: str) -> str:
+        """That the tool was not called, and can be from now on."""
+        return self["undiscovered loaded"].format(name=name, search=SEARCH_TOOLS)
+
+    def unknown(self, name: str, near: Iterable[str]) -> str:
+        """That there is no such tool, and which come near."""
+        names = ", ".join(near)
+        key = "unknown near" if names else "unknown"
+        return self[key].format(name=name, search=SEARCH_TOOLS, near=names)
+
+    def not_listed(self, name: str) -> str:
+        """That a tool cannot be called by its own name, and how it is found and called."""
+        return self["not listed"].format(name=name)
+
+    def definition(self, entry: Entry, budget: AnswerBudget) -> str:
+        """What a call of the tool needs, beside an error."""
+        return self["definition"].format(name=entry.name) + "\n" + definition_line(budget.cut(entry))
+
+
+_WORDINGS = {"en": Wording(_EN), "ja": Wording(_JA)}
+
+
+def wording(language: Language) -> Wording:
+    """The sentences of `language`."""
+    if language not in _WORDINGS:
+        raise ValueError(f"`language` is {language!r}: use 'en' or 'ja'.")
+    return _WORDINGS[language]
+
+
+def found_names(text: str) -> list[str]:
+    """The names of the tools that an answer of a search showed."""
+    names: list[str] = []
+    for line in text.split("\n"):  # not `splitlines`: a description may have a U+2028
+        if not line.startswith('{"name":'):
+            continue
+        try:
+            shown = json.loads(line)
+        except ValueError:  # cut off on the way, by a limit on results
+            continue
+        names.append(str(cast("Mapping[str, Any]", shown)["name"]))
+    return names

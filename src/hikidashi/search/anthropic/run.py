@@ -1,0 +1,285 @@
+"""Tool search for the anthropic client, with the search done on our side: any number of tools, any model.
+
+    run = run_anthropic_search(
+        client,
+        tools,
+        model="claude-opus-5-5",
+        max_tokens=1024,
+        messages=[{"role": "user", "content": "Is it raining in Tokyo?"}],
+    )
+    print(run.text)
+
+The model is offered `search_tools`, and can call what it finds. `arun_anthropic_search` is the same for
+`AsyncAnthropic`; with `stream=True` both return the events as they arrive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Generator, Iterable, Iterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Literal, Protocol, Self, Unpack, cast, overload
+
+from ...errors import MissingExtra
+from ...tool import Tool
+from .._alias import alias
+from ..catalog import ToolCatalog
+from ._options import LoopOptions, RunOptions
+
+try:
+    from anyio.from_thread import start_blocking_portal
+except ImportError as error:
+    raise MissingExtra("anthropic", "anthropic") from error
+
+from ._loop import ToolLoop, ToolRun
+
+__all__ = [
+    "AnthropicClient",
+    "AsyncToolStream",
+    "LoopOptions",
+    "RunOptions",
+    "ToolResults",
+    "ToolRun",
+    "ToolStream",
+    "arun_anthropic_search",
+    "arun_tools",
+    "run_anthropic_search",
+    "run_tools",
+]
+
+
+class AnthropicClient(Protocol):
+    """An `Anthropic` client of any provider, or for `arun_anthropic_search` an `AsyncAnthropic`."""
+
+    @property
+    def beta(self) -> Any:
+        """The namespace that has `messages`."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ToolResults:
+    """An event of a stream, between two replies: what was found and what the tools answered."""
+
+    results: list[dict[str, Any]]
+    """The `tool_result` blocks that go into the next request."""
+    type: Literal["tool_results"] = "tool_results"
+
+
+@overload
+def run_anthropic_search(
+    client: AnthropicClient,
+    tools: ToolCatalog | Iterable[Tool],
+    *,
+    stream: Literal[False] = False,
+    **options: Unpack[RunOptions],
+) -> ToolRun: ...
+@overload
+def run_anthropic_search(
+    client: AnthropicClient,
+    tools: ToolCatalog | Iterable[Tool],
+    *,
+    stream: Literal[True],
+    **options: Unpack[RunOptions],
+) -> ToolStream: ...
+def run_anthropic_search(
+    client: AnthropicClient, tools: ToolCatalog | Iterable[Tool], *, stream: bool = False, **options: Unpack[RunOptions]
+) -> ToolRun | ToolStream:
+    """The answer of a model that looks for the tools it needs among `tools`, and calls them.
+
+    Each search and each call is answered until the model calls no more. Calls of one reply run side by side, in an
+    event loop of their own that lives as long as the run; what goes wrong in a tool is a result that the model reads.
+    A tool that the model has not seen is not called: the model is told to search for it. Tools found earlier in
+    `messages` are still loaded.
+
+    Args:
+        client: `anthropic.Anthropic`, or the client of another provider.
+        tools: hikidashi Tools, or a `ToolCatalog` of them, which is worth keeping if there are many.
+        stream: Give a `ToolStream` of events instead of waiting for the end.
+        options: `model`, `messages`, `max_tokens` and whatever else `messages.create` takes; and `LoopOptions`.
+
+    A request that fails raises what the client raises. What the tools did until then is kept by a stream alone: go on
+    from its `messages`.
+
+    Raises:
+        ToolTurnLimitError: the model still called tools after `max_turns` replies.
+        ToolValidationError: a tool cannot be called, has no usable name, or the name of another.
+        TypeError: an argument is missing, or the client is an async one.
+        ValueError: an option is out of range.
+    """
+    _check(client, "__enter__", "run_anthropic_search", "`arun_anthropic_search` for an `AsyncAnthropic`")
+    loop, request = _prepared(tools, options)
+    if stream:
+        return ToolStream(_streamed(client, loop, request), loop)
+    with start_blocking_portal() as portal:
+        while not loop.take(client.beta.messages.create(**request, **loop.request)):
+            portal.call(loop.answer)
+    return loop.result
+
+
+@overload
+def arun_anthropic_search(
+    client: AnthropicClient,
+    tools: ToolCatalog | Iterable[Tool],
+    *,
+    stream: Literal[False] = False,
+    **options: Unpack[RunOptions],
+) -> Coroutine[Any, Any, ToolRun]: ...
+@overload
+def arun_anthropic_search(
+    client: AnthropicClient,
+    tools: ToolCatalog | Iterable[Tool],
+    *,
+    stream: Literal[True],
+    **options: Unpack[RunOptions],
+) -> AsyncToolStream: ...
+def arun_anthropic_search(
+    client: AnthropicClient, tools: ToolCatalog | Iterable[Tool], *, stream: bool = False, **options: Unpack[RunOptions]
+) -> Coroutine[Any, Any, ToolRun] | AsyncToolStream:
+    """`run_anthropic_search` for `AsyncAnthropic`: await the result, or with `stream=True` get an `AsyncToolStream`.
+
+    Cancelling it cancels the request and the running tools.
+    """
+    _check(client, "__aenter__", "arun_anthropic_search", "`run_anthropic_search` for an `Anthropic`")
+    loop, request = _prepared(tools, options)
+    if stream:
+        return AsyncToolStream(_astreamed(client, loop, request), loop)
+    return _arun(client, loop, request)
+
+
+run_tools = alias("run_tools", run_anthropic_search)
+"""Alias of `run_anthropic_search`."""
+
+arun_tools = alias("arun_tools", arun_anthropic_search)
+"""Alias of `arun_anthropic_search`."""
+
+
+class ToolStream:
+    """The events of every reply as the client gives them, with `ToolResults` in between.
+
+    Leave it early with a `with` block or `close()`, which end the request.
+    """
+
+    def __init__(self, events: Generator[Any], loop: ToolLoop) -> None:
+        self._events = events
+        self._loop = loop
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._events
+
+    @property
+    def text_stream(self) -> Iterator[str]:
+        """Only the text, piece by piece."""
+        return (event.text for event in self._events if event.type == "text")
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """The conversation so far, to go on from when a request fails: nothing that is answered in it runs again."""
+        return self._loop.settled
+
+    def result(self) -> ToolRun:
+        """The outcome, as `run_anthropic_search` gives it; waits for the end."""
+        for _ in self._events:
+            pass
+        return self._loop.result
+
+    def close(self) -> None:
+        """Ends the request that is under way; nothing further comes."""
+        self._events.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class AsyncToolStream:
+    """The events of every reply as the client gives them, with `ToolResults` in between.
+
+    Leave it early with an `async with` block or `aclose()`, which end the request.
+    """
+
+    def __init__(self, events: AsyncGenerator[Any], loop: ToolLoop) -> None:
+        self._events = events
+        self._loop = loop
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        return self._events
+
+    @property
+    def text_stream(self) -> AsyncIterator[str]:
+        """Only the text, piece by piece."""
+        return (event.text async for event in self._events if event.type == "text")
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """The conversation so far, to go on from when a request fails: nothing that is answered in it runs again."""
+        return self._loop.settled
+
+    async def result(self) -> ToolRun:
+        """The outcome, as `arun_anthropic_search` gives it; waits for the end."""
+        async for _ in self._events:
+            pass
+        return self._loop.result
+
+    async def aclose(self) -> None:
+        """Ends the request that is under way; nothing further comes."""
+        await self._events.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+def _check(client: AnthropicClient, needed: str, function: str, instead: str) -> None:
+    """Refuses a client of the other kind, whose replies would be no messages."""
+    other = "__aenter__" if needed == "__enter__" else "__enter__"
+    if hasattr(client, other) and not hasattr(client, needed):
+        raise TypeError(f"`{function}` cannot use {type(client).__name__}. Call {instead}.")
+
+
+def _prepared(tools: ToolCatalog | Iterable[Tool], options: RunOptions) -> tuple[ToolLoop, dict[str, Any]]:
+    """The loop, and the part of every request that it does not write."""
+    request = cast("dict[str, Any]", dict(options))
+    for name in ("compaction", "thread"):
+        if request.get(name) is not None:
+            raise TypeError(f"`{name}` cannot go into every request of a run. Send it with `messages.create` yourself.")
+    if missing := [name for name in ("model", "max_tokens", "messages") if name not in request]:
+        raise TypeError(f"A run needs {', '.join(f'`{name}`' for name in missing)}, as `messages.create` does.")
+    own = cast("LoopOptions", {name: request.pop(name) for name in LoopOptions.__annotations__ if name in request})
+    return ToolLoop(tools, model=request["model"], messages=request.pop("messages"), **own), request
+
+
+def _streamed(client: AnthropicClient, loop: ToolLoop, request: dict[str, Any]) -> Generator[Any]:
+    with start_blocking_portal() as portal:
+        while True:
+            with client.beta.messages.stream(**request, **loop.request) as stream:
+                yield from stream
+                message = stream.get_final_message()
+            if loop.take(message):
+                return
+            yield ToolResults(results=portal.call(loop.answer))
+
+
+async def _arun(client: AnthropicClient, loop: ToolLoop, request: dict[str, Any]) -> ToolRun:
+    while not loop.take(await client.beta.messages.create(**request, **loop.request)):
+        await loop.answer()
+    return loop.result
+
+
+async def _astreamed(client: AnthropicClient, loop: ToolLoop, request: dict[str, Any]) -> AsyncGenerator[Any]:
+    while True:
+        async with client.beta.messages.stream(**request, **loop.request) as stream:
+            async for event in stream:
+                yield event
+            message = await stream.get_final_message()
+        if loop.take(message):
+            return
+        yield ToolResults(results=await loop.answer())

@@ -1,0 +1,361 @@
+"""BM25F over an inverted index that changes in place: adding a tool costs what the tool costs.
+
+A term counts in a tool by the weighted sum of its occurrences over the fields, saturated by `k1` and evened
+out for long tools by `b`; the score of a tool is the sum over the query's terms, each taken once, times how
+rare the term is. Weights and lengths are whole numbers (twentieths), so sums do not depend on the order in
+which tools came and went: a changed index scores exactly as a fresh one.
+"""
+
+from __future__ import annotations
+
+import heapq
+from array import array
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from math import log
+from typing import cast
+
+from ._bounds import Bounds, bits_of, docs_of, flagged
+
+__all__ = ["FIELD_WEIGHTS", "MAX_TERMS", "Index", "Postings"]
+
+FIELD_WEIGHTS: Mapping[str, int] = {
+    # In twentieths. A name is chosen with care and short: 2.5 times a description. Arguments tell what a tool
+    # needs more than what it does: .7; their descriptions are long and full of examples: .35.
+    "name": 50,
+    "aliases": 50,
+    "description": 20,
+    "tags": 20,
+    "argument_names": 14,
+    "argument_descriptions": 7,
+    "argument_values": 14,
+}
+_UNIT = 20
+_SHIFT = 24
+_WEIGHT = (1 << _SHIFT) - 1
+MAX_TERMS = 10_000  # of one field: what comes after says no more about a tool, and its weight must fit `_SHIFT` bits
+_K1 = 1.2  # the textbook's saturation: a second mention helps, a tenth hardly
+_B = 0.6  # below the textbook's .75: a tool with many arguments is longer for a reason
+
+_FEW = 16  # tools of a rare term: all are scored, as any of them may be the best
+_TABLE = 2_000  # tools of a term: to compute what it adds to more of them takes longer than all else in a search
+_DIRECT = 600  # tools over all terms of a question, and fewer than `_TABLE`: they are scored sooner than chosen from
+_LONG = 512  # occurrences of a term: so many are summed up before anybody asks
+_ROUNDING = 1 - 1e-9  # sums in another order differ in the last digits: a bound must not be above the sum it bounds
+
+_LONGEST = 1 << 32
+
+
+class Postings:
+    """The tools that have a term, with rising numbers, and how much it counts in each: both packed in one integer."""
+
+    __slots__ = ("_counted", "_shortest", "_version", "best", "docs", "packed", "rarity", "scores")
+
+    def __init__(self, packed: Iterable[int]) -> None:
+        self.packed: array[int] = array("Q", packed)
+        self._counted = 0
+        self._shortest: dict[int, int] = {}
+        self._version = -1
+        self.rarity = 0.0
+        """How much the term says."""
+        self.scores: dict[int, float] | None = None
+        """What the term adds to each tool that has it; None for so many tools that these are asked for one by one."""
+        self.best = 0.0
+        """The most of these."""
+        self.docs = 0
+        """One bit for each of these tools; 0 for a few tools, which are counted otherwise."""
+
+    def __len__(self) -> int:
+        return len(self.packed)
+
+    def weight(self, doc: int) -> int:
+        """How much the term counts in a tool; 0 where the tool does not have it."""
+        place = doc << _SHIFT
+        if self.packed[-1] < place:
+            return 0
+        found = self.packed[bisect_left(self.packed, place)]
+        return found & _WEIGHT if found >> _SHIFT == doc else 0
+
+    def discard(self, doc: int) -> None:
+        """Take out a tool."""
+        self.packed.pop(bisect_left(self.packed, doc << _SHIFT))
+        self._counted = 0
+        self._shortest = {}
+
+    def score(self, index: Index) -> None:
+        """Compute `rarity`, `scores`, `best` and `docs`, once per state of the index."""
+        if self._version == index.version:
+            return
+        base, slope, lengths, numbers = index.base, index.slope, index.lengths, index.numbers
+        self.rarity = rarity = index.rarity(len(self.packed))
+        if len(self.packed) <= _TABLE:
+            self.scores = {
+                (doc := numbers[packed >> _SHIFT]): rarity
+                * (weight := packed & _WEIGHT)
+                / (weight + base + slope * lengths[doc])
+                for packed in self.packed
+            }
+            self.best = max(self.scores.values())
+            if len(self.packed) <= _FEW:
+                self.docs = 0
+            elif self._counted != len(self.packed):  # tools came; another tool elsewhere leaves these as they are
+                self.docs = bits_of(self.scores, self.packed[-1] >> _SHIFT)
+                self._counted = len(self.packed)
+        else:
+            self.count(lengths)
+            self.scores = None
+            self.best = max(rarity * weight / (weight + base + slope * n) for weight, n in self._shortest.items())
+        self._version = index.version
+
+    def count(self, lengths: array[int]) -> None:
+        """Take in the tools that came, for `docs` and for `best`: of all with one weight the shortest adds most."""
+        shortest = self._shortest
+        first = self._counted if shortest else 0
+        if first == len(self.packed):
+            return
+        flags = bytearray((self.packed[-1] >> _SHIFT) + 1)
+        for packed in self.packed[first:]:
+            doc, weight = packed >> _SHIFT, packed & _WEIGHT
+            flags[doc] = 1
+            if shortest.get(weight, _LONGEST) > (length := lengths[doc]):
+                shortest[weight] = length
+        self.docs = (self.docs if first else 0) | flagged(flags)
+        self._counted = len(self.packed)
+
+
+class Index:
+    """Which terms are in which tools, and the best tools for a query."""
+
+    def __init__(self) -> None:
+        self.terms: dict[str, Postings | int | list[int]] = {}
+        """The postings of each term. Most terms are in one tool: a number stands for that one posting, packed. A
+        number below zero counts from -1 the places in a file that `stored` reads. A list has all occurrences, in
+        order, each packed like a posting."""
+        self.stored: Callable[[int], Postings] | None = None
+        self.new_terms: list[str] | None = None
+        """The terms that came since somebody put a list here."""
+        self.lengths: array[int] = array("I")
+        """The weighted length of each tool; 0 for numbers no longer in use."""
+        self.numbers: list[int] = []
+        """The numbers given out so far: what is computed for a term refers to these, which spares it its own."""
+        self.count = 0
+        self.total = 0
+        self.version = 0
+        """Changes with every change of the index: what was computed before is stale."""
+
+    @property
+    def base(self) -> float:
+        """The part of the saturation that every tool has, in units of weight."""
+        return _UNIT * _K1 * (1 - _B)
+
+    @property
+    def slope(self) -> float:
+        """The part of the saturation that grows with the length of a tool."""
+        return _UNIT * _K1 * _B * self.count / self.total if self.total else 0.0
+
+    def postings(self, term: str) -> Postings | None:
+        """The tools that have a term; None where no tool has it."""
+        found = self.terms.get(term)
+        if found is None or isinstance(found, Postings):
+            return found
+        self.terms[term] = postings = self._unpacked(found)
+        return postings
+
+    def _unpacked(self, known: int | list[int]) -> Postings:
+        if isinstance(known, list):
+            return Postings(_summed(known))
+        if known >= 0:
+            return Postings((known,))
+        assert self.stored is not None
+        return self.stored(-1 - known)
+
+    def rarity(self, found_in: int) -> float:
+        """How much a term says that is in `found_in` tools (inverse document frequency, never negative)."""
+        return log(1 + (self.count - found_in + 0.5) / (found_in + 0.5))
+
+    def rarity_of(self, term: str) -> float:
+        """How much a term says."""
+        postings = self._scored(term)
+        return self.rarity(0) if postings is None else postings.rarity
+
+    def first_with(self, term: str) -> int:
+        """The number of the first tool that has a term, which some tool has."""
+        postings = self.postings(term)
+        assert postings is not None
+        return postings.packed[0] >> _SHIFT
+
+    def tools_with(self, term: str) -> int:
+        """How many tools have a term."""
+        return len(self.postings(term) or ())
+
+    def has(self, doc: int, term: str) -> bool:
+        """Whether a term is in a tool."""
+        postings = self._scored(term)
+        if postings is None:
+            return False
+        return postings.weight(doc) > 0 if postings.scores is None else doc in postings.scores
+
+    def _scored(self, term: str) -> Postings | None:
+        postings = self.postings(term)
+        if postings is not None:
+            postings.score(self)
+        return postings
+
+    def add(self, fields: Iterable[tuple[int, Sequence[str]]]) -> int:
+        """The number of a new tool, given the terms of its fields with their weights; at most `MAX_TERMS` in each."""
+        doc = len(self.lengths)
+        place = doc << _SHIFT
+        terms = self.terms
+        length = 0
+        for weight, found in fields:
+            length += weight * len(found)
+            for term in found:
+                known = terms.get(term)
+                if known is None:
+                    terms[term] = place | weight
+                    if self.new_terms is not None:
+                        self.new_terms.append(term)
+                    continue
+                if isinstance(known, int) and known >= place:  # the same tool has it again
+                    terms[term] = known + weight
+                    continue
+                if not isinstance(known, Postings):
+                    terms[term] = known = self._unpacked(known)
+                packed = known.packed
+                if packed[-1] >= place:
+                    packed[-1] += weight
+                else:
+                    packed.append(place | weight)
+        self.lengths.append(length)
+        self.numbers.append(doc)
+        self.total += length
+        self.count += 1
+        self.version += 1
+        return doc
+
+    def extend(self, tools: Iterable[Iterable[tuple[int, Sequence[str]]]]) -> None:
+        """Add many tools to an empty index, as `add` would one by one, but several times faster.
+
+        What a term counts in a tool is summed up when the term is first asked for, or now if it has many occurrences:
+        the first question for it would wait for milliseconds, and the sums need a fraction of the memory.
+        """
+        assert not self.terms
+        occurrences: defaultdict[str, list[int]] = defaultdict(list)
+        for doc, fields in enumerate(tools):
+            length = 0
+            for weight, found in fields:
+                length += weight * len(found)
+                place = doc << _SHIFT | weight
+                for term in found:
+                    occurrences[term].append(place)
+            self.lengths.append(length)
+        self.terms = {
+            term: places[0] if len(places) == 1 else places if len(places) < _LONG else self._counted(places)
+            for term, places in occurrences.items()
+        }
+        self.count = self.version = len(self.lengths)
+        self.numbers = list(range(self.count))
+        self.total = sum(self.lengths)
+
+    def _counted(self, places: list[int]) -> Postings:
+        postings = Postings(_summed(places))
+        if len(postings) > _TABLE:
+            postings.count(self.lengths)
+        return postings
+
+    def remove(self, doc: int, terms: Iterable[str]) -> None:
+        """Forget a tool, given the terms it was added with."""
+        for term in set(terms):
+            postings = self.postings(term)
+            assert postings is not None
+            postings.discard(doc)
+            if not postings.packed:
+                del self.terms[term]
+        self.total -= self.lengths[doc]
+        self.lengths[doc] = 0
+        self.count -= 1
+        self.version += 1
+
+    def top(self, query: Mapping[str, float], limit: int) -> list[tuple[int, float]]:
+        """The `limit` best tools for weighted terms, best first; equal ones in the order they were added.
+
+        Only tools that may be among the best are scored: those that have a rare term, those for which the terms they
+        have could add most, and then those for which these could add what the best so far really have.
+        """
+        lists = sorted(self._lists(query))
+        frequent = [(gain * postings.best, postings.docs) for _, _, gain, postings in lists if postings.docs]
+        if sum([len(postings.packed) for *_, postings in lists]) <= _DIRECT or not frequent:
+            found = _all_scored(lists, limit)
+        else:
+            bounds = Bounds(frequent)
+            highest = bounds.highest(2 * limit)
+            rare = [postings.scores or () for *_, postings in lists if not postings.docs]
+            found = self._sums(docs_of(highest).union(*rare), lists)
+            floor = heapq.nlargest(limit, found.values())[-1] * _ROUNDING if len(found) >= limit else 0.0
+            others = bounds.at_least(floor) & ~highest
+            if others:
+                found |= self._sums(docs_of(others) - found.keys(), lists)
+        if len(found) > 4 * limit:
+            floor = heapq.nlargest(limit, found.values())[-1]
+            found = {doc: score for doc, score in found.items() if score >= floor}
+        return sorted(found.items(), key=lambda item: (-item[1], item[0]))[:limit]
+
+    def _sums(self, docs: set[int], lists: list[tuple[float, str, float, Postings]]) -> dict[int, float]:
+        """What the terms of `lists` together add to each of `docs`."""
+        found = dict.fromkeys(docs, 0.0)
+        base, slope, lengths = self.base, self.slope, self.lengths
+        for _, _, gain, postings in lists:
+            scores = postings.scores
+            if scores is None:
+                rarity, packed = postings.rarity, postings.packed
+                last = packed[-1]
+                for doc in docs:  # as `weight` does it, but this is where a search in a large catalogue spends its time
+                    place = doc << _SHIFT
+                    if place <= last and (there := packed[bisect_left(packed, place)]) >> _SHIFT == doc:
+                        weight = there & _WEIGHT
+                        found[doc] += gain * (rarity * weight / (weight + base + slope * lengths[doc]))
+            else:
+                for doc in docs & scores.keys():
+                    found[doc] += gain * scores[doc]
+        return found
+
+    def _lists(self, query: Mapping[str, float]) -> Iterator[tuple[float, str, float, Postings]]:
+        """For each known term: how little it can add, itself, the query's weight for it, and its postings."""
+        for term, gain in query.items():
+            postings = self._scored(term)
+            if postings is not None:
+                yield -gain * postings.rarity, term, gain, postings
+
+
+def _all_scored(lists: list[tuple[float, str, float, Postings]], limit: int) -> dict[int, float]:
+    """What the terms of `lists` together add to each tool that may be among the `limit` best.
+
+    Nearly all of it runs in C. Once the terms that remain cannot lift a new tool to the best so far, they only add
+    to the tools that are there.
+    """
+    found: dict[int, float] = {}
+    rest = sum([gain * postings.best for _, _, gain, postings in lists])
+    closed = False
+    for _, _, gain, postings in lists:
+        scores = cast("dict[int, float]", postings.scores)
+        if not closed and len(found) >= limit and len(scores) > _FEW:
+            closed = rest < heapq.nlargest(limit, found.values())[-1] * _ROUNDING
+        rest -= gain * postings.best
+        both = {doc: found[doc] + gain * scores[doc] for doc in found.keys() & scores.keys()}
+        if not closed:
+            found |= scores if gain == 1.0 else {doc: gain * score for doc, score in scores.items()}
+        found |= both
+    return found
+
+
+def _summed(occurrences: list[int]) -> Iterator[int]:
+    """One packed posting for each tool, given one for each occurrence, with those of a tool next to each other."""
+    before = occurrences[0]
+    for occurrence in occurrences[1:]:
+        if before >> _SHIFT == occurrence >> _SHIFT:
+            before += occurrence & _WEIGHT
+        else:
+            yield before
+            before = occurrence
+    yield before

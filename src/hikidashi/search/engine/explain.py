@@ -1,0 +1,86 @@
+"""What a search found, and for a person who wonders: what it held back, and what it made of the question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from .analyzer import Analyzer, is_inflection, is_weak
+from .bm25 import Index
+from .entry import Entry
+from .gate import NEAREST, Judgement
+from .match import ToolMatch
+from .query import Query
+
+__all__ = ["HELD_BACK", "Explanation", "explained", "matches_of"]
+
+HELD_BACK = 5  # tools that are explained besides those that a search shows
+
+EntryOf = Callable[[int], Entry]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What a search found and why."""
+
+    matches: list[ToolMatch]
+    """What `ToolCatalog.search` returns."""
+    held_back: list[ToolMatch] = field(default_factory=list[ToolMatch])
+    """The next best tools; the `doubt` of each says why it was not shown."""
+    words: dict[str, str] = field(default_factory=dict[str, str])
+    """The words looked up, `送信→send` for a translation or a corrected spelling, and how many tools have each."""
+
+
+def matches_of(judgement: Judgement, query: Query, limit: int, entry: EntryOf) -> list[ToolMatch]:
+    """The tools to show, best first."""
+    return [_match(entry(number), score, query, judgement.doubt) for number, score in judgement.shown[:limit]]
+
+
+def explained(judgement: Judgement, query: Query, limit: int, entry: EntryOf, index: Index) -> Explanation:
+    """The tools to show, and why these and no others."""
+    shown = judgement.shown
+    kept = {number for number, _ in shown[:limit]}
+    held_back = [
+        _match(entry(number), score, query, _why_not(place, judgement, (number, score) in shown, limit))
+        for place, (number, score) in enumerate(judgement.hits[: limit + HELD_BACK])
+        if number not in kept
+    ]
+    return Explanation(matches_of(judgement, query, limit, entry), held_back, _words(query, index, entry))
+
+
+def _match(entry: Entry, score: float, query: Query, doubt: str) -> ToolMatch:
+    return ToolMatch(entry.name, score, entry, query.words_in, doubt)
+
+
+def _why_not(place: int, judgement: Judgement, is_shown: bool, limit: int) -> str:
+    if is_shown:
+        return f"More tools match than the {limit} that were asked for."
+    if judgement.doubt and place >= NEAREST:
+        return f"The search is confident of no tool, so that only the nearest {NEAREST} are shown. {judgement.doubt}"
+    return "Its score is less than a quarter of the best."
+
+
+def _words(query: Query, index: Index, entry: EntryOf) -> dict[str, str]:
+    words: dict[str, str] = {}
+    for term in query.weights:
+        if is_inflection(term):
+            continue
+        number = index.tools_with(term)
+        said = f"in {number:,} tool{'' if number == 1 else 's'}"
+        if is_weak(term):
+            said += ", but too common to tell what is asked for"
+        elif term in query.optional and term not in query.relatives:
+            said += ", taken for a value: a tool need not have it"
+        is_guess = term in query.respelled or term in query.relatives
+        words[query.shown(term, _text_with(term, entry(index.first_with(term))) if is_guess else "")] = said
+    for word in query.missing:
+        if not is_inflection(word):
+            words[word] = "in no tool"
+    return words
+
+
+def _text_with(term: str, entry: Entry) -> str:
+    """The piece of a tool's text that has `term`."""
+    analyzer = Analyzer()
+    texts = (text for _, texts in entry.texts() for text in texts)
+    return next((piece for text in texts for found, piece in analyzer.sources(text).items() if found == term), "")

@@ -1,0 +1,79 @@
+"""What a catalogue takes: how many tools, how long a question, how many results."""
+
+from __future__ import annotations
+
+from ...errors import ToolSearchError
+from .analyzer import visible
+from .regex import MAX_PATTERN
+
+__all__ = ["MAX_LIMIT", "MAX_QUERY", "MAX_TOOLS", "check_limit", "checked_pattern", "checked_query", "full"]
+
+MAX_TOOLS = 10_000
+MAX_QUERY = 500
+MAX_LIMIT = 50
+
+
+def checked_query(query: object, most: int) -> str:
+    """What is to be seen of `query`.
+
+    Raises:
+        ToolSearchError: it is no text, empty, or has more than `most` characters.
+    """
+    text = _checked_text("query", query)
+    seen = visible(text).strip()
+    if not seen:
+        raise ToolSearchError("invalid_tool_input", "The query is empty. Say in a few words what the tool should do.")
+    if len(text) > most:
+        raise ToolSearchError(
+            "invalid_tool_input",
+            f"The query has {len(text)} characters, and {most} is the most. "
+            "Ask for one action in a few words, or search once per action.",
+        )
+    return seen
+
+
+def checked_pattern(pattern: object) -> str:
+    """What is to be seen of `pattern`.
+
+    Raises:
+        ToolSearchError: it is no text, empty, or too long.
+    """
+    text = _checked_text("pattern", pattern)
+    if len(text) > MAX_PATTERN:
+        raise ToolSearchError(
+            "pattern_too_long",
+            f"The pattern has {len(text)} characters, and {MAX_PATTERN} is the most. "
+            "Use the rarest part of it, or search by words.",
+        )
+    seen = visible(text)
+    if not seen:
+        raise ToolSearchError("invalid_pattern", "The pattern is empty. Write a part of a name or description.")
+    return seen
+
+
+def check_limit(limit: object, tools: int) -> None:
+    """Do nothing if so many results can be asked of a catalogue with `tools` tools.
+
+    Raises:
+        ToolSearchError: `limit` is out of range, or there are no tools.
+    """
+    if type(limit) is not int or not 1 <= limit <= MAX_LIMIT:
+        raise ToolSearchError(
+            "invalid_tool_input", f"`limit` is {limit!r}: use a whole number from 1 to {MAX_LIMIT}; 5 is usual."
+        )
+    if not tools:
+        raise ToolSearchError("unavailable", "The catalogue has no tools, so that there is nothing to find.")
+
+
+def full(most: int, why: str) -> ToolSearchError:
+    """The error for more tools than a catalogue takes."""
+    return ToolSearchError(
+        "invalid_tool_input",
+        f"The catalogue takes {most} tools, and {why}. Pass a higher `limit_tools`, or split the catalogue.",
+    )
+
+
+def _checked_text(name: str, text: object) -> str:
+    if not isinstance(text, str):
+        raise ToolSearchError("invalid_tool_input", f"`{name}` is {text!r}: it must be text.")
+    return text

@@ -1,0 +1,186 @@
+"""The tools of a catalogue by number and by name."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from itertools import count
+from operator import eq
+
+from ...errors import ToolSearchError, ToolValidationError
+from .analyzer import name_key
+from .entry import Entry, entry_of
+from .regex import searchable_text
+
+__all__ = ["Rows", "Snapshot", "is_identifier"]
+
+_BATCH = 256  # texts made at once: most patterns find their tools among the first
+_MIN_PART = 3  # letters: shorter pieces are in too many names
+_SURE_PART = 5  # letters: a shorter piece from inside a word, `und` of `refund`, may be there by chance
+_IDENTIFIER = re.compile(
+    r"(?<!\w)(?:\w+(?:[_.:/-]\w+)*_\w+(?:[.:/-]\w+)*|\w*[a-z][A-Z]\w*)"
+)  # `send_mail`, `sendMail`: no word of talk
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The tools of a catalogue at one moment, whatever is added or removed later."""
+
+    numbers: list[int]
+    """Those of the tools, in catalogue order."""
+    entries: list[Entry | bytes | None]
+    texts: list[str | bytes | None]
+    """What patterns see of each tool, as far as somebody asked; shared with the catalogue and other snapshots."""
+    _batches: dict[int, list[tuple[int, str]]] = field(default_factory=dict[int, list[tuple[int, str]]])
+
+    def batches(self) -> Iterator[list[tuple[int, str]]]:
+        """What patterns see of each tool, by number, in catalogue order: made when it is first asked for."""
+        for start in range(0, len(self.numbers), _BATCH):
+            if start not in self._batches:
+                self._batches[start] = [(number, self._text(number)) for number in self.numbers[start : start + _BATCH]]
+            yield self._batches[start]
+
+    def _text(self, number: int) -> str:
+        text = self.texts[number]
+        if not isinstance(text, str):
+            text = searchable_text(self.entry(number)) if text is None else text.decode("utf-8", "surrogatepass")
+            self.texts[number] = text
+        return text
+
+    def entry(self, number: int) -> Entry:
+        """The tool with this number, which was in use then."""
+        return _decoded(self.entries[number])
+
+
+def _decoded(row: Entry | bytes | None) -> Entry:
+    if isinstance(row, Entry):
+        return row
+    assert row is not None
+    return entry_of(json.loads(row))
+
+
+def is_identifier(text: str) -> bool:
+    """Whether `text` is one name, as programs have them: `send_mail`, `sendMail`."""
+    return _IDENTIFIER.fullmatch(text) is not None
+
+
+class Rows:
+    """The entries of a catalogue; those read from a file stay JSON until somebody needs them."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, int] = {}
+        """The number of each tool by name, in the order they were added."""
+        self.entries: list[Entry | bytes | None] = []
+        self.texts: list[str | bytes | None] = []
+        self._by_key: dict[str, list[str]] | None = None
+
+    def add(self, entry: Entry) -> None:
+        """Put in a tool, under the next number.
+
+        Raises:
+            ToolValidationError: another tool has this name.
+        """
+        known = self.numbers.get(entry.name)
+        if known is not None:
+            raise ToolValidationError(
+                f"Two tools are named {entry.name!r}: number {known} is {self.entry(known).origin}, "
+                f"number {len(self.entries)} is {entry.origin}. "
+                "Rename one, for example with a prefix of its server.",
+                entry.name,
+            )
+        self.numbers[entry.name] = len(self.entries)
+        self.entries.append(entry)
+        self.texts.append(None)
+        if self._by_key is not None:
+            self._by_key.setdefault(name_key(entry.name), []).append(entry.name)
+
+    def remove(self, name: str) -> tuple[int, Entry]:
+        """Take out a tool; its number is not used again.
+
+        Raises:
+            ToolSearchError: no tool has this name.
+        """
+        if name not in self.numbers:
+            raise self.no_such_tool([name])
+        number = self.numbers.pop(name)
+        entry = self.entry(number)
+        self.entries[number] = self.texts[number] = None
+        if self._by_key is not None:
+            self._by_key[name_key(name)].remove(name)
+        return number, entry
+
+    def bind(self, entry: Entry) -> None:
+        """Put a tool in place of the one of the same name, which is searched in the same way."""
+        self.entries[self.numbers[entry.name]] = entry
+
+    @property
+    def is_in_order(self) -> bool:
+        """Whether the numbers of the tools rise without a gap."""
+        return len(self.entries) == len(self.numbers) and all(map(eq, self.numbers.values(), count()))
+
+    def reorder(self, names: Iterable[str]) -> None:
+        """Have the tools in the order of `names`, which has them all."""
+        self.numbers = {name: self.numbers[name] for name in names}
+
+    def entry(self, number: int) -> Entry:
+        """The tool with this number, which must be in use."""
+        self.entries[number] = entry = _decoded(self.entries[number])
+        return entry
+
+    def snapshot(self) -> Snapshot:
+        """All tools as they are now."""
+        return Snapshot(list(self.numbers.values()), list(self.entries), self.texts)
+
+    def _keys(self) -> dict[str, list[str]]:
+        """The names by what all their spellings share."""
+        if self._by_key is None:
+            self._by_key = {}
+            for known in self.numbers:
+                self._by_key.setdefault(name_key(known), []).append(known)
+        return self._by_key
+
+    def spelled_like(self, name: str) -> list[int]:
+        """The tools whose name is `name` in some spelling, the very same spelling first."""
+        key = name_key(name)
+        alike = self._keys().get(key, ()) if key else ()
+        return [self.numbers[known] for known in sorted(alike, key=lambda known: known != name)]
+
+    def named_by(self, text: str) -> list[int]:
+        """The tools that `text` names: all of it in some spelling, or an identifier in it."""
+        whole = self.spelled_like(text)
+        if whole or len(text) < _MIN_PART:
+            return whole
+        found: dict[int, None] = {}
+        for word in _IDENTIFIER.findall(text):
+            for number in self.spelled_like(word):
+                found[number] = None
+        return list(found)
+
+    def named_with(self, part: str) -> tuple[list[int], bool]:
+        """The tools whose name has one unbroken piece of text as a part, in some spelling; the shortest name first.
+
+        Also whether they hardly have it by chance: it is long, an identifier, or begins a word of each name. Where
+        some names have it so, the others are left out.
+        """
+        key = name_key(part)
+        if len(key) < _MIN_PART or len(part.split()) != 1:
+            return [], True
+        names = sorted((name for known, names in self._keys().items() if key in known for name in names), key=len)
+        is_sure = len(key) >= _SURE_PART or not key.isascii() or is_identifier(part)
+        if not is_sure:
+            letters = r"[\W_]*".join(key)
+            begins = re.compile(rf"(?:^|[\W_]|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]))(?i:{letters})")
+            beginning = [name for name in names if begins.search(name)]
+            names, is_sure = beginning or names, bool(beginning)
+        return [self.numbers[name] for name in names], is_sure
+
+    def no_such_tool(self, names: list[str]) -> ToolSearchError:
+        """The error for names that no tool has, with names that are close."""
+        close = [self.entry(number).name for name in names for number in self.spelled_like(name)]
+        if not close:  # comparing with ten thousand names takes 80 ms: not for each of a long list
+            close = [match for name in names[:2] for match in get_close_matches(name, self.numbers, n=2)]
+        hint = f" Did you mean {' or '.join(map(repr, close[:5]))}?" if close else " Search for it by words."
+        return ToolSearchError("invalid_tool_input", f"No tool is named {' or '.join(map(repr, names))}.{hint}")

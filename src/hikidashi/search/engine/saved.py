@@ -1,0 +1,214 @@
+"""A catalogue in a file: written whole or not at all, checked when read, and nothing in it is executed.
+
+A line of letters and the format's number, a checksum, then sections of plain arrays and JSON. Tools stay JSON
+until a search finds them, which is why a file opens faster than a catalogue is built.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+import zlib
+from array import array
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, cast
+
+from ...common.atomic import replace_file
+from ...errors import ToolSearchError
+from .bm25 import Index, Postings
+from .entry import Entry
+from .rows import Rows
+
+__all__ = ["NAME", "digest_of", "read", "write"]
+
+NAME = b"hikidashi catalogue "  # how a file begins, whatever its version
+_FORMAT = 4
+# What makes terms of a tool: a question that is read by other rules would miss those in the file.
+_RULES = ("bm25", "entry", "stem", "stopwords", "analyzer", "_variants")
+_DIGEST = 8  # bytes: enough to tell two versions of one tool apart
+_SECTIONS = ("names", "rows", "row_ends", "texts", "text_ends", "terms", "term_ends", "packed", "lengths", "digests")
+
+
+@cache
+def _magic() -> bytes:
+    """How a file begins that this code can read: with its format, and a digest of the rules for terms."""
+    rules = hashlib.blake2b(digest_size=8)
+    for module in _RULES:
+        with suppress(OSError):  # a frozen program has no sources: there, the number of the format must do
+            rules.update(Path(__file__).with_name(f"{module}.py").read_bytes())
+    return NAME + f"{_FORMAT} {rules.hexdigest()}\n".encode()
+
+
+def write(path: Path, rows: Rows, index: Index) -> None:
+    """Put a catalogue into a file, in place of what was there, at once.
+
+    The numbers of `rows` and `index` must have no gaps.
+
+    Raises:
+        ToolSearchError: a tool's schema is no JSON, or the file cannot be written.
+    """
+    entries = [rows.entry(number) for number in rows.numbers.values()]
+    saved = [_saved(entry) for entry in entries]
+    texts = [text.encode("utf-8", "surrogatepass") for batch in rows.snapshot().batches() for _, text in batch]
+    postings = [known for term in index.terms if (known := index.postings(term))]
+    packed: array[int] = array("Q")
+    for term in postings:
+        packed += term.packed
+    body = {
+        "names": _json(list(rows.numbers)),
+        "rows": b"".join(saved),
+        "row_ends": _ends(saved),
+        "texts": b"".join(texts),
+        "text_ends": _ends(texts),
+        "terms": "\n".join(index.terms).encode("utf-8", "surrogatepass"),
+        "term_ends": _ends([term.packed for term in postings]),
+        "packed": _bytes(packed),
+        "lengths": _bytes(array("Q", index.lengths)),
+        "digests": b"".join(map(digest_of, entries)),
+    }
+    sizes = _bytes(array("Q", (len(body[name]) for name in _SECTIONS)))
+    content = sizes + b"".join(body[name] for name in _SECTIONS)
+    _replace(path, _magic() + zlib.crc32(content).to_bytes(8, "little") + content)
+
+
+def digest_of(entry: Entry) -> bytes:
+    """What tells a tool that is searched in the same way from one that is not."""
+    return hashlib.blake2b(repr(entry.texts()).encode(), digest_size=_DIGEST).digest()
+
+
+def read(path: Path) -> tuple[Rows, Index, dict[str, bytes]]:
+    """The catalogue in a file, and the digest of each tool by name.
+
+    Raises:
+        ToolSearchError: there is no such file, or it is no catalogue, or of another version, or damaged.
+    """
+    try:
+        content = path.read_bytes()
+    except (OSError, ValueError) as error:  # ValueError: no path at all, for example with a zero byte
+        raise ToolSearchError(
+            "unavailable", f"The catalogue {str(path)!r} cannot be read: {_reason(error)}. Check the path."
+        ) from error
+    magic = _magic()
+    head = len(magic) + 8
+    if not content.startswith(magic):
+        what = "was saved by another version of hikidashi" if content.startswith(NAME) else "is no saved catalogue"
+        raise ToolSearchError("unavailable", f"The file {str(path)!r} {what}. Build the catalogue again and save it.")
+    checksum = int.from_bytes(content[len(magic) : head], "little")
+    if len(content) < head + 8 * len(_SECTIONS) or zlib.crc32(memoryview(content)[head:]) != checksum:
+        raise ToolSearchError("unavailable", f"The catalogue {str(path)!r} is damaged. Build it again and save it.")
+    return _parse(content, head)
+
+
+def _parse(content: bytes, head: int) -> tuple[Rows, Index, dict[str, bytes]]:
+    start = head + 8 * len(_SECTIONS)
+    part: dict[str, bytes] = {}
+    for name, size in zip(_SECTIONS, _array(content[head:start]), strict=True):
+        part[name] = content[start : start + size]
+        start += size
+    rows, index = Rows(), Index()
+    rows.numbers = {name: number for number, name in enumerate(json.loads(part["names"]))}
+    rows.entries = _pieces(part["rows"], _array(part["row_ends"]))
+    rows.texts = _pieces(part["texts"], _array(part["text_ends"]))
+    index.lengths = array("I", _array(part["lengths"]))
+    index.count = len(index.lengths)
+    index.numbers = list(range(index.count))
+    index.total = sum(index.lengths)
+    terms = part["terms"].decode("utf-8", "surrogatepass").split("\n") if part["terms"] else []
+    stored = _Stored(_array(part["packed"]), _array(part["term_ends"]))
+    index.terms = dict(zip(terms, range(-1, -1 - len(terms), -1), strict=True))
+    index.stored = stored.postings
+    digests = part["digests"]
+    digest_of_name = {name: digests[at * _DIGEST : (at + 1) * _DIGEST] for name, at in rows.numbers.items()}
+    return rows, index, digest_of_name
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """All postings as they stand in a file."""
+
+    packed: array[int]
+    ends: array[int]
+
+    def postings(self, place: int) -> Postings:
+        """Those of the term at `place`."""
+        start = self.ends[place - 1] if place else 0
+        return Postings(self.packed[start : self.ends[place]])
+
+
+def _saved(entry: Entry) -> bytes:
+    """The tool as it came if it is JSON already, else as an Anthropic tool dict."""
+    tool = cast("object", entry.tool)
+    if isinstance(tool, Mapping):
+        with suppress(TypeError, ValueError, RecursionError):
+            return _json(dict(cast("Mapping[str, Any]", tool)))
+    plain: dict[str, Any] = {
+        "name": entry.name,
+        "description": entry.description,
+        "input_schema": entry.input_schema or {"type": "object", "properties": {}},
+    }
+    plain |= {key: list(words) for key, words in (("aliases", entry.aliases), ("tags", entry.tags)) if words}
+    try:
+        return _json(plain)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ToolSearchError(
+            "invalid_tool_input",
+            f"Tool {entry.name!r} cannot be saved: its schema is no JSON ({error}). "
+            "Use only dicts, lists, text, numbers, true, false and null.",
+        ) from error
+
+
+def _json(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+
+
+def _ends(pieces: list[bytes] | list[array[int]]) -> bytes:
+    ends: array[int] = array("Q")
+    end = 0
+    for piece in pieces:
+        end += len(piece)
+        ends.append(end)
+    return _bytes(ends)
+
+
+def _pieces(content: bytes, ends: array[int]) -> list[Any]:
+    pieces: list[bytes] = []
+    start = 0
+    for end in ends:
+        pieces.append(content[start:end])
+        start = end
+    return pieces
+
+
+def _bytes(values: array[int]) -> bytes:
+    if sys.byteorder == "big":
+        values = array(values.typecode, values)
+        values.byteswap()
+    return values.tobytes()
+
+
+def _array(content: bytes) -> array[int]:
+    values: array[int] = array("Q")
+    values.frombytes(content)
+    if sys.byteorder == "big":
+        values.byteswap()
+    return values
+
+
+def _replace(path: Path, content: bytes) -> None:
+    try:
+        replace_file(path, content)
+    except (OSError, ValueError) as error:
+        raise ToolSearchError(
+            "unavailable",
+            f"The catalogue cannot be saved to {str(path)!r}: {_reason(error)}. "
+            "Choose a file in a folder that exists, can be written to and has room.",
+        ) from error
+
+
+def _reason(error: OSError | ValueError) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)

@@ -1,0 +1,116 @@
+"""A connected client for an MCP server of any transport, and why there is none, in one line."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from types import TracebackType
+from typing import Protocol, Self, TextIO, cast
+
+from ...errors import MissingExtra
+from ._process import stdio_transport
+from .config import McpServer
+
+try:
+    import httpx2
+    from mcp.client import Client, IncomingMessage
+    from mcp.client.sse import sse_client
+    from mcp.client.streamable_http import streamable_http_client
+except ImportError as error:
+    raise MissingExtra("mcp", "mcp") from error
+
+__all__ = ["Complaints", "connected"]
+
+_LONGEST_COMPLAINT = 10_000
+
+
+class OnMessage(Protocol):
+    """Called with each notification of a server."""
+
+    async def __call__(self, message: IncomingMessage) -> None:
+        """Take `message`."""
+        ...
+
+
+class Complaints:
+    """What a server says is wrong: its standard error, or the statuses of its answers."""
+
+    def __init__(self, server: McpServer) -> None:
+        self._server = server
+        self._file = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 - see `__exit__`
+
+    @property
+    def file(self) -> TextIO:
+        """Where they are written."""
+        return cast("TextIO", self._file)
+
+    def told(self, failure: BaseException | str) -> str:
+        """`failure` and what the server said last, in one line and without its keys."""
+        said = failure if isinstance(failure, str) else _told(failure)
+        self._file.seek(0)
+        lines = [line.strip() for line in self._file.read()[-_LONGEST_COMPLAINT:].splitlines() if line.strip()]
+        return self._server.without_secrets(f"{said}; its last words: {lines[-1]}" if lines else said)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+
+@asynccontextmanager
+async def connected(
+    server: McpServer,
+    complaints: Complaints,
+    *,
+    seconds: float,
+    grace: Callable[[], float],
+    on_message: OnMessage | None = None,
+    on_end: Callable[[], None] = lambda: None,
+) -> AsyncGenerator[Client]:
+    """A client that is connected to `server`, which is started where it is a process, and then ended.
+
+    Args:
+        server: How to reach it.
+        complaints: Where its complaints go.
+        seconds: How long it may take to answer over HTTP.
+        grace: How long a process has to end by itself.
+        on_message: Called with each notification of the server.
+        on_end: Called when a process has closed its output.
+    """
+    async with AsyncExitStack() as stack:
+        match server.transport:
+            case "stdio":
+                transport = stdio_transport(server, stderr=complaints.file, grace=grace, on_end=on_end)
+            case "http":
+                http = httpx2.AsyncClient(
+                    headers=dict(server.headers),
+                    follow_redirects=True,
+                    timeout=httpx2.Timeout(seconds, read=None if on_message else seconds),
+                    event_hooks={"response": [_noting(complaints.file)]},
+                )
+                transport = streamable_http_client(server.url, http_client=await stack.enter_async_context(http))
+            case _:
+                transport = sse_client(server.url, headers=dict(server.headers), timeout=seconds)
+        client = Client(transport, message_handler=on_message, cache=None)
+        yield await stack.enter_async_context(client)
+
+
+def _noting(complaints: TextIO) -> Callable[[httpx2.Response], Awaitable[None]]:
+    # The client's own words for a refusal leave out the status.
+    async def note(response: httpx2.Response) -> None:
+        if response.is_error and response.request.method == "POST":  # a GET may be refused: it only offers a stream
+            complaints.write(f"{response.status_code} {response.reason_phrase}\n")
+
+    return note
+
+
+def _told(error: BaseException) -> str:
+    """The first real error inside groups of them."""
+    while isinstance(error, BaseExceptionGroup):
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    said = " ".join(str(error).split())
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__

@@ -1,0 +1,117 @@
+"""The tools of several MCP servers at once; one that fails does not keep the others from answering."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from ...convert.mcp import from_mcp
+from ...errors import MissingExtra
+from ...tool import Tool
+from .config import McpServer
+
+try:
+    import anyio
+except ImportError as error:
+    raise MissingExtra("mcp", "mcp") from error
+
+from ._connection import Complaints, connected
+
+__all__ = ["SEPARATOR", "Answer", "ServerTools", "Turns", "tools_of_servers"]
+
+SEPARATOR = "__"
+_SHARE_TO_END = 0.1  # of a server's time, in which it is ended if it has not answered
+_LONGEST_END = 2.0
+_REMOTE_AT_ONCE = 16
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ServerTools:
+    """The tools that one server lists, or why there are none."""
+
+    server: str
+    tools: tuple[Tool, ...] = ()
+    """Under `server__name`; they cannot be called, as the connection is closed."""
+    failure: str | None = None
+    """Why there are no tools, in one line."""
+
+
+Answer = ServerTools
+"""Alias of `ServerTools`."""
+
+
+class Turns:
+    """Lets so many servers start at once, so that a machine with two cores does not start fifty.
+
+    A server elsewhere costs this machine nothing: sixteen of them are asked at once whatever the number is.
+    """
+
+    def __init__(self, at_once: int | None = None) -> None:
+        if at_once is not None and at_once < 1:
+            raise ValueError(f"`at_once` is {at_once}: use 1 or more.")
+        self._here = anyio.CapacityLimiter(at_once or (os.cpu_count() or 1) + 1)
+        self._elsewhere = anyio.CapacityLimiter(max(_REMOTE_AT_ONCE, at_once or 1))
+
+    def of(self, server: McpServer) -> anyio.CapacityLimiter:
+        """What `server` has to wait for."""
+        return self._here if server.transport == "stdio" else self._elsewhere
+
+
+async def tools_of_servers(
+    servers: Iterable[McpServer],
+    *,
+    seconds: float = 30.0,
+    at_once: int | None = None,
+    on_answer: Callable[[ServerTools], None] = lambda _: None,
+) -> list[ServerTools]:
+    """What each server lists, in the order given; `on_answer` hears of each as it comes.
+
+    Each server has `seconds` from its own start; the time in which it is ended, if need be by force, is part of them.
+
+    Args:
+        servers: Whom to ask.
+        seconds: How long each may take.
+        at_once: How many processes start at the same time; one more than the machine has cores unless given.
+        on_answer: Called with each answer.
+
+    Raises:
+        ValueError: `at_once` is less than 1.
+    """
+    asked = list(servers)
+    answers: dict[int, ServerTools] = {}
+    turns = Turns(at_once)
+
+    async def ask(place: int, server: McpServer) -> None:
+        async with turns.of(server):
+            answers[place] = await _answer(server, seconds)
+        on_answer(answers[place])
+
+    async with anyio.create_task_group() as group:
+        for place, server in enumerate(asked):
+            group.start_soon(ask, place, server)
+    return [answers[place] for place in range(len(asked))]
+
+
+async def _answer(server: McpServer, seconds: float) -> ServerTools:
+    end = anyio.current_time() + seconds
+    to_end = min(_LONGEST_END, _SHARE_TO_END * seconds)
+
+    def grace() -> float:
+        return max(to_end, min(_LONGEST_END, end - anyio.current_time()))
+
+    tools: list[Tool] | None = None
+    failure = ""
+    with Complaints(server) as complaints:
+        try:
+            with anyio.fail_after(seconds - to_end):
+                async with connected(server, complaints, seconds=seconds, grace=grace) as client:
+                    tools = await from_mcp(client)
+        except TimeoutError:
+            failure = complaints.told(f"no answer within {seconds:g} s")
+        except Exception as error:
+            failure = complaints.told(error)
+    if tools is None:
+        return ServerTools(server=server.name, failure=failure)
+    # What went wrong after that went wrong while it ended.
+    return ServerTools(server=server.name, tools=tuple(tool.prefixed(server.name + SEPARATOR) for tool in tools))

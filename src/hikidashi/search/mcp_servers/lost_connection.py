@@ -1,0 +1,58 @@
+"""Calls of tools whose server is gone: a model reads that it is out of reach, not how a program connects again."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import Any, cast
+
+from ...tool import Tool, ToolResult
+from ..answers.texts import Wording
+
+__all__ = ["is_lost_connection", "telling_lost_connections"]
+
+logger = logging.getLogger("hikidashi")
+
+# By name: which of these libraries is there depends on where a tool comes from, and none is imported to find out.
+_LOST = frozenset(
+    {
+        "builtins.ConnectionError",
+        "anyio.BrokenResourceError",
+        "anyio.ClosedResourceError",
+        "anyio.EndOfStream",
+        "httpx.TransportError",
+        "httpx2.TransportError",
+    }
+)
+_CONNECTION_CLOSED = -32000  # the code of `mcp.MCPError` for a session that ended before it answered
+
+
+def is_lost_connection(error: BaseException) -> bool:
+    """Whether `error` says that a server is gone, and not that it did not like the call."""
+    if any(_is_lost(kind) for kind in type(error).__mro__):
+        return True
+    if getattr(error, "code", None) == _CONNECTION_CLOSED and type(error).__module__.startswith("mcp"):
+        return True
+    if not isinstance(error, BaseExceptionGroup):
+        return False
+    return all(map(is_lost_connection, cast("BaseExceptionGroup[BaseException]", error).exceptions))
+
+
+def telling_lost_connections(tool: Tool, words: Wording) -> Tool:
+    """`tool` whose calls answer with a sentence for the model where its server is gone."""
+
+    async def call(arguments: dict[str, Any]) -> ToolResult:
+        try:
+            return await tool.call(arguments)
+        except Exception as error:
+            if not is_lost_connection(error):
+                raise
+            logger.warning("tool %r was not called: %s", tool.name, error)
+            return ToolResult.error(words.unreachable(tool.name))
+
+    return replace(tool, call=call)
+
+
+def _is_lost(kind: type) -> bool:
+    package = kind.__module__.partition(".")[0]
+    return f"{package}.{kind.__name__}" in _LOST

@@ -1,0 +1,295 @@
+"""What a record of searches says about a catalogue: gaps, idle tools, favourites, and words that are missing.
+
+Everything is counted, nothing is guessed by a model: the same log and catalogue give the same report.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import chain
+from typing import Any
+
+from ..catalog import ToolCatalog
+from ..engine.analyzer import Analyzer, fold, is_weak
+from ..engine.entry import entry_of
+from ..engine.query import read_query
+from ..engine.spelling import Speller
+from ..engine.stem import stem
+from ..engine.stopwords import FUNCTION, REQUEST
+from .log import RecordedSearch, SearchLog
+
+__all__ = ["CalledTool", "EmptySearch", "FoundTool", "Missed", "Proposal", "Report", "report"]
+
+_SAME_WISH = 600.0  # seconds: a later search still tries to satisfy the same wish
+_SAME_MOMENT = 0.05  # seconds: a model that searches for several things at once has several wishes
+_AGREEING = 2  # wishes that a word must have come in: one alone may have named a place or a person
+_OF_MISSED = 1 / 10  # of the wishes for which a search missed a tool, likewise
+_PERSON = re.compile("(?:さん|様|氏|君|ちゃん)")  # behind a name
+_FAVOURITES = 5
+_FAVOURITE_CALLS = 3
+# Words are letters of one script; hiragana alone is mostly inflection, and numbers say nothing about a tool.
+_WORD = re.compile(
+    "[\u3400-\u4dbf\u4e00-\u9fff\u3005]{2,20}|[\u30a1-\u30fa\u30fc]{2,30}|[\uac00-\ud7af]{1,20}|[\u0e00-\u0e7f]{3,40}"
+    "|[^\\W\\d_\u0e00-\u0e7f\u3005\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,40}"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EmptySearch:
+    """Searches that found nothing, or only what comes near and nobody called."""
+
+    query: str | None
+    """In the spelling used last; None where the log keeps no queries."""
+    kind: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class FoundTool:
+    """A tool that searches found."""
+
+    name: str
+    found: int
+    """How many searches found it."""
+    best_rank: int
+    """Its best place, counted from 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class CalledTool:
+    """A tool that is called a lot."""
+
+    name: str
+    calls: int
+    share: float
+    """Of all calls, from 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """A search that should have found the tool, and the later one that did."""
+
+    query: str
+    later: str | None
+    """The query that found it; None where it was a pattern or a list of names."""
+    count: int
+    called: bool
+    """Whether the tool was then called, or only found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """Words that would have helped several searches to find a tool, if it had them."""
+
+    tool: str
+    words: tuple[str, ...]
+    """Words that several searches used, each for a wish of its own; those of most searches first."""
+    because: tuple[Missed, ...]
+
+    @property
+    def count(self) -> int:
+        """How many searches speak for it."""
+        return sum(missed.count for missed in self.because)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Report:
+    """What a record of searches says about a catalogue."""
+
+    searches: int
+    calls: int
+    tools: int
+    found_nothing: tuple[EmptySearch, ...]
+    """The most frequent first."""
+    never_found: tuple[str, ...]
+    """Tools that no search found and nobody called, in catalogue order."""
+    never_called: tuple[FoundTool, ...]
+    """Tools that searches found and nobody called, the most found first."""
+    often_called: tuple[CalledTool, ...]
+    """At most five tools that could stay loaded, for `always_loaded=` of a seam."""
+    proposals: tuple[Proposal, ...]
+    """The best supported first."""
+    gone: tuple[str, ...]
+    """Tools on record that the catalogue does not have, by name."""
+
+    def as_json(self) -> dict[str, Any]:
+        """The report as a JSON object."""
+        return asdict(self)
+
+
+def report(log: SearchLog, catalog: ToolCatalog) -> Report:
+    """What `log` says about the tools of `catalog`.
+
+    Raises:
+        SearchLogError: the log cannot be read.
+    """
+    searches = log.searches()
+    usage = log.usage()
+    names = catalog.names
+    found = _found(searches)
+    calls = sum(usage.values())
+    known = set(names)
+    return Report(
+        searches=len(searches),
+        calls=calls,
+        tools=len(names),
+        found_nothing=_found_nothing(searches),
+        never_found=tuple(name for name in names if name not in found and name not in usage),
+        never_called=tuple(
+            sorted(
+                (tool for name, tool in found.items() if name in known and name not in usage),
+                key=lambda tool: (-tool.found, tool.name),
+            )
+        ),
+        often_called=tuple(
+            CalledTool(name, count, count / calls)
+            for name, count in usage.items()
+            if name in known and count >= _FAVOURITE_CALLS
+        )[:_FAVOURITES],
+        proposals=_proposals(searches, dict(zip(names, catalog, strict=True))),
+        gone=tuple(sorted({*found, *usage} - known)),
+    )
+
+
+def _found(searches: Sequence[RecordedSearch]) -> dict[str, FoundTool]:
+    counts = Counter(chain.from_iterable(set(search.names) for search in searches))
+    best: dict[str, int] = {}
+    for search in searches:
+        for rank, name in enumerate(search.names, 1):
+            if rank < best.setdefault(name, rank):
+                best[name] = rank
+    return {name: FoundTool(name, count, best[name]) for name, count in counts.items()}
+
+
+def _found_nothing(searches: Iterable[RecordedSearch]) -> tuple[EmptySearch, ...]:
+    groups: dict[tuple[str, str | None], EmptySearch] = {}
+    for search in searches:
+        if not search.names or (search.kind == "nearest" and not search.called):
+            kind = "words" if search.kind == "nearest" else search.kind
+            key = kind, None if search.query is None else _alike(search.query, kind)
+            count = groups[key].count + 1 if key in groups else 1
+            groups[key] = EmptySearch(search.query, kind, count)
+    return tuple(sorted(groups.values(), key=lambda empty: (-empty.count, empty.query or "", empty.kind)))
+
+
+def _alike(query: str, kind: str) -> str:
+    return " ".join(fold(query).split()) if kind == "words" else query
+
+
+_Wish = tuple[str, float]
+"""The session and time of the search that found the tool: whatever missed it before was for the same wish."""
+
+_Cases = dict[tuple[str, str | None, bool], list[_Wish]]
+"""The wishes for which a query missed a tool, by that query, the one that found it, and whether it was called."""
+
+_BY_WORDS = ("words", "nearest")
+
+
+def _proposals(searches: Iterable[RecordedSearch], tools: dict[str, Any]) -> tuple[Proposal, ...]:
+    evidence: dict[str, _Cases] = {}
+    for missed, finder, name, called in _missed(searches):
+        if name in tools and missed.query:
+            later = finder.query if finder.kind in _BY_WORDS else None
+            evidence.setdefault(name, {}).setdefault((missed.query, later, called), []).append(
+                (finder.session, finder.at)
+            )
+    vocabulary = _Vocabulary(tools if evidence else {})
+    proposals = (_proposal(name, cases, vocabulary) for name, cases in evidence.items())
+    return tuple(sorted(filter(None, proposals), key=lambda proposal: (-proposal.count, proposal.tool)))
+
+
+def _missed(searches: Iterable[RecordedSearch]) -> Iterator[tuple[RecordedSearch, RecordedSearch, str, bool]]:
+    """Searches by words that missed a tool, the search that found it, the tool, and whether it was called."""
+    sessions: dict[str, list[RecordedSearch]] = {}
+    for search in searches:
+        sessions.setdefault(search.session, []).append(search)
+    for session in sessions.values():
+        open_wishes: list[RecordedSearch] = []
+        for search in session:
+            if search.called:
+                for wish in _recent(open_wishes, search):
+                    yield from (
+                        (wish, search, name, True) for name in dict.fromkeys(search.called) if name not in wish.names
+                    )
+                open_wishes.clear()
+            else:
+                open_wishes.append(search)
+        yield from _found_later(open_wishes)
+
+
+def _found_later(wishes: list[RecordedSearch]) -> Iterator[tuple[RecordedSearch, RecordedSearch, str, bool]]:
+    """Searches that found nothing, and the first hit of the next one that did, where no call tells more."""
+    later: RecordedSearch | None = None
+    for wish in reversed(wishes):
+        if wish.names and wish.kind != "nearest":
+            later = wish
+        elif later is not None and _recent([wish], later):
+            yield wish, later, later.names[0], False
+
+
+def _recent(wishes: list[RecordedSearch], later: RecordedSearch) -> list[RecordedSearch]:
+    return [wish for wish in wishes if wish.kind in _BY_WORDS and _SAME_MOMENT < later.at - wish.at <= _SAME_WISH]
+
+
+def _proposal(name: str, cases: _Cases, vocabulary: _Vocabulary) -> Proposal | None:
+    used_for: dict[str, set[_Wish]] = {}
+    new = {
+        query: [word for word in vocabulary.words(query) if not vocabulary.leads(word, name)] for query, _, _ in cases
+    }
+    for (query, _, _), wishes in cases.items():
+        for word in new[query]:
+            used_for.setdefault(word, set()).update(wishes)
+    needed = max(_AGREEING, _OF_MISSED * len({wish for wishes in cases.values() for wish in wishes}))
+    agreed = {word: len(wishes) for word, wishes in used_for.items() if len(wishes) >= needed}
+    if not agreed:
+        return None
+    because = [
+        Missed(query, later, len(wishes), called)
+        for (query, later, called), wishes in cases.items()
+        if not agreed.keys().isdisjoint(new[query])
+    ]
+    return Proposal(
+        name,
+        tuple(sorted(agreed, key=lambda word: (-agreed[word], word))),
+        tuple(sorted(because, key=lambda missed: (-missed.count, missed.query, missed.later or ""))),
+    )
+
+
+class _Vocabulary:
+    """The words of a catalogue, as a search knows them; each word of a question is looked up once."""
+
+    def __init__(self, tools: dict[str, Any]) -> None:
+        self._analyzer = Analyzer()
+        self._of_tool = {name: frozenset(self._analyzer.terms(_text(tool))) for name, tool in tools.items()}
+        self._known = frozenset[str]().union(*self._of_tool.values())
+        self._speller = Speller(self._known)
+        self._looked_up: dict[str, frozenset[str]] = {}
+        self._words: dict[str, tuple[str, ...]] = {}
+
+    def leads(self, word: str, tool: str) -> bool:
+        """Whether a search for `word` looks for something that the tool has: itself, translated or respelled."""
+        if word not in self._looked_up:
+            asked = read_query(word, self._analyzer, self._known, self._nearest, rarity=lambda _: 1.0)
+            # A hint is no substitute for the word: a search that had only that missed the tool.
+            self._looked_up[word] = frozenset(asked.weights.keys() - asked.relatives.keys())
+        return not self._looked_up[word].isdisjoint(self._of_tool[tool])
+
+    def words(self, query: str) -> tuple[str, ...]:
+        """The words of a query that say what it is about, each once; those of any talk if there are no other."""
+        if query not in self._words:
+            text = fold(query)
+            found = (match for match in _WORD.finditer(text) if _PERSON.match(text, match.end()) is None)
+            words = (match.group() for match in found)
+            said = dict.fromkeys(word for word in words if word not in FUNCTION and word not in REQUEST)
+            self._words[query] = tuple(word for word in said if not is_weak(stem(word))) or tuple(said)
+        return self._words[query]
+
+    def _nearest(self, word: str) -> list[str]:
+        return self._speller.nearest(word, self._known)
+
+
+def _text(tool: Any) -> str:
+    return "\n".join(text for _, texts in entry_of(tool).texts() for text in texts)

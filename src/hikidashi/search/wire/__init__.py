@@ -1,0 +1,37 @@
+"""Tool search on the wire of the Messages API: requests that offer it, and the blocks in which replies tell of it.
+
+Offers what `hikidashi.search.anthropic` and the loopback Messages API build on.
+"""
+
+from .blocks import (
+    ToolSearchCall,
+    ToolSearchFailure,
+    Variant,
+    reference_blocks,
+    referenced_tools,
+    search_requests,
+    tool_searches,
+)
+from .definitions import Verdict, worth_it
+from .mcp_toolset import McpToolset
+from .models import Provider, Support, support
+from .requests import client_search_tool, to_anthropic_search, tool_search_request
+
+__all__ = [
+    "McpToolset",
+    "Provider",
+    "Support",
+    "ToolSearchCall",
+    "ToolSearchFailure",
+    "Variant",
+    "Verdict",
+    "client_search_tool",
+    "reference_blocks",
+    "referenced_tools",
+    "search_requests",
+    "support",
+    "to_anthropic_search",
+    "tool_search_request",
+    "tool_searches",
+    "worth_it",
+]

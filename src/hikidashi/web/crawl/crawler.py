@@ -1,0 +1,305 @@
+"""A crawler: the pages of a site by their links, in a fixed order, within limits, and as robots.txt allows.
+
+Pages are read level by level (breadth first), and the links of a page in the order in which it has them, so that the
+same site gives the same pages. Everything goes through the guarded `Fetcher`. What happens to one page is told of
+that page, and the others go on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+from urllib.parse import urlsplit
+
+from ...errors import FetchRefused, PageError
+from ..filters import ExtractOptions
+from ..pages.address import check_url
+from ..pages.extract import shared_extractor
+from ..pages.fetch import Fetched, Fetcher
+from ..pages.reasons import in_language, reason
+from ..results import ExtractedPage, FailedPage
+from ..text.passages import extracted_as
+from ..wording.said import Language, said
+from ._links import is_page, links_of
+from ._robots import Robots
+from .options import CrawlOptions, CrawlResults, MapResults, check_crawl_options, crawl_start, matches_any
+
+__all__ = ["Visit", "crawl_site", "map_site", "visits"]
+
+logger = logging.getLogger("hikidashi")
+
+_AT_ONCE = 4
+_MOST_LETTERS = 20_000_000  # of all the pages of one crawl together
+_HTML = frozenset({"", "text/html", "application/xhtml+xml"})
+_SAYINGS: dict[str, tuple[str, str]] = {
+    "outside": (
+        "{url} へ転送されますが、そこはクロールの対象外です",
+        "it redirects to {url}, which is outside this crawl",
+    ),
+    "size": (
+        "このページで {limit:,} 文字の上限を超えるため、ここで止めました",
+        "with this page the crawl would exceed {limit:,} characters, so it ended here",
+    ),
+    "time": ("{seconds} 秒の制限時間内に読めませんでした", "the crawl's {seconds} s were over"),
+}
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Visit(Generic[T]):
+    """One page of a crawl: what was read, or why it was not."""
+
+    url: str
+    depth: int
+    value: T | None = None
+    error: str = ""
+    links: tuple[str, ...] = ()
+    """The pages that it leads to, those that belong to the crawl and were not known before."""
+
+
+async def visits(
+    start: str,
+    options: CrawlOptions,
+    *,
+    fetcher: Fetcher,
+    read: Callable[[Fetched], Awaitable[T]] | None = None,
+    pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
+) -> AsyncGenerator[Visit[T], None]:
+    """The pages of a site from `start` on, as they are reached; at most `options.limit` are read.
+
+    Args:
+        start: An address that `crawl_start` gave.
+        options: How far, and which; checked.
+        fetcher: How pages are fetched.
+        read: What to make of each page; a `PageError` is that page's failure. None only follows links, and not those
+            of the last level.
+        pause: How to wait between two pages of a host that asks for it.
+    """
+    crawl = _Crawl(start, options, fetcher, read, pause)
+    levels = options.max_depth + (0 if read is None else 1)
+    level, left = [start], options.limit
+    try:
+        for depth in range(levels):
+            following: list[str] = []
+            async for visit in crawl.level(level[:left], depth, is_last=depth == options.max_depth):
+                following += visit.links
+                yield visit
+            left -= len(level[:left])
+            level = following
+            if not level or left <= 0:
+                return
+    finally:
+        await crawl.robots.aclose()
+
+
+async def crawl_site(
+    url: str,
+    options: CrawlOptions,
+    *,
+    fetcher: Fetcher | None = None,
+    language: Language = "ja",
+    provider: str = "",
+) -> CrawlResults:
+    """The text of the pages of a site.
+
+    Raises:
+        TavilyAPIError: `url` or an option is refused; VALIDATION_ERROR.
+    """
+    fetcher = fetcher or Fetcher()
+    options = check_crawl_options(options, language=language)
+    start = crawl_start(url, allowed_hosts=fetcher.allowed_hosts, language=language)
+    form = ExtractOptions(format=options.format)
+    pages: list[ExtractedPage] = []
+    failed: list[FailedPage] = []
+    left = _MOST_LETTERS
+
+    async def read(fetched: Fetched) -> ExtractedPage:
+        return extracted_as(await shared_extractor().extract(fetched), form)
+
+    async with aclosing(visits(start, options, fetcher=fetcher, read=read)) as found:
+        async for visit in found:
+            if visit.value is not None:
+                left -= len(visit.value.raw_content)
+                if left < 0:
+                    failed.append(
+                        FailedPage(url=visit.url, error=said(*_SAYINGS["size"], language, limit=_MOST_LETTERS))
+                    )
+                    break
+                pages.append(visit.value)
+            elif visit.error:
+                failed.append(FailedPage(url=visit.url, error=in_language(visit.error, language)))
+    return CrawlResults(base_url=start, results=tuple(pages), failed_results=tuple(failed), provider=provider)
+
+
+async def map_site(
+    url: str,
+    options: CrawlOptions,
+    *,
+    fetcher: Fetcher | None = None,
+    language: Language = "ja",
+    provider: str = "",
+) -> MapResults:
+    """The addresses of the pages of a site; those of the last level are listed and not fetched.
+
+    Raises:
+        TavilyAPIError: `url` or an option is refused; VALIDATION_ERROR.
+    """
+    fetcher = fetcher or Fetcher()
+    options = check_crawl_options(options, language=language)
+    start = crawl_start(url, allowed_hosts=fetcher.allowed_hosts, language=language)
+    urls: dict[str, None] = {}
+    failed: dict[str, str] = {}
+    followed: AsyncGenerator[Visit[None], None] = visits(start, options, fetcher=fetcher)
+    async with aclosing(followed) as found:
+        async for visit in found:
+            if visit.error:
+                failed[visit.url] = in_language(visit.error, language)
+            elif is_wanted(visit.url, options):
+                urls[visit.url] = None
+            urls |= dict.fromkeys(visit.links)
+    listed = [one for one in urls if one not in failed][: options.limit]
+    return MapResults(
+        base_url=start,
+        results=tuple(listed),
+        failed_results=tuple(FailedPage(url=one, error=error) for one, error in failed.items()),
+        provider=provider,
+    )
+
+
+def is_wanted(url: str, options: CrawlOptions) -> bool:
+    """Whether the paths and domains that are selected and excluded let `url` through."""
+    parts = urlsplit(url)
+    path, host = parts.path or "/", parts.hostname or ""
+    selected = not options.select_paths or matches_any(options.select_paths, path)
+    selected = selected and (not options.select_domains or matches_any(options.select_domains, host))
+    return selected and not matches_any(options.exclude_paths, path) and not matches_any(options.exclude_domains, host)
+
+
+class _Crawl(Generic[T]):
+    """The state of one crawl."""
+
+    def __init__(
+        self,
+        start: str,
+        options: CrawlOptions,
+        fetcher: Fetcher,
+        read: Callable[[Fetched], Awaitable[T]] | None,
+        pause: Callable[[float], Awaitable[None]],
+    ) -> None:
+        self.robots = Robots(fetcher)
+        self._site = _site_of(start)
+        self._options = options
+        self._fetcher = fetcher
+        self._read = read
+        self._pause = pause
+        self._seen = {start}
+        self._turns: dict[str, asyncio.Lock] = {}
+        self._end = None if options.timeout is None else asyncio.get_running_loop().time() + options.timeout
+
+    async def level(self, urls: list[str], depth: int, *, is_last: bool) -> AsyncIterator[Visit[T]]:
+        """The pages of one level, in order, some of them fetched at once."""
+        for first in range(0, len(urls), _AT_ONCE):
+            batch = urls[first : first + _AT_ONCE]
+            for url, outcome in zip(batch, await self._all(batch), strict=True):
+                if isinstance(outcome, str):
+                    yield Visit(url=url, depth=depth, error=outcome)
+                    continue
+                fetched, value = outcome
+                if fetched.final_url != url and fetched.final_url in self._seen:
+                    continue  # the same page by another way
+                self._seen.add(fetched.final_url)
+                links, refused = ((), []) if is_last else await self._links(fetched, depth)
+                is_given = value if is_wanted(url, self._options) else None
+                yield Visit(url=url, depth=depth, value=is_given, links=links)
+                for visit in refused:
+                    yield visit
+
+    async def _all(self, urls: list[str]) -> list[tuple[Fetched, T | None] | str]:
+        """What each of `urls` gave, or why it gave nothing, within the time of the crawl."""
+        tasks = [asyncio.create_task(self._visit(url)) for url in urls]
+        try:
+            left = None if self._end is None else max(0.0, self._end - asyncio.get_running_loop().time())
+            await asyncio.wait(tasks, timeout=left)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        over = said(*_SAYINGS["time"], "en", seconds=f"{self._options.timeout or 0:g}")
+        return [over if task.cancelled() else task.result() for task in tasks]
+
+    async def _visit(self, url: str) -> tuple[Fetched, T | None] | str:
+        try:
+            if refusal := await self.robots.refusal(url):
+                return refusal
+            await self._wait_for_turn(url)
+            fetched = await self._fetcher.fetch(url, refusal=self._refused_redirect)
+            return fetched, None if self._read is None else await self._read(fetched)
+        except (FetchRefused, PageError) as error:
+            return error.reason
+        except Exception as error:  # whatever one page does, the others are read
+            logger.exception("A page of a crawl could not be read")
+            return reason("unexpected", kind=type(error).__name__)
+
+    async def _wait_for_turn(self, url: str) -> None:
+        """Leaves the time between two pages that the host asks for."""
+        delay = (await self.robots.rules(url)).delay
+        if not delay:
+            return
+        host = _site_of(url)
+        is_first = host not in self._turns
+        async with self._turns.setdefault(host, asyncio.Lock()):
+            if not is_first:
+                await self._pause(delay)
+
+    async def _refused_redirect(self, url: str) -> str | None:
+        if not self._is_inside(url):
+            return said(*_SAYINGS["outside"], "en", url=url[:200])
+        return await self.robots.refusal(url)
+
+    async def _links(self, fetched: Fetched, depth: int) -> tuple[tuple[str, ...], list[Visit[T]]]:
+        """The new pages that a page leads to, and those that must not be read."""
+        if fetched.content_type not in _HTML:
+            return (), []
+        found = await asyncio.to_thread(links_of, fetched.body, fetched.final_url, charset=fetched.charset)
+        links: list[str] = []
+        refused: list[Visit[T]] = []
+        for link in found:
+            if len(links) == self._options.max_breadth:
+                break
+            try:
+                url = check_url(link, allowed_hosts=self._fetcher.allowed_hosts)
+            except FetchRefused as error:
+                url, refusal = link, error.reason if self._options.allow_external else ""
+            else:
+                refusal = ""
+                if url in self._seen or not self._is_followed(url):
+                    continue
+                self._seen.add(url)
+                refusal = await self.robots.known_refusal(url) or ""
+                if not refusal:
+                    links.append(url)
+            if refusal and len(refused) < self._options.max_breadth:
+                refused.append(Visit(url=url, depth=depth + 1, error=refusal))
+        return tuple(links), refused
+
+    def _is_inside(self, url: str) -> bool:
+        return bool(self._options.allow_external) or _is_of_site(_site_of(url), self._site)
+
+    def _is_followed(self, url: str) -> bool:
+        return is_page(urlsplit(url).path) and self._is_inside(url) and is_wanted(url, self._options)
+
+
+def _site_of(url: str) -> str:
+    """Host and port, by which two pages are of one site; the ports of the web count as one."""
+    parts = urlsplit(url)
+    host = (parts.hostname or "").removeprefix("www.")
+    return f"{host}:{parts.port}" if parts.port not in (None, 80, 443) else host
+
+
+def _is_of_site(site: str, start: str) -> bool:
+    return site == start or site.endswith(f".{start}")

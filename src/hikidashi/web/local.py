@@ -1,0 +1,29 @@
+"""Alias of `hikidashi.web.providers.local`, where these names live now."""
+
+from .providers.local import (
+    Found,
+    IndexTotals,
+    IngestEvent,
+    IngestKind,
+    ListedDocument,
+    LocalIndex,
+    LocalSearchProvider,
+    Ranker,
+    StoredDocument,
+    default_index_path,
+    ingest,
+)
+
+__all__ = [
+    "Found",
+    "IndexTotals",
+    "IngestEvent",
+    "IngestKind",
+    "ListedDocument",
+    "LocalIndex",
+    "LocalSearchProvider",
+    "Ranker",
+    "StoredDocument",
+    "default_index_path",
+    "ingest",
+]

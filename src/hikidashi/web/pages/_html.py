@@ -1,0 +1,194 @@
+"""The text of an HTML page in three ways: the best, the fast, and the one that nothing can stop.
+
+Runs in the worker process; `_gates` says which way a page may go.
+"""
+
+from __future__ import annotations
+
+import html as entities
+import re
+from collections.abc import Callable, Iterator
+
+from ...errors import MissingExtra
+from ._gates import FOR_LEXBOR, FOR_TRAFILATURA, shape_of
+
+try:
+    import trafilatura
+    from selectolax.lexbor import LexborHTMLParser, LexborNode
+except ImportError as error:
+    raise MissingExtra("trafilatura", "web") from error
+
+__all__ = ["html_text", "title_of"]
+
+_POOR = 250
+_MANY_TAGS = 200_000
+_MANY_TAGS_SIZE = 4_000_000
+_CUT = "[The rest of this page is left out.]"
+
+_TITLE = re.compile(r"<title[^<>]{0,200}>([^<]{1,2000})", re.IGNORECASE)
+_HEADING = re.compile(r"<h1[^<>]{0,500}>(.{1,1000}?)</h1", re.IGNORECASE | re.DOTALL)
+_CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
+_CONTAINERS = frozenset({"div", "section", "ul", "ol", "form", "header", "p", "table"})
+_FURNITURE = re.compile(
+    r"(?<![a-z])(?:cookies?|consent|sidebar|side-column|comments?|footer|share|sharing|sns|social|related|ranking|"
+    r"newsletter|breadcrumbs?|menu|nav|navbar|navigation|advert\w*|ads?|banner|popup|modal|promo)(?![a-z])",
+    re.IGNORECASE,
+)
+_HIDDEN = frozenset(
+    re.findall(
+        r"\w+",
+        "script style noscript template svg math iframe object canvas nav footer aside button select textarea dialog",
+    )
+)
+_BLOCK = (
+    "address|article|blockquote|body|center|dd|details|div|dl|dt|fieldset|figcaption|figure|form|header|hr|li|main|ol|"
+    "p|pre|section|summary|table|tbody|thead|tr|ul|h[1-6]"
+)
+_HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
+_MARKS = re.compile(r"[\W_]+")
+_SPACE = re.compile(r"\s+")
+_GAPS = re.compile(r"\n{3,}")
+_IS_BLOCK = re.compile(_BLOCK)
+_BLOCK_TAG = re.compile(rf"</?(?:{_BLOCK}|br|td|th)\b[^<>]*>?", re.IGNORECASE)
+_OPTION = re.compile(r"</?opt(?:ion|group)\b[^<>]*>?", re.IGNORECASE)
+_ANY_TAG = re.compile(r"</?[a-zA-Z!?][^<>]*>?")
+_NOT_TEXT = (("<!--", "-->"), ("<script", "</script>"), ("<style", "</style>"))
+
+
+def html_text(html: str, *, way: int = 0) -> str | None:
+    """The text of `html` as Markdown in one of three ways, the best being 0; None where the page is too much for it."""
+    if way >= 2:
+        return _stripped(html)
+    shape = shape_of(html)
+    if way == 1:
+        return _visible(html) if shape.fits(FOR_LEXBOR) else None
+    if not shape.fits(FOR_TRAFILATURA):
+        return None
+    best = _article(html)
+    if _weight(best) >= _POOR:
+        return best
+    # A short article on a long page is a list or an index, which is not made of sentences.
+    visible = _visible(html)
+    return best if best and len(visible) < 4 * len(best) else visible
+
+
+def title_of(html: str) -> str | None:
+    """What the page calls itself."""
+    found = _TITLE.search(html[:200_000])
+    return _plain(found[1]) or None if found else None
+
+
+def _plain(text: str) -> str:
+    return _SPACE.sub(" ", entities.unescape(text)).strip()
+
+
+def _letters(text: str) -> str:
+    return _MARKS.sub("", text)
+
+
+def _weight(text: str) -> int:
+    """About how many Latin letters say as much: a Chinese character stands for three."""
+    return len(text) + 2 * len(_CJK.findall(text))
+
+
+def _article(html: str) -> str:
+    text = trafilatura.extract(html, output_format="markdown", include_comments=False, include_tables=True) or ""
+    # It takes the heading for furniture where something stands between that and the article.
+    heading = _HEADING.search(html)
+    name = _plain(_ANY_TAG.sub("", heading[1])) if heading else ""
+    is_title = bool(name) and (title_of(html) or "").startswith(name)
+    return f"# {name}\n\n{text}" if text and is_title and _letters(name) not in _letters(text) else text
+
+
+def _visible(html: str) -> str:
+    # 20,000 options of a menu take lexbor 5 s, and no reader wants them.
+    tree = LexborHTMLParser(_OPTION.sub(" ", html))
+    if tree.body is None:
+        return ""
+    main = tree.css_first("main, [role=main]")
+    text = _tidy("".join(_pieces(main, _is_furniture))) if main is not None else ""
+    if _weight(text) < _POOR:
+        text = _tidy("".join(_pieces(tree.body, _is_furniture)))
+    return text or _tidy("".join(_pieces(tree.body, lambda _: False)))
+
+
+def _is_furniture(node: LexborNode) -> bool:
+    """Whether the page itself names this part as something else than its content."""
+    names = node.attributes
+    if not _FURNITURE.search(f"{names.get('class') or ''} {names.get('id') or ''}"):
+        return False
+    return node.css_first("h1, main, article") is None  # some pages name the whole body after its sidebar
+
+
+def _pieces(root: LexborNode, is_furniture: Callable[[LexborNode], bool]) -> Iterator[str]:
+    """The text below `root` with the marks of Markdown, in order; a loop, because pages nest deeper than calls may."""
+    stack: list[LexborNode | str] = [root]
+    verbatim = 0
+    while stack:
+        node = stack.pop()
+        if isinstance(node, str):
+            verbatim -= node == "\n```\n\n"
+            yield node
+            continue
+        tag = node.tag or ""
+        if tag == "-text":
+            text = node.text_content or ""
+            yield text if verbatim else _SPACE.sub(" ", text)
+        elif tag == "br":
+            yield "\n"
+        elif tag not in _HIDDEN and not tag.startswith("-") and not (tag in _CONTAINERS and is_furniture(node)):
+            opening, closing = _marks(tag)
+            verbatim += tag == "pre"
+            yield opening
+            stack.append(closing)
+            stack.extend(reversed(list(node.iter(include_text=True))))
+
+
+def _marks(tag: str) -> tuple[str, str]:
+    if tag in _HEADINGS:
+        return f"\n\n{_HEADINGS[tag]}", "\n\n"
+    match tag:
+        case "pre":
+            return "\n\n```\n", "\n```\n\n"
+        case "li":
+            return "\n- ", ""
+        case "tr":
+            return "\n| ", "\n"
+        case "td" | "th":
+            return "", " | "
+        case "p" | "table" | "ul" | "ol" | "dl" | "blockquote":
+            return "\n\n", "\n\n"
+        case _:
+            return ("\n", "\n") if _IS_BLOCK.fullmatch(tag) else ("", "")
+
+
+def _stripped(html: str) -> str:
+    """`html` without its tags: every step reads the page once, whatever it is made of."""
+    cut = len(html) > _MANY_TAGS_SIZE and html.count("<") > _MANY_TAGS
+    text = html[:_MANY_TAGS_SIZE] if cut else html
+    for start, end in _NOT_TEXT:
+        text = "".join(_outside(text, start, end))
+    text = _tidy(entities.unescape(_ANY_TAG.sub(" ", _BLOCK_TAG.sub("\n", text))))
+    return f"{text}\n\n{_CUT}" if cut else text
+
+
+def _outside(text: str, start: str, end: str) -> Iterator[str]:
+    lowered, at = text.lower() if text.isascii() else text, 0
+    while (begin := lowered.find(start, at)) >= 0:
+        yield text[at:begin]
+        at = lowered.find(end, begin)
+        if at < 0:
+            return
+        at += len(end)
+    yield text[at:]
+
+
+def _tidy(text: str) -> str:
+    return _GAPS.sub("\n\n", "\n".join(_tidy_lines(text))).strip()
+
+
+def _tidy_lines(text: str) -> Iterator[str]:
+    verbatim = False
+    for line in text.split("\n"):
+        verbatim ^= line == "```"
+        yield line.rstrip() if verbatim else " ".join(line.split())

@@ -1,0 +1,116 @@
+"""From a fetched page to its title and text, read in a process that is killed when a page takes too long."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
+from importlib.util import find_spec
+from typing import get_args
+
+from ...errors import MissingExtra
+from ..results import ExtractedPage
+from ._failures import because
+from ._worker_process import WorkerDied, WorkerProcess
+from .fetch import Fetched
+from .reasons import ReasonCode
+
+__all__ = ["Extractor", "extract_page", "shared_extractor"]
+
+_MODULE = f"{__package__}._extract_worker"
+_REASONS = frozenset(get_args(ReasonCode))
+
+
+class Extractor:
+    """Reads HTML, PDF and text with `processes` worker processes, from any event loop and thread.
+
+    Args:
+        timeout: Seconds for a page before its process is killed; two quicker ways then have half as long each. A PDF
+            may take four times as long, and then gives the pages read so far.
+        memory: Bytes of address space a process may have, where the system can limit it.
+        processes: How many pages are read at once.
+    """
+
+    def __init__(self, *, timeout: float = 5.0, memory: int = 1 << 30, processes: int | None = None) -> None:
+        for package in ("trafilatura", "selectolax", "pypdf"):
+            if find_spec(package) is None:
+                raise MissingExtra(package, "web")
+        self.timeout = timeout
+        self._memory = memory
+        self._threads = ThreadPoolExecutor(processes or min(4, os.cpu_count() or 1), "hikidashi-extract")
+        self._mine = threading.local()
+        self._workers: list[WorkerProcess] = []
+
+    @property
+    def pids(self) -> list[int]:
+        """The ids of the processes that run now."""
+        return [worker.pid for worker in self._workers if worker.pid is not None]
+
+    async def extract(self, fetched: Fetched) -> ExtractedPage:
+        """The title and text of a page that was fetched.
+
+        Raises:
+            PageError: it holds no text, or none that could be found in time.
+        """
+        return await self.read(
+            fetched.body, content_type=fetched.content_type, charset=fetched.charset, url=fetched.url
+        )
+
+    async def read(
+        self, body: bytes, *, content_type: str = "", charset: str | None = None, url: str = ""
+    ) -> ExtractedPage:
+        """The title and text of a document, such as a file of one's own, as `extract`."""
+        return await asyncio.wrap_future(self._threads.submit(self._read, body, content_type, charset, url))
+
+    def close(self) -> None:
+        """Ends the processes, also those that work; may be called twice."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        for worker in self._workers:
+            worker.close()
+
+    def _read(self, body: bytes, content_type: str, charset: str | None, url: str) -> ExtractedPage:
+        is_pdf = content_type == "application/pdf" or body.startswith(b"%PDF-")
+        for way, share in enumerate((4.0,) if is_pdf else (1.0, 0.5, 0.5)):
+            seconds = share * self.timeout
+            question = {"content_type": content_type, "charset": charset, "way": way, "pdf_seconds": 0.8 * seconds}
+            try:
+                answer, text = self._worker().call(question, body, seconds=seconds)
+            except WorkerDied:
+                continue
+            failed = answer.get("failed")
+            if failed is None:
+                return ExtractedPage(url=url, raw_content=text.decode("utf-8"), title=answer["title"])
+            if failed in _REASONS:
+                raise because(url, failed, kind=content_type or "a binary file")
+        raise because(url, "pdf_too_long" if is_pdf else "unreadable")
+
+    def _worker(self) -> WorkerProcess:
+        worker: WorkerProcess | None = getattr(self._mine, "worker", None)
+        if worker is None:
+            worker = self._mine.worker = WorkerProcess(_MODULE, memory=self._memory)
+            self._workers.append(worker)
+        return worker
+
+
+async def extract_page(fetched: Fetched, *, extractor: Extractor | None = None) -> ExtractedPage:
+    """The title and text of a page that was fetched, read by the processes this program shares, or by `extractor`.
+
+    Raises:
+        PageError: it holds no text, or none that could be found in time.
+    """
+    return await (extractor or shared_extractor()).extract(fetched)
+
+
+@cache
+def shared_extractor() -> Extractor:
+    """The extractor of this program; its processes start with the first page and end with the program."""
+    extractor = Extractor()
+    atexit.register(extractor.close)
+    if hasattr(os, "register_at_fork"):
+        # Threads do not survive a fork, so a child needs an extractor of its own.
+        os.register_at_fork(after_in_child=shared_extractor.cache_clear)
+        os.register_at_fork(after_in_child=partial(atexit.unregister, extractor.close))
+    return extractor

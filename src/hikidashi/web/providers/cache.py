@@ -1,0 +1,234 @@
+"""Answers kept in a SQLite file for a while, so that the same question is not paid twice.
+
+A cache is a convenience: where its file cannot be used, that is logged once and everything goes on without it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import logging
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import Any, Self
+
+from ...common.private import make_private
+
+__all__ = ["ResultCache"]
+
+logger = logging.getLogger("hikidashi")
+
+_APPLICATION = 0x48494B57  # "HIKW": this file is such a cache, and no other program's database
+_VERSION = 1
+_WAIT_FOR_OTHERS = 2.0  # seconds that one process waits for another's commit; longer, and the answer is not kept
+_LARGEST_SHARE = 4  # an answer of more than a quarter of the cache would push out too many others
+_BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
+
+_TABLES = (
+    "CREATE TABLE IF NOT EXISTS answers (key BLOB PRIMARY KEY, at REAL NOT NULL, answer TEXT NOT NULL) WITHOUT ROWID",
+    "CREATE INDEX IF NOT EXISTS answers_by_age ON answers (at)",
+    f"PRAGMA application_id = {_APPLICATION}",
+    f"PRAGMA user_version = {_VERSION}",
+)
+
+
+class ResultCache:
+    """Answers by what was asked, for `ttl` seconds, in a file of about `max_bytes` at most: the oldest go first.
+
+    Threads, event loops and processes may share it.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        ttl: float = 3600.0,
+        max_bytes: int = 64 * 1024 * 1024,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.path = Path(path)
+        self.ttl = ttl
+        self.max_bytes = max_bytes
+        self._clock = clock
+        self._usable = True
+        # Two connections: a reader never waits for a thread that waits to write.
+        self._reader = _Connection(self.path)
+        self._writer = _Connection(self.path)
+
+    def __repr__(self) -> str:
+        return f"ResultCache({str(self.path)!r}, ttl={self.ttl:g}, max_bytes={self.max_bytes})"
+
+    @property
+    def usable(self) -> bool:
+        """Whether the file could be used so far; False once it could not, which is logged."""
+        return self._usable
+
+    def get(self, *question: object) -> Any:
+        """The JSON value kept for `question`, or None where there is none that is young enough."""
+        if not self._usable or self.ttl <= 0:
+            return None
+        try:
+            with self._reader.locked() as database:
+                row = database.execute(
+                    "SELECT answer FROM answers WHERE key = ? AND at > ?", (_key(question), self._clock() - self.ttl)
+                ).fetchone()
+            return None if row is None else json.loads(row[0])
+        except (OSError, sqlite3.Error, ValueError) as error:
+            self._give_up(error)
+            return None
+
+    def put(self, question: tuple[object, ...], answer: Any) -> None:
+        """Keeps the JSON value `answer` for `question`; may wait a moment for another process."""
+        text = json.dumps(answer)  # ASCII: halves of UTF-16 pairs survive, and length is size
+        if not self._usable or self.ttl <= 0 or len(text) > self.max_bytes / _LARGEST_SHARE:
+            return
+        try:
+            with self._writer.locked() as database:
+                now = self._clock()
+                with _transaction(database):
+                    database.execute("DELETE FROM answers WHERE at <= ?", (now - self.ttl,))
+                    database.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", (_key(question), now, text))
+                    self._evict(database)
+                database.execute("PRAGMA incremental_vacuum").fetchall()
+        except (OSError, sqlite3.Error) as error:
+            self._give_up(error)
+
+    def clear(self) -> None:
+        """Forgets everything."""
+        if not self._usable:
+            return
+        try:
+            with self._writer.locked() as database:
+                database.execute("DELETE FROM answers")
+                database.execute("PRAGMA incremental_vacuum").fetchall()
+        except (OSError, sqlite3.Error) as error:
+            self._give_up(error)
+
+    def close(self) -> None:
+        """Gives the file back; the next use opens it again."""
+        self._reader.close()
+        self._writer.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _evict(self, database: sqlite3.Connection) -> None:
+        while _bytes_used(database) > self.max_bytes:
+            gone = database.execute("DELETE FROM answers WHERE key = (SELECT key FROM answers ORDER BY at LIMIT 1)")
+            if not gone.rowcount:
+                return
+
+    def _give_up(self, error: Exception) -> None:
+        if getattr(error, "sqlite_errorcode", None) in _BUSY:
+            return  # another process is writing; the next answer has its chance
+        self.close()
+        if self._usable:
+            self._usable = False
+            logger.warning(
+                "The cache %s cannot be used (%s); going on without it. Delete the file or name another one.",
+                self.path,
+                error,
+            )
+
+
+class _Connection:
+    """One connection that threads take in turns, opened when it is first needed."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._database: sqlite3.Connection | None = None
+        self._owner = 0
+
+    @contextlib.contextmanager
+    def locked(self) -> Generator[sqlite3.Connection]:
+        with self._lock:
+            if self._database is None or self._owner != os.getpid():
+                # A child made by fork leaves its parent's connection alone: SQLite's locks do not survive a fork.
+                self._database, self._owner = _opened(self._path), os.getpid()
+            yield self._database
+
+    def close(self) -> None:
+        with self._lock:
+            if self._database is not None and self._owner == os.getpid():
+                self._database.close()
+            self._database = None
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    make_private(path)
+    database = sqlite3.connect(path, timeout=_WAIT_FOR_OTHERS, isolation_level=None, check_same_thread=False)
+    until = time.monotonic() + _WAIT_FOR_OTHERS
+    try:
+        while not _is_prepared(database):
+            # Switching to a write-ahead log does not wait for another process that does the same.
+            if time.monotonic() > until:
+                raise sqlite3.OperationalError("another process is making the file")
+            time.sleep(0.01)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _is_prepared(database: sqlite3.Connection) -> bool:
+    """Whether the file has its tables now; False where another process is making them at this moment."""
+    try:
+        _prepare(database)
+    except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorcode", None) not in _BUSY:
+            raise
+        if database.in_transaction:
+            database.execute("ROLLBACK")
+        return False
+    return True
+
+
+def _prepare(database: sqlite3.Connection) -> None:
+    database.execute("BEGIN")  # one view of the file: another process may be making the tables
+    (application,) = database.execute("PRAGMA application_id").fetchone()
+    (version,) = database.execute("PRAGMA user_version").fetchone()
+    (tables,) = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    database.execute("COMMIT")
+    if application == _APPLICATION and version == _VERSION:
+        database.execute("PRAGMA synchronous = NORMAL")
+        return
+    if tables or application or version:
+        raise sqlite3.DatabaseError("it is a SQLite file of another program or version")
+    database.execute("PRAGMA auto_vacuum = INCREMENTAL")  # has to come before the first table
+    database.execute("PRAGMA journal_mode = WAL")
+    database.execute("PRAGMA synchronous = NORMAL")
+    with _transaction(database):
+        for statement in _TABLES:
+            database.execute(statement)
+
+
+@contextlib.contextmanager
+def _transaction(database: sqlite3.Connection) -> Generator[None]:
+    database.execute("BEGIN IMMEDIATE")  # a transaction that only later wants to write may be refused at once
+    try:
+        yield
+        database.execute("COMMIT")
+    except BaseException:
+        if database.in_transaction:
+            database.execute("ROLLBACK")
+        raise
+
+
+def _bytes_used(database: sqlite3.Connection) -> int:
+    (pages,) = database.execute("PRAGMA page_count").fetchone()
+    (free,) = database.execute("PRAGMA freelist_count").fetchone()
+    (size,) = database.execute("PRAGMA page_size").fetchone()
+    return (pages - free) * size
+
+
+def _key(question: tuple[object, ...]) -> bytes:
+    return hashlib.sha256(json.dumps(question).encode()).digest()

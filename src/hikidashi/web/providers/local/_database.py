@@ -1,0 +1,251 @@
+"""The file of the index: its tables, how it is opened, and what SQLite's errors mean to a person."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from urllib.parse import quote
+
+from ....common.private import create_private, private_folder
+from ....errors import WebIndexError
+from ...pages.address import host_of
+from ...text.words import TOKENIZER
+
+__all__ = [
+    "POSITIONS",
+    "READER",
+    "AlreadyWriting",
+    "NoIndex",
+    "hold",
+    "is_current",
+    "map_errors",
+    "open_to_read",
+    "open_to_write",
+]
+
+POSITIONS = 1 << 20
+"""A passage's number is its document's number times this, plus its position: both follow from the number alone."""
+
+READER = 2
+"""The version of what turns files and pages into documents; those of an earlier one are read again."""
+
+# "hikd": tells an index from any other SQLite file.
+_APPLICATION_ID = 0x68696B64
+_SCHEMA_VERSION = 2
+_SCHEMA = f"""
+CREATE TABLE document (
+    id INTEGER PRIMARY KEY,
+    url TEXT NOT NULL UNIQUE,
+    title TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    mtime_ns INTEGER,
+    hash BLOB NOT NULL,
+    added TEXT NOT NULL,
+    published TEXT,
+    day TEXT NOT NULL,
+    host TEXT NOT NULL,
+    about TEXT NOT NULL,
+    front TEXT NOT NULL,
+    reader INTEGER NOT NULL
+);
+CREATE INDEX document_hash ON document(hash);
+CREATE TABLE passage (
+    id INTEGER PRIMARY KEY,
+    heading TEXT NOT NULL,
+    body TEXT NOT NULL
+);
+CREATE TABLE total (documents INTEGER NOT NULL, passages INTEGER NOT NULL, letters INTEGER NOT NULL);
+INSERT INTO total VALUES (0, 0, 0);
+CREATE VIRTUAL TABLE words USING fts5(title, heading, body, content='', tokenize="{TOKENIZER}");
+PRAGMA application_id = {_APPLICATION_ID};
+PRAGMA user_version = {_SCHEMA_VERSION};
+"""
+# Version 1 kept no dates but those of files, no hosts, and took front matter for text.
+_DAY_IN_1 = "coalesce(date(mtime_ns / 1000000000, 'unixepoch'), substr(added, 1, 10))"
+_MIGRATION_FROM_1 = f"""
+ALTER TABLE document ADD COLUMN published TEXT;
+ALTER TABLE document ADD COLUMN day TEXT NOT NULL DEFAULT '';
+ALTER TABLE document ADD COLUMN host TEXT NOT NULL DEFAULT '';
+ALTER TABLE document ADD COLUMN about TEXT NOT NULL DEFAULT '';
+ALTER TABLE document ADD COLUMN front TEXT NOT NULL DEFAULT '';
+ALTER TABLE document ADD COLUMN reader INTEGER NOT NULL DEFAULT 1;
+UPDATE document SET day = {_DAY_IN_1}, host = host_of(url);
+CREATE INDEX document_hash ON document(hash);
+PRAGMA user_version = 2;
+"""
+# A view under the table's name, for a file that is only read: the words are the same in both versions.
+_VIEW_OF_1 = f"""
+CREATE TEMP VIEW document AS
+SELECT *, NULL AS published, {_DAY_IN_1} AS day, host_of(url) AS host, '' AS about, '' AS front, 1 AS reader
+FROM main.document;
+"""
+_BUSY_SECONDS = 5.0
+_OWNER_ONLY = 0o600
+_AGAIN = "Move it away and run `hikidashi web index PATH` again."
+
+
+class NoIndex(WebIndexError):  # noqa: N818 - reads as what it says
+    """There is no file at `path` yet."""
+
+
+class AlreadyWriting(WebIndexError):  # noqa: N818 - reads as what it says
+    """Another process is adding documents to the index at this moment."""
+
+
+def open_to_read(path: Path) -> sqlite3.Connection:
+    """A connection that cannot change the index; it works while another process writes, and on a read-only disk.
+
+    Raises:
+        WebIndexError: there is no index, or the file is not one.
+    """
+    if not path.is_file():
+        raise _no_index(path, "does not exist")
+    with map_errors(path):
+        try:
+            connection, version = _opened(path, "mode=ro")
+        except sqlite3.OperationalError as error:
+            # A write-ahead log needs a file beside the index; where none can be made, nobody writes either.
+            if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
+                raise
+            connection, version = _opened(path, "mode=ro&immutable=1")
+        with _closed_on_error(connection):
+            if version == 0:
+                raise _no_index(path, "is empty")
+            if version == 1:
+                connection.execute("PRAGMA temp_store = MEMORY")
+                connection.executescript(_VIEW_OF_1)
+        return connection
+
+
+def open_to_write(path: Path) -> sqlite3.Connection:
+    """A connection that may change the index at `path`; call it inside `hold`.
+
+    An index is made if there is none, and one of an earlier version is brought up to date in its place.
+
+    Raises:
+        WebIndexError: the file is not an index, or cannot be written.
+    """
+    with map_errors(path):
+        _create(path)
+        connection, version = _opened(path, "mode=rw")
+        with _closed_on_error(connection):
+            if version == 0:
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
+            elif version == 1:
+                connection.executescript(f"BEGIN IMMEDIATE; {_MIGRATION_FROM_1} COMMIT;")
+            for ending in ("", "-wal", "-shm", "-writer"):
+                with suppress(OSError):  # it may belong to somebody else who lets us write
+                    path.with_name(path.name + ending).chmod(_OWNER_ONLY)
+            connection.execute("PRAGMA synchronous = FULL")  # a commit outlives a power cut too
+        return connection
+
+
+def is_current(connection: sqlite3.Connection) -> bool:
+    """Whether the index is of this version; one that was only read keeps the version it had."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    return version == _SCHEMA_VERSION
+
+
+@contextmanager
+def hold(path: Path) -> Generator[None]:
+    """Keeps other writers out for as long as the block runs; the lock goes with the process, however it ends.
+
+    The lock is an SQLite one, on an empty file beside the index, so it works alike on every system.
+
+    Raises:
+        AlreadyWriting: another process holds it.
+    """
+    beside = path.with_name(path.name + "-writer")
+    with map_errors(path):
+        try:
+            private_folder(path.parent)
+        except OSError as error:
+            raise _unwritable(path, error.strerror or str(error)) from error
+        _create(beside)
+        lock = sqlite3.connect(beside, timeout=0, isolation_level=None, check_same_thread=False)
+        try:
+            lock.execute("PRAGMA locking_mode = EXCLUSIVE")
+            lock.execute("BEGIN EXCLUSIVE")
+        except sqlite3.Error:
+            lock.close()
+            raise
+    try:
+        yield
+    finally:
+        lock.close()
+
+
+@contextmanager
+def map_errors(path: Path) -> Generator[None]:
+    """Turns SQLite's errors into a `WebIndexError` that says what to do."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise _mapped(path, error) from error
+
+
+def _connect(path: Path, options: str) -> sqlite3.Connection:
+    uri = f"file:{quote(str(path.absolute()))}?{options}"
+    return sqlite3.connect(uri, uri=True, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+
+
+def _create(path: Path) -> None:
+    try:
+        create_private(path)
+    except OSError as error:
+        raise _unwritable(path, error.strerror or str(error)) from error
+
+
+@contextmanager
+def _closed_on_error(connection: sqlite3.Connection) -> Generator[None]:
+    try:
+        yield
+    except BaseException:
+        connection.close()
+        raise
+
+
+def _opened(path: Path, options: str) -> tuple[sqlite3.Connection, int]:
+    """A connection to the index, and its version; 0 is a file in which there is nothing yet."""
+    connection = _connect(path, options)
+    with _closed_on_error(connection):
+        connection.create_function("host_of", 1, host_of, deterministic=True)
+        (application,) = connection.execute("PRAGMA application_id").fetchone()
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if application == version == 0 and not connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
+            return connection, 0
+        if application != _APPLICATION_ID:
+            raise WebIndexError(str(path), "is an SQLite file of another program", "Give the index another path.")
+        if not 1 <= version <= _SCHEMA_VERSION:
+            reason = f"has version {version}, and this hikidashi reads up to {_SCHEMA_VERSION}"
+            raise WebIndexError(str(path), reason, "Install a newer hikidashi, or give another path.")
+        connection.execute("SELECT passages FROM total").fetchone()  # opens the log, which may fail
+    return connection, version
+
+
+def _no_index(path: Path, why: str) -> NoIndex:
+    return NoIndex(str(path), why, "Run `hikidashi web index PATH` to index your documents.")
+
+
+def _unwritable(path: Path, why: str) -> WebIndexError:
+    return WebIndexError(str(path), f"cannot be written: {why}", "Check the permissions, or give another path.")
+
+
+def _mapped(path: Path, error: sqlite3.Error) -> WebIndexError:
+    match getattr(error, "sqlite_errorcode", 0) & 0xFF:
+        case sqlite3.SQLITE_NOTADB | sqlite3.SQLITE_CORRUPT:
+            return WebIndexError(str(path), "is damaged, or is not an index", _AGAIN)
+        case sqlite3.SQLITE_FULL:
+            remedy = "Free some space and run the same command again; what was reported as indexed is kept."
+            return WebIndexError(str(path), "cannot be written: the disk is full", remedy)
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            remedy = "Wait until it has finished, and try again; searching works meanwhile."
+            return AlreadyWriting(str(path), "is being written by another process", remedy)
+        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
+            return _unwritable(path, str(error))
+        case _:
+            return WebIndexError(str(path), f"cannot be used: {error}", "Check the disk, and try again.")

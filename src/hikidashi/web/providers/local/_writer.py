@@ -1,0 +1,211 @@
+"""The one writer of an index: whole documents in, acknowledged once they are safe."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from ...pages.address import host_of
+from ...text.split import Passage
+from ...text.words import indexed, storable
+from ._database import POSITIONS, READER, hold, map_errors, open_to_write
+
+__all__ = ["IndexWriter", "Known", "NewDocument"]
+
+# So many new passages are worth a second of tidying up: questions are answered faster afterwards.
+_WORTH_OPTIMISING = 2_000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NewDocument:
+    """A document to be put into the index."""
+
+    url: str
+    title: str
+    kind: str
+    size: int
+    mtime_ns: int | None
+    """When the file changed; None for a page of the web."""
+    hash: bytes
+    passages: Sequence[Passage]
+    published: str | None = None
+    """The day the document says it is of, as YYYY-MM-DD; None where it says none."""
+    about: str = ""
+    """What its front matter says it is about: description and tags."""
+    front: str = ""
+    """Its front matter as it stands, which is no part of the passages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is needed to tell whether a document has changed."""
+
+    size: int
+    mtime_ns: int | None
+    hash: bytes
+
+
+class IndexWriter:
+    """Adds, replaces and removes documents.
+
+    What was done since the last `commit` is kept together or not at all: after a power cut or `kill -9` the index is
+    as the last `commit` left it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._held = ExitStack()
+        self._added = 0
+        self._change = (0, 0, 0)
+
+    def __enter__(self) -> Self:
+        with ExitStack() as opened:
+            opened.enter_context(hold(self._path))
+            self._connection = open_to_write(self._path)
+            opened.callback(self._connection.close)
+            self._held = opened.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._held, map_errors(self._path):  # closing undoes what was not committed
+            if self._added >= _WORTH_OPTIMISING and kind is None and not self._connection.in_transaction:
+                self._connection.execute("INSERT INTO words(words) VALUES ('optimize')")
+
+    def known(self, url: str) -> Known | None:
+        """What the index knows of the document at `url`; None if it has none that was read as today."""
+        with map_errors(self._path):
+            row = self._connection.execute(
+                "SELECT size, mtime_ns, hash FROM document WHERE url = ? AND reader = ?", (url, READER)
+            ).fetchone()
+        return None if row is None else Known(*row)
+
+    def urls_below(self, prefix: str) -> list[str]:
+        """The addresses in the index that begin with `prefix`."""
+        with map_errors(self._path):
+            rows = self._connection.execute(
+                "SELECT url FROM document WHERE substr(url, 1, ?) = ? ORDER BY url", (len(prefix), prefix)
+            ).fetchall()
+        return [url for (url,) in rows]
+
+    def put(self, document: NewDocument) -> None:
+        """Adds `document`, in place of the one that had its address."""
+        title, about = storable(document.title), storable(document.about)
+        now = datetime.now(UTC)
+        row = {
+            "url": document.url,
+            "title": title,
+            "kind": document.kind,
+            "size": document.size,
+            "mtime_ns": document.mtime_ns,
+            "hash": document.hash,
+            "added": now.isoformat(timespec="seconds"),
+            "published": document.published,
+            "day": document.published or _day_of(document.mtime_ns) or now.date().isoformat(),
+            "host": host_of(document.url),
+            "about": about,
+            "front": storable(document.front),
+            "reader": READER,
+        }
+        with self._changing():
+            self._forget(document.url)
+            added = self._connection.execute(
+                f"INSERT INTO document({', '.join(row)}) VALUES ({', '.join('?' * len(row))})", tuple(row.values())
+            )
+            first = (added.lastrowid or 0) * POSITIONS
+            rows = [
+                (first + position, storable(passage.heading), storable(passage.body))
+                for position, passage in enumerate(document.passages)
+            ]
+            self._connection.executemany("INSERT INTO passage VALUES (?, ?, ?)", rows)
+            self._connection.executemany(
+                "INSERT INTO words(rowid, title, heading, body) VALUES (?, ?, ?, ?)", _words(title, about, rows)
+            )
+            self._count(1, len(rows), sum(len(body) for _, _, body in rows))
+        self._added += len(rows)
+
+    def touched(self, url: str, *, size: int, mtime_ns: int) -> None:
+        """Notes that the file at `url` has a new date but says the same."""
+        with self._changing():
+            self._connection.execute(
+                "UPDATE document SET day = coalesce(published, ?, day), size = ?, mtime_ns = ? WHERE url = ?",
+                (_day_of(mtime_ns), size, mtime_ns, url),
+            )
+
+    def remove(self, url: str) -> bool:
+        """Removes the document at `url`; False if there was none."""
+        with self._changing():
+            return self._forget(url)
+
+    def commit(self) -> None:
+        """Makes everything since the last commit safe, and visible to readers."""
+        if not self._connection.in_transaction:
+            return
+        with self._changing():
+            # Once for all documents: each statement that may fail halfway makes the engine write out its words.
+            self._connection.execute(
+                "UPDATE total SET documents = documents + ?, passages = passages + ?, letters = letters + ?",
+                self._change,
+            )
+            self._connection.execute("COMMIT")
+            self._change = (0, 0, 0)
+
+    def _forget(self, url: str) -> bool:
+        found = self._connection.execute("SELECT id, title, about FROM document WHERE url = ?", (url,)).fetchone()
+        if found is None:
+            return False
+        number, title, about = found
+        ours = (number * POSITIONS, (number + 1) * POSITIONS - 1)
+        rows = self._connection.execute(
+            "SELECT id, heading, body FROM passage WHERE id BETWEEN ? AND ?", ours
+        ).fetchall()
+        # The full-text table keeps no text of its own: it forgets a passage only when told its words again.
+        self._connection.executemany(
+            "INSERT INTO words(words, rowid, title, heading, body) VALUES ('delete', ?, ?, ?, ?)",
+            _words(title, about, rows),
+        )
+        self._connection.execute("DELETE FROM passage WHERE id BETWEEN ? AND ?", ours)
+        self._connection.execute("DELETE FROM document WHERE id = ?", (number,))
+        self._count(-1, -len(rows), -sum(len(body) for _, _, body in rows))
+        return True
+
+    def _count(self, documents: int, passages: int, letters: int) -> None:
+        before = self._change
+        self._change = (before[0] + documents, before[1] + passages, before[2] + letters)
+
+    @contextmanager
+    def _changing(self) -> Generator[None]:
+        """Opens a transaction if none is open; a failure undoes it whole."""
+        with map_errors(self._path):
+            if not self._connection.in_transaction:
+                self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                self._change = (0, 0, 0)
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+
+def _words(
+    title: str, about: str, rows: Sequence[tuple[int, str, str]]
+) -> Generator[tuple[int, str, str, str], None, None]:
+    """What the full-text engine is told of each passage; what a document is about counts as a heading does."""
+    title_words, about_words = indexed(title), indexed(about)
+    for row, heading, body in rows:
+        yield row, title_words, f"{indexed(heading)}\n{about_words}", indexed(body)
+
+
+def _day_of(mtime_ns: int | None) -> str | None:
+    """The day in UTC on which a file changed; None for what is no file, or has a date that no calendar has."""
+    try:
+        return None if mtime_ns is None else datetime.fromtimestamp(mtime_ns / 1e9, UTC).date().isoformat()
+    except (OverflowError, OSError, ValueError):
+        return None

@@ -1,0 +1,193 @@
+"""Documents into the index: what is new or changed is read, what is gone is removed, and each is reported when safe."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from collections import deque
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import ExitStack, aclosing
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING, Literal
+
+from ...crawl.options import CrawlOptions, check_crawl_options
+from ...pages.reasons import reason
+from ._documents import MAX_BYTES, Failed, Outcome, Same, Skipped, Touched, read_file, read_page
+from ._walk import FileFound
+from ._writer import IndexWriter, Known, NewDocument
+from .index import LocalIndex
+from .sources import PageFound, Plan, plan
+
+if TYPE_CHECKING:
+    from ...pages.fetch import Fetcher
+
+__all__ = ["IngestEvent", "IngestKind", "ingest"]
+
+logger = logging.getLogger("hikidashi")
+
+# Documents are made safe together, since each commit costs as much as some of them.
+_PASSAGES_AT_ONCE = 500
+_SECONDS_AT_ONCE = 0.5
+_READ_AHEAD = 4
+
+
+IngestKind = Literal["added", "updated", "unchanged", "removed", "skipped", "failed"]
+"""Skipped is what the index does not take, failed what could not be read this time and may be next time."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class IngestEvent:
+    """What became of one document; reported after it is safe in the index."""
+
+    kind: IngestKind
+    url: str
+    done: int
+    """How many documents were dealt with, this one included."""
+    total: int
+    passages: int = 0
+    reason: str = ""
+    """Why it was skipped, or failed."""
+
+
+@dataclass(slots=True)
+class _Batch:
+    """Reports that wait until what they say is safe."""
+
+    total: int
+    done: int = 0
+    passages: int = 0
+    waiting: list[IngestEvent] = field(default_factory=list[IngestEvent])
+    since: float = field(default_factory=time.monotonic)
+
+    def add(self, kind: IngestKind, url: str, *, passages: int = 0, reason: str = "") -> None:
+        self.done += 1
+        self.passages += passages
+        event = IngestEvent(kind=kind, url=url, done=self.done, total=self.total, passages=passages, reason=reason)
+        self.waiting.append(event)
+
+    @property
+    def is_due(self) -> bool:
+        return self.passages >= _PASSAGES_AT_ONCE or time.monotonic() - self.since >= _SECONDS_AT_ONCE
+
+    def taken(self) -> list[IngestEvent]:
+        events, self.waiting = self.waiting, []
+        self.passages, self.since = 0, time.monotonic()
+        return events
+
+
+async def ingest(
+    index: LocalIndex,
+    sources: Sequence[str | os.PathLike[str]],
+    *,
+    fetcher: Fetcher | None = None,
+    max_bytes: int = MAX_BYTES,
+    crawl: CrawlOptions | None = None,
+) -> AsyncGenerator[IngestEvent, None]:
+    """Brings `index` up to date with `sources`, and reports each document once it is safe there.
+
+        async for event in ingest(LocalIndex(), ["docs", "https://example.com/sitemap.xml"]):
+            print(event.kind, event.url)
+
+    A folder's documents that no longer exist are removed. A document that cannot be read is reported, and the others
+    go on. If the process is killed, everything reported is in the index.
+
+    Args:
+        index: Where the documents go; made if there is none.
+        sources: Folders, files, addresses of pages, addresses of sitemaps.
+        fetcher: How pages are fetched; the guarded fetch of public addresses if None.
+        max_bytes: The largest file that is read.
+        crawl: How far the links of pages are followed, as robots.txt allows; None reads the pages alone.
+
+    Raises:
+        TavilyAPIError: an option of `crawl` is refused.
+        WebIndexError: another process is writing, or the index cannot be written; what was reported is kept.
+    """
+    made = await plan(sources, fetcher, check_crawl_options(crawl, language="en") if crawl else None)
+    with ExitStack() as stack:
+        writer = await asyncio.to_thread(stack.enter_context, index.writing())
+        known, gone = await asyncio.to_thread(_compared, writer, made)
+        batch = _Batch(len(made.documents) + len(made.failed) + len(made.skipped) + len(gone))
+        for url, reason in made.failed.items():
+            batch.add("failed", url, reason=reason)
+        for url, reason in made.skipped.items():
+            batch.add("skipped", url, reason=reason)
+        async with aclosing(_read(made, known, _Reader(fetcher, max_bytes))) as outcomes:
+            async for url, outcome in outcomes:
+                await asyncio.to_thread(_apply, writer, batch, url, outcome)
+                if batch.is_due:
+                    await asyncio.to_thread(writer.commit)
+                    for event in batch.taken():
+                        yield event
+        for url in gone:
+            await asyncio.to_thread(writer.remove, url)
+            batch.add("removed", url)
+        await asyncio.to_thread(writer.commit)
+        for event in batch.taken():
+            yield event
+
+
+def _compared(writer: IndexWriter, made: Plan) -> tuple[dict[str, Known], list[str]]:
+    """What the index knows of the planned documents, and the addresses of those that are gone."""
+    known = {url: found for url in made.documents if (found := writer.known(url))}
+    stored = dict.fromkeys(url for folder in made.folders for url in writer.urls_below(folder))
+    gone = [url for url in stored if url not in made.documents and not url.startswith(tuple(made.unread))]
+    return known, gone
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    fetcher: Fetcher | None
+    max_bytes: int
+
+    async def read(self, document: FileFound | PageFound, known: Known | None) -> Outcome:
+        try:
+            if isinstance(document, FileFound):
+                return await read_file(document, known, max_bytes=self.max_bytes)
+            return await read_page(
+                document.url, known, fetcher=self.fetcher, fetched=document.fetched, page=document.text
+            )
+        except Exception as error:  # whatever one document does, the others are indexed
+            logger.exception("A document could not be read")
+            return Failed(reason("unexpected", kind=type(error).__name__))
+
+
+async def _read(made: Plan, known: dict[str, Known], reader: _Reader) -> AsyncGenerator[tuple[str, Outcome], None]:
+    """The documents in order, while the next ones are being read already."""
+    ahead: deque[tuple[str, asyncio.Task[Outcome]]] = deque()
+    left = iter(made.documents.items())
+    try:
+        while True:
+            for url, document in islice(left, _READ_AHEAD - len(ahead)):
+                ahead.append((url, asyncio.create_task(reader.read(document, known.get(url)))))
+            if not ahead:
+                return
+            url, task = ahead[0]
+            outcome = await task
+            ahead.popleft()
+            yield url, outcome
+    finally:
+        for _, task in ahead:
+            task.cancel()
+        await asyncio.gather(*(task for _, task in ahead), return_exceptions=True)
+
+
+def _apply(writer: IndexWriter, batch: _Batch, url: str, outcome: Outcome) -> None:
+    """Does to the index what `outcome` asks for, and notes what to report."""
+    match outcome:
+        case NewDocument():
+            replaced = writer.remove(url)
+            writer.put(outcome)
+            batch.add("updated" if replaced else "added", url, passages=len(outcome.passages))
+        case Same():
+            batch.add("unchanged", url)
+        case Touched():
+            writer.touched(url, size=outcome.size, mtime_ns=outcome.mtime_ns)
+            batch.add("unchanged", url)
+        case Skipped():
+            # What the file said before is no longer true.
+            batch.add("removed" if writer.remove(url) else "skipped", url, reason=outcome.reason)
+        case _:
+            batch.add("failed", url, reason=outcome.reason)

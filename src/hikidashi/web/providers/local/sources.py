@@ -1,0 +1,143 @@
+"""What there is to index: folders, files, pages and sitemaps become a list of files and pages."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ....errors import FetchRefused, PageError
+from ...crawl.options import CrawlOptions
+from ...pages.address import check_url, host_of
+from ._documents import PageText, has_no_text, page_text
+from ._sitemap import is_sitemap, is_sitemap_index, locations
+from ._walk import FileFound, Unreadable, kind_of, walk
+
+if TYPE_CHECKING:
+    from ...pages.fetch import Fetched, Fetcher
+
+__all__ = ["PageFound", "Plan", "is_web_address", "plan"]
+
+_MOST_PAGES = 10_000
+_MOST_SITEMAPS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class PageFound:
+    """A page to read, and what came of it when it was fetched, or read, already."""
+
+    url: str
+    fetched: Fetched | None = None
+    text: PageText | None = None
+
+
+@dataclass(slots=True)
+class Plan:
+    """Everything to do, by address, and what could not be found out."""
+
+    documents: dict[str, FileFound | PageFound] = field(default_factory=dict[str, "FileFound | PageFound"])
+    failed: dict[str, str] = field(default_factory=dict[str, str])
+    skipped: dict[str, str] = field(default_factory=dict[str, str])
+    folders: list[str] = field(default_factory=list[str])
+    """Beginnings of the addresses whose documents are gone if they were not found."""
+    unread: list[str] = field(default_factory=list[str])
+    """Beginnings of addresses that may be there still."""
+
+
+def is_web_address(source: str | os.PathLike[str]) -> bool:
+    """Whether `source` is to be fetched rather than opened."""
+    return isinstance(source, str) and source.strip().lower().startswith(("http://", "https://"))
+
+
+async def plan(
+    sources: Sequence[str | os.PathLike[str]], fetcher: Fetcher | None, crawl: CrawlOptions | None = None
+) -> Plan:
+    """What `sources` lead to; sitemaps are fetched for it, and with `crawl` the pages that pages link to."""
+    made = Plan()
+    for source in sources:
+        if is_web_address(source):
+            address, by = str(source).strip(), _fetcher(fetcher)
+            await (_add_address(made, address, by) if crawl is None else _add_site(made, address, by, crawl))
+        else:
+            await asyncio.to_thread(_add_path, made, source)
+    return made
+
+
+def _fetcher(fetcher: Fetcher | None) -> Fetcher:
+    from ...pages.fetch import Fetcher
+
+    return fetcher or Fetcher()
+
+
+def _add_path(made: Plan, source: str | os.PathLike[str]) -> None:
+    # Links stay as they are written, so that a document is always below the folder it was found in.
+    path = Path(os.path.abspath(Path(source).expanduser()))  # noqa: PTH100
+    if path.is_dir():
+        made.folders.append(_below(path))
+        for found in walk(path):
+            if isinstance(found, Unreadable):
+                made.failed[found.path.as_uri()] = found.reason
+                made.unread.append(found.path.as_uri())
+            else:
+                made.documents.setdefault(found.path.as_uri(), found)
+        return
+    try:
+        status = path.stat()
+    except OSError as error:
+        made.failed[path.as_uri()] = error.strerror or str(error)
+        return
+    if not path.is_file():
+        made.failed[path.as_uri()] = "it is neither a file nor a folder"
+        return
+    made.documents[path.as_uri()] = FileFound(path, kind_of(path) or "text", status.st_size, status.st_mtime_ns)
+
+
+def _below(folder: Path) -> str:
+    return folder.as_uri().removesuffix("/") + "/"
+
+
+async def _add_address(made: Plan, url: str, fetcher: Fetcher) -> None:
+    """Adds the page at `url`, or the pages that it lists if it is a sitemap."""
+    waiting, seen = [url], {url}
+    while waiting:
+        address = waiting.pop(0)
+        try:
+            fetched = await fetcher.fetch(address)
+        except (FetchRefused, PageError) as error:
+            made.failed[address] = error.reason
+            continue
+        if not is_sitemap(fetched.body):
+            made.documents.setdefault(address, PageFound(address, fetched))
+            continue
+        nested = is_sitemap_index(fetched.body)
+        for location in locations(fetched.body):
+            if host_of(location) != host_of(fetched.final_url):
+                made.skipped[location] = "it is on another host than the sitemap that lists it"
+            elif nested and location not in seen and len(seen) < _MOST_SITEMAPS:
+                seen.add(location)
+                waiting.append(location)
+            elif not nested and len(made.documents) < _MOST_PAGES:
+                made.documents.setdefault(location, PageFound(location))
+            elif location not in made.documents and location not in seen:
+                made.skipped[location] = f"only {_MOST_PAGES:,} pages are indexed at once"
+
+
+async def _add_site(made: Plan, url: str, fetcher: Fetcher, options: CrawlOptions) -> None:
+    """Adds the page at `url` and those that it leads to; each is kept as text, which is much smaller."""
+    from ...crawl.crawler import visits
+
+    try:
+        start = check_url(url, allowed_hosts=fetcher.allowed_hosts)
+    except FetchRefused as error:
+        made.failed[url] = error.reason
+        return
+    async with aclosing(visits(start, options, fetcher=fetcher, read=page_text)) as found:
+        async for visit in found:
+            if visit.value is not None:
+                made.documents.setdefault(visit.url, PageFound(visit.url, text=visit.value))
+            elif visit.error:
+                (made.skipped if has_no_text(visit.error) else made.failed)[visit.url] = visit.error

@@ -1,0 +1,1 @@
+"""Tavily through the real `tavily-python` client. Offers `TavilyAPIClient`."""

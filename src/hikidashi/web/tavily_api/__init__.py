@@ -1,0 +1,1 @@
+"""Tavily's HTTP API: requests and answers as data, and a server that answers them from any provider."""

@@ -1,0 +1,348 @@
+"""Tavily's HTTP API as data: requests read and checked, answers and errors in the shapes its clients expect.
+
+Nothing here listens or searches. The API of Tavily is FastAPI behind a gateway, and errors come in two shapes:
+`{"detail": {"error": "..."}}` for what is refused, and FastAPI's list for a body of the wrong types.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import uuid
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from hmac import compare_digest
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from ...errors import ErrorType, TavilyAPIError
+from ..pages.address import host_of
+from ..results import ExtractResults, SearchHit
+
+__all__ = [
+    "LONGEST_QUERY",
+    "MOST_RESULTS",
+    "MOST_URLS",
+    "APIAnswer",
+    "ExtractRequest",
+    "Refused",
+    "SearchRequest",
+    "answered",
+    "bad_request",
+    "check_key",
+    "error_answer",
+    "extract_answer",
+    "extract_request",
+    "failure_answer",
+    "one_of",
+    "read_body",
+    "search_answer",
+    "search_request",
+    "usage_answer",
+]
+
+LONGEST_QUERY = 400
+"""Characters of a query that Tavily itself takes."""
+MOST_RESULTS = 20
+MOST_URLS = 20
+
+_DEPTHS = ("basic", "advanced", "fast", "ultra-fast")
+_TOPICS = ("general", "news", "finance")
+_RAW_FORMATS = ("markdown", "text")
+_URLS_PER_CREDIT = 5
+
+
+@dataclass(frozen=True)
+class APIAnswer:
+    """One HTTP answer of the API."""
+
+    status: int
+    body: Any
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def wire(self) -> bytes:
+        """The body as it is sent."""
+        return json.dumps(self.body).encode()
+
+
+class Refused(Exception):  # noqa: N818 - reads as what it says
+    """A request that the API answers with an error."""
+
+    def __init__(self, answer: APIAnswer) -> None:
+        super().__init__(answer)
+        self.answer = answer
+
+
+class SearchRequest(BaseModel):
+    """The body of `POST /search`; fields that only add to an answer (images, favicons) are accepted and left out."""
+
+    model_config = ConfigDict(frozen=True)
+
+    query: str
+    search_depth: str = "basic"
+    topic: str = "general"
+    max_results: int = 5
+    include_answer: bool | Literal["basic", "advanced"] = False
+    include_raw_content: bool | Literal["markdown", "text"] = False
+    include_usage: bool = False
+    include_domains: list[str] | None = None
+    exclude_domains: list[str] | None = None
+    time_range: str | None = None
+    start_date: str | None = None
+    end_date: str | None = None
+    days: int | None = None
+    country: str | None = None
+
+    @property
+    def advanced(self) -> bool:
+        """Whether passages are wanted rather than summaries."""
+        return self.search_depth == "advanced"
+
+    @property
+    def credits(self) -> int:
+        """What Tavily charges for this search."""
+        return 2 if self.advanced else 1
+
+    def allows(self, url: str) -> bool:
+        """Whether the domains asked for, and those not wanted, let `url` through; subdomains count."""
+        host = host_of(url)
+        wanted = not self.include_domains or _within(host, self.include_domains)
+        return wanted and not _within(host, self.exclude_domains or ())
+
+
+class ExtractRequest(BaseModel):
+    """The body of `POST /extract`; fields that only add to an answer (images, favicons) are accepted and left out."""
+
+    model_config = ConfigDict(frozen=True)
+
+    urls: list[str] | str
+    extract_depth: str = "basic"
+    format: str = "markdown"
+    include_usage: bool = False
+    query: str | None = None
+    chunks_per_source: int | None = None
+
+    @property
+    def addresses(self) -> list[str]:
+        """The URLs asked for; one URL may come as a string."""
+        return [self.urls] if isinstance(self.urls, str) else self.urls
+
+    def credits(self, successes: int) -> int:
+        """What Tavily charges when so many of the pages could be read."""
+        return math.ceil(successes / _URLS_PER_CREDIT) * (2 if self.extract_depth == "advanced" else 1)
+
+
+def search_request(body: bytes, *, longest_query: int = LONGEST_QUERY) -> SearchRequest:
+    """The search that `body` asks for.
+
+    Raises:
+        Refused: the API would not take it.
+    """
+    request = read_body(SearchRequest, body)
+    if not request.query.strip():
+        raise bad_request("Query is missing.")
+    if len(request.query) > longest_query:
+        raise bad_request(f"Query is too long. Max query length is {longest_query} characters.")
+    one_of("search depth", request.search_depth, _DEPTHS)
+    one_of("topic", request.topic, _TOPICS)
+    if not 0 <= request.max_results <= MOST_RESULTS:
+        raise bad_request(f"Invalid max results. Must be between 0 and {MOST_RESULTS}.")
+    return request
+
+
+def extract_request(body: bytes) -> ExtractRequest:
+    """The extraction that `body` asks for.
+
+    Raises:
+        Refused: the API would not take it.
+    """
+    request = read_body(ExtractRequest, body)
+    if not request.addresses or not all(request.addresses):
+        raise bad_request("No URLs provided.")
+    if len(request.addresses) > MOST_URLS:
+        raise bad_request(f"Max {MOST_URLS} URLs are allowed.")
+    one_of("extract depth", request.extract_depth, _DEPTHS[:2])
+    one_of("format", request.format, _RAW_FORMATS)
+    return request
+
+
+def check_key(headers: Mapping[str, str], accepted: Collection[str]) -> str:
+    """The key that the request carries, one of `accepted`.
+
+    Raises:
+        Refused: there is none, or it is another one.
+    """
+    scheme, _, rest = headers.get("authorization", "").partition(" ")
+    key = rest.strip()
+    # Comparing in constant time tells nobody how much of a guess was right.
+    if scheme.lower() == "bearer" and any(compare_digest(key.encode(), known.encode()) for known in accepted):
+        return key
+    raise Refused(error_answer(401, "Unauthorized: missing or invalid API key."))
+
+
+def search_answer(
+    request: SearchRequest,
+    hits: Sequence[SearchHit],
+    *,
+    answer: str | None = None,
+    raw_contents: Mapping[str, str] | None = None,
+    seconds: float = 0.0,
+    credits: float | None = None,  # noqa: A002 - the API's word
+) -> APIAnswer:
+    """What `POST /search` answers.
+
+    Args:
+        request: What was asked.
+        hits: What was found, best first.
+        answer: The summary, shown where one was asked for.
+        raw_contents: The whole text of pages by URL, shown where it was asked for.
+        seconds: How long it took.
+        credits: What it cost, if not what Tavily charges.
+    """
+    texts = raw_contents or {}
+    body: dict[str, Any] = {
+        "query": request.query,
+        "follow_up_questions": None,
+        "answer": answer if request.include_answer else None,
+        "images": [],
+        "results": [_result(hit, texts.get(hit.url)) for hit in hits[: request.max_results]],
+    }
+    return answered(body, seconds, request.include_usage, request.credits if credits is None else credits)
+
+
+def extract_answer(
+    request: ExtractRequest,
+    extracted: ExtractResults,
+    *,
+    seconds: float = 0.0,
+    credits: float | None = None,  # noqa: A002 - the API's word
+) -> APIAnswer:
+    """What `POST /extract` answers."""
+    pages = [
+        {"url": page.url, **({"title": page.title} if page.title else {}), "raw_content": page.raw_content}
+        for page in extracted.results
+    ]
+    body: dict[str, Any] = {
+        "results": [{**page, "images": []} for page in pages],
+        "failed_results": [{"url": page.url, "error": page.error} for page in extracted.failed_results],
+    }
+    charged = request.credits(len(pages)) if credits is None else credits
+    return answered(body, seconds, request.include_usage, charged)
+
+
+def usage_answer(
+    *,
+    search: float,
+    extract: float,
+    crawl: float = 0,
+    map: float = 0,  # noqa: A002 - the API's word
+    limit: float | None = None,
+    plan: str = "Researcher",
+) -> APIAnswer:
+    """What `GET /usage` answers: credits spent so far, and how many there are."""
+    by_kind = {
+        "search_usage": search,
+        "extract_usage": extract,
+        "crawl_usage": crawl,
+        "map_usage": map,
+        "research_usage": 0,
+    }
+    spent = search + extract + crawl + map
+    account = {"current_plan": plan, "plan_usage": spent, "plan_limit": limit, "paygo_usage": 0, "paygo_limit": None}
+    return APIAnswer(
+        200, {"key": {"usage": spent, "limit": limit, **by_kind}, "account": {**account, **by_kind}}, _json_headers()
+    )
+
+
+def error_answer(status: int, message: str, headers: Mapping[str, str] | None = None) -> APIAnswer:
+    """An error in the shape the API gives nearly all of them."""
+    return APIAnswer(status, {"detail": {"error": message}}, {**_json_headers(), **(headers or {})})
+
+
+_STATUS = {
+    ErrorType.AUTH_ERROR: 401,
+    ErrorType.RATE_LIMIT_ERROR: 429,
+    ErrorType.VALIDATION_ERROR: 400,
+    ErrorType.TIMEOUT_ERROR: 504,
+    ErrorType.SERVER_ERROR: 500,
+    ErrorType.SERVICE_UNAVAILABLE: 503,
+    ErrorType.NETWORK_ERROR: 502,
+    ErrorType.API_ERROR: 500,
+}
+
+
+def failure_answer(error: TavilyAPIError) -> APIAnswer:
+    """The answer that makes a Tavily client raise what `error` says."""
+    wait = {} if error.retry_after is None else {"retry-after": f"{error.retry_after:.15g}"}
+    known = error.status_code or 0
+    return error_answer(known if known >= 400 else _STATUS[error.error_type], error.message, wait)
+
+
+_Body = TypeVar("_Body", bound=BaseModel)
+
+
+def read_body(kind: type[_Body], body: bytes) -> _Body:
+    """The request of `kind` in a body of JSON.
+
+    Raises:
+        Refused: it is no JSON, or of other types.
+    """
+    try:
+        parsed: Any = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        problem = {"type": "json_invalid", "loc": ["body", 0], "msg": "JSON decode error", "ctx": {"error": str(error)}}
+        raise _wrong_types([problem]) from error
+    try:
+        # Clients send null for what was not set.
+        given = {name: value for name, value in parsed.items() if value is not None} if _is_object(parsed) else parsed
+        return kind.model_validate(given)
+    except ValidationError as error:
+        problems = error.errors(include_url=False, include_context=False)
+        raise _wrong_types([{**problem, "loc": ["body", *problem["loc"]]} for problem in problems]) from error
+
+
+def _within(host: str, domains: Iterable[str]) -> bool:
+    names = (domain.lower().strip(".") for domain in domains)
+    return any(host == name or host.endswith(f".{name}") for name in names)
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def _wrong_types(problems: list[dict[str, Any]]) -> Refused:
+    return Refused(APIAnswer(422, {"detail": problems}, _json_headers()))
+
+
+def bad_request(message: str) -> Refused:
+    """What the API raises for a value that it does not take."""
+    return Refused(error_answer(400, message))
+
+
+def one_of(what: str, value: str, allowed: Sequence[str]) -> None:
+    """Raise unless `value` is one of `allowed`.
+
+    Raises:
+        Refused: it is not.
+    """
+    if value not in allowed:
+        names = [repr(name) for name in allowed]
+        raise bad_request(f"Invalid {what}. Must be {', '.join(names[:-1])} or {names[-1]}.")
+
+
+def _result(hit: SearchHit, raw_content: str | None) -> dict[str, Any]:
+    dated = {} if hit.published_date is None else {"published_date": hit.published_date}
+    result = {"title": hit.title, "url": hit.url, "content": hit.content, "score": hit.score}
+    return {**result, "raw_content": raw_content, **dated}
+
+
+def answered(body: dict[str, Any], seconds: float, include_usage: bool, charged: float) -> APIAnswer:
+    """`body` with what every answer of the API ends with."""
+    usage = {"usage": {"credits": charged}} if include_usage else {}
+    whole = {**body, "response_time": round(seconds, 2), **usage, "request_id": str(uuid.uuid4())}
+    return APIAnswer(200, whole, _json_headers())
+
+
+def _json_headers() -> dict[str, str]:
+    return {"content-type": "application/json"}

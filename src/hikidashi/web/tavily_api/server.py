@@ -1,0 +1,358 @@
+"""Any search provider behind Tavily's HTTP API, for clients that take a base URL.
+
+    provider = LocalSearchProvider()
+    with SearchServer(provider, port=8765) as server:
+        TavilyClient("any-key", api_base_url=server.url).search("…")
+
+The provider runs in an event loop of its own; requests come from the threads of their connections.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import threading
+import time
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import CancelledError
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Self, cast
+from urllib.parse import urlsplit
+
+from ...common.loopback import Exchange, Limits, LoopbackServer, RequestUnreadable, is_loopback
+from ...errors import HikidashiError, TavilyAPIError
+from ..asking import ask_crawl, ask_extract, ask_map, ask_search
+from ..filters import ExtractOptions, SearchFilters, check_filters
+from ..provider import SearchDepth, SearchProvider
+from ..results import SearchHit
+from .crawl import CrawlRequest, MapRequest, crawl_answer, crawl_request, map_answer, map_request
+from .requests import (
+    APIAnswer,
+    ExtractRequest,
+    Refused,
+    SearchRequest,
+    check_key,
+    error_answer,
+    extract_answer,
+    extract_request,
+    failure_answer,
+    search_answer,
+    search_request,
+    usage_answer,
+)
+
+__all__ = ["SearchServer", "Served"]
+
+logger = logging.getLogger("hikidashi")
+
+_ROUTES = ("/search", "/extract", "/crawl", "/map", "/usage")
+_DAYS_OF_CLIENT = 7
+_CHARGED = ("search", "extract", "crawl", "map")
+_SHARE_OF_TIME = 0.9  # of a request's time, after which a crawl gives what it has
+_LONGEST_QUERY = 1_000  # what the tools allow; Tavily's own limit is not ours
+_LIMITS = Limits(
+    body_bytes=1_000_000,
+    idle_seconds=120.0,
+    head_seconds=10.0,
+    body_seconds=20.0,
+    write_seconds=30.0,
+    connections=512,
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Served:
+    """One request that was answered; what was asked stays private."""
+
+    method: str
+    path: str
+    status: int
+    seconds: float
+
+
+class SearchServer(LoopbackServer):
+    """Tavily's `/search`, `/extract`, `/crawl`, `/map` and `/usage`, answered by `provider`.
+
+    Every filter and option is passed to the provider, and what it cannot do is answered with 400. The raw content of
+    a page is what the provider extracts from it. Closing the server closes the provider.
+
+    Args:
+        provider: Who searches and extracts.
+        host: The address to listen on. On a loopback address, requests under another host's name are refused, so
+            that no page in a browser can reach the server through a name it made up.
+        port: The port; 0 takes a free one.
+        api_key: The key that clients must send; with `None` any key, or none, will do.
+        timeout: Seconds one request may take.
+        on_served: Called after each answer, in the thread of its connection.
+    """
+
+    def __init__(
+        self,
+        provider: SearchProvider,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        api_key: str | None = None,
+        timeout: float = 60.0,
+        on_served: Callable[[Served], None] | None = None,
+    ) -> None:
+        super().__init__(host=host, port=port, limits=_LIMITS)
+        self._provider = provider
+        self._where = (host, port)
+        self._api_key = api_key
+        self._timeout = timeout
+        self._on_served = on_served
+        self._only_local_names = is_loopback(host)
+        self._loop: _LoopThread | None = None
+        self._lock = threading.Lock()
+        self._spent: dict[str, float] = dict.fromkeys(_CHARGED, 0.0)
+
+    def start(self) -> Self:
+        """The same server, listening.
+
+        Raises:
+            OSError: the port is taken, or the address is not one of this machine.
+        """
+        if self._loop is not None:
+            return self
+        self._loop = _LoopThread()  # before the first request can come
+        try:
+            return super().start()
+        except OSError as error:
+            self._loop.close()
+            self._loop = None
+            raise _cannot_listen(error, *self._where) from error
+
+    def close(self) -> None:
+        """Ends what is running, stops listening, and closes the provider."""
+        if self._loop is None:
+            return
+        self._loop.cancel_all()
+        super().close()
+        self._loop.run(self._provider.aclose())
+        self._loop.close()
+        self._loop = None
+
+    def fail(self, error: Exception) -> None:
+        """Logs `error`; a server that runs for weeks keeps none."""
+        logger.error("A request could not be answered.", exc_info=error)
+
+    def handle(self, exchange: Exchange) -> None:
+        """Answers one request."""
+        began = time.monotonic()
+        try:
+            answer = self._answer(exchange)
+        except Refused as refused:
+            answer = refused.answer
+        except TavilyAPIError as error:
+            answer = failure_answer(error)
+        except RequestUnreadable:
+            raise
+        except HikidashiError as error:
+            answer = error_answer(500, str(error))
+        except TimeoutError:
+            answer = error_answer(504, f"The {self._provider.name} provider took more than {self._timeout:g} seconds.")
+        except CancelledError as error:
+            raise ConnectionAbortedError("the server is closing") from error
+        except Exception as error:
+            self.fail(error)
+            answer = error_answer(500, "Internal Server Error")
+        exchange.answer(answer.status, answer.wire(), answer.headers)
+        if self._on_served is not None:
+            seconds = time.monotonic() - began
+            self._on_served(Served(method=exchange.method, path=exchange.path, status=answer.status, seconds=seconds))
+
+    def _answer(self, exchange: Exchange) -> APIAnswer:
+        if self._only_local_names and not _names_this_machine(exchange.headers.get("host", "")):
+            raise Refused(error_answer(403, "Forbidden: call this server as 127.0.0.1 or localhost."))
+        if exchange.method == "POST":
+            _check_not_from_a_web_page(exchange.headers)
+        match exchange.method, exchange.path:
+            case "GET" | "HEAD", "/":
+                return APIAnswer(
+                    200,
+                    {
+                        "service": "hikidashi",
+                        "provider": self._provider.name,
+                        "routes": list(_ROUTES),
+                    },
+                    {"content-type": "application/json"},
+                )
+            case "POST", "/search":
+                self._check_key(exchange.headers)
+                return self._wait_for(self._search(search_request(exchange.body, longest_query=_LONGEST_QUERY)))
+            case "POST", "/extract":
+                self._check_key(exchange.headers)
+                return self._wait_for(self._extract(extract_request(exchange.body)))
+            case "POST", "/crawl":
+                self._check_key(exchange.headers)
+                return self._wait_for(self._crawl(crawl_request(exchange.body)))
+            case "POST", "/map":
+                self._check_key(exchange.headers)
+                return self._wait_for(self._map(map_request(exchange.body)))
+            case "GET", "/usage":
+                self._check_key(exchange.headers)
+                with self._lock:
+                    spent = dict(self._spent)
+                return usage_answer(**spent, plan=self._provider.name)
+            case _, path if path in ("/", *_ROUTES):
+                raise Refused(error_answer(405, "Method Not Allowed"))
+            case _:
+                raise Refused(error_answer(404, f"Not Found: this server knows {', '.join(_ROUTES)}."))
+
+    def _check_key(self, headers: Mapping[str, str]) -> None:
+        if self._api_key is not None:
+            check_key(headers, {self._api_key})
+
+    def _wait_for(self, work: Coroutine[Any, Any, APIAnswer]) -> APIAnswer:
+        if self._loop is None:
+            work.close()
+            raise ConnectionAbortedError("the server is closing")
+        return self._loop.run(asyncio.wait_for(work, self._timeout))
+
+    async def _search(self, request: SearchRequest) -> APIAnswer:
+        began = time.monotonic()
+        found = await ask_search(
+            self._provider,
+            request.query,
+            search_depth=cast("SearchDepth", request.search_depth),
+            max_results=max(request.max_results, 1),
+            include_answer=bool(request.include_answer),
+            filters=_filters(request),
+            language="en",
+        )
+        hits = found.results[: request.max_results]
+        raw, extract_credits = await self._raw_contents(hits, request) if request.include_raw_content else ({}, 0.0)
+        charged = (found.credits or 0.0) + extract_credits
+        self._spend("search", charged)
+        seconds = time.monotonic() - began
+        return search_answer(request, hits, answer=found.answer, raw_contents=raw, seconds=seconds, credits=charged)
+
+    async def _raw_contents(self, hits: Sequence[SearchHit], request: SearchRequest) -> tuple[dict[str, str], float]:
+        """The whole text of the pages that can be read, by URL, and what it cost."""
+        urls = list(dict.fromkeys(hit.url for hit in hits))
+        if not urls:
+            return {}, 0.0
+        as_text = request.include_raw_content == "text"
+        options = ExtractOptions(format="text" if as_text else "markdown")
+        pages = await ask_extract(self._provider, urls, options=options, language="en")
+        return {page.url: page.raw_content for page in pages.results}, pages.credits or 0.0
+
+    async def _extract(self, request: ExtractRequest) -> APIAnswer:
+        began = time.monotonic()
+        options = ExtractOptions(
+            depth="advanced" if request.extract_depth == "advanced" else "basic",
+            format="text" if request.format == "text" else "markdown",
+            query=request.query,
+            chunks_per_source=request.chunks_per_source,
+        )
+        pages = await ask_extract(self._provider, request.addresses, options=options, language="en")
+        charged = pages.credits or 0.0
+        self._spend("extract", charged)
+        return extract_answer(request, pages, seconds=time.monotonic() - began, credits=charged)
+
+    async def _crawl(self, request: CrawlRequest) -> APIAnswer:
+        began = time.monotonic()
+        options = request.options(most_seconds=self._timeout * _SHARE_OF_TIME)
+        crawled = await ask_crawl(self._provider, request.url, options=options, language="en")
+        charged = crawled.credits or 0.0
+        self._spend("crawl", charged)
+        return crawl_answer(request, crawled, seconds=time.monotonic() - began, credits=charged)
+
+    async def _map(self, request: MapRequest) -> APIAnswer:
+        began = time.monotonic()
+        options = request.options(most_seconds=self._timeout * _SHARE_OF_TIME)
+        found = await ask_map(self._provider, request.url, options=options, language="en")
+        charged = found.credits or 0.0
+        self._spend("map", charged)
+        return map_answer(request, found, seconds=time.monotonic() - began, credits=charged)
+
+    def _spend(self, kind: str, charged: float) -> None:
+        with self._lock:
+            self._spent[kind] += charged
+
+
+class _LoopThread:
+    """An event loop in a thread of its own, for callers in other threads."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="hikidashi-search", daemon=True)
+        self._thread.start()
+
+    def run(self, work: Coroutine[Any, Any, Any]) -> Any:
+        """What `work` returns."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def cancel_all(self) -> None:
+        """Cancels what is running and waits until it has ended."""
+        self.run(self._cancelled())
+
+    async def _cancelled(self) -> None:
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+
+    def close(self) -> None:
+        """Ends the loop and its thread."""
+        with suppress(CancelledError):
+            self.cancel_all()
+        self.run(self._loop.shutdown_asyncgens())
+        self.run(self._loop.shutdown_default_executor())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+def _filters(request: SearchRequest) -> SearchFilters:
+    start = request.start_date
+    # tavily-python sends 7 by itself with `qna_search` and `get_search_context`, where Tavily heeds it for news alone.
+    by_itself = request.days == _DAYS_OF_CLIENT and request.topic != "news"
+    if request.days is not None and not by_itself and start is None and request.time_range is None:
+        start = (datetime.now(UTC).date() - timedelta(days=request.days)).isoformat()
+    return check_filters(
+        topic=request.topic,
+        time_range=request.time_range,
+        start_date=start,
+        end_date=request.end_date,
+        include_domains=request.include_domains,
+        exclude_domains=request.exclude_domains,
+        country=request.country,
+        language="en",
+    )
+
+
+def _check_not_from_a_web_page(headers: Mapping[str, str]) -> None:
+    """Raise for a request that a page in somebody's browser sent: it would spend credits behind their back.
+
+    A browser names the page's origin with every POST, and sends JSON to a foreign server only after asking it.
+    """
+    origin = headers.get("origin")
+    if origin is not None and origin != f"http://{headers.get('host', '')}":
+        raise Refused(error_answer(403, f"Forbidden: requests of web pages (origin {origin!r:.80}) are not answered."))
+    kind = headers.get("content-type", "application/json").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise Refused(error_answer(415, f"The body must be application/json, not {kind!r:.80}."))
+
+
+def _names_this_machine(host_header: str) -> bool:
+    try:
+        name = urlsplit(f"//{host_header}").hostname or ""
+    except ValueError:
+        return False
+    return is_loopback(name)
+
+
+def _cannot_listen(error: OSError, host: str, port: int) -> OSError:
+    match error.errno:
+        case errno.EADDRINUSE:
+            reason = f"Port {port} of {host} is in use. Stop the program that uses it, or choose another port."
+        case errno.EACCES:
+            reason = f"Port {port} of {host} is not allowed for this user. Choose a port from 1024 on."
+        case _:
+            reason = f"Cannot listen on {host!r}, port {port}: {error.strerror}. Use an address of this machine."
+    return OSError(error.errno, reason)
