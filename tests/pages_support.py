@@ -36,6 +36,7 @@ from typing import Any
 
 import typer
 from tests.pages_model import searching
+from tests.pages_runner import Done, run_file
 
 from hikidashi.testing import MessagesServer, RecordedRequest, Reply, Script, call, say
 
@@ -137,8 +138,8 @@ def check_python(block: Block, start: Callable[[Script], MessagesServer], folder
     is_test = "def test_" in block.code
     name = block.title or ("test_block.py" if is_test else "block.py")
     _write({name: block.code}, folder)
-    how = ["-m", "pytest", "-q", "-p", "no:cacheprovider"] if is_test else []
-    printed = _run([sys.executable, *how, name], block, server.env(folder / "home"), folder)
+    environment = {**os.environ, **server.env(folder / "home")}
+    printed = _printed(block, run_file(name, environment=environment, folder=folder, as_test=is_test))
     if is_test:
         assert f"{block.code.count('def test_')} passed" in printed
         return
@@ -156,7 +157,16 @@ def check_scripts(page: str, start: Callable[[Script], MessagesServer], folder: 
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     for block in blocks(page, "sh"):
         _write({name: text for name, text in block.files.items() if not (folder / name).exists()}, folder)
-        _run(["sh", "-eu", "-c", block.code], block, {**environment, "PATH": path}, folder)
+        done = subprocess.run(
+            ["sh", "-eu", "-c", block.code],
+            env={**os.environ, **environment, "PATH": path},
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        _printed(block, done)
 
 
 def check_commands(block: Block, *, complete: bool = True) -> None:
@@ -174,10 +184,9 @@ def check_commands(block: Block, *, complete: bool = True) -> None:
                 case ["pip", "install", *what]:
                     named = re.findall(r"hikidashi\[([\w,-]+)\]", " ".join(what))
                     assert {extra for some in named for extra in some.split(",")} <= _extras(), f"{block}: {line}"
-                case [program, *_]:
-                    assert program in NOT_RUN, f"{block}: {program!r} is no command that a page may name unrun"
-                case []:
-                    pass
+                case _:
+                    unknown = set(words[:1]) - set(NOT_RUN)
+                    assert not unknown, f"{block}: {unknown} is no command that a page may name unrun"
 
 
 def _check_arguments(arguments: list[str], where: str, *, complete: bool) -> None:
@@ -232,16 +241,8 @@ def _commands(line: str) -> Iterator[list[str]]:
     yield command
 
 
-def _run(command: list[str], block: Block, environment: Mapping[str, str], folder: Path) -> str:
-    done = subprocess.run(
-        command,
-        env={**os.environ, **environment},
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+def _printed(block: Block, done: Done | subprocess.CompletedProcess[str]) -> str:
+    """What a block printed; fails where it failed, or printed something else than the page says."""
     assert done.returncode == 0, f"{block}\n{done.stdout}\n{done.stderr}"
     if block.output is not None:
         assert re.fullmatch(_pattern(block.output), done.stdout.rstrip()), f"{block} prints:\n{done.stdout}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from mkdocs.commands.build import build
-from mkdocs.config import load_config
+from mkdocs.config import load_config  # pyright: ignore[reportUnknownVariableType]
 from mkdocs.exceptions import Abort
 
 CONFIGS = ("mkdocs.yml", "mkdocs.ja.yml")  # the first clears the folder that the second builds into

@@ -49,19 +49,18 @@ def _command(name: str, command: Any) -> Iterator[str]:
     context = typer.Context(command, info_name=f"hikidashi {name}")
     yield source(" ".join([f"hikidashi {name}", *command.collect_usage_pieces(context)]), "text")
     yield (command.help or "").replace("\b\n", "")
-    arguments = [_row(item, context) for item in command.params if item.param_type_name == "argument"]
-    options = [_row(item, context) for item in command.params if item.param_type_name == "option" and not item.hidden]
-    yield table(["argument", "meaning"], ([name, meaning] for name, meaning, _ in arguments))
-    yield table(["option", "meaning", "default"], options)
+    for kind in ("argument", "option"):
+        shown = (item for item in command.params if item.param_type_name == kind and not getattr(item, "hidden", False))
+        yield table([kind, "meaning"], (_row(item, context) for item in shown))
     if command.epilog:
         yield source(command.epilog.replace("\b\n", "").strip(), "text")
 
 
-def _row(parameter: Any, context: Any) -> tuple[str, str, str]:
-    """The name, meaning and default of an argument or option, as the help prints them."""
+def _row(parameter: Any, context: Any) -> tuple[str, str]:
+    """The name and meaning of an argument or option, as the help prints them."""
     name, said = parameter.get_help_record(context)
     meaning, _, notes = said.partition("  [")
-    given = [
-        note.removeprefix("default: ") for note in notes.removesuffix("]").split("; ") if note.startswith("default:")
-    ]
-    return f"`{name}`", meaning, " ".join(given).removeprefix("(").removesuffix(")")
+    for note in notes.removesuffix("]").split("; "):
+        if note.startswith("default: "):
+            meaning += f" Default: {note.removeprefix('default: ').removeprefix('(').removesuffix(')')}."
+    return f"`{name}`", meaning

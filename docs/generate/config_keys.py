@@ -29,6 +29,11 @@ class Key:
     """What may be written there, as the check says it; empty where the type says it."""
     meaning: str
 
+    @property
+    def text(self) -> str:
+        """All that is said about it."""
+        return " ".join([self.meaning, self.allowed, f"Default: {self.default}." if self.default else ""])
+
 
 def keys() -> dict[str, list[Key]]:
     """The keys of each section, by its full name such as `tools.web_search`."""
@@ -40,8 +45,8 @@ def reference(example: str) -> str:
     parts: list[str] = []
     for name, section in _sections("", Config):
         parts += [heading(2, f"`{name}`", name), *docstring(section.__doc__, {})]
-        rows = ([f"`{key.name}`", key.kind, key.default, f"{key.meaning} {key.allowed}"] for key in _keys_of(section))
-        parts.append(table(["key", "type", "default", "meaning"], rows))
+        rows = ([f"`{key.name}`", key.kind, key.text] for key in _keys_of(section))
+        parts.append(table(["key", "type", "meaning"], rows))
     return paragraphs([*parts, heading(2, "A whole file", "example"), source(example.strip(), "yaml")])
 
 

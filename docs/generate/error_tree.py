@@ -109,7 +109,7 @@ def _below(cls: type[Exception], found: list[type[Exception]]) -> Iterator[type[
 
 def _tree(cls: type[Exception], found: list[type[Exception]], known: Links, depth: int = 0) -> Iterator[list[str]]:
     """The rows of the overview, each class below its parent."""
-    indent = "&emsp;" * (depth - 1) + ("└ " if depth else "")
+    indent = "&emsp;" * (depth - 1) + ("└&nbsp;" if depth else "")
     yield [f"{indent}[`{cls.__name__}`](#{cls.__name__})", next(docstring(cls.__doc__, known)).partition("\n")[0]]
     for inner in found:
         if cls in inner.__bases__:

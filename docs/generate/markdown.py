@@ -81,4 +81,6 @@ def _linked(text: str, links: Links) -> str:
 
 
 def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
+    """`text` on one line, with bars that do not end the cell; between backticks they do not anyway."""
+    parts = re.split(r"(`[^`]*`)", " ".join(text.split()))
+    return "".join(part if part.startswith("`") else part.replace("|", "\\|") for part in parts)

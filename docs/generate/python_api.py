@@ -8,9 +8,10 @@ import enum
 import inspect
 import types
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,7 @@ def links() -> Links:
 
 
 def _is_error(item: _Name) -> bool:
-    return getattr(import_module(_ERRORS), item.name, None) is item.value
+    return item.name in import_module(_ERRORS).__all__
 
 
 def reference() -> str:
@@ -106,7 +107,9 @@ def _described(item: _Name, known: Links) -> Iterator[str]:
         yield source(_function(item.name, value))
         yield from docstring(value.__doc__, known)
     elif typing.get_origin(value) is not None:
-        yield source(f"{item.name} = {alias(value)}")
+        written, said = _assignment(item)
+        yield source(written)
+        yield from docstring(said, known)
     else:
         yield f"An object of type `{type(value).__name__}`."
         if type(value).__doc__ != value.__doc__:  # one of its own, not that of its class
@@ -114,15 +117,16 @@ def _described(item: _Name, known: Links) -> Iterator[str]:
 
 
 def _function(name: str, func: Any, *, method: bool = False) -> str:
-    bound = method and not isinstance(func, staticmethod)
-    plain = inspect.unwrap(getattr(func, "__func__", func))
+    kind: type = type(func)
+    bound = method and kind is not staticmethod
+    plain: Any = inspect.unwrap(getattr(func, "__func__", func))
     keyword = "async def" if inspect.iscoroutinefunction(plain) or inspect.isasyncgenfunction(plain) else "def"
     told = typing.get_overloads(plain) or [plain]
-    above = f"@{type(func).__name__}\n" if isinstance(func, (classmethod, staticmethod)) else ""
+    above = f"@{kind.__name__}\n" if kind in (classmethod, staticmethod) else ""
     return above + "\n".join(call_of(name, one, keyword=keyword, skip_self=bound) for one in told)
 
 
-def _class(item: _Name, cls: type, known: Links) -> Iterator[str]:
+def _class(item: _Name, cls: Any, known: Links) -> Iterator[str]:
     if issubclass(cls, enum.Enum):
         yield from docstring(cls.__doc__, known)
         docs = attribute_docs(cls)
@@ -137,7 +141,8 @@ def _class(item: _Name, cls: type, known: Links) -> Iterator[str]:
     else:
         yield source(call_of(item.name, cls, keyword="class"))
         yield from docstring(cls.__doc__, known)
-        if isinstance(made := vars(cls).get("__init__"), types.FunctionType):
+        made: Any = cls.__dict__.get("__init__")
+        if isinstance(made, types.FunctionType):
             yield from docstring(made.__doc__, known)
     yield _fields(cls)
     for name, member in _members(cls):
@@ -191,19 +196,39 @@ def attribute_docs(cls: type) -> dict[str, str]:
     if not cls.__module__.startswith("hikidashi"):
         return {}
     body = _class_source(cls)
+    return _texts_below(body.body)
+
+
+def _texts_below(body: Sequence[ast.stmt]) -> dict[str, str]:
+    """The text that stands right below an assignment, by the name that is assigned."""
     found: dict[str, str] = {}
-    for node, after in zip(body.body, body.body[1:], strict=False):
-        match node:
-            case ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)]):
-                pass
-            case _:
-                continue
-        match after:
-            case ast.Expr(value=ast.Constant(value=str(said))):
+    for node, after in pairwise(body):
+        match node, after:
+            case (
+                ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)]),
+                ast.Expr(value=ast.Constant(value=str(said))),
+            ):
                 found[name] = inspect.cleandoc(said)
             case _:
                 pass
     return found
+
+
+def _assignment(item: _Name) -> tuple[str, str]:
+    """An alias of types as it is written, in whichever file of its door, and the text below it."""
+    door = Path(str(import_module(item.door).__file__))
+    for file in sorted(door.parent.rglob("*.py")) if door.name == "__init__.py" else [door]:
+        text = file.read_text(encoding="utf-8")
+        if f"\n{item.name} = " not in text:
+            continue
+        body = ast.parse(text).body
+        for node in body:
+            match node:
+                case ast.Assign(targets=[ast.Name(id=item.name)]):
+                    return ast.unparse(node), _texts_below(body).get(item.name, "")
+                case _:
+                    pass
+    return f"{item.name} = {alias(item.value)}", ""
 
 
 def _class_source(cls: type) -> ast.ClassDef:
