@@ -288,7 +288,7 @@ ROOMS_BELOW = {
         "tool",
     },
     "search.records": {"errors", "search", "search.engine"},
-    "search.wire": {"convert", "errors", "search", "search.engine", "tokens", "tool"},
+    "search.wire": {"convert", "errors", "search", "search.answers", "search.engine", "tokens", "tool"},
     "testing": {
         "common",
         "errors",

@@ -327,6 +327,39 @@ def test_a_limit_of_the_model_is_kept_within_bounds(client: Start, limit: object
     assert len(results(server)[0]) == found
 
 
+@pytest.mark.parametrize(
+    ("strategy", "query", "found"),
+    [
+        ("both", "/^book_/", "book_flight"),
+        ("regex", "^book_", "book_flight"),
+        ("words", "book a flight", "book_flight"),
+        ("words", "/^book_/", "book_flight"),
+        ("regex", "select:send_mail", "send_mail"),
+    ],
+)
+def test_a_query_is_read_as_the_strategy_says(client: Start, strategy: str, query: str, found: str) -> None:
+    _, anthropic = client(call("search_tools", {"query": query}), say("Found."))
+    assert run(anthropic, strategy=strategy).loaded == (found,)
+
+
+@pytest.mark.parametrize("model", [MODEL, OLD])
+def test_the_model_reads_how_to_search_in_the_language_asked_for(client: Start, model: str) -> None:
+    script = (call("search_tools", {"query": "unicorn"}), WEATHER, call("make_tea"), call("search_tools"), say("Hm."))
+    server, anthropic = client(*script)
+    run(anthropic, model=model, language="ja", about="天気とメール", max_results=3)
+    search = server.requests[0].tools[0]
+    assert search["description"].startswith("まだ読み込まれていないツールを検索し")
+    assert search["description"].endswith("対象分野: 天気とメール。")
+    assert "/mail_.*/" in search["input_schema"]["properties"]["query"]["description"]
+    assert search["input_schema"]["properties"]["limit"]["description"] == "最大件数。省略すると3件。"
+    assert [request.tool_result_texts[-1].split("。")[0] for request in server.requests[1:]] == [
+        "'unicorn' に合うツールはありません",
+        "ツール 'get_weather' は読み込まれておらず、定義がまだ示されていません",
+        "'make_tea' というツールはありません",
+        "`query` は文字列で指定してください",
+    ]
+
+
 def test_how_many_tools_a_search_loads_may_be_called_limit(client: Start) -> None:
     tools = [from_function(get_weather).renamed(f"weather_{number}") for number in range(3)]
     server, anthropic = client(call("search_tools", {"query": "weather"}), say("Hm."))

@@ -428,6 +428,8 @@ async def test_the_log_of_earlier_runs_says_what_to_keep_loaded(messages_server:
         ({"max_results": True}, ValueError, "`max_results` is True: use a whole number"),
         ({"limit": 51}, ValueError, "`limit` is 51: use a whole number from 1 to 50"),
         ({"limit": 2, "max_results": 2}, TypeError, "`limit` is an alias of `max_results`: pass `max_results` alone"),
+        ({"strategy": "bm25"}, ValueError, "`strategy` is 'bm25': use 'words', 'regex' or 'both'"),
+        ({"language": "de"}, ValueError, "`language` is 'de': use 'en' or 'ja'"),
         ({"expand": "reference"}, ValueError, "`expand` is 'reference': use one of 'auto', 'references', 'tools'"),
         ({"provider": "azure"}, ValueError, "`provider` is 'azure': use one of 'anthropic', 'foundry'"),
         ({"betas": "of"}, ValueError, "`betas` is 'of': use one of 'auto', 'off' or a list of headers"),

@@ -51,7 +51,7 @@ def test_every_seam_has_the_same_options_with_the_same_defaults(framework: str) 
 
 
 def test_the_loop_names_its_options_as_the_seams_do() -> None:
-    assert {"max_results", "always_loaded", "record", "budget"} <= LoopOptions.__annotations__.keys()
+    assert set(SHARED) <= LoopOptions.__annotations__.keys()
 
 
 OLD_NAMES = [

@@ -247,7 +247,7 @@ async def test_when_it_is_left_the_servers_end_and_the_tools_are_gone(tmp_path: 
         pid = (tmp_path / "pid").read_text()
     assert catalog.names == ["get_weather"]
     assert not Path(f"/proc/{pid}").exists()
-    with pytest.raises(ToolConnectionError, match="not followed any more"):
+    with pytest.raises(ToolConnectionError, match="no longer followed"):
         await tool.call({})
 
 

@@ -49,7 +49,7 @@ __all__ = [
 
 
 class AnthropicClient(Protocol):
-    """An `Anthropic` client of any provider, or for `arun_anthropic_search` an `AsyncAnthropic`."""
+    """An `Anthropic` or `AsyncAnthropic` client, of any provider."""
 
     @property
     def beta(self) -> Any:
@@ -59,7 +59,7 @@ class AnthropicClient(Protocol):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ToolResults:
-    """An event of a stream, between two replies: what was found and what the tools answered."""
+    """A stream event between two replies: the results of searches and tools."""
 
     results: list[dict[str, Any]]
     """The `tool_result` blocks that go into the next request."""
@@ -85,27 +85,26 @@ def run_anthropic_search(
 def run_anthropic_search(
     client: AnthropicClient, tools: ToolCatalog | Iterable[Tool], *, stream: bool = False, **options: Unpack[RunOptions]
 ) -> ToolRun | ToolStream:
-    """The answer of a model that looks for the tools it needs among `tools`, and calls them.
+    """Run a conversation in which the model searches `tools` and calls what it finds, up to its final answer.
 
-    Each search and each call is answered until the model calls no more. Calls of one reply run side by side, in an
-    event loop of their own that lives as long as the run; what goes wrong in a tool is a result that the model reads.
-    A tool that the model has not seen is not called: the model is told to search for it. Tools found earlier in
-    `messages` are still loaded.
+    Calls of one reply run concurrently, in an event loop that lives as long as the run; an exception in a tool becomes
+    an error result for the model. A tool that the model has not seen is not called: the model is told to search for it.
+    Tools found earlier in `messages` are loaded.
 
     Args:
         client: `anthropic.Anthropic`, or the client of another provider.
-        tools: hikidashi Tools, or a `ToolCatalog` of them, which is worth keeping if there are many.
-        stream: Give a `ToolStream` of events instead of waiting for the end.
-        options: `model`, `messages`, `max_tokens` and whatever else `messages.create` takes; and `LoopOptions`.
+        tools: hikidashi tools, or a `ToolCatalog` of them, which saves indexing many tools for each run.
+        stream: Return a `ToolStream` of events instead of waiting for the end.
+        options: `model`, `messages`, `max_tokens` and the other arguments of `messages.create`; and `LoopOptions`.
 
-    A request that fails raises what the client raises. What the tools did until then is kept by a stream alone: go on
+    A request that fails raises the client's exception. To resume without repeating tool calls, use a stream and go on
     from its `messages`.
 
     Raises:
         ToolTurnLimitError: the model still called tools after `max_turns` replies.
-        ToolValidationError: a tool cannot be called, has no usable name, or the name of another.
-        TypeError: an argument is missing, or the client is an async one.
-        ValueError: an option is out of range.
+        ToolValidationError: a tool cannot be called, or its name is invalid or not unique.
+        TypeError: an argument is missing, `limit` and `max_results` are both given, or the client is an async one.
+        ValueError: an option is invalid.
     """
     _check(client, "__enter__", "run_anthropic_search", "`arun_anthropic_search` for an `AsyncAnthropic`")
     loop, request = _prepared(tools, options)
@@ -155,9 +154,9 @@ arun_tools = alias("arun_tools", arun_anthropic_search)
 
 
 class ToolStream:
-    """The events of every reply as the client gives them, with `ToolResults` in between.
+    """The client's events of every reply, with `ToolResults` in between.
 
-    Leave it early with a `with` block or `close()`, which end the request.
+    To stop early, leave the `with` block or call `close()`: both end the request.
     """
 
     def __init__(self, events: Generator[Any], loop: ToolLoop) -> None:
@@ -169,22 +168,22 @@ class ToolStream:
 
     @property
     def text_stream(self) -> Iterator[str]:
-        """Only the text, piece by piece."""
+        """The text deltas alone."""
         return (event.text for event in self._events if event.type == "text")
 
     @property
     def messages(self) -> list[dict[str, Any]]:
-        """The conversation so far, to go on from when a request fails: nothing that is answered in it runs again."""
+        """The conversation so far, to resume from when a request fails: no answered call runs again."""
         return self._loop.settled
 
     def result(self) -> ToolRun:
-        """The outcome, as `run_anthropic_search` gives it; waits for the end."""
+        """Wait for the end; return the same as `run_anthropic_search`."""
         for _ in self._events:
             pass
         return self._loop.result
 
     def close(self) -> None:
-        """Ends the request that is under way; nothing further comes."""
+        """End the current request and the stream."""
         self._events.close()
 
     def __enter__(self) -> Self:
@@ -197,9 +196,9 @@ class ToolStream:
 
 
 class AsyncToolStream:
-    """The events of every reply as the client gives them, with `ToolResults` in between.
+    """The client's events of every reply, with `ToolResults` in between.
 
-    Leave it early with an `async with` block or `aclose()`, which end the request.
+    To stop early, leave the `async with` block or call `aclose()`: both end the request.
     """
 
     def __init__(self, events: AsyncGenerator[Any], loop: ToolLoop) -> None:
@@ -211,22 +210,22 @@ class AsyncToolStream:
 
     @property
     def text_stream(self) -> AsyncIterator[str]:
-        """Only the text, piece by piece."""
+        """The text deltas alone."""
         return (event.text async for event in self._events if event.type == "text")
 
     @property
     def messages(self) -> list[dict[str, Any]]:
-        """The conversation so far, to go on from when a request fails: nothing that is answered in it runs again."""
+        """The conversation so far, to resume from when a request fails: no answered call runs again."""
         return self._loop.settled
 
     async def result(self) -> ToolRun:
-        """The outcome, as `arun_anthropic_search` gives it; waits for the end."""
+        """Wait for the end; return the same as `arun_anthropic_search`."""
         async for _ in self._events:
             pass
         return self._loop.result
 
     async def aclose(self) -> None:
-        """Ends the request that is under way; nothing further comes."""
+        """End the current request and the stream."""
         await self._events.aclose()
 
     async def __aenter__(self) -> Self:
@@ -239,14 +238,14 @@ class AsyncToolStream:
 
 
 def _check(client: AnthropicClient, needed: str, function: str, instead: str) -> None:
-    """Refuses a client of the other kind, whose replies would be no messages."""
+    """Raise `TypeError` for a client of the other kind: sync for async, or the reverse."""
     other = "__aenter__" if needed == "__enter__" else "__enter__"
     if hasattr(client, other) and not hasattr(client, needed):
         raise TypeError(f"`{function}` cannot use {type(client).__name__}. Call {instead}.")
 
 
 def _prepared(tools: ToolCatalog | Iterable[Tool], options: RunOptions) -> tuple[ToolLoop, dict[str, Any]]:
-    """The loop, and the part of every request that it does not write."""
+    """The loop, and the arguments that are the same in every request."""
     request = cast("dict[str, Any]", dict(options))
     for name in ("compaction", "thread"):
         if request.get(name) is not None:

@@ -1,6 +1,6 @@
-"""MCP servers as sources of tools: read from a config, started, listed once or followed live.
+"""MCP servers as sources of tools: read from a config file, started, listed once or followed live.
 
-Offers `read_mcp_config`, `tools_of_servers` and `LiveServers`, and the seams what they say of servers out of reach.
+`read_mcp_config`, `tools_of_servers`, `LiveServers`; and for the seams, what to do about servers that are lost.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A connected client for an MCP server of any transport, and why there is none, in one line."""
+"""A connected client for an MCP server of any transport, and the reason in one line if it fails."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ try:
 except ImportError as error:
     raise MissingExtra("mcp", "mcp") from error
 
-__all__ = ["Complaints", "connected"]
+__all__ = ["Diagnostics", "connected"]
 
-_LONGEST_COMPLAINT = 10_000
+_LONGEST = 10_000
 
 
 class OnMessage(Protocol):
     """Called with each notification of a server."""
 
     async def __call__(self, message: IncomingMessage) -> None:
-        """Take `message`."""
+        """Handle `message`."""
         ...
 
 
-class Complaints:
-    """What a server says is wrong: its standard error, or the statuses of its answers."""
+class Diagnostics:
+    """The standard error of a server, or the status lines of its HTTP errors."""
 
     def __init__(self, server: McpServer) -> None:
         self._server = server
@@ -42,15 +42,18 @@ class Complaints:
 
     @property
     def file(self) -> TextIO:
-        """Where they are written."""
+        """The file to write to."""
         return cast("TextIO", self._file)
 
-    def told(self, failure: BaseException | str) -> str:
-        """`failure` and what the server said last, in one line and without its keys."""
-        said = failure if isinstance(failure, str) else _told(failure)
+    def explain(self, failure: BaseException | str) -> str:
+        """`failure` and the last line of the diagnostics, in one line and without secrets."""
+        reason = failure if isinstance(failure, str) else _one_line(failure)
         self._file.seek(0)
-        lines = [line.strip() for line in self._file.read()[-_LONGEST_COMPLAINT:].splitlines() if line.strip()]
-        return self._server.without_secrets(f"{said}; its last words: {lines[-1]}" if lines else said)
+        lines = [line.strip() for line in self._file.read()[-_LONGEST:].splitlines() if line.strip()]
+        if lines:
+            source = "stderr ended with" if self._server.transport == "stdio" else "last HTTP error"
+            reason = f"{reason}; {source}: {lines[-1]}"
+        return self._server.without_secrets(reason)
 
     def __enter__(self) -> Self:
         return self
@@ -64,33 +67,33 @@ class Complaints:
 @asynccontextmanager
 async def connected(
     server: McpServer,
-    complaints: Complaints,
+    diagnostics: Diagnostics,
     *,
     seconds: float,
     grace: Callable[[], float],
     on_message: OnMessage | None = None,
     on_end: Callable[[], None] = lambda: None,
 ) -> AsyncGenerator[Client]:
-    """A client that is connected to `server`, which is started where it is a process, and then ended.
+    """A client connected to `server`; a stdio server is started, and ended on exit.
 
     Args:
         server: How to reach it.
-        complaints: Where its complaints go.
-        seconds: How long it may take to answer over HTTP.
-        grace: How long a process has to end by itself.
+        diagnostics: Receives its standard error or HTTP errors.
+        seconds: Timeout of HTTP requests.
+        grace: Gives the seconds that a process has to end by itself.
         on_message: Called with each notification of the server.
         on_end: Called when a process has closed its output.
     """
     async with AsyncExitStack() as stack:
         match server.transport:
             case "stdio":
-                transport = stdio_transport(server, stderr=complaints.file, grace=grace, on_end=on_end)
+                transport = stdio_transport(server, stderr=diagnostics.file, grace=grace, on_end=on_end)
             case "http":
                 http = httpx2.AsyncClient(
                     headers=dict(server.headers),
                     follow_redirects=True,
                     timeout=httpx2.Timeout(seconds, read=None if on_message else seconds),
-                    event_hooks={"response": [_noting(complaints.file)]},
+                    event_hooks={"response": [_writing_errors(diagnostics.file)]},
                 )
                 transport = streamable_http_client(server.url, http_client=await stack.enter_async_context(http))
             case _:
@@ -99,17 +102,18 @@ async def connected(
         yield await stack.enter_async_context(client)
 
 
-def _noting(complaints: TextIO) -> Callable[[httpx2.Response], Awaitable[None]]:
-    # The client's own words for a refusal leave out the status.
+def _writing_errors(diagnostics: TextIO) -> Callable[[httpx2.Response], Awaitable[None]]:
+    # The exceptions of the mcp client leave out the status.
     async def note(response: httpx2.Response) -> None:
-        if response.is_error and response.request.method == "POST":  # a GET may be refused: it only offers a stream
-            complaints.write(f"{response.status_code} {response.reason_phrase}\n")
+        # Servers may refuse a GET, which only opens an optional stream.
+        if response.is_error and response.request.method == "POST":
+            diagnostics.write(f"{response.status_code} {response.reason_phrase}\n")
 
     return note
 
 
-def _told(error: BaseException) -> str:
-    """The first real error inside groups of them."""
+def _one_line(error: BaseException) -> str:
+    """The first error inside nested exception groups, in one line."""
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
     said = " ".join(str(error).split())

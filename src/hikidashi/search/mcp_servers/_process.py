@@ -1,7 +1,7 @@
-"""MCP servers as processes: started, talked to over their pipes, and ended in a time that the caller sets.
+"""A stdio transport for MCP servers that ends the process within a time that the caller sets.
 
-The transport of the `mcp` package waits up to six seconds for a server that ignores being told to end. This one kills
-the whole process group when its grace is over, and says when the process has closed its output.
+The transport of the `mcp` package waits up to six seconds for a server that does not exit. This one kills the whole
+process group when the grace period is over, and reports when the process has closed its output.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["Streams", "stdio_transport"]
 
 Streams = tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]
 
-_POLL = 0.01  # seconds between two looks at a process that should end
+_POLL = 0.01  # seconds between two checks of a process that should exit
 _GONE = (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError)
 
 
@@ -39,18 +39,18 @@ _GONE = (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError)
 async def stdio_transport(
     server: McpServer, *, stderr: TextIO, grace: Callable[[], float], on_end: Callable[[], None] = lambda: None
 ) -> AsyncGenerator[Streams]:
-    """The streams of a server that is started here, for `mcp.Client`.
+    """Start `server`; the streams are for `mcp.Client`.
 
     Args:
-        server: What to start.
-        stderr: Where its standard error goes.
-        grace: How many seconds it has to end by itself, asked when it should.
+        server: The server to start.
+        stderr: Receives its standard error.
+        grace: Gives the seconds that it has to exit by itself; called when it should.
         on_end: Called when it has closed its output.
 
     Raises:
         OSError: it cannot be started.
     """
-    if sys.platform == "win32":  # process groups and signals are others there, and the `mcp` package knows them
+    if sys.platform == "win32":  # has other process groups and signals, which the `mcp` package handles
         parameters = StdioServerParameters(
             command=server.command, args=list(server.args), env=dict(server.env), cwd=server.cwd
         )
@@ -86,7 +86,7 @@ async def stdio_transport(
                     text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
                     await process.stdin.send(f"{text}\n".encode())
         except _GONE:
-            await received.aclose()  # a request that cannot be sent is not waited for
+            await received.aclose()  # do not wait for a request that cannot be sent
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(receive)
@@ -111,22 +111,22 @@ def _message(line: str) -> SessionMessage | Exception:
 
 
 async def _end(process: Process, grace: float) -> None:
-    """End the process and all that it started: ask by closing its input, tell with TERM, then kill."""
+    """End the process group: close its input, then send SIGTERM, then SIGKILL."""
     with suppress(*_GONE):
         if process.stdin is not None:
             await process.stdin.aclose()
     for sent in (signal.SIGTERM, signal.SIGKILL):
         await _exited(process, grace / 2)
         with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, sent)  # the leader may have ended, and left others in its group
-    await _exited(process, 1.0)  # only a process that waits for a disk survives a kill
+            os.killpg(process.pid, sent)  # the leader may have exited, and left children
+    await _exited(process, 1.0)  # only a process in uninterruptible sleep survives SIGKILL
     with suppress(*_GONE):
         if process.stdout is not None:
             await process.stdout.aclose()
 
 
 async def _exited(process: Process, seconds: float) -> None:
-    """Return when the process has ended, or after `seconds`."""
+    """Return when the process has exited, or after `seconds`."""
     with anyio.move_on_after(seconds):
         # Not `wait()`: that waits for the pipes as well, which a child of the process may hold open.
         while process.returncode is None:  # noqa: ASYNC110

@@ -35,7 +35,7 @@ try:
 except ImportError as error:
     raise MissingExtra("pydantic-ai-slim", "pydantic-ai") from error
 
-from ._engine import TOLD, Engine, UnanswerableError
+from ._engine import NOTES, Engine, UnanswerableError
 from ._history import found_or_called, shown_again
 from ._toolsets import deferred, toolset_of
 
@@ -58,32 +58,32 @@ def to_pydantic_ai_search(
 ) -> ToolSearch[Any]:
     """A capability for `Agent(capabilities=[to_pydantic_ai_search(tools)])`: pydantic-ai's `ToolSearch`, our engine.
 
-    The agent gets `tools`, deferred: the model sees them when a search has found them. Without `tools`, the capability
-    searches the agent's own tools that say `defer_loading=True`, or that `deferred` says it of.
+    The agent gets `tools` as deferred tools, which the model sees once a search has found them. Without `tools`, the
+    capability searches the deferred tools that the agent has: those with `defer_loading=True`, or in a `deferred`
+    toolset.
 
-    It works on every model: where a provider has an interface for a search of one's own (Anthropic, OpenAI Responses)
-    it is used, elsewhere the model calls `search_tools`. The index follows the agent's tools: it is built once, and
-    only what changes between two searches is updated. Tools that were found stay found: in a history that is replayed,
-    and behind a compaction or a history processor that removed the search.
+    It works with every model: through the provider's interface for client-side search where there is one (Anthropic,
+    OpenAI Responses), with the tool `search_tools` elsewhere. The index is built once and then updated with what
+    changes. Found tools stay found: in a history that is replayed, and after a compaction or a history processor that
+    removed the search.
 
     Args:
-        tools: hikidashi tools, a catalogue of them, which may change later, or a toolset. A strategy here is taken for
-            `strategy`, which was the first argument of `tool_search`.
-        strategy: What a query is: words, a pattern, or either (a pattern between slashes).
-        catalog: The index to search, for options of its own or because it was saved before. Tools that it lacks are
-            added, beyond its `limit_tools` too; the others it holds are never given to an agent that does not have
-            them.
-        max_results: How many tools one query reveals at most; with several queries, at least two for each.
-        always_loaded: Names of `tools` that the model sees from the start.
-        about: What the tools are for, in a few words: all that the model knows of them before it searches.
-        language: The language of what the model reads of the search tool.
+        tools: hikidashi tools, a catalogue of them, which may change later, or a toolset. A strategy is accepted here
+            too, as `tool_search` took it.
+        strategy: How a query is read: as words, as a regular expression, or both (an expression between slashes).
+        catalog: The index to search, with options of its own or loaded from a file. Missing tools are added to it,
+            beyond its `limit_tools` if need be; its other tools are never offered to an agent that does not have them.
+        max_results: Maximum number of tools that one query reveals; with several queries, at least two for each.
+        always_loaded: Names of tools in `tools` that the model sees from the start.
+        about: What the tools are for, in a few words, added to the description of `search_tools`.
+        language: Language of the text that the model reads.
         record: Recorder notified of each search, and of the calls of tools that pydantic-ai runs.
-        budget: The most tokens that the definitions of the tools revealed by one search may cost: see `AnswerBudget`.
+        budget: Maximum number of tokens in the definitions that one search reveals: see `AnswerBudget`.
 
     Raises:
-        ToolValidationError: a tool is no hikidashi tool, or `always_loaded` names one that is not there.
-        ValueError: `strategy`, `max_results`, `language` or `budget` has a value that is not allowed; `always_loaded`
-            is given without `tools`, or `catalog` beside a catalogue.
+        ToolValidationError: a tool is not a hikidashi tool, or `always_loaded` names a tool that does not exist.
+        ValueError: `strategy`, `max_results`, `language` or `budget` is invalid; `always_loaded` is given without
+            `tools`, or `catalog` together with a catalogue as `tools`.
     """
     if isinstance(tools, str):
         tools, strategy = None, tools
@@ -111,7 +111,7 @@ def _offered(
     catalog: ToolCatalog | None,
     always_loaded: list[str],
 ) -> tuple[AbstractToolset[Any] | None, ToolCatalog | None]:
-    """The toolset that the capability brings along, and the catalogue that it searches."""
+    """The toolset that the capability adds to the agent, and the catalogue that it searches."""
     if tools is None:
         if always_loaded:
             raise ValueError(
@@ -133,7 +133,7 @@ def _offered(
 
 @dataclass
 class _EngineSearch(ToolSearch[Any]):
-    """`ToolSearch` that explains searches, and keeps what was found."""
+    """`ToolSearch` that adds explanations to the result of a search, and keeps found tools."""
 
     toolset: AbstractToolset[Any] | None = field(default=None, kw_only=True, repr=False)
     record: Recorder | None = field(default=None, kw_only=True)
@@ -141,7 +141,7 @@ class _EngineSearch(ToolSearch[Any]):
 
     @classmethod
     def combine(cls, capabilities: Sequence[AbstractCapability[Any]]) -> AbstractCapability[Any]:
-        # pydantic-ai makes one of several, and would take the toolset of the last.
+        # pydantic-ai merges capabilities of one id, and would keep the toolset of the last alone.
         toolsets = [each.toolset for each in capabilities if isinstance(each, _EngineSearch) and each.toolset]
         merged = super().combine(capabilities)
         if len(toolsets) > 1 and isinstance(merged, _EngineSearch):
@@ -170,17 +170,17 @@ class _EngineSearch(ToolSearch[Any]):
         asked = [query for query in args["queries"] if query.strip()]
         if not asked:
             return _nothing_found(self.parameter_description or "")
-        told: list[str] = []
-        token = TOLD.set(told)
+        notes: list[str] = []
+        token = NOTES.set(notes)
         try:
             result = await handler(args)
         except UnanswerableError as error:
             return _nothing_found(str(error))
         finally:
-            TOLD.reset(token)
+            NOTES.reset(token)
         if not result["discovered_tools"]:
-            return _nothing_found("\n".join(told) or self.words.nothing(", ".join(asked)))
-        return {**result, "message": "\n".join(told)} if told else result
+            return _nothing_found("\n".join(notes) or self.words.nothing(", ".join(asked)))
+        return {**result, "message": "\n".join(notes)} if notes else result
 
     async def _called(self, name: str, handler: Callable[[dict[str, Any]], Awaitable[Any]], args: Any) -> Any:
         try:
@@ -188,16 +188,16 @@ class _EngineSearch(ToolSearch[Any]):
         except Exception as error:
             if not is_lost_connection(error):
                 raise
-            # A server that is gone is nothing that ends a run: the model goes on without it.
+            # A lost server should not end the run: the model can go on without the tool.
             logger.warning("tool %r was not called: %s", name, error)
             raise ToolFailed(self.words.unreachable(name)) from error
 
 
 class _KeepFound(AbstractCapability[Any]):
-    """Keeps what one run has found, or found in its history, whatever is taken out of that.
+    """Keeps the tools found in one run or in its history, whatever is removed from the history.
 
-    It stands behind all other capabilities, where history processors have done their work. The hook
-    `prepare_model_request` would come later still, but makes pydantic-ai copy every definition for each request.
+    It comes after all other capabilities, so after history processors. The hook `prepare_model_request` would come
+    later still, but makes pydantic-ai copy every definition for each request.
     """
 
     def __init__(self, engine: Any) -> None:
@@ -216,13 +216,13 @@ class _KeepFound(AbstractCapability[Any]):
         self._found.update((name, None) for name in seen if name in deferred)
         found = [name for name in self._found if name in deferred]
         if (again := _lost_again(request_context.messages, found)) is not None:
-            request_context.messages = [*request_context.messages, again]
+            request_context = replace(request_context, messages=[*request_context.messages, again])
         if (again := _lost_again(ctx.messages, found)) is not None:
-            ctx.messages.append(again)
-        fitting = self._engine.fitting(parameters.function_tools)
-        if fitting is not None:
-            request_context.model_request_parameters = replace(parameters, function_tools=fitting)
-        return request_context
+            ctx.messages.append(again)  # the history of the run, where pydantic-ai itself records such parts
+        cut = self._engine.cut_to_budget(parameters.function_tools)
+        if cut is None:
+            return request_context
+        return replace(request_context, model_request_parameters=replace(parameters, function_tools=cut))
 
 
 def _lost_again(messages: Sequence[ModelMessage], found: Iterable[str]) -> ModelRequest | None:
@@ -230,6 +230,6 @@ def _lost_again(messages: Sequence[ModelMessage], found: Iterable[str]) -> Model
 
 
 def _nothing_found(why: str) -> dict[str, Any]:
-    # No `ToolFailed` and no `ModelRetry`, though it may be a broken pattern: OpenAI takes nothing but a result for the
-    # answer to a search of its own kind, and a second retry would end the run.
+    # Neither `ToolFailed` nor `ModelRetry`, even for an invalid pattern: OpenAI accepts only a result as the answer to
+    # its own kind of search, and a second retry would end the run.
     return {"discovered_tools": [], "message": why}

@@ -1,4 +1,4 @@
-"""The SQLite file of a search log: what goes in, what comes out, and what grows old."""
+"""The SQLite file of a search log: writing, reading, and deleting old records."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from ...errors import SearchLogError
 
 __all__ = ["Appender", "Called", "RecordedSearch", "Searched", "Store"]
 
-_APPLICATION = 0x48494B49  # "HIKI": this file is a search log, and no other program's database
+_APPLICATION = 0x48494B49  # "HIKI": marks a search log
 _VERSION = 1
 _LONGEST_QUERY = 2_000
 _SECONDS_PER_DAY = 86_400
 _PRUNE_EVERY = 1_000  # records
-_MOST_RECORDS = 2**62  # SQLite's numbers end at twice that
-_WAIT_FOR_OTHERS = 10.0  # seconds that one process waits for another's commit
+_MOST_RECORDS = 2**62  # SQLite integers have 64 bits
+_WAIT_FOR_OTHERS = 10.0  # seconds to wait for a commit of another process
 
 _TABLES = """
 CREATE TABLE sessions (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
@@ -57,7 +57,7 @@ CREATE INDEX searches_by_age ON searches (at);
 
 
 class Searched(NamedTuple):
-    """A search that took place."""
+    """A search, to be written."""
 
     at: float
     session: str
@@ -68,7 +68,7 @@ class Searched(NamedTuple):
 
 
 class Called(NamedTuple):
-    """A call that took place."""
+    """A call, to be written."""
 
     at: float
     session: str
@@ -77,25 +77,25 @@ class Called(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RecordedSearch:
-    """A search as the log remembers it."""
+    """A search in the log."""
 
     at: float
-    """When, in seconds since 1970."""
+    """Seconds since 1970."""
     session: str
     kind: str
     """`words`, `regex` or `select`."""
     query: str | None
-    """None where the log was told to keep no queries."""
+    """None with `keep_queries=False`."""
     names: tuple[str, ...]
     """The tools it found, best first."""
     seconds: float | None
-    """How long it took, where somebody measured."""
+    """Duration, if measured."""
     called: tuple[str, ...]
-    """The tools that were called because of it, in order, as often as they were called."""
+    """The calls that followed from it, in order; a tool appears once per call."""
 
 
 class Store:
-    """One search log file, which other processes may be writing too.
+    """One search log file, which other processes may write to.
 
     Raises:
         SearchLogError: the file is damaged, belongs to another program or a newer hikidashi, or cannot be opened.
@@ -111,18 +111,18 @@ class Store:
             raise SearchLogError(str(path), "does not exist", "Record searches into it first, or check the path.")
         self._max_age = max_age_days * _SECONDS_PER_DAY
         self._max_records = min(max_records, _MOST_RECORDS)
-        self._file = path.absolute()  # wherever the process goes later
-        with self.telling_errors(), closing(self.connect()) as connection:
+        self._file = path.absolute()  # stays the same when the working directory changes
+        with self.mapped_errors(), closing(self.connect()) as connection:
             (fault,) = connection.execute("PRAGMA quick_check(1)").fetchone()
             if fault != "ok":
                 raise sqlite3.DatabaseError(fault)
 
     def connect(self) -> sqlite3.Connection:
-        """A connection to the file, which is made where there is none; each thread needs its own."""
+        """A connection to the file, which is created if missing; each thread needs its own."""
         if not self._file.exists():
             self._file.parent.mkdir(parents=True, exist_ok=True)
-            os.close(os.open(self._file, os.O_CREAT | os.O_RDWR, 0o600))  # queries are nobody else's business
-        # As an address, `:memory:` is the name of a file too, and SQLite makes no file with rights of its own choice.
+            os.close(os.open(self._file, os.O_CREAT | os.O_RDWR, 0o600))  # queries are private
+        # As a URI, `:memory:` is a file name too, and `mode=rw` keeps SQLite from creating the file with other rights.
         address = f"{self._file.as_uri()}?mode=rw"
         connection = sqlite3.connect(address, uri=True, timeout=_WAIT_FOR_OTHERS, isolation_level=None)
         try:
@@ -136,7 +136,7 @@ class Store:
         return connection
 
     def identity(self) -> tuple[int, int] | None:
-        """Which file has the log's name now; None where there is none."""
+        """Device and inode of the file; None if it does not exist."""
         try:
             status = self._file.stat()
         except OSError:
@@ -144,15 +144,15 @@ class Store:
         return status.st_dev, status.st_ino
 
     @contextmanager
-    def telling_errors(self) -> Generator[None]:
-        """What SQLite and the system complain about, as a `SearchLogError` that names the file."""
+    def mapped_errors(self) -> Generator[None]:
+        """Raise errors of SQLite and the system as `SearchLogError`."""
         try:
             yield
         except (sqlite3.Error, OSError) as error:
             raise self.error(error) from error
 
     def error(self, error: Exception) -> SearchLogError:
-        """`error` of SQLite or the system, with the file's name and what to do."""
+        """`error` of SQLite or the system as a `SearchLogError`, with the file name and a remedy."""
         if isinstance(error, SearchLogError):
             return error
         code = getattr(error, "sqlite_errorname", "")
@@ -170,7 +170,7 @@ class Store:
         )
 
     def write(self, connection: sqlite3.Connection, events: Iterable[Searched | Called]) -> None:
-        """Put `events` into the file, all or none."""
+        """Write `events`, all or none."""
         with _transaction(connection):
             for event in events:
                 if isinstance(event, Searched):
@@ -179,16 +179,16 @@ class Store:
                     _write_call(connection, event)
 
     def prune(self, connection: sqlite3.Connection) -> None:
-        """Forget what is older than the log's age, and what is more than it should hold."""
+        """Delete records beyond the maximum age or number."""
         oldest = time.time() - self._max_age
-        forgotten = 0
+        deleted = 0
         with _transaction(connection):
             for table in ("calls", "searches"):
-                forgotten += connection.execute(
+                deleted += connection.execute(
                     f"DELETE FROM {table} WHERE at < ? OR id <= (SELECT max(id) FROM {table}) - ?",
                     (oldest, self._max_records),
                 ).rowcount
-            if not forgotten:
+            if not deleted:
                 return
             connection.execute(
                 "DELETE FROM sessions WHERE id NOT IN (SELECT session FROM searches UNION SELECT session FROM calls)"
@@ -197,9 +197,9 @@ class Store:
 
     def searches(self) -> list[RecordedSearch]:
         """All searches, oldest first."""
-        with self.telling_errors(), closing(self.connect()) as connection:
+        with self.mapped_errors(), closing(self.connect()) as connection:
             connection.execute("BEGIN")
-            # Names are put in here: joining half a million rows to them takes SQLite twice as long.
+            # Names are joined here: in SQLite it takes twice as long for half a million rows.
             tools: dict[int, str] = dict(connection.execute("SELECT id, name FROM tools"))
             sessions: dict[int, str] = dict(connection.execute("SELECT id, name FROM sessions"))
             found = _by_search(connection.execute("SELECT search, tool FROM found ORDER BY search, rank"), tools)
@@ -221,8 +221,8 @@ class Store:
             ]
 
     def usage(self) -> dict[str, int]:
-        """How often each tool was called, the most called first."""
-        with self.telling_errors(), closing(self.connect()) as connection:
+        """Number of calls of each tool, the most called first."""
+        with self.mapped_errors(), closing(self.connect()) as connection:
             rows = connection.execute(
                 "SELECT tools.name, count(*) FROM calls JOIN tools ON tools.id = calls.tool "
                 "GROUP BY tools.name ORDER BY count(*) DESC, tools.name"
@@ -245,7 +245,7 @@ class Store:
 
 
 class Appender:
-    """Puts records into a store; a file that was removed or replaced is opened anew."""
+    """Writes records; a file that was removed or replaced is opened again."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -254,7 +254,7 @@ class Appender:
         self._not_pruned = _PRUNE_EVERY  # a log is pruned when it is first written to
 
     def write(self, events: Sequence[Searched | Called]) -> None:
-        """Put `events` into the file, all or none."""
+        """Write `events`, all or none."""
         if self._opened != self._store.identity():
             self.close()
         if self._connection is None:
@@ -264,32 +264,32 @@ class Appender:
         self._not_pruned += len(events)
 
     def prune(self) -> None:
-        """Forget what grew old, now and then."""
+        """Delete old records, every `_PRUNE_EVERY` records."""
         if self._connection is not None and self._not_pruned >= _PRUNE_EVERY:
             self._store.prune(self._connection)
             self._not_pruned = 0
 
     def close(self) -> None:
-        """Give the file free; writing opens it again."""
+        """Close the file; writing opens it again."""
         if self._connection is not None:
             self._connection.close()
         self._connection = None
 
 
 def _create(connection: sqlite3.Connection) -> None:
-    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # has to come before the first table
+    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # must come before the first table
     deadline = time.monotonic() + _WAIT_FOR_OTHERS
     while True:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
             break
-        except sqlite3.OperationalError:  # SQLite does not wait here when another process does the same
+        except sqlite3.OperationalError:  # SQLite does not wait here for another process that does the same
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.01)
     with _transaction(connection):
         (application,) = connection.execute("PRAGMA application_id").fetchone()
-        if application != _APPLICATION:  # another process may have been first
+        if application != _APPLICATION:  # another process may have created them
             for statement in _TABLES.split(";"):
                 connection.execute(statement)
             connection.execute(f"PRAGMA application_id = {_APPLICATION}")
@@ -298,7 +298,7 @@ def _create(connection: sqlite3.Connection) -> None:
 
 @contextmanager
 def _transaction(connection: sqlite3.Connection) -> Generator[None]:
-    connection.execute("BEGIN IMMEDIATE")  # a transaction that only later wants to write may be refused at once
+    connection.execute("BEGIN IMMEDIATE")  # a transaction that begins with a read may fail when it writes
     try:
         yield
         connection.execute("COMMIT")
@@ -347,5 +347,5 @@ def _by_search(rows: Iterable[tuple[int, int]], names: dict[int, str]) -> dict[i
 
 
 def _storable(text: str) -> str:
-    """`text` without halves of UTF-16 pairs, which no UTF-8 file can hold."""
+    """`text` without lone surrogates, which UTF-8 cannot encode."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

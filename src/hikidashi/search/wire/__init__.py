@@ -1,6 +1,6 @@
-"""Tool search on the wire of the Messages API: requests that offer it, and the blocks in which replies tell of it.
+"""Tool search in the Messages API: requests with it, and the content blocks of searches in replies.
 
-Offers what `hikidashi.search.anthropic` and the loopback Messages API build on.
+`hikidashi.search.anthropic` and the loopback Messages API are built on it.
 """
 
 from .blocks import (
