@@ -4,7 +4,8 @@ The rules for whoever writes a page:
 
 - ```` ```python ```` runs as it stands, in an empty folder, and must print something; a block with `def test_`
   runs under pytest. The Claude Code CLI and every Anthropic client talk to a scripted model on this machine, which
-  calls the first tool it is offered and then says `I heard: ...`. There is no network.
+  calls the first tool it is offered, with what it must be given, and then says `I heard: ...`; where it is offered
+  `search_tools`, it searches with the question and calls the first tool found. There is no network.
 - ```` ```sh ```` runs too: all such blocks of a page, in order, in one folder.
 - ```` ```shell ```` is not run, for commands that wait for people or need the network, but checked: commands, options,
   extras and `make` targets exist.
@@ -34,6 +35,7 @@ from pathlib import Path
 from typing import Any
 
 import typer
+from tests.pages_model import searching
 from tests.pages_runner import Done, run_file
 
 from hikidashi.testing import MessagesServer, RecordedRequest, Reply, Script, call, say
@@ -118,13 +120,15 @@ def bare(code: str) -> str:
 
 
 def helpful(request: RecordedRequest) -> Reply:
-    """A model that calls the first tool it is offered, once, and then tells what it heard."""
+    """A model that calls the first tool it is offered, or finds, once, and then tells what it heard."""
+    if (reply := searching(request, _arguments)) is not None:
+        return reply
     if request.tool_results:
         return say(f"I heard: {' / '.join(request.tool_result_texts)}")
     if not request.tools:
         return say("Nothing to call.")
     tool = request.tools[0]
-    return call(tool["name"], {name: _example(of) for name, of in tool["input_schema"]["properties"].items()})
+    return call(tool["name"], _arguments(tool["input_schema"]))
 
 
 def check_python(block: Block, start: Callable[[Script], MessagesServer], folder: Path) -> None:
@@ -258,6 +262,12 @@ def _write(files: Mapping[str, str], folder: Path) -> None:
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
+
+
+def _arguments(schema: dict[str, Any]) -> dict[str, Any]:
+    """Examples for what a tool must be given."""
+    required = schema.get("required", ())
+    return {name: _example(of) for name, of in schema.get("properties", {}).items() if name in required}
 
 
 def _example(schema: dict[str, Any]) -> object:
