@@ -18,6 +18,7 @@ from typing import Any, Literal, NotRequired, TypedDict, TypeGuard, cast
 from pydantic_core import CoreSchema, to_jsonable_python
 from pydantic_core.core_schema import any_schema
 
+from .common.unicode import well_formed
 from .errors import ToolValidationError, Unsupported
 
 __all__ = [
@@ -313,11 +314,7 @@ def json_text(value: object) -> str:
         written = json.dumps(_finite(_plain(value)), ensure_ascii=False)
     except RecursionError as error:
         raise Unsupported(f"a {type(value).__name__} nested this deeply", "JSON") from error
-    try:
-        written.encode()
-    except UnicodeEncodeError:  # half of a UTF-16 pair, for example from a JavaScript client
-        return written.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return written
+    return well_formed(written)  # a JavaScript client may send lone surrogates
 
 
 def _plain(value: object) -> Any:

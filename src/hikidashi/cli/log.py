@@ -9,6 +9,7 @@ from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
+from hikidashi.common.private import make_private, private_folder
 from hikidashi.web.redact import redacted
 
 __all__ = ["logged_to_file", "logged_to_stderr", "warned_on_stderr"]
@@ -31,7 +32,7 @@ def logged_to_file(path: Path, *, secrets: Sequence[str] = ()) -> Generator[None
     `secrets` and the environment's keys are left out.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        private_folder(path.parent)
         handler: logging.Handler = _PrivateFileHandler(path, maxBytes=_MOST_BYTES, backupCount=1, encoding="utf-8")
     except OSError:
         handler = logging.NullHandler()  # a command without a log is better than none
@@ -57,9 +58,7 @@ class _PrivateFileHandler(RotatingFileHandler):
     """A log that only its owner can read."""
 
     def _open(self) -> TextIOWrapper:
-        path = Path(self.baseFilename)
-        path.touch(mode=0o600)
-        path.chmod(0o600)  # also one that was there before
+        make_private(Path(self.baseFilename))
         return super()._open()
 
 

@@ -1,1 +1,1 @@
-"""What several rooms need and no framework knows: lazy doors, private files, atomic writes, a loopback server."""
+"""Helpers for every room, with no framework: folders, files, SQLite, URLs, Unicode, a loopback HTTP server."""

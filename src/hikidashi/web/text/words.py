@@ -12,7 +12,9 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["TOKENIZER", "Term", "beginning", "indexed", "run_term", "spelled", "storable", "terms_of"]
+from ...common.unicode import well_formed
+
+__all__ = ["TOKENIZER", "Term", "beginning", "indexed", "run_term", "spelled", "terms_of"]
 
 # Marks count as letters, or Thai and Hindi words would break at every vowel sign.
 TOKENIZER = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
@@ -69,15 +71,6 @@ class Term:
     letters: str
     is_run: bool = False
     """Whether the letters come from a script without spaces, where one run may be several words."""
-
-
-def storable(text: str) -> str:
-    """`text` without halves of UTF-16 pairs, which SQLite refuses."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "replace").decode()
-    return text
 
 
 def indexed(text: str) -> str:
@@ -156,4 +149,4 @@ def _with_parts(name: re.Match[str]) -> str:
 def _folded(text: str) -> str:
     """`text` with full and half width evened out, and without NUL, at which the engine would stop reading."""
     text = text.replace("\0", " ")
-    return text if text.isascii() else unicodedata.normalize("NFKC", storable(text))
+    return text if text.isascii() else unicodedata.normalize("NFKC", well_formed(text))
