@@ -35,11 +35,19 @@ class Tally:
     """
 
     def __init__(self) -> None:
-        self.extra_requests = 0
-        """Requests to the API beyond the first of each request of the run, which pydantic-ai counts itself."""
+        self._extra_requests = 0
         self._retries: dict[str, int] = {}
         self._failed: set[str] = set()
         self._succeeded: set[str] = set()
+
+    @property
+    def extra_requests(self) -> int:
+        """Requests to the API beyond the first of each request of the run, which pydantic-ai counts itself."""
+        return self._extra_requests
+
+    def add_requests(self, count: int) -> None:
+        """Count requests to the API that pydantic-ai does not see."""
+        self._extra_requests += count
 
     def next_turn(self) -> None:
         """Close the counts of the turn before."""
@@ -75,9 +83,8 @@ class Guard:
             tally: the counts of the run.
             parked: whether a call of the tool with this name, as Claude Code knows it, goes to pydantic-ai.
         """
-        self.tally = tally
-        self.end: Callable[[Exception], None] = lambda _: None
-        """What ends the request with an error; set by whoever reads the session."""
+        self._tally = tally
+        self._end: Callable[[Exception], None] = lambda _: None
         self._parked = parked
         self._run: RunContext[Any] | None = None
         self._max_turns: int | None = None
@@ -89,9 +96,13 @@ class Guard:
         self._ended = False
         self._unanswered: list[asyncio.Future[None]] = []
 
+    def on_limit(self, end: Callable[[Exception], None]) -> None:
+        """Call `end` with the error when a limit is reached, in place of the callback given before."""
+        self._end = end
+
     def begin(self, run: RunContext[Any] | None, max_turns: int | None) -> None:
         """Start to count for a request of `run`."""
-        self.tally.extra_requests += max(0, self._turns - 1)
+        self._tally.add_requests(max(0, self._turns - 1))
         self._turns, self._used, self._run = 0, RequestUsage(), run
         self._max_turns = DEFAULT_MAX_TURNS if run is None and max_turns is None else max_turns
 
@@ -100,7 +111,7 @@ class Guard:
         limits = self._limits
         left = [] if self._max_turns is None else [self._max_turns]
         if self._run is not None and limits.request_limit is not None:
-            left.append(max(1, limits.request_limit - self._run.usage.requests - self.tally.extra_requests))
+            left.append(max(1, limits.request_limit - self._run.usage.requests - self._tally.extra_requests))
         return min(left, default=None)
 
     def tool(self, name: str, max_retries: int | None) -> GuardedTool:
@@ -120,7 +131,7 @@ class Guard:
         """End the request with `error`; the first one counts."""
         if not self._ended:
             self._ended = True
-            self.end(error)
+            self._end(error)
 
     def release(self) -> None:
         """Let go of the calls that got no answer: the session is over."""
@@ -130,7 +141,7 @@ class Guard:
     def _count(self, event: Mapping[str, Any]) -> None:
         match event:
             case {"type": "message_start", "message": message}:
-                self.tally.next_turn()
+                self._tally.next_turn()
                 self._turns += 1
                 self._calls = self._leaves = False
                 self._message = {}
@@ -158,7 +169,7 @@ class Guard:
         """What the run has used, this request included."""
         usage = copy(self._run.usage) if self._run is not None else RunUsage()
         usage.incr(self._used)
-        usage.requests += self.tally.extra_requests + self._turns
+        usage.requests += self._tally.extra_requests + self._turns
         return usage
 
     def _add_usage(self, usage: Mapping[str, Any]) -> None:
@@ -191,14 +202,14 @@ class Guard:
         """Count a call that has run."""
         self._running -= 1
         if succeeded:
-            self.tally.succeeded(name)
+            self._tally.succeeded(name)
             if self._run is not None:
                 self._run.usage.tool_calls += 1
 
     async def failed(self, name: str, max_retries: int | None, error: ModelRetry) -> None:
         """Count a failed attempt; it never returns if it was one too many."""
         try:
-            self.tally.failed(name, self._retries_of(name, max_retries), error)
+            self._tally.failed(name, self._retries_of(name, max_retries), error)
         except UnexpectedModelBehavior as final:
             self.stop(final)
             await self._never()

@@ -161,6 +161,8 @@ def failure_of(error: sqlite3.Error | OSError) -> Failure:
             return Failure("busy", f"is locked by another process ({error})")
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
             return Failure("inaccessible", f"cannot be opened or written: {error}")
+        case sqlite3.SQLITE_IOERR:  # such as a limit on the size of files
+            return Failure("other", f"cannot be read or written: {error}")
         case _:
             return Failure("other", f"cannot be used: {error}")
 

@@ -159,11 +159,10 @@ async def launch(
     else:
         session.serve(question.parked, question.guard, wire_name=question.wire_name, identity=question.identity)
     if scope is not None:
-        scope.sessions.append(session)
+        scope.add(session)
     try:
         await session.start(deadline)
-        session.held = list(question.talk.messages)
-        await session.ask(prompt)
+        await session.begin(question.talk.messages, prompt)
     except BaseException:
         await session.close()
         raise

@@ -82,7 +82,7 @@ class WarmSessions:
         """How many CLIs wait on this event loop, once all of them listen."""
         loop = asyncio.get_running_loop()
         mine = [waiting.session for waiting in self._all if waiting.loop is loop]
-        await asyncio.gather(*(session.listening() for session in mine))
+        await asyncio.gather(*(session.started() for session in mine))
         return sum(session.alive for session in mine)
 
     async def close(self) -> None:
