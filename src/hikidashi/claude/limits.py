@@ -1,4 +1,4 @@
-"""What ends a run that Claude Code would continue: retries of tools, usage limits and turns.
+"""Limits that end a run which Claude Code would continue: retries of tools, usage and turns.
 
 Inside one request Claude Code takes as many turns as the model wants. pydantic-ai counts between requests
 and sees none of them, so they are counted here with its rules and its errors. A tool call that must not run
@@ -24,14 +24,14 @@ DEFAULT_MAX_TURNS = 50
 """Turns of a request that belongs to no agent run: as many as a run has requests by default."""
 
 _DEFAULT_RETRIES = 1
-"""What pydantic-ai gives a tool where neither the tool nor its toolset nor its agent says."""
+"""pydantic-ai's default, if neither the tool nor its toolset nor its agent has one."""
 
 
 class Tally:
-    """What is counted over all requests of a run.
+    """Counts over all requests of a run.
 
     Failed attempts count as in pydantic-ai's `ToolManager`: once per tool and turn, and a turn in which the tool
-    succeeded sets its count back.
+    succeeded resets its count.
     """
 
     def __init__(self) -> None:
@@ -77,7 +77,7 @@ class Guard:
     """Watches one session, and ends the request when a limit is reached."""
 
     def __init__(self, tally: Tally, parked: Callable[[str], bool]) -> None:
-        """Watch nothing yet.
+        """Prepare to count; `begin` starts a request.
 
         Args:
             tally: the counts of the run.
@@ -107,7 +107,7 @@ class Guard:
         self._max_turns = DEFAULT_MAX_TURNS if run is None and max_turns is None else max_turns
 
     def turns_left(self) -> int | None:
-        """How many turns the request may take, as far as it is known before it starts."""
+        """How many turns the request may take, as known before it starts."""
         limits = self._limits
         left = [] if self._max_turns is None else [self._max_turns]
         if self._run is not None and limits.request_limit is not None:
@@ -119,7 +119,7 @@ class Guard:
         return GuardedTool(self, name, max_retries)
 
     def heard(self, message: Message) -> None:
-        """Count what the CLI said."""
+        """Count a message of the CLI."""
         if self._ended or not isinstance(message, StreamEvent) or message.parent_tool_use_id is not None:
             return
         try:
@@ -134,7 +134,7 @@ class Guard:
             self._end(error)
 
     def release(self) -> None:
-        """Let go of the calls that got no answer: the session is over."""
+        """Cancel the calls that are never answered: the session is over."""
         for call in self._unanswered:
             call.cancel()
 
@@ -166,14 +166,14 @@ class Guard:
             raise ClaudeCodeLimitError("max_turns", f"the model still called tools after {self._turns} turns")
 
     def _usage(self) -> RunUsage:
-        """What the run has used, this request included."""
+        """The usage of the run, with this request."""
         usage = copy(self._run.usage) if self._run is not None else RunUsage()
         usage.incr(self._used)
         usage.requests += self._tally.extra_requests + self._turns
         return usage
 
     def _add_usage(self, usage: Mapping[str, Any]) -> None:
-        """Add what one message used so far; each report replaces the one before for the same message."""
+        """Add the usage of one message; each report replaces the one before for the same message."""
         before = self._message
         self._message = before | {name: value for name, value in usage.items() if isinstance(value, int)}
         self._used.input_tokens += _input_tokens(self._message) - _input_tokens(before)
@@ -183,7 +183,7 @@ class Guard:
     def _limits(self) -> UsageLimits:
         return (self._run.usage_limits if self._run is not None else None) or UsageLimits()
 
-    # What a guarded tool does
+    # Called by `GuardedTool`
 
     async def starts(self, name: str) -> None:
         """Count a call that is about to run; it never returns once the request has ended."""

@@ -1,4 +1,4 @@
-"""Where the log goes while a command runs: a library configures none, so a command that needs one does."""
+"""Logging of commands: the library itself configures none."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _MOST_BYTES = 1_000_000
 
 @contextmanager
 def logged_to_stderr(*, secrets: Sequence[str] = ()) -> Generator[None]:
-    """While it lasts, what hikidashi and strands log goes to stderr, without `secrets` and the environment's keys."""
+    """Send the logs of hikidashi and strands to stderr, without `secrets` and the environment's keys."""
     with _logged(logging.StreamHandler(), secrets):
         yield
 
 
 @contextmanager
 def logged_to_file(path: Path, *, secrets: Sequence[str] = ()) -> Generator[None]:
-    """While it lasts, what hikidashi and strands log goes to `path`; nowhere if it cannot be written.
+    """Send the logs of hikidashi and strands to `path`, or nowhere if it cannot be written.
 
     `secrets` and the environment's keys are left out.
     """
@@ -42,7 +42,7 @@ def logged_to_file(path: Path, *, secrets: Sequence[str] = ()) -> Generator[None
 
 @contextmanager
 def warned_on_stderr() -> Generator[None]:
-    """While it lasts, hikidashi's warnings are on stderr too: whoever starts a command should see what it lacks."""
+    """Send hikidashi's warnings to stderr too, such as one about a missing dependency at the start."""
     handler = logging.StreamHandler()
     handler.setLevel(logging.WARNING)
     handler.setFormatter(_Redacting("warning: %(message)s"))
@@ -63,7 +63,7 @@ class _PrivateFileHandler(RotatingFileHandler):
 
 
 class _Redacting(logging.Formatter):
-    """Takes keys out of every line and traceback, whoever wrote them: a server may repeat what it was sent."""
+    """Removes keys from every line and traceback: a server may repeat what it was sent."""
 
     def __init__(self, line: str, secrets: Sequence[str] = ()) -> None:
         super().__init__(line)

@@ -13,9 +13,9 @@ __all__ = ["config_for"]
 
 
 def config_for(named: Path | None) -> Config:
-    """The config in the file `named`, or in the one that is found here; without any, what the keys that are set allow.
+    """The config in the file `named` or in that of the current folder, or a default for the keys that are set.
 
-    Tavily or the local index searches, and a model's API or Claude Code answers.
+    By default Tavily or the local index searches, and a model's API or Claude Code answers.
 
     Raises:
         ConfigError: the file cannot be used.

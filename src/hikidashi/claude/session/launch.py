@@ -54,10 +54,10 @@ _TIED_CLI = Path(__file__).with_name("tied_cli.sh")
 _TIED_CLI_NEEDS = ("setpriv", "setsid")
 
 _ENVIRONMENT = {
-    "CLAUDE_CODE_DISABLE_ATTACHMENTS": "1",  # else reminders about tokens and dates ride along with each turn
+    "CLAUDE_CODE_DISABLE_ATTACHMENTS": "1",  # else each turn carries reminders about tokens and dates
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-    "ENABLE_TOOL_SEARCH": "false",  # a model gets the tools its agent gives it
-    "MCP_TOOL_TIMEOUT": str(7 * 24 * 3600 * 1000),  # how long a tool may take is for its agent to say
+    "ENABLE_TOOL_SEARCH": "false",  # the agent decides which tools the model sees
+    "MCP_TOOL_TIMEOUT": str(7 * 24 * 3600 * 1000),  # timeouts of tools are the agent's
 }
 
 _SUB_AGENTS = {"Agent", "Task"}
@@ -70,7 +70,7 @@ _WITH_SUB_AGENTS = {
 
 @dataclass(frozen=True)
 class Launch:
-    """What stays the same for every session of a model."""
+    """Options that all sessions of a model share."""
 
     model_name: str
     allowed_tools: tuple[str, ...]
@@ -85,7 +85,7 @@ class Launch:
 
 @dataclass(frozen=True)
 class Question:
-    """What a request asks of Claude Code."""
+    """One request to Claude Code."""
 
     talk: Conversation
     wire_name: Callable[[str], str]
@@ -97,7 +97,7 @@ class Question:
     parameters: ModelRequestParameters
     guard: Guard
     deps: object = None
-    """What the tools that run here find in their context."""
+    """The `ctx.deps` of the tools that run in this process."""
 
     @property
     def offer(self) -> Offer:
@@ -106,12 +106,12 @@ class Question:
 
     @property
     def identity(self) -> object:
-        """What must be the same for a session that answered one question to go on with another."""
+        """What must be equal for a session to continue with another question."""
         return self.started_with, id(self.deps)
 
     @property
     def started_with(self) -> object:
-        """What a CLI knows from its start on."""
+        """What a CLI is started with."""
         return (
             self.talk.system,
             self.parked.listing,
@@ -125,7 +125,7 @@ class Question:
 
     @property
     def warm_key(self) -> object:
-        """What must be the same for a CLI that was started before the question came."""
+        """What must be equal for a CLI that was started in advance."""
         return self.started_with, self.max_turns
 
     @cached_property
@@ -145,7 +145,7 @@ class Question:
 async def launch(
     start: Launch, question: Question, scope: RunScope | None, deadline: Deadline, warm: WarmSessions | None = None
 ) -> Session:
-    """A session that holds the conversation and was asked its last turn: a new one, or one of `warm`.
+    """A session with the conversation whose last turn was sent: a new one, or one of `warm`.
 
     Raises:
         ClaudeCodeError: the CLI is missing, did not start, or not in time.
@@ -189,7 +189,7 @@ async def _created(start: Launch, question: Question) -> tuple[Session, list[Blo
         if question.settings.resume is not None:
             options.resume = question.settings.resume
         elif any(block["type"] == "tool_result" for block in talk.last):
-            # Results are no prompt: Claude Code takes the turn up again that was interrupted before them.
+            # Results are no prompt: Claude Code resumes the turn that was interrupted before them.
             options.env["CLAUDE_CODE_RESUME_INTERRUPTED_TURN"] = "1"
             # If that turn ends with a prompt, it is asked again as it is. If it ends with results, Claude Code adds
             # "Continue from where you left off.". It looks at the first block alone, and drops an empty one.
@@ -258,7 +258,7 @@ def _output_schema(output: OutputObjectDefinition) -> dict[str, Any]:
 
 
 def _hooks(question: Question) -> dict[HookEvent, list[HookMatcher]]:
-    """What tells a model to search that calls a tool it has not found: the CLI itself only says there is none."""
+    """Hooks that tell a model to search when it calls a tool it has not found; the CLI only says there is none."""
     defined = question.parameters.tool_defs.values()
     search = next((tool.name for tool in defined if tool.tool_kind == "tool-search"), None)
     if search is None:
@@ -275,7 +275,7 @@ def _tied(cli_path: str | Path | None) -> tuple[str | Path | None, dict[str, str
     """A CLI that ends with this process, where Linux can do that, and the environment it needs."""
     cli = shutil.which(cli_path or _BUNDLED_CLI) or shutil.which("claude")
     if cli is None or not os.access(_TIED_CLI, os.X_OK) or not all(map(shutil.which, _TIED_CLI_NEEDS)):
-        return cli_path, {}  # a path that leads nowhere is for the SDK to refuse
+        return cli_path, {}  # the SDK refuses a path that does not exist
     return _TIED_CLI, {"HIKIDASHI_CLAUDE_CLI": cli}
 
 
@@ -285,7 +285,7 @@ def _built_in(start: Launch) -> list[str]:
 
 
 def _private_folder(start: Launch, resources: ExitStack) -> Path:
-    """A folder for the temporary files of one CLI, which leaves some behind each time: it goes when the CLI does."""
+    """A folder for the temporary files of one CLI, which leaves some behind; removed when the CLI has ended."""
     parent = start.env.get(_TEMPORARY) or os.environ.get(_TEMPORARY)
     folder = tempfile.mkdtemp(prefix="hikidashi-", dir=parent)
     resources.callback(shutil.rmtree, folder, ignore_errors=True)
@@ -301,7 +301,7 @@ def _system_prompt(system: str, folder: Path) -> str | SystemPromptFile:
 
 
 async def _remember(options: ClaudeAgentOptions, past: Sequence[WireMessage]) -> None:
-    """Make the CLI start with the conversation so far, from a transcript that lives only as long as it does."""
+    """Start the CLI with the conversation so far, from a transcript in memory."""
     session_id = str(uuid4())
     entries = transcript(past, session_id=session_id, cwd=str(options.cwd or ""), model=options.model or "")
     store = InMemorySessionStore()

@@ -1,4 +1,4 @@
-"""What can be registered with Claude Code's in-process server, taken apart into toolsets and tools.
+"""Toolsets and tools that can be registered with Claude Code's in-process server, unwrapped.
 
 pydantic-ai lists the tools of a toolset only inside a run. What is registered before one is therefore
 limited to toolsets whose tools can be read off: function toolsets, and wrappers that change names or
