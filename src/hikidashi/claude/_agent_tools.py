@@ -26,8 +26,8 @@ from .limits import Guard, Tally
 from .session.launch import Question
 from .session.parking import ParkedTools
 from .settings import CheckedSettings
-from .tools.offered import as_offered, restricted
 from .tools.ordering import CallOrder
+from .tools.per_request import for_request, restricted
 from .tools.restrictions import OwnToolRestrictions, Restrictions
 
 logger = logging.getLogger("hikidashi")
@@ -92,7 +92,7 @@ class AgentTools:
         tools = mcp_integration.neutral_tools(self._toolsets, names=names, deps=deps, guard=guard)
         definitions = {tool.name: tool for tool in function_tools if isinstance(tool, ToolDefinition)}
         order = CallOrder()
-        offered = (as_offered(tool, definitions.get(tool.name), order) for tool in tools)
+        offered = (for_request(tool, definitions.get(tool.name), order) for tool in tools)
         return to_claude([restricted(tool, self._restrictions) for tool in offered], name=self._server_name)
 
     def question(
@@ -129,7 +129,7 @@ class AgentTools:
             talk=conversation(messages, parameters, wire_name),
             wire_name=wire_name,
             parked=parked,
-            offered=run_here,
+            server_tools=run_here,
             servers=servers,
             settings=settings,
             parameters=parameters,

@@ -9,7 +9,7 @@ from typing import Any, cast
 from .. import __version__
 from ..errors import MissingExtra, Unsupported
 from ..tool import Tool, ToolResult, current_call_id, json_text, text
-from ._said_once import NOTHING, said_once
+from ._repetition import NOTHING, without_repetition
 from .checks import by_name, object_schema, unknown_tool
 from .claude_listing import (
     MAX_RESULT_CHARS,
@@ -179,7 +179,7 @@ def _without_hidden_text(result: ToolResult) -> ToolResult:
     texts = [block for block in result.content if block["type"] == "text"]
     if result.structured_content is None or all(map(result.is_repeated_by, texts)):
         return result
-    structured, blocks = said_once(result)
+    structured, blocks = without_repetition(result)
     content = result.content
     if structured is not NOTHING and any(block["type"] == "text" for block in blocks):
         content = (*blocks, text(json_text(structured)))  # each has something that the other has not

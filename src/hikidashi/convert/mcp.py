@@ -64,8 +64,8 @@ def to_mcp(
 class _ToolServer(MCPServer[Any]):
     """An `MCPServer` whose tools bring their own JSON Schemas.
 
-    `MCPServer.add_tool` makes the schema from a Python signature and takes no ready one; its public
-    `list_tools` and `call_tool` are what every request goes through, so these two answer for ours.
+    `MCPServer.add_tool` makes the schema from a Python signature and takes no other. Every request goes through the
+    public `list_tools` and `call_tool`, which are overridden here.
     """
 
     def __init__(self, offered: Mapping[str, Tool], *, name: str, version: str, instructions: str | None) -> None:

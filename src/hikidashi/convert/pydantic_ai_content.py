@@ -24,7 +24,7 @@ from pydantic_ai.messages import (
 
 from ..errors import Unsupported
 from ..tool import ContentBlock, ToolResult, audio, image, json_text, resource, text
-from ._said_once import NOTHING, said_once
+from ._repetition import NOTHING, without_repetition
 from .checks import PYDANTIC_AI_META, mapping, strings
 
 META = PYDANTIC_AI_META
@@ -60,7 +60,7 @@ def from_result(result: ToolResult) -> Any:
     place of structured content; files stay files. All of it stays in the tool's return: `ToolReturn.content`
     would make a server's words the user's.
     """
-    structured, blocks = said_once(result)
+    structured, blocks = without_repetition(result)
     items: list[Any] = [] if structured is NOTHING else [structured]
     items += map(from_block, blocks)
     value = items[0] if len(items) == 1 else items or ""

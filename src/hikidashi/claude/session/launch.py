@@ -34,7 +34,7 @@ from ..history import Block, Conversation, WireMessage, transcript
 from ..limits import Guard, Tally
 from ..settings import CheckedSettings, environment, thinking
 from ..tools.restrictions import Restrictions
-from ._offer import Offer
+from ._expected_tools import ExpectedTools
 from .parking import ParkedTools
 from .scope import RunScope
 from .session import Deadline, Session
@@ -90,7 +90,7 @@ class Question:
     talk: Conversation
     wire_name: Callable[[str], str]
     parked: ParkedTools
-    offered: Sequence[ToolDefinition]
+    server_tools: Sequence[ToolDefinition]
     """The tools that an MCP server of this process runs."""
     servers: Mapping[str, McpSdkServerConfig]
     settings: CheckedSettings
@@ -100,9 +100,9 @@ class Question:
     """The `ctx.deps` of the tools that run in this process."""
 
     @property
-    def offer(self) -> Offer:
+    def expected_tools(self) -> ExpectedTools:
         """The tools that the model is to see."""
-        return Offer([*self.parked.names, *(self.wire_name(tool.name) for tool in self.offered)])
+        return ExpectedTools([*self.parked.names, *(self.wire_name(tool.name) for tool in self.server_tools)])
 
     @property
     def identity(self) -> object:
@@ -115,7 +115,7 @@ class Question:
         return (
             self.talk.system,
             self.parked.listing,
-            [(tool.name, tool.description, tool.parameters_json_schema) for tool in self.offered],
+            [(tool.name, tool.description, tool.parameters_json_schema) for tool in self.server_tools],
             list(self.servers),
             self.settings,
             self.parameters.output_mode,
@@ -211,7 +211,7 @@ def _session(start: Launch, question: Question, options: ClaudeAgentOptions, res
         question.guard,
         wire_name=question.wire_name,
         identity=question.identity,
-        offer=question.offer,
+        expected_tools=question.expected_tools,
         resources=resources.pop_all(),
     )
 

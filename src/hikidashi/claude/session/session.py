@@ -29,7 +29,7 @@ from ...errors import ClaudeCodeTimeoutError
 from ..failures import failed_process, too_late
 from ..history import Block, Conversation, WireMessage, append_response
 from ..limits import Guard
-from ._offer import Offer
+from ._expected_tools import ExpectedTools
 from .parking import ParkedTools
 
 # Disconnecting in the middle of a turn takes 7 s and lets the CLI go on calling the API;
@@ -73,7 +73,7 @@ class Session:
         *,
         wire_name: Callable[[str], str],
         identity: object,
-        offer: Offer,
+        expected_tools: ExpectedTools,
         resources: contextlib.ExitStack,
     ) -> None:
         """Prepare a session; nothing runs before `start`.
@@ -84,7 +84,7 @@ class Session:
             guard: counts turns and calls, and ends a request at a limit.
             wire_name: the name Claude Code knows a tool by.
             identity: what must be equal for another request to continue here.
-            offer: the tools that Claude Code must offer to the model.
+            expected_tools: the tools that Claude Code must offer to the model.
             resources: closed when the CLI has ended.
         """
         self._parked = parked
@@ -92,7 +92,7 @@ class Session:
         guard.on_limit(self._stop)
         self._wire_name = wire_name
         self._identity = identity
-        self._offer = offer
+        self._expected_tools = expected_tools
         self._held: list[WireMessage] = []
         self._waiting: frozenset[str] = frozenset()
         self._has_parked = False
@@ -125,9 +125,9 @@ class Session:
         return self._guard
 
     @property
-    def offer(self) -> Offer:
+    def expected_tools(self) -> ExpectedTools:
         """The tools that Claude Code must offer to the model."""
-        return self._offer
+        return self._expected_tools
 
     @property
     def alive(self) -> bool:
@@ -272,7 +272,7 @@ class Session:
                 raise self._stopped
             if message is None or isinstance(message, BaseException):
                 raise failed_process(message, self._model_name, "\n".join(self._stderr)) from message
-            self._offer.check(message)
+            self._expected_tools.check(message)
             yield message
 
     def stop(self) -> None:

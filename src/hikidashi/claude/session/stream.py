@@ -150,7 +150,7 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
         self._calls.end_message()
         events = [self._own_result(block) for block in self._results]
         self._results = []
-        if self._calls.held_up_by_waiting(self.session.offer.names):
+        if self._calls.held_up_by_waiting(self.session.expected_tools.names):
             # Claude Code runs such calls one after another, and would never run these. The results of the calls before
             # them reach the model in a new session.
             self.session.parked.release(self._calls.waiting)
