@@ -13,6 +13,7 @@ from pathlib import Path
 
 from hikidashi.agents.conversation import Message
 from hikidashi.common.private import create_private, private_folder
+from hikidashi.common.unicode import well_formed
 
 from .keep import Transcript
 
@@ -168,7 +169,7 @@ def _stamp(path: Path) -> tuple[int, int, int] | None:
 def _name_of(question: str) -> str:
     """The first words of a question as the name of a file: letters and digits of any language, and hyphens."""
     plain = unicodedata.normalize("NFKC", question).casefold()
-    words = re.findall(r"[^\W_]+", plain.encode("utf-8", "ignore").decode())
+    words = re.findall(r"[^\W_]+", well_formed(plain))
     name = ""
     for word in words:
         longer = f"{name}-{word}" if name else word[:_LONGEST_NAME]
