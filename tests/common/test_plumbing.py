@@ -17,7 +17,7 @@ BY_HAND = {
     "private files: common.private": r"O_CREAT|mode=0o[67]00|chmod\(0o",
     "atomic writes: common.atomic.replace_file": r"os\.replace\(|\bfsync\(|NamedTemporaryFile\(",
     "folders of the user: common.folders": r"[\"'](XDG_|LOCALAPPDATA)|[\"']\.(cache|local)\b",
-    "broken Unicode: common.unicode.well_formed": r"encode\(\"utf-8\", \"(replace|ignore)\"|\"surrogatepass\"\)\.decode",
+    "lone surrogates: common.unicode": r"encode\(\"utf-8\", \"(replace|ignore)\"|\"surrogatepass\"\)\.decode",
     "loopback hosts: common.urls.is_loopback": r"\.is_loopback\b|== \"localhost\"",
 }
 
