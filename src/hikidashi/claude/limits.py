@@ -3,7 +3,7 @@
 Inside one request Claude Code takes as many turns as the model wants. pydantic-ai counts between requests
 and sees none of them, so they are counted here with its rules and its errors. A tool call that must not run
 is never answered: Claude Code waits for it and asks the model nothing more, until its session is closed. Tokens
-are known when a message ends; by then Claude Code may have sent one more request, whose answer nobody reads.
+are known when a message ends; by then Claude Code may have sent one more request, whose answer is not read.
 """
 
 from __future__ import annotations
@@ -115,10 +115,10 @@ class Guard:
         return min(left, default=None)
 
     def tool(self, name: str, max_retries: int | None) -> GuardedTool:
-        """The counts of one tool; `max_retries` is what the tool or its toolset says, if anything."""
+        """The counts of one tool; `max_retries` is that of the tool or its toolset, if any."""
         return GuardedTool(self, name, max_retries)
 
-    def heard(self, message: Message) -> None:
+    def observe(self, message: Message) -> None:
         """Count a message of the CLI."""
         if self._ended or not isinstance(message, StreamEvent) or message.parent_tool_use_id is not None:
             return

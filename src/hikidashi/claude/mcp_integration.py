@@ -172,7 +172,7 @@ def registered_tools(tools: Tools) -> dict[str, AnyTool]:
 
 
 def tool_definitions(tools: Tools, *, names: Collection[str] | None = None) -> list[ToolDefinition]:
-    """What each tool says about itself: name, description, input schema and function.
+    """The definition of each tool: name, description, input schema and function.
 
     Raises:
         ToolValidationError: a tool has no name, function or schema, or two tools share a name.

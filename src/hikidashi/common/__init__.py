@@ -1,1 +1,1 @@
-"""Helpers for every room, with no framework: folders, files, SQLite, URLs, Unicode, a loopback HTTP server."""
+"""Helpers that know no framework: folders, private files, SQLite, URLs, Unicode, a loopback HTTP server."""

@@ -1,7 +1,7 @@
 """Atomic writes: a temporary file beside the target, then moved over it.
 
 A process that is killed in between leaves its temporary file. Each writer holds a lock on its own, which ends with the
-process; the next writer removes the files that nobody holds.
+process; the next writer removes the files without a lock.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .private import private_folder
 
 try:
     import fcntl
-except ImportError:  # Windows, where nobody can remove a file that is open
+except ImportError:  # Windows, where an open file cannot be removed
     fcntl = None
 
 __all__ = ["replace_file"]
@@ -55,7 +55,7 @@ def replace_file(path: Path, content: bytes, *, private: bool = False) -> None:
 
 @contextmanager
 def _unfinished(folder: Path) -> Generator[tuple[Path, BinaryIO]]:
-    """A new file in `folder` that nobody else removes while this process lives."""
+    """A new file in `folder`, locked against removal by other writers."""
     while True:
         beside = folder / (_PREFIX + os.urandom(6).hex())
         with beside.open("xb") as file:
@@ -70,7 +70,7 @@ def _unfinished(folder: Path) -> Generator[tuple[Path, BinaryIO]]:
 def _remove_unfinished(folder: Path) -> None:
     """Remove the files of writers that are gone."""
     for left in folder.glob(_UNFINISHED):
-        with suppress(OSError):  # it is locked, already gone, or somebody else's
+        with suppress(OSError):  # it is locked, already gone, or another user's
             if fcntl is not None:
                 with left.open("rb") as file:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

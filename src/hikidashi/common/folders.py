@@ -43,7 +43,7 @@ def config_folder() -> Path:
 def runtime_folder() -> Path:
     """The folder for sockets of this user's processes, created if missing: `$XDG_RUNTIME_DIR/hikidashi` on Linux.
 
-    Nobody else can read it, or replace what is in it.
+    Other users can neither read it nor replace what is in it.
 
     Raises:
         OSError: it cannot be created, or belongs to another user.
@@ -67,6 +67,6 @@ def _folder(kind: Literal["data", "state", "cache", "config"]) -> Path:
     try:
         folder: Path = getattr(PlatformDirs(_NAME, appauthor=False, opinion=False), f"user_{kind}_path")
         earlier = Path.home() / _EARLIER[kind] / _NAME
-    except RuntimeError:  # a container may run as a user without a home; whoever writes there tells that it failed
+    except RuntimeError:  # a container may run as a user without a home: writing there fails with an error
         return Path(os.devnull) / _NAME
     return earlier if not folder.exists() and earlier.exists() else folder

@@ -1,6 +1,6 @@
-"""SQLite files: opened with private modes, changed in transactions, and their errors told apart.
+"""SQLite files: opened with private modes, changed in transactions, errors classified.
 
-What a file holds is for its owner to know; this module knows how to share one with other processes.
+Tables and schema versions belong to the caller; this module is about sharing a file with other processes.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def connect(
         path: The file; any name is that of a file, `:memory:` too.
         timeout: Seconds to wait for a lock of another process.
         mode: `"create"` creates a missing file and its folder, for the owner only; the others need the file.
-        immutable: Take no locks and look for no log, for a file that nobody can write.
+        immutable: Take no locks and look for no log, for a file on a read-only disk.
 
     Raises:
         OSError: the file cannot be created.
@@ -104,7 +104,7 @@ class FileHeader(NamedTuple):
     application_id: int
     user_version: int
     is_empty: bool
-    """Whether it has no tables and neither number is set: nobody's file yet."""
+    """Whether it has no tables and neither number is set."""
 
 
 def read_header(connection: sqlite3.Connection) -> FileHeader:
@@ -119,7 +119,7 @@ def read_header(connection: sqlite3.Connection) -> FileHeader:
 
 
 def enable_wal(connection: sqlite3.Connection, *, timeout: float) -> None:
-    """Let readers go on while somebody writes, with a write-ahead log; call it before the first table exists."""
+    """Switch to a write-ahead log, so that readers do not wait for writers; call it before the first table exists."""
     # SQLite does not wait for another process that does the same.
     retry_while_busy(lambda: connection.execute("PRAGMA journal_mode = WAL").fetchone(), timeout=timeout)
 

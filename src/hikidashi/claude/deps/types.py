@@ -156,7 +156,7 @@ def _walk_all(hints: Iterable[Any], path: str, seen: set[Any], unresolved: list[
 
 
 def _refuse_lost_arguments(owner: type, path: str) -> None:
-    """An `InitVar` is gone after `__init__`: without a default nobody can call that again."""
+    """Raise for an `InitVar` without a default: its value is lost after `__init__`, which could not be called again."""
     if not dataclasses.is_dataclass(owner):
         return
     kept = {field.name for field in dataclasses.fields(owner)}

@@ -26,7 +26,7 @@ def finish_reason(stop_reason: str) -> FinishReason | None:
 
 
 def finish_details(delta: Mapping[str, Any]) -> dict[str, Any]:
-    """What a `message_delta` says about the end of its message, for `provider_details`."""
+    """The end of a message in its `message_delta`, for `provider_details`."""
     details: dict[str, Any] = {"finish_reason": delta["stop_reason"]}
     stopped: Mapping[str, Any] = delta.get("stop_details") or {}
     if stopped.get("explanation") is not None:

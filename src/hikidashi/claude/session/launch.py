@@ -47,7 +47,7 @@ _LONGEST_ARGUMENT = 100_000
 _LONGEST_MESSAGE = 1 << 30
 
 _TEMPORARY = "CLAUDE_CODE_TMPDIR"
-"""The environment variable that says where Claude Code puts temporary files."""
+"""The environment variable for the folder of Claude Code's temporary files."""
 
 _BUNDLED_CLI = Path(claude_agent_sdk.__file__).with_name("_bundled") / "claude"
 _TIED_CLI = Path(__file__).with_name("tied_cli.sh")

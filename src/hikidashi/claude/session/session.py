@@ -37,7 +37,7 @@ from .parking import ParkedTools
 _INTERRUPT_GRACE = 2.0
 
 _BACKGROUND_DELAY = 0.05
-"""Seconds before a CLI is started that nobody waits for."""
+"""Seconds before a CLI is started in the background."""
 
 Hooks = dict[HookEvent, list[HookMatcher]]
 
@@ -305,7 +305,7 @@ class Session:
                 if isinstance(message, ResultMessage):
                     self._in_turn = False
                 self._messages.put_nowait(message)
-                self._guard.heard(message)
+                self._guard.observe(message)
             self._over = True
             self._messages.put_nowait(None)
         except Exception as error:  # raised where the caller waits

@@ -33,7 +33,7 @@ from ...errors import ToolValidationError, Unsupported
 _TARGET = "The in-process MCP server of Claude Code"
 _AGENT_MODE = 'Use `ClaudeCodeModel(tool_execution="agent")`, where pydantic-ai itself runs the tools.'
 
-# What they change, an agent applies itself when it says which tools a request offers.
+# The agent itself applies what they change, when it decides which tools a request offers.
 _DEFINITIONS_ONLY = (
     FilteredToolset,
     PreparedToolset,

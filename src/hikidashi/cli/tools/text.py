@@ -61,7 +61,7 @@ def print_row(console: Console, cells: Sequence[Text], widths: Sequence[int], la
 
 
 def is_bounded(console: Console) -> bool:
-    """Whether lines have to end somewhere: on a terminal, or where `COLUMNS` says so; not in a plain pipe."""
+    """Whether lines are wrapped: on a terminal, or if `COLUMNS` is set; not in a plain pipe."""
     return console.is_terminal or "COLUMNS" in os.environ
 
 

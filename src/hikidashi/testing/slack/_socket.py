@@ -54,9 +54,9 @@ class SocketMode:
     not acknowledged before its connection was lost is sent again.
     """
 
-    def __init__(self, *, app_id: str, told: Callable[[], None]) -> None:
+    def __init__(self, *, app_id: str, on_change: Callable[[], None]) -> None:
         self._app_id = app_id
-        self._told = told
+        self._on_change = on_change
         self._lock = threading.RLock()
         self._tickets: set[str] = set()
         self._connections: list[Connection] = []
@@ -146,7 +146,7 @@ class SocketMode:
             waiting, self._waiting = self._waiting, []
             for delivery in waiting:
                 self._send(delivery)
-        self._told()
+        self._on_change()
 
     def _received(self, connection: Connection, text: str) -> None:
         message: object = json.loads(text)
@@ -155,7 +155,7 @@ class SocketMode:
             delivery = self._deliveries.get(str(envelope))
             if delivery is not None:
                 self._deliveries[delivery.envelope_id] = replace(delivery, acknowledged=True)
-        self._told()
+        self._on_change()
 
     def _closed(self, connection: Connection) -> None:
         with self._lock:
@@ -174,7 +174,7 @@ class SocketMode:
                     retry_reason="timeout",
                 )
                 self._send(again)
-        self._told()
+        self._on_change()
 
     def _send(self, delivery: Delivery) -> None:
         if not self._connections:

@@ -101,7 +101,7 @@ class SlackServer(LoopbackServer):
     def start(self) -> Self:
         """Start to listen; returns the server itself."""
         if self._socket is None:
-            self._socket = SocketMode(app_id=_APP_ID, told=self._workspace.tell)
+            self._socket = SocketMode(app_id=_APP_ID, on_change=self._workspace.notify)
             self._socket.start()
         return super().start()
 
@@ -117,7 +117,7 @@ class SlackServer(LoopbackServer):
     def say(
         self, channel: str, user: str, text: str, *, thread_ts: str | None = None, bot_id: str | None = None
     ) -> SlackMessage:
-        """Somebody says something, another bot with `bot_id`; the app hears of it if it subscribed to such events."""
+        """Post a message of a person, or of another bot with `bot_id`; the app gets the events it subscribed to."""
         message = self._workspace.post(channel, user, text, thread_ts=thread_ts, bot_id=bot_id)
         self._tell_app(message)
         return message
@@ -129,7 +129,7 @@ class SlackServer(LoopbackServer):
         return changed
 
     def delete(self, message: SlackMessage) -> None:
-        """Somebody deletes `message`."""
+        """Delete `message`."""
         self._workspace.delete(message)
 
     def join(self, channel: str, user: str) -> SlackMessage:
@@ -255,7 +255,7 @@ class SlackServer(LoopbackServer):
         if plan is not None and plan.released is not None:
             with self._lock:
                 self._held += 1
-            self._workspace.tell()
+            self._workspace.notify()
             while not plan.released.is_set():
                 exchange.wait(0.01)
             with self._lock:
@@ -273,7 +273,7 @@ class SlackServer(LoopbackServer):
         if plan.retry_after is not None:
             headers["retry-after"] = str(plan.retry_after)
         exchange.answer(plan.status, plan.body, headers)
-        self._workspace.tell()
+        self._workspace.notify()
 
     def _answer(self, method: str, headers: Mapping[str, str], arguments: dict[str, Any]) -> dict[str, Any]:
         token = headers.get("authorization", "").removeprefix("Bearer ")

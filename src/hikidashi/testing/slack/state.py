@@ -132,7 +132,7 @@ class Workspace:
         with self.changed:
             return bool(self.changed.wait_for(condition, seconds))
 
-    def tell(self) -> None:
+    def notify(self) -> None:
         """Notify waiters."""
         with self.changed:
             self.changed.notify_all()
