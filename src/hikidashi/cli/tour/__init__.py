@@ -17,7 +17,7 @@ import hikidashi
 from ..output import Language, stderr, stdout
 
 if TYPE_CHECKING:
-    from .stage import Act, Stage, Text
+    from .stage import Act, Bilingual, Stage
 
 __all__ = ["run_tour"]
 
@@ -74,7 +74,7 @@ async def _tour(stage: Stage, language: Language) -> None:
     await stage.tell("tour_ended", seconds=seconds, next_commands=_next_commands(stage.text))
 
 
-def _next_commands(text: Text) -> list[tuple[str, str]]:
+def _next_commands(text: Bilingual) -> list[tuple[str, str]]:
     return [
         (f"{_command('hikidashi')} doctor", text("what works here", "動作環境を調べる")),
         (f"{_command('hikidashi')} tour --lang {text('ja', 'en')}", text("the tour in Japanese", "英語で見る")),

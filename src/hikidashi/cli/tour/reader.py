@@ -15,7 +15,7 @@ from rich.text import Text
 
 from ..tools.text import cut
 from ..wrap import wrapped
-from .stage import Text as Texts
+from .stage import Bilingual
 
 __all__ = ["JsonLines", "Reader"]
 
@@ -63,7 +63,7 @@ class Reader:
     The method `_<event>` draws an event that is more than a text; its parameters are the fields of the event.
     """
 
-    def __init__(self, console: Console, text: Texts, *, pause: bool) -> None:
+    def __init__(self, console: Console, text: Bilingual, *, pause: bool) -> None:
         self._console = console
         self._text = text
         self._pause = pause and console.is_terminal

@@ -17,13 +17,13 @@ from .trip import Trip
 if TYPE_CHECKING:
     from .reader import JsonLines, Reader
 
-__all__ = ["Act", "Stage", "Text", "text_in"]
+__all__ = ["Act", "Bilingual", "Stage", "text_in"]
 
-Text = Callable[[str, str], str]
+Bilingual = Callable[[str, str], str]
 """Chooses between a text in English and the same in Japanese."""
 
 
-def text_in(language: Language) -> Text:
+def text_in(language: Language) -> Bilingual:
     """The texts of one language."""
     return lambda english, japanese: japanese if language == "ja" else english
 
@@ -32,7 +32,7 @@ class Stage:
     """What every act is given."""
 
     def __init__(
-        self, text: Text, audience: Reader | JsonLines, *, cli_path: Path | None, documents: tuple[Path, ...]
+        self, text: Bilingual, audience: Reader | JsonLines, *, cli_path: Path | None, documents: tuple[Path, ...]
     ) -> None:
         self.text = text
         self.trip = Trip(text)
