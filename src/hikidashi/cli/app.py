@@ -25,7 +25,7 @@ _EXAMPLES = """\b
 Examples:
   hikidashi tour             your first minute: tools on the real Claude Code
   hikidashi tour --lang ja   the same in Japanese
-  hikidashi doctor           what is installed here, and does it work
+  hikidashi doctor           what is installed, and whether it works
   hikidashi doctor --json    the same for a program
   hikidashi web search QUERY the web, or documents of your own
   hikidashi chat             talk to a model that has the web tools

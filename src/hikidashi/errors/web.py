@@ -1,4 +1,4 @@
-"""Errors of the web tools: what could not be searched, fetched, read or indexed."""
+"""Errors of the web tools: searching, fetching, reading and indexing."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ class TavilyAPIError(HikidashiError):
         self.message = message
         self.error_type = ErrorType(error_type)
         self.status_code = status_code
-        """The HTTP status; None where no answer came."""
+        """The HTTP status; None without a response."""
         self.retry_after = retry_after
-        """Seconds the server asked to wait; None where it did not say."""
+        """Seconds the server asked to wait; None if it did not."""
 
     @property
     def is_retryable(self) -> bool:
@@ -97,7 +97,7 @@ class FetchRefused(HikidashiError, ValueError):  # noqa: N818 - reads as what it
         self.url = url
         self.reason = reason
         self.code = code
-        """The reason as one word, such as `private` or `scheme`; empty where there is none."""
+        """The reason as one word, such as `private` or `scheme`; may be empty."""
 
     def __str__(self) -> str:
         return f"{self.url!r} is not fetched: {self.reason}."

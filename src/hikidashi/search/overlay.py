@@ -11,13 +11,13 @@ A file of it is YAML or JSON:
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
+from ..common.atomic import replace_file
 from ..errors import ToolSourceError
 from ..tool import Tool
 from .engine.entry import Entry, entry_of
@@ -108,9 +108,7 @@ class Overlay:
             if not as_json and file.exists() and _has_comments(_text(file)):
                 remedy = "Name another file, or take the comments out."
                 raise ToolSourceError(str(path), "has comments, which writing would lose", remedy)
-            beside = file.with_name(f".{file.name}.{os.getpid()}")
-            beside.write_text(self._as_text(as_json=as_json), encoding="utf-8")
-            beside.replace(file)
+            replace_file(file, self._as_text(as_json=as_json).encode())
         except OSError as error:
             raise ToolSourceError(str(path), f"cannot be written ({error.strerror})", "Check the path.") from error
 

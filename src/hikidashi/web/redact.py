@@ -7,6 +7,8 @@ import os
 from collections.abc import Iterable, Iterator
 from urllib.parse import quote, quote_plus
 
+from ..common.unicode import well_formed
+
 __all__ = ["redacted"]
 
 HIDDEN = "***"
@@ -35,9 +37,10 @@ def _all(secrets: Iterable[str | None]) -> Iterator[str]:
 
 def _forms(secret: str) -> Iterator[str]:
     yield secret
+    secret = well_formed(secret)  # a variable of the environment may hold bytes that are no UTF-8
     yield quote(secret, safe="")
     yield quote_plus(secret)
-    raw = secret.encode("utf-8", "replace")
+    raw = secret.encode()
     yield base64.b64encode(raw).decode().rstrip("=")
     yield base64.urlsafe_b64encode(raw).decode().rstrip("=")
 

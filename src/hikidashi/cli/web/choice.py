@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from hikidashi.common.folders import cache_folder
 from hikidashi.errors import ErrorType, TavilyAPIError
 from hikidashi.web.provider import ProviderName, SearchProvider
 from hikidashi.web.providers.choose import KEY_VARIABLE, SEARXNG_VARIABLE, choose_provider, provider_name
@@ -54,8 +55,7 @@ class Choice:
 
 def cache_path() -> Path:
     """Where answers are kept: `hikidashi/web-cache.db` in the user's cache folder."""
-    folder = os.environ.get("XDG_CACHE_HOME")
-    return (Path(folder) if folder else Path.home() / ".cache") / "hikidashi" / "web-cache.db"
+    return cache_folder() / "web-cache.db"
 
 
 def language_of(lang: Language | None) -> Language:

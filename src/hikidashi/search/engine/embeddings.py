@@ -17,6 +17,7 @@ from inspect import iscoroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from ...common.unicode import well_formed
 from ...errors import MissingExtra, ToolSearchError
 from ._vector_cache import VectorCache
 from .entry import Entry
@@ -100,7 +101,7 @@ class Meanings:
         """The vector of each of `texts`, of length 1; only texts never seen before are embedded."""
         if self._columns is None:
             self.vector("tool")  # to know how long a vector is, and so which of those on disk are whole
-        keys = [blake2b(text.encode("utf-8", "replace"), digest_size=16).digest() for text in texts]
+        keys = [blake2b(well_formed(text).encode(), digest_size=16).digest() for text in texts]
         known = self._vectors(dict(zip(keys, texts, strict=True)))
         return self._numpy.stack([known[key] for key in keys])
 
@@ -116,8 +117,7 @@ class Meanings:
         new = {number: text_of(entry(number)) for number in numbers if number not in self._keys}
         if new:
             keys = {
-                number: blake2b(text.encode("utf-8", "replace"), digest_size=16).digest()
-                for number, text in new.items()
+                number: blake2b(well_formed(text).encode(), digest_size=16).digest() for number, text in new.items()
             }
             vectors = self._vectors({key: new[number] for number, key in keys.items()})
             matrix = self._grown(max(new) + 1, len(next(iter(vectors.values()))))
@@ -177,7 +177,7 @@ class Meanings:
 
     def _embedded(self, texts: list[str]) -> Matrix:
         numpy = self._numpy
-        given: Any = self.embedder.embed([text.encode("utf-8", "replace").decode() for text in texts])
+        given: Any = self.embedder.embed([well_formed(text) for text in texts])
         try:
             vectors = cast("Matrix", numpy.asarray(given, dtype=numpy.float32))
         except (TypeError, ValueError) as error:  # a coroutine, a generator, vectors of several lengths

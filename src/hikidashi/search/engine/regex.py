@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from time import perf_counter, thread_time
 
+from ...common.unicode import well_formed
 from ...errors import ToolSearchError
 from ._regex_syntax import invalid, translate
 from .analyzer import visible
@@ -38,9 +39,9 @@ def searchable_text(entry: Entry) -> str:
 
 
 def _seen(text: str) -> str:
-    """`text` on one line, and without halves of UTF-16 pairs, which the engine cannot read."""
+    """`text` on one line, and without lone surrogates, which the engine cannot read."""
     text = " ".join(filter(None, text.splitlines()))
-    return text if text.isascii() else visible(text).encode("utf-8", "replace").decode()
+    return text if text.isascii() else well_formed(visible(text))
 
 
 class Pattern:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...common.unicode import well_formed
 from ...errors import ErrorType, TavilyAPIError
 from ..pages.reasons import in_language
 from ..results import ExtractedPage, ExtractResults, FailedPage, SearchContext, SearchHit, SearchResults
@@ -78,7 +79,7 @@ def format_extract(results: ExtractResults, *, language: Language = "ja") -> str
 def format_context(context: SearchContext, *, language: Language = "ja") -> str:
     """The passages under a heading (4.4), or the sentence of an empty search where there are none."""
     words = _WORDS[language]
-    passages = _writable(context.text) or words.nothing_found
+    passages = well_formed(context.text) or words.nothing_found
     return _sections([f"## {words.context}: {_line(context.query)}", passages])
 
 
@@ -91,11 +92,11 @@ def format_error(error: TavilyAPIError, *, language: Language = "ja") -> str:
 
 def _hit(number: int, hit: SearchHit, words: _Words) -> str:
     head = f"### {number}. {_line(hit.title)}\nURL: {_line(hit.url)}\n{words.score}: {hit.score:.2f}"
-    return f"{head}\n{_writable(hit.content)}"
+    return f"{head}\n{well_formed(hit.content)}"
 
 
 def _page(page: ExtractedPage) -> str:
-    return f"### URL: {_line(page.url)}\n{_writable(page.raw_content)}"
+    return f"### URL: {_line(page.url)}\n{well_formed(page.raw_content)}"
 
 
 def _failures(failed: tuple[FailedPage, ...], language: Language) -> str:
@@ -111,14 +112,5 @@ def _line(text: str) -> str:
     """`text` on one line, so that a title cannot pose as the next result."""
     lines = text.splitlines()
     if len(lines) <= 1 and text == "".join(lines):
-        return _writable(text)
-    return _writable(" ".join(filter(None, (line.strip() for line in lines))))
-
-
-def _writable(text: str) -> str:
-    """`text` without halves of UTF-16 pairs, which JSON may carry and no model API takes."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
+        return well_formed(text)
+    return well_formed(" ".join(filter(None, (line.strip() for line in lines))))

@@ -9,6 +9,7 @@ import signal
 import sys
 from typing import Any
 
+from ...common.unicode import well_formed
 from ._reading import TOO_MUCH, read_page
 from ._worker_process import read_frame, write_frame
 
@@ -42,7 +43,7 @@ def _answer(header: dict[str, Any], body: bytes) -> tuple[dict[str, Any], bytes]
         return {"failed": TOO_MUCH}, b""
     if isinstance(page, str):
         return {"failed": page}, b""
-    return {"title": page.title}, page.text.encode("utf-8", "replace")
+    return {"title": page.title}, well_formed(page.text).encode()
 
 
 def _limit_memory(size: int) -> None:

@@ -17,7 +17,16 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any, Self
 
-from ...common.private import make_private
+from ...common.sqlite import (
+    closed_on_error,
+    connect,
+    enable_wal,
+    failure_of,
+    make_database_private,
+    read_header,
+    retry_while_busy,
+    transaction,
+)
 
 __all__ = ["ResultCache"]
 
@@ -27,7 +36,6 @@ _APPLICATION = 0x48494B57  # "HIKW": this file is such a cache, and no other pro
 _VERSION = 1
 _WAIT_FOR_OTHERS = 2.0  # seconds that one process waits for another's commit; longer, and the answer is not kept
 _LARGEST_SHARE = 4  # an answer of more than a quarter of the cache would push out too many others
-_BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS answers (key BLOB PRIMARY KEY, at REAL NOT NULL, answer TEXT NOT NULL) WITHOUT ROWID",
@@ -90,7 +98,7 @@ class ResultCache:
         try:
             with self._writer.locked() as database:
                 now = self._clock()
-                with _transaction(database):
+                with transaction(database):
                     database.execute("DELETE FROM answers WHERE at <= ?", (now - self.ttl,))
                     database.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", (_key(question), now, text))
                     self._evict(database)
@@ -127,7 +135,7 @@ class ResultCache:
                 return
 
     def _give_up(self, error: Exception) -> None:
-        if getattr(error, "sqlite_errorcode", None) in _BUSY:
+        if isinstance(error, sqlite3.Error) and failure_of(error).kind == "busy":
             return  # another process is writing; the next answer has its chance
         self.close()
         if self._usable:
@@ -164,63 +172,24 @@ class _Connection:
 
 
 def _opened(path: Path) -> sqlite3.Connection:
-    make_private(path)
-    database = sqlite3.connect(path, timeout=_WAIT_FOR_OTHERS, isolation_level=None, check_same_thread=False)
-    until = time.monotonic() + _WAIT_FOR_OTHERS
-    try:
-        while not _is_prepared(database):
-            # Switching to a write-ahead log does not wait for another process that does the same.
-            if time.monotonic() > until:
-                raise sqlite3.OperationalError("another process is making the file")
-            time.sleep(0.01)
-    except BaseException:
-        database.close()
-        raise
+    make_database_private(path)
+    with closed_on_error(connect(path, timeout=_WAIT_FOR_OTHERS)) as database:
+        # Another process may be creating the tables at this moment.
+        retry_while_busy(lambda: _prepare(database), timeout=_WAIT_FOR_OTHERS)
     return database
 
 
-def _is_prepared(database: sqlite3.Connection) -> bool:
-    """Whether the file has its tables now; False where another process is making them at this moment."""
-    try:
-        _prepare(database)
-    except sqlite3.Error as error:
-        if getattr(error, "sqlite_errorcode", None) not in _BUSY:
-            raise
-        if database.in_transaction:
-            database.execute("ROLLBACK")
-        return False
-    return True
-
-
 def _prepare(database: sqlite3.Connection) -> None:
-    database.execute("BEGIN")  # one view of the file: another process may be making the tables
-    (application,) = database.execute("PRAGMA application_id").fetchone()
-    (version,) = database.execute("PRAGMA user_version").fetchone()
-    (tables,) = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    database.execute("COMMIT")
-    if application == _APPLICATION and version == _VERSION:
-        database.execute("PRAGMA synchronous = NORMAL")
-        return
-    if tables or application or version:
-        raise sqlite3.DatabaseError("it is a SQLite file of another program or version")
-    database.execute("PRAGMA auto_vacuum = INCREMENTAL")  # has to come before the first table
-    database.execute("PRAGMA journal_mode = WAL")
+    header = read_header(database)
+    if header[:2] != (_APPLICATION, _VERSION):
+        if not header.is_empty:
+            raise sqlite3.DatabaseError("it is a SQLite file of another program or version")
+        database.execute("PRAGMA auto_vacuum = INCREMENTAL")  # has to come before the first table
+        enable_wal(database, timeout=_WAIT_FOR_OTHERS)
+        with transaction(database):
+            for statement in _TABLES:
+                database.execute(statement)
     database.execute("PRAGMA synchronous = NORMAL")
-    with _transaction(database):
-        for statement in _TABLES:
-            database.execute(statement)
-
-
-@contextlib.contextmanager
-def _transaction(database: sqlite3.Connection) -> Generator[None]:
-    database.execute("BEGIN IMMEDIATE")  # a transaction that only later wants to write may be refused at once
-    try:
-        yield
-        database.execute("COMMIT")
-    except BaseException:
-        if database.in_transaction:
-            database.execute("ROLLBACK")
-        raise
 
 
 def _bytes_used(database: sqlite3.Connection) -> int:

@@ -7,9 +7,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, cast
-from urllib.parse import urlsplit
 
-from ...common.loopback import is_loopback
+from ...common.urls import is_loopback_url, split_base_url
 from ...errors import ErrorType, MissingExtra, TavilyAPIError
 from ..answers.context import pack_context
 from ..filters import (
@@ -195,7 +194,7 @@ class SearxngProvider:
         await self.aclose()
 
     def _client(self) -> httpx.AsyncClient:
-        local = is_loopback(urlsplit(self._base_url).hostname or "")
+        local = is_loopback_url(self._base_url)
         hooks = {"response": [read_within_limits]}
         return httpx.AsyncClient(headers=ENCODINGS, timeout=self._timeout, trust_env=not local, event_hooks=hooks)
 
@@ -348,13 +347,10 @@ def _text(value: object) -> str:
 
 def _checked(base_url: str, language: Language) -> str:
     try:
-        parts = urlsplit(base_url.strip())
-        fine = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        fine = False
-    if not fine:
+        split_base_url(base_url.strip())
+    except ValueError as error:
         said = say("base_url", language, value=repr(_without_login(base_url)))
-        raise TavilyAPIError(said, ErrorType.VALIDATION_ERROR)
+        raise TavilyAPIError(said, ErrorType.VALIDATION_ERROR) from error
     return base_url.strip().partition("?")[0].partition("#")[0].rstrip("/").removesuffix("/search")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from ...common.unicode import well_formed
 from ..answers.bounded import MOST_CONTEXT_TOKENS
 from ..answers.format import Language
 from ..results import SearchHit, SearchResults
@@ -76,7 +77,7 @@ def format_answer(results: SearchResults, *, max_content_length: int = 0, langua
     if results.results:
         hits = (_hit(number, hit, max_content_length) for number, hit in enumerate(results.results, start=1))
         parts.append(f"### {words.results}\n" + "\n\n".join(hits))
-    return "\n\n".join(parts).encode("utf-8", "replace").decode()  # half a UTF-16 pair is in no model's alphabet
+    return well_formed("\n\n".join(parts))
 
 
 def _hit(number: int, hit: SearchHit, max_content_length: int) -> str:

@@ -20,9 +20,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Self, cast
-from urllib.parse import urlsplit
 
-from ...common.loopback import Exchange, Limits, LoopbackServer, RequestUnreadable, is_loopback
+from ...common.loopback import Exchange, Limits, LoopbackServer, RequestUnreadable
+from ...common.urls import is_loopback, is_loopback_url
 from ...errors import HikidashiError, TavilyAPIError
 from ..asking import ask_crawl, ask_extract, ask_map, ask_search
 from ..filters import ExtractOptions, SearchFilters, check_filters
@@ -166,7 +166,7 @@ class SearchServer(LoopbackServer):
             self._on_served(Served(method=exchange.method, path=exchange.path, status=answer.status, seconds=seconds))
 
     def _answer(self, exchange: Exchange) -> APIAnswer:
-        if self._only_local_names and not _names_this_machine(exchange.headers.get("host", "")):
+        if self._only_local_names and not is_loopback_url(f"//{exchange.headers.get('host', '')}"):
             raise Refused(error_answer(403, "Forbidden: call this server as 127.0.0.1 or localhost."))
         if exchange.method == "POST":
             _check_not_from_a_web_page(exchange.headers)
@@ -346,14 +346,6 @@ def _check_not_from_a_web_page(headers: Mapping[str, str]) -> None:
     kind = headers.get("content-type", "application/json").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise Refused(error_answer(415, f"The body must be application/json, not {kind!r:.80}."))
-
-
-def _names_this_machine(host_header: str) -> bool:
-    try:
-        name = urlsplit(f"//{host_header}").hostname or ""
-    except ValueError:
-        return False
-    return is_loopback(name)
 
 
 def _cannot_listen(error: OSError, host: str, port: int) -> OSError:

@@ -12,6 +12,8 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ...common.unicode import well_formed
+
 __all__ = [
     "HAN",
     "KATAKANA",
@@ -21,7 +23,6 @@ __all__ = [
     "indexed",
     "run_term",
     "spelled",
-    "storable",
     "terms_of",
 ]
 
@@ -80,15 +81,6 @@ class Term:
     letters: str
     is_run: bool = False
     """Whether the letters come from a script without spaces, where one run may be several words."""
-
-
-def storable(text: str) -> str:
-    """`text` without halves of UTF-16 pairs, which SQLite refuses."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "replace").decode()
-    return text
 
 
 def indexed(text: str) -> str:
@@ -167,4 +159,4 @@ def _with_parts(name: re.Match[str]) -> str:
 def _folded(text: str) -> str:
     """`text` with full and half width evened out, and without NUL, at which the engine would stop reading."""
     text = text.replace("\0", " ")
-    return text if text.isascii() else unicodedata.normalize("NFKC", storable(text))
+    return text if text.isascii() else unicodedata.normalize("NFKC", well_formed(text))

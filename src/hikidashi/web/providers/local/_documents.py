@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
+from ....common.unicode import well_formed
 from ....errors import FetchRefused, MissingExtra, PageError
 from ...pages.encoding import decode_page
 from ...pages.reasons import reason
@@ -134,7 +135,7 @@ async def read_page(
         page = page or await page_text(fetched or await (fetcher or Fetcher()).fetch(url))
     except (FetchRefused, PageError) as error:
         return Skipped(error.reason) if has_no_text(error.reason) else Failed(error.reason)
-    digest = _digest(page.text.encode("utf-8", "replace"))
+    digest = _digest(well_formed(page.text).encode())
     if known and known.hash == digest:
         return Same()
     return await asyncio.to_thread(

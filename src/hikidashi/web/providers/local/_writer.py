@@ -10,9 +10,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from ....common.unicode import well_formed
 from ...pages.address import host_of
 from ...text.split import Passage
-from ...text.words import indexed, storable
+from ...text.words import indexed
 from ._database import POSITIONS, READER, hold, map_errors, open_to_write
 
 __all__ = ["IndexWriter", "Known", "NewDocument"]
@@ -96,7 +97,7 @@ class IndexWriter:
 
     def put(self, document: NewDocument) -> None:
         """Adds `document`, in place of the one that had its address."""
-        title, about = storable(document.title), storable(document.about)
+        title, about = well_formed(document.title), well_formed(document.about)
         now = datetime.now(UTC)
         row = {
             "url": document.url,
@@ -110,7 +111,7 @@ class IndexWriter:
             "day": document.published or _day_of(document.mtime_ns) or now.date().isoformat(),
             "host": host_of(document.url),
             "about": about,
-            "front": storable(document.front),
+            "front": well_formed(document.front),
             "reader": READER,
         }
         with self._changing():
@@ -120,7 +121,7 @@ class IndexWriter:
             )
             first = (added.lastrowid or 0) * POSITIONS
             rows = [
-                (first + position, storable(passage.heading), storable(passage.body))
+                (first + position, well_formed(passage.heading), well_formed(passage.body))
                 for position, passage in enumerate(document.passages)
             ]
             self._connection.executemany("INSERT INTO passage VALUES (?, ?, ?)", rows)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ....common.folders import data_folder
 from ...filters import NO_FILTERS, SearchFilters
 from ...text.words import Term, terms_of
 from ._database import POSITIONS, is_current, map_errors, open_to_read
@@ -85,8 +86,7 @@ class IndexTotals:
 
 def default_index_path() -> Path:
     """Where the index is unless the user says otherwise: `hikidashi/web.db` in the user's data folder."""
-    data = os.environ.get("XDG_DATA_HOME")
-    return (Path(data) if data else Path.home() / ".local" / "share") / "hikidashi" / "web.db"
+    return data_folder() / "web.db"
 
 
 class LocalIndex:

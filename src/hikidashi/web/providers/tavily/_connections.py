@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import os
 import ssl
 from collections.abc import Awaitable, Callable
@@ -14,6 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
+from ....common.urls import is_loopback_url
 from ....errors import ErrorType, MissingExtra, TavilyAPIError
 from ...wording.messages import say
 from ...wording.said import Language
@@ -27,7 +27,7 @@ try:
 except ImportError as error:
     raise MissingExtra("tavily-python", "tavily") from error
 
-__all__ = ["BASE_URL", "Connections", "find_key", "is_loopback"]
+__all__ = ["BASE_URL", "Connections", "find_key"]
 
 BASE_URL = "https://api.tavily.com"
 _KEEP_ALIVE_SECONDS = 30.0
@@ -57,7 +57,7 @@ class Connections:
             transport=_transport(base_url),
             limits=httpx.Limits(max_connections=max_in_flight, max_keepalive_connections=max_in_flight),
             verify=_certificates(),
-            trust_env=not is_loopback(base_url),
+            trust_env=not is_loopback_url(base_url),
         )
         # An empty key: with None the library would look for one in the environment.
         self._api: Any = AsyncTavilyClient(api_key or "", client=self._http, api_base_url=base_url)
@@ -146,19 +146,10 @@ def find_key(given: str | None, language: Language) -> str:
     return key
 
 
-def is_loopback(url: str) -> bool:
-    """Whether `url` is on this machine, where no proxy must stand between."""
-    host = urlsplit(url).hostname or ""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
-
-
 def _transport(base_url: str) -> httpx.AsyncBaseTransport | None:
     """How requests go out; None where httpx is to find its way by the proxies of the environment."""
     scheme, proxy = urlsplit(base_url).scheme, None
-    if not is_loopback(base_url):
+    if not is_loopback_url(base_url):
         proxy = os.environ.get(f"TAVILY_{scheme.upper()}_PROXY") or None
         if proxy is None and not {scheme, "all"}.isdisjoint(getproxies()):
             return None

@@ -7,8 +7,8 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple, Self, cast
-from urllib.parse import urlsplit
 
+from ....common.urls import is_loopback_url, split_base_url
 from ....errors import ErrorType, TavilyAPIError
 from ...answers.context import pack_context
 from ...crawl.options import CrawlOptions, CrawlResults, MapResults
@@ -31,7 +31,7 @@ from ..cache import ResultCache
 from ..per_loop import PerLoop
 from ..retry import RetryPolicy
 from ._answers import read_answer, read_credits, read_hits, read_pages
-from ._connections import BASE_URL, Connections, find_key, is_loopback
+from ._connections import BASE_URL, Connections, find_key
 from ._crawl import TavilyCrawler
 from ._credits import CreditMeter, extract_cost, search_cost
 from ._shorten import shorten_query
@@ -361,13 +361,12 @@ def _checked_base_url(base_url: str | None, language: Language) -> str:
     if base_url is None:
         return BASE_URL
     try:
-        parts = urlsplit(base_url)
-        valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port or 0) >= 0
+        parts = split_base_url(base_url)
     except ValueError:
-        parts, valid = None, False
-    if parts is None or not valid or parts.username or parts.password:
+        parts = None
+    if parts is None or "@" in parts.netloc:
         shown = "***" if "@" in base_url else repr(base_url)
         raise TavilyAPIError(say("base_url", language, value=shown), ErrorType.VALIDATION_ERROR)
-    if parts.scheme == "http" and not is_loopback(base_url):
+    if parts.scheme == "http" and not is_loopback_url(base_url):
         logger.warning("The key goes to %s unencrypted; prefer https://", parts.hostname)
     return base_url.rstrip("/")

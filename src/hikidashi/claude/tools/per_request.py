@@ -1,4 +1,4 @@
-"""A registered tool as one request offers it: described as the agent says, restricted as the model says."""
+"""A registered tool in one request: with the agent's definition, and the model's restrictions."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from .ordering import CallOrder
 from .restrictions import OwnToolRestrictions
 
 
-def as_offered(tool: Tool, definition: ToolDefinition | None, order: CallOrder) -> Tool:
-    """`tool` as the agent offers it in this request."""
+def for_request(tool: Tool, definition: ToolDefinition | None, order: CallOrder) -> Tool:
+    """`tool` with the description and schema that the agent gives it in this request."""
     if definition is None:
         return tool
-    # Claude Code runs calls of one turn side by side only if they say that they only read, and nothing else here
-    # looks at the hint. So all of them begin, whichever call before them waits, and run in the order of pydantic-ai.
+    # Claude Code runs only the calls of read-only tools concurrently, and nothing else here uses the hint. So all of
+    # them start, whichever call before them waits, and `order` runs them as pydantic-ai does.
     hints = replace(tool.annotations, read_only=True)
     description, schema = definition.description or "", definition.parameters_json_schema
 
@@ -29,7 +29,7 @@ def as_offered(tool: Tool, definition: ToolDefinition | None, order: CallOrder) 
 
 
 def restricted(tool: Tool, restrictions: OwnToolRestrictions) -> Tool:
-    """`tool`, which refuses a call whose arguments are not allowed."""
+    """`tool`, which refuses calls with arguments that are not allowed."""
 
     async def call(arguments: dict[str, Any]) -> ToolResult:
         refusal = restrictions.refusal(tool.name, arguments, tool.input_schema)

@@ -1,7 +1,7 @@
-"""Structured content and text of a result, without what only repeats the other.
+"""Structured content and text of a result, without what is in both.
 
 MCP asks servers to send structured content as text too, and the SDKs put a plain value under the key `result`. A
-framework that shows a model both would show it everything twice. What is in one of the two alone stays.
+framework that shows a model both would show it everything twice. What is in only one of the two stays.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from typing import Any, cast
 
 from ..tool import ContentBlock, ToolResult
 
-__all__ = ["NOTHING", "said_once"]
+__all__ = ["NOTHING", "without_repetition"]
 
 NOTHING = object()
-"""No structured content that the text does not say."""
+"""No structured content beyond the text."""
 
 _LONG_ENOUGH = 20
 """Characters; a shorter text inside a longer one may be there by chance."""
 
 
-def said_once(result: ToolResult) -> tuple[Any, list[ContentBlock]]:
+def without_repetition(result: ToolResult) -> tuple[Any, list[ContentBlock]]:
     """The structured content of `result`, or `NOTHING`, and the blocks to show beside it."""
     structured = result.structured_content
     if structured is None:
@@ -43,7 +43,7 @@ def said_once(result: ToolResult) -> tuple[Any, list[ContentBlock]]:
 
 
 class _Known:
-    """What structured content says, as a whole and in its parts."""
+    """The values in structured content: the whole, and its parts."""
 
     def __init__(self, structured: Any, wrapped: Any) -> None:
         self._wholes = [structured] if wrapped is NOTHING else [structured, wrapped]
@@ -51,7 +51,7 @@ class _Known:
         self._parts = [*self._wholes, *_children(structured), *([] if wrapped is NOTHING else _children(wrapped))]
 
     def has(self, text: str) -> bool:
-        """Whether `text` is among it, as it stands or as JSON."""
+        """Whether `text` is one of them, literally or as JSON."""
         if not text or text in self._strings or any(_is_value(text, whole) for whole in self._wholes):
             return True
         value = _parsed(text)
@@ -86,7 +86,7 @@ def _is_list_of(texts: list[ContentBlock], value: Any) -> bool:
 
 
 def _is_value(text: str, value: Any) -> bool:
-    """Whether `text` is `value`, as it stands, as JSON, or as Python writes it."""
+    """Whether `text` is `value`: literally, as JSON, or as Python's `str`."""
     if isinstance(value, str) and text == value:
         return True
     if isinstance(value, bool | int | float | None) and text == str(value):
@@ -96,7 +96,7 @@ def _is_value(text: str, value: Any) -> bool:
 
 
 def _says_more(text: str, structured: Any, wrapped: Any) -> bool:
-    """Whether `text` holds all of the structured content, and something else."""
+    """Whether `text` has all of the structured content, and more."""
     value = _parsed(text)
     if isinstance(value, dict | list):
         return _covers(value, structured) and not _same(value, structured)
@@ -135,7 +135,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _covers(whole: Any, part: Any) -> bool:
-    """Whether `whole` says everything that `part` does; true is not 1."""
+    """Whether `whole` contains everything in `part`; true is not 1."""
     match whole, part:
         case dict(), dict():
             big, small = cast("dict[str, Any]", whole), cast("dict[str, Any]", part)

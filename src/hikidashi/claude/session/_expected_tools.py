@@ -1,4 +1,4 @@
-"""Which tools Claude Code is to offer to the model, and a check that it does."""
+"""A check that Claude Code offers every tool to the model that it was given."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ _LONGEST_NAME = 128
 _MOST_NAMED = 10
 
 
-class Offer:
-    """The tools of one session, by the names the model knows them by.
+class ExpectedTools:
+    """The names of the tools that the model of a session must see.
 
-    Claude Code leaves out a tool that it cannot offer and does not say so; a model would then never use it. It lists
-    what it offers at the start of each turn, before it asks the model.
+    Claude Code drops a tool that it cannot offer, silently. It lists the tools at the start of each turn, before it
+    asks the model.
     """
 
     def __init__(self, names: Iterable[str]) -> None:
         self.names = frozenset(names)
-        """All of them are read-only to Claude Code, which therefore runs their calls beside others."""
+        """All of them are read-only to Claude Code, which therefore runs their calls concurrently."""
 
     def check(self, message: object) -> None:
-        """Raise if `message` lists the tools on offer, and one that was sent is missing.
+        """Raise if `message` is a list of tools in which one is missing.
 
         Raises:
             ToolValidationError: Claude Code does not offer a tool.
