@@ -1,6 +1,6 @@
-"""Answers kept in a SQLite file for a while, so that the same question is not paid twice.
+"""A cache of responses in a SQLite file, so that the same request is not paid for twice.
 
-A cache is a convenience: where its file cannot be used, that is logged once and everything goes on without it.
+If the file cannot be used, that is logged once, and requests go on without a cache.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ __all__ = ["ResultCache"]
 
 logger = logging.getLogger("hikidashi")
 
-_APPLICATION = 0x48494B57  # "HIKW": this file is such a cache, and no other program's database
+_APPLICATION = 0x48494B57  # "HIKW" identifies a cache among SQLite files
 _VERSION = 1
-_WAIT_FOR_OTHERS = 2.0  # seconds that one process waits for another's commit; longer, and the answer is not kept
-_LARGEST_SHARE = 4  # an answer of more than a quarter of the cache would push out too many others
+_WAIT_FOR_OTHERS = 2.0  # seconds to wait for another process; after that the response is not cached
+_LARGEST_SHARE = 4  # a larger response would evict too many others
 _BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 
 _TABLES = (
@@ -38,9 +38,9 @@ _TABLES = (
 
 
 class ResultCache:
-    """Answers by what was asked, for `ttl` seconds, in a file of about `max_bytes` at most: the oldest go first.
+    """Responses by request, for `ttl` seconds, in a file of at most about `max_bytes`; the oldest are evicted first.
 
-    Threads, event loops and processes may share it.
+    Safe for use by several threads, event loops and processes.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class ResultCache:
         self.max_bytes = max_bytes
         self._clock = clock
         self._usable = True
-        # Two connections: a reader never waits for a thread that waits to write.
+        # Two connections, so that a reader never waits for a writer.
         self._reader = _Connection(self.path)
         self._writer = _Connection(self.path)
 
@@ -65,11 +65,11 @@ class ResultCache:
 
     @property
     def usable(self) -> bool:
-        """Whether the file could be used so far; False once it could not, which is logged."""
+        """False after the file could not be used, which is logged."""
         return self._usable
 
     def get(self, *question: object) -> Any:
-        """The JSON value kept for `question`, or None where there is none that is young enough."""
+        """The JSON value cached for `question`; None if there is none or it has expired."""
         if not self._usable or self.ttl <= 0:
             return None
         try:
@@ -83,8 +83,8 @@ class ResultCache:
             return None
 
     def put(self, question: tuple[object, ...], answer: Any) -> None:
-        """Keeps the JSON value `answer` for `question`; may wait a moment for another process."""
-        text = json.dumps(answer)  # ASCII: halves of UTF-16 pairs survive, and length is size
+        """Cache the JSON value `answer` for `question`; may wait for another process."""
+        text = json.dumps(answer)  # ASCII, so that lone surrogates survive and the length is the size
         if not self._usable or self.ttl <= 0 or len(text) > self.max_bytes / _LARGEST_SHARE:
             return
         try:
@@ -99,7 +99,7 @@ class ResultCache:
             self._give_up(error)
 
     def clear(self) -> None:
-        """Forgets everything."""
+        """Remove all entries."""
         if not self._usable:
             return
         try:
@@ -110,7 +110,7 @@ class ResultCache:
             self._give_up(error)
 
     def close(self) -> None:
-        """Gives the file back; the next use opens it again."""
+        """Close the file; a later use opens it again."""
         self._reader.close()
         self._writer.close()
 
@@ -128,7 +128,7 @@ class ResultCache:
 
     def _give_up(self, error: Exception) -> None:
         if getattr(error, "sqlite_errorcode", None) in _BUSY:
-            return  # another process is writing; the next answer has its chance
+            return  # another process is writing
         self.close()
         if self._usable:
             self._usable = False
@@ -140,7 +140,7 @@ class ResultCache:
 
 
 class _Connection:
-    """One connection that threads take in turns, opened when it is first needed."""
+    """A connection shared by threads under a lock, opened at first use."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -152,7 +152,7 @@ class _Connection:
     def locked(self) -> Generator[sqlite3.Connection]:
         with self._lock:
             if self._database is None or self._owner != os.getpid():
-                # A child made by fork leaves its parent's connection alone: SQLite's locks do not survive a fork.
+                # SQLite connections must not be used across a fork.
                 self._database, self._owner = _opened(self._path), os.getpid()
             yield self._database
 
@@ -169,7 +169,7 @@ def _opened(path: Path) -> sqlite3.Connection:
     until = time.monotonic() + _WAIT_FOR_OTHERS
     try:
         while not _is_prepared(database):
-            # Switching to a write-ahead log does not wait for another process that does the same.
+            # Switching to WAL mode does not wait for another process that does the same.
             if time.monotonic() > until:
                 raise sqlite3.OperationalError("another process is making the file")
             time.sleep(0.01)
@@ -180,7 +180,7 @@ def _opened(path: Path) -> sqlite3.Connection:
 
 
 def _is_prepared(database: sqlite3.Connection) -> bool:
-    """Whether the file has its tables now; False where another process is making them at this moment."""
+    """Whether the file has its tables; False while another process creates them."""
     try:
         _prepare(database)
     except sqlite3.Error as error:
@@ -193,7 +193,7 @@ def _is_prepared(database: sqlite3.Connection) -> bool:
 
 
 def _prepare(database: sqlite3.Connection) -> None:
-    database.execute("BEGIN")  # one view of the file: another process may be making the tables
+    database.execute("BEGIN")  # a consistent snapshot: another process may be creating the tables
     (application,) = database.execute("PRAGMA application_id").fetchone()
     (version,) = database.execute("PRAGMA user_version").fetchone()
     (tables,) = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
@@ -203,7 +203,7 @@ def _prepare(database: sqlite3.Connection) -> None:
         return
     if tables or application or version:
         raise sqlite3.DatabaseError("it is a SQLite file of another program or version")
-    database.execute("PRAGMA auto_vacuum = INCREMENTAL")  # has to come before the first table
+    database.execute("PRAGMA auto_vacuum = INCREMENTAL")  # must precede the first table
     database.execute("PRAGMA journal_mode = WAL")
     database.execute("PRAGMA synchronous = NORMAL")
     with _transaction(database):
@@ -213,7 +213,7 @@ def _prepare(database: sqlite3.Connection) -> None:
 
 @contextlib.contextmanager
 def _transaction(database: sqlite3.Connection) -> Generator[None]:
-    database.execute("BEGIN IMMEDIATE")  # a transaction that only later wants to write may be refused at once
+    database.execute("BEGIN IMMEDIATE")  # upgrading a read transaction could fail with SQLITE_BUSY
     try:
         yield
         database.execute("COMMIT")

@@ -157,8 +157,8 @@ def _limit_pages(writer: IndexWriter) -> None:
 CHILD = """
 import sys
 from hikidashi.web.local import LocalIndex
-from hikidashi.web.local.split import Passage
-from hikidashi.web.local.writer import NewDocument
+from hikidashi.web.text.split import Passage
+from hikidashi.web.providers.local._writer import NewDocument
 
 def document(name, text):
     passages = [Passage("", text)]
