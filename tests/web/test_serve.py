@@ -247,7 +247,7 @@ def test_a_filter_that_the_provider_lacks_is_refused_by_name(
     assert shelf.asked == []
 
 
-EVERYTHING = {
+NO_CONDITION = {
     "search_depth": "fast",
     "topic": "news",
     "time_range": "week",
@@ -263,11 +263,11 @@ def test_every_filter_and_option_reaches_tavily_through_the_server(monkeypatch: 
     with TavilyServer([page]) as tavily:
         provider = TavilyAPIClient("tvly-test", base_url=tavily.url)
         with SearchServer(provider) as server, tavily_client(server) as client:
-            client.search("drawer", **EVERYTHING)
+            client.search("drawer", **NO_CONDITION)
             client.search("drawer", start_date="2026-01-02", end_date="2026-03-04")
             client.extract([page.url], extract_depth="advanced", format="text", query="tools", chunks_per_source=2)
         searched, dated, extracted = tavily.requests
-    assert {name: searched.body[name] for name in EVERYTHING} == EVERYTHING
+    assert {name: searched.body[name] for name in NO_CONDITION} == NO_CONDITION
     assert (dated.body["start_date"], dated.body["end_date"]) == ("2026-01-02", "2026-03-04")
     assert {name: extracted.body[name] for name in ("extract_depth", "format", "query", "chunks_per_source")} == {
         "extract_depth": "advanced",

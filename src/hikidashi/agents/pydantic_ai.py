@@ -7,10 +7,10 @@ from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
 
+from ..common.language import Language
 from ..errors import ConfigError, MissingExtra, Unsupported
 from ..web.answers.bounded import ANSWER_TOKENS
 from ..web.answers.fence import Untrusted
-from ..web.answers.format import Language
 from ..web.providers.choose import configured_provider
 from ..web.pydantic_ai import TavilySearchDeps, TavilyToolsRepositoryMixin
 from ..web.tools import SPEC_DEFAULTS, SearchDefaults

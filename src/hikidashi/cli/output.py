@@ -5,17 +5,16 @@ from __future__ import annotations
 import errno
 import os
 import re
-from typing import Literal, NoReturn
+from typing import NoReturn
 
 from rich.console import Console
 from rich.text import Text
 
+from hikidashi.common.language import Language
 from hikidashi.errors import SearchLogError, ToolSearchError, ToolSourceError
 from hikidashi.web.redact import redacted
 
 __all__ = ["Language", "exit_code_of", "language_of_environment", "print_error", "stderr", "stdout"]
-
-Language = Literal["en", "ja"]
 
 _NO_SUCH_FILE = ("there is no such file", "does not exist")
 

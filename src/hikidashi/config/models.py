@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields
 from typing import Any, Literal, get_args
 
+from ..common.language import Language
 from ..errors import ConfigError
 from ._rules import RULE, Rule, address, choice, flag, number, secret, text
 
@@ -23,7 +24,6 @@ __all__ = [
     "rules_of",
 ]
 
-Language = Literal["ja", "en"]
 Engine = Literal["strands", "claude-code"]
 ModelProvider = Literal["anthropic", "openai", "bedrock", "ollama"]
 SearchDepth = Literal["basic", "advanced"]
@@ -133,7 +133,7 @@ class AgentConfig(Section):
     """How long one reply of the model may be."""
     system_prompt: str | None = field(default=None, metadata=text("what the model is told first"))
     """What the model is told first; a prompt for web search where nothing is written."""
-    language: Language = field(default="ja", metadata=choice(get_args(Language)))
+    language: Language = field(default="ja", metadata=choice(get_args(Language)[::-1]))
     """The language of the tools' texts, and of the sentence for a person when something fails."""
     untrusted: Untrusted = field(default="fence", metadata=choice(get_args(Untrusted)))
     """Whether text from the web is marked as data, so that it cannot give orders."""

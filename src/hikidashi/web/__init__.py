@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 from ..common.lazy import lazy
 
 if TYPE_CHECKING:
+    from ..common.language import Language
     from ..errors import ErrorType, FetchRefused, TavilyAPIError, WebIndexError
     from .answers.fence import Untrusted
-    from .answers.format import Language, format_context, format_error, format_extract, format_search
+    from .answers.format import format_context, format_error, format_extract, format_search
     from .crawl.options import CrawlOptions, CrawlResults, MapResults
     from .filters import ExtractOptions, FilterArguments, PageFormat, SearchFilters, TimeRange, Topic
     from .mcp import serve_stdio, web_mcp_server
-    from .pages._connect import Resolver
-    from .pages.fetch import Fetched, Fetcher
+    from .pages.fetch import Fetched, Fetcher, Resolver
     from .provider import AnswerKind, ProviderName, SearchDepth, SearchProvider
     from .providers.cache import ResultCache
     from .providers.choose import choose_provider
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         Ranker,
         StoredDocument,
     )
-    from .providers.local._semantic import Embed
+    from .providers.local.semantic import Embed
     from .providers.retry import RetryPolicy
     from .providers.searxng import SearxngProvider
     from .providers.tavily.client import TavilyAPIClient
@@ -51,7 +51,7 @@ _HOME_OF = {
     "AnswerKind": ".provider",
     "CrawlOptions": ".crawl.options",
     "CrawlResults": ".crawl.options",
-    "Embed": ".providers.local._semantic",
+    "Embed": ".providers.local.semantic",
     "ErrorType": "..errors",
     "ExtractOptions": ".filters",
     "ExtractResults": ".results",
@@ -63,7 +63,7 @@ _HOME_OF = {
     "FilterArguments": ".filters",
     "Found": ".providers.local",
     "IndexTotals": ".providers.local",
-    "Language": ".answers.format",
+    "Language": "..common.language",
     "ListedDocument": ".providers.local",
     "LocalIndex": ".providers.local",
     "LocalSearchProvider": ".providers.local",
@@ -71,7 +71,7 @@ _HOME_OF = {
     "PageFormat": ".filters",
     "ProviderName": ".provider",
     "Ranker": ".providers.local",
-    "Resolver": ".pages._connect",
+    "Resolver": ".pages.fetch",
     "ResultCache": ".providers.cache",
     "RetryPolicy": ".providers.retry",
     "SearchContext": ".results",

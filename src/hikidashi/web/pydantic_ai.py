@@ -1,8 +1,8 @@
 """The web tools for pydantic-ai: the functions spec 000 names, and a toolset for any agent.
 
-The functions take their provider, language and fencing from `ctx.deps`; they never raise for a failing search, but
-return the error text that section 5.3 gives. The schema promises ranges, the functions check them: a model that
-ignores them reads what is allowed instead of using up the agent's retries.
+The functions take provider, language and fencing from `ctx.deps`. A failed search does not raise, but returns the error
+text of section 5.3. Ranges are in the schema and checked by the functions: a model that ignores them reads what is
+allowed instead of using up the agent's retries.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Annotated, Any, cast
 
 from pydantic import WithJsonSchema
 
+from ..common.language import Language
 from ..errors import MissingExtra
 from ..tool import ToolResult
 from .answers.bounded import ANSWER_TOKENS
 from .answers.fence import Untrusted
-from .answers.format import Language
 from .provider import SearchProvider
 from .tools import SPEC_DEFAULTS, TOOL_NAMES, SearchDefaults, WebTools, definition, full_definition
 
@@ -40,19 +40,19 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True)
 class TavilySearchDeps:
-    """What the tools find in `ctx.deps`."""
+    """The dependencies of the tools, in `ctx.deps`."""
 
     client: SearchProvider = cast("SearchProvider", None)  # noqa: RUF009 - a class, not a call
-    """Who answers; without one, Tavily where `TAVILY_API_KEY` is set, else the local index."""
+    """The provider; by default Tavily if `TAVILY_API_KEY` is set, else the local index."""
     language: Language = "ja"
     """The language of the answers."""
     untrusted: Untrusted = None
-    """`"fence"` marks what comes from the web as data; `None` keeps the formats exactly as spec 000 has them."""
+    """`"fence"` marks text from the web as data; `None` keeps the exact formats of spec 000."""
     max_tokens: int | None = None
-    """About how many tokens an answer has at most.
+    """Limit of an answer in estimated tokens.
 
-    With `None`, that of the mixin or agent that registered the tools; a function of spec 000 called by itself, or given
-    to an agent by itself, answers with any number.
+    `None` is the limit of the mixin or agent that registered the tools; the functions of spec 000 by themselves have no
+    limit.
     """
 
     def __post_init__(self) -> None:
@@ -127,7 +127,7 @@ async def tavily_context(
 
 
 class TavilyToolsRepositoryMixin:
-    """Gives a class that keeps tools for an agent the three web tools.
+    """Mixin that adds the three web tools to a class.
 
     ```python
     class Tools(TavilyToolsRepositoryMixin):
@@ -140,11 +140,11 @@ class TavilyToolsRepositoryMixin:
     """
 
     tavily_language: Language = "ja"
-    """The language in which the model is told what the tools do."""
+    """The language of the tools' descriptions."""
     tavily_defaults: SearchDefaults = SPEC_DEFAULTS
-    """How `tavily_search` searches where the model does not say."""
+    """Defaults of `tavily_search`."""
     tavily_max_tokens: int | None = ANSWER_TOKENS
-    """About how many tokens an answer has at most where `ctx.deps` does not say; with `None` any number."""
+    """Limit of an answer in estimated tokens if `ctx.deps` has none; `None` is unlimited."""
 
     @property
     def tavily_tools(self) -> list[Tool[TavilySearchDeps]]:
@@ -154,16 +154,17 @@ class TavilyToolsRepositoryMixin:
         return list(toolset.tools.values())
 
     def register_tavily_tools(self, target: Agent[TavilySearchDeps, Any] | FunctionToolset[TavilySearchDeps]) -> None:
-        """Adds the three tools to an agent or a toolset that exists already.
+        """Add the three tools to an agent or a toolset.
 
         They answer as the functions of spec 000 do, within `tavily_max_tokens`; `tavily_extract` also takes `query` and
-        `offset`, to read on in a long page. A failed call is a failed tool for whoever watches the run.
+        `offset`, to read a long page in parts. A failed call is raised as `ToolFailed`.
         """
         language, defaults = self.tavily_language, self.tavily_defaults
         for name, function in zip(TOOL_NAMES, _registered(defaults, self.tavily_max_tokens), strict=True):
             reads_pages = name == "tavily_extract"
-            told = full_definition(name, None, language) if reads_pages else definition(name, language, defaults)
-            target.tool(name=name, description=told.description, schema_generator=_always(told.input_schema))(function)
+            defined = full_definition(name, None, language) if reads_pages else definition(name, language, defaults)
+            schema = _always(defined.input_schema)
+            target.tool(name=name, description=defined.description, schema_generator=schema)(function)
 
 
 def web_toolset(
@@ -176,18 +177,18 @@ def web_toolset(
 ) -> FunctionToolset[Any]:
     """The three tools for an agent with any deps, or none: `Agent(toolsets=[web_toolset()])`.
 
-    Without `client`, Tavily answers where `TAVILY_API_KEY` is set, else the local index. The tools take the filters
-    that the provider can carry out, and an answer has at most about `max_tokens` tokens.
+    The default provider is Tavily if `TAVILY_API_KEY` is set, else the local index. The tools take the filters that the
+    provider supports, and an answer has at most about `max_tokens` tokens.
     """
     deps = TavilySearchDeps(
         client=cast("SearchProvider", client), language=language, untrusted=untrusted, max_tokens=max_tokens
     )
     toolset = FunctionToolset[Any](id="hikidashi-web")
     for name, function in zip(TOOL_NAMES, _texts(deps.tools, defaults), strict=True):
-        told = full_definition(name, deps.client, language, defaults)
-        schema = _always(told.input_schema)
+        defined = full_definition(name, deps.client, language, defaults)
+        schema = _always(defined.input_schema)
         toolset.add_function(
-            function, name=name, takes_ctx=False, description=told.description, schema_generator=schema
+            function, name=name, takes_ctx=False, description=defined.description, schema_generator=schema
         )
     return toolset
 
@@ -233,14 +234,14 @@ def _texts(tools: WebTools, defaults: SearchDefaults) -> list[Callable[..., Coro
 
 
 def _text_or_failure(result: ToolResult) -> str:
-    """The text of an answer; a failed one reaches the model, and whoever watches the run, as a failure."""
+    """The text of an answer; a failed one is raised as `ToolFailed`, so that traces show the failure."""
     if result.is_error:
         raise ToolFailed(result.text)
     return result.text
 
 
 def _always(input_schema: dict[str, Any]) -> type[GenerateToolJsonSchema]:
-    """A generator that gives `input_schema` for the arguments of a tool, whatever its signature says."""
+    """A schema generator that returns `input_schema` regardless of the function's signature."""
 
     class Exactly(GenerateToolJsonSchema):
         def generate(self, schema: Any, mode: Any = "validation") -> dict[str, Any]:

@@ -12,7 +12,7 @@ import pytest
 
 from hikidashi.common.loopback import Exchange, LoopbackServer
 from hikidashi.errors import ErrorType, TavilyAPIError
-from hikidashi.web.providers.httpx_pool import ENCODINGS, AnswerTooLarge, SinglesTransport, read_within_limits
+from hikidashi.web.providers.httpx_pool import ENCODINGS, AnswerTooLarge, LifoTransport, read_within_limits
 from hikidashi.web.providers.retry import RetryPolicy
 from hikidashi.web.providers.searxng import SearxngProvider
 from hikidashi.web.providers.tavily.client import TavilyAPIClient
@@ -30,43 +30,43 @@ class Echo(LoopbackServer):
             exchange.answer(200, exchange.path.encode(), {})
 
 
-def transport() -> SinglesTransport:
-    return SinglesTransport(lambda: httpx.AsyncHTTPTransport(limits=httpx.Limits(max_connections=1)))
+def transport() -> LifoTransport:
+    return LifoTransport(lambda: httpx.AsyncHTTPTransport(limits=httpx.Limits(max_connections=1)))
 
 
 async def test_one_after_another_uses_one_connection_and_many_at_once_use_many() -> None:
-    singles = transport()
+    pool = transport()
     with Echo() as server:
-        async with httpx.AsyncClient(transport=singles, base_url=server.url) as client:
+        async with httpx.AsyncClient(transport=pool, base_url=server.url) as client:
             assert [(await client.get(f"/{n}")).text for n in range(5)] == [f"/{n}" for n in range(5)]
-            assert len(singles) == 1
+            assert len(pool) == 1
             for _ in range(3):
                 answers = await asyncio.gather(*(client.get(f"/{n}") for n in range(8)))
                 assert [answer.text for answer in answers] == [f"/{n}" for n in range(8)]
-            assert len(singles) == 8
+            assert len(pool) == 8
 
 
 @pytest.mark.parametrize("path", ["/cut", "/gone"])
 async def test_a_connection_that_breaks_is_replaced(path: str) -> None:
-    singles = transport()
+    pool = transport()
     with Echo() as server:
-        async with httpx.AsyncClient(transport=singles, base_url=server.url) as client:
+        async with httpx.AsyncClient(transport=pool, base_url=server.url) as client:
             for _ in range(3):
                 with pytest.raises(httpx.RemoteProtocolError):
                     await client.get(path)
                 assert (await client.get("/fine")).text == "/fine"
-    assert len(singles) == 1
+    assert len(pool) == 1
 
 
 async def test_an_answer_that_is_closed_twice_gives_its_connection_back_once() -> None:
-    singles = transport()
+    pool = transport()
     with Echo() as server:
-        async with httpx.AsyncClient(transport=singles, base_url=server.url) as client:
+        async with httpx.AsyncClient(transport=pool, base_url=server.url) as client:
             async with client.stream("GET", "/long") as answer:
                 await answer.aclose()
                 await answer.stream.aclose()  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
             await asyncio.gather(client.get("/a"), client.get("/b"))
-    assert len(singles) == 2
+    assert len(pool) == 2
 
 
 class Body(LoopbackServer):

@@ -220,7 +220,7 @@ async def test_what_cannot_pass_is_sent_once(fault: Any) -> None:
 def test_any_exception_at_all_becomes_an_error_with_a_message(
     kind: type[Exception], text: str, secret: str | None
 ) -> None:
-    error = translate(kind(text), None, timeout=1, language="ja", secret=secret)
+    error = translate(kind(text), None, timeout=1, secret=secret)
     assert error.message
     assert error.error_type in {ErrorType.NETWORK_ERROR, ErrorType.API_ERROR}
 

@@ -18,7 +18,7 @@ from ..output import Language, language_of_environment
 from .options import ProviderOptions
 
 if TYPE_CHECKING:
-    from hikidashi.web.providers.local import Ranker
+    from hikidashi.web.local import Ranker
 
 __all__ = ["Choice", "choice_of", "language_of"]
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from hikidashi.common.language import Language
+
 if TYPE_CHECKING:
     from hikidashi.web.crawl.options import CrawlOptions
 
@@ -17,7 +19,7 @@ Index = Annotated[
     Path | None,
     typer.Option("--index", metavar="FILE", help="The local index.", show_default="in your data folder"),
 ]
-Lang = Annotated[Literal["en", "ja"] | None, typer.Option(help="Language of the output.", show_default="from LANG")]
+Lang = Annotated[Language | None, typer.Option(help="Language of the output.", show_default="from LANG")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 _Provider = Literal["tavily", "local", "searxng"]

@@ -1,4 +1,4 @@
-"""Answers that fit into a model's context: long pages in parts, long hits cut, and a note of how to get the rest."""
+"""Answers limited in tokens: long pages in parts, long hits cut, each with a note on how to get the rest."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ...tokens import estimate_tokens
-from ..providers.tavily._shorten import short_line
 from ..results import ExtractResults, FailedPage, SearchContext, SearchHit, SearchResults
-from ..wording.said import Language
+from ..text.shorten import short_line
+from ..wording.messages import message
 
 __all__ = [
     "ANSWER_TOKENS",
@@ -25,63 +25,38 @@ __all__ = [
 ]
 
 ANSWER_TOKENS = 8_000
-"""About how many tokens one answer of a tool has at most, unless the caller says otherwise."""
+"""Default limit for the answer of a tool, in estimated tokens."""
 MOST_CONTEXT_TOKENS = 20_000
-"""About how many tokens a model may ask a context to have."""
+"""The largest `max_tokens` that a model may ask a context for."""
 LONGEST_TITLE = 300
-"""Characters of a title, which a server may make as long as it likes."""
+"""Limit of a title in characters; a server may send one of any length."""
 LONGEST_URL = 2_000
-"""Characters of an address; nobody could fetch the part that is shown of a longer one."""
+"""Limit of an address in characters; a longer one is cut, and cannot be fetched."""
 LONGEST_ERROR = 1_000
-"""Characters of the reason why a page or a search failed."""
+"""Limit of an error or reason in characters."""
 
 _MOST_FAILURES = 50
 _SHARE_OF_ANSWER = 0.25
 _LEAST_TOKENS = 50
-"""Of each page or hit, however many there are."""
-# A word counts as one or two tokens, however long it is: a text of such words, or of blanks, is cut by its length.
+"""Minimum for each page or hit, however many there are."""
+# A long word counts as one or two tokens, so a text of long words or of blanks is cut by its length.
 _MOST_CHARACTERS_PER_TOKEN = 8
 _WORTH_A_SENTENCE = 0.7
 _GOOD_END = re.compile(r"\n\s*\n|[。！？][」』）]*|[.!?][\"')\]]*(?=\s)|\n")
 _WORD_END = re.compile(r"\s+|(?<=[\u3040-\u30ff\u3400-\u9fff])")
 
-_SAYINGS: dict[str, dict[Language, str]] = {
-    "more": {
-        "en": (
-            "{url}: {left:,} more characters. For the next part call {tool} with this URL and offset={offset}; "
-            "for the passages that matter, with a query."
-        ),
-        "ja": (
-            "{url}: 残り {left:,} 文字。続きは {tool} にこの URL と offset={offset} を、"
-            "必要な箇所だけなら query を指定してください。"
-        ),
-    },
-    "past": {
-        "en": "{url}: offset={offset} is past the end; the page has {length:,} characters.",
-        "ja": "{url}: offset={offset} は末尾を過ぎています。ページは {length:,} 文字です。",
-    },
-    "failures": {
-        "en": "{count:,} more URLs failed. Give at most 20 in one call.",
-        "ja": "ほかに {count:,} 件の URL が失敗しました。1回に指定できるのは20件までです。",
-    },
-    "hits": {
-        "en": "{count} of the results were cut. For a whole page call {tool} with its URL.",
-        "ja": "結果のうち {count} 件を途中で切りました。全文は {tool} に URL を指定してください。",
-    },
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a text, and where the next one begins."""
+    """A part of a text, and the offset of the next one."""
 
     text: str
     next: int | None
-    """None where this is the last part."""
+    """None for the last part."""
 
 
 def part_of(text: str, *, offset: int = 0, max_tokens: int) -> Part:
-    """The part of `text` from `offset` on that has at most about `max_tokens` tokens, cut at a sentence or a word."""
+    """The part of `text` from `offset` on, at most about `max_tokens` tokens, cut after a sentence or a word."""
     ahead = text[offset : offset + max_tokens * _MOST_CHARACTERS_PER_TOKEN]
     fits_whole = len(ahead) <= max_tokens // 2 or estimate_tokens(ahead) <= max_tokens
     if fits_whole and offset + len(ahead) >= len(text):
@@ -92,9 +67,9 @@ def part_of(text: str, *, offset: int = 0, max_tokens: int) -> Part:
 
 
 def bounded_pages(
-    results: ExtractResults, *, max_tokens: int, offset: int = 0, tool: str, language: Language
+    results: ExtractResults, *, max_tokens: int, offset: int = 0, tool: str
 ) -> tuple[ExtractResults, list[str]]:
-    """`results` with at most about `max_tokens` tokens of text, and a note for each page that has more."""
+    """`results` with at most about `max_tokens` tokens of text, and a note for each page that was cut."""
     texts = [page.raw_content[offset:] for page in results.results]
     notes: list[str] = []
     pages = list(results.results)
@@ -106,19 +81,17 @@ def bounded_pages(
         if part.next is not None:
             left = length - part.next
             shown = short_line(page.url, LONGEST_URL)
-            notes.append(_say("more", language, url=shown, left=left, tool=tool, offset=part.next))
+            notes.append(message("page_cut", url=shown, left=left, tool=tool, offset=part.next))
         elif offset and offset >= length:
             shown = short_line(page.url, LONGEST_URL)
-            notes.append(_say("past", language, url=shown, offset=offset, length=length))
+            notes.append(message("offset_past_end", url=shown, offset=offset, length=length))
     failed = tuple(_short_failure(page) for page in results.failed_results[:_MOST_FAILURES])
     if left_out := len(results.failed_results) - len(failed):
-        notes.append(_say("failures", language, count=left_out))
+        notes.append(message("failures_cut", count=left_out))
     return replace(results, results=tuple(pages), failed_results=failed), notes
 
 
-def bounded_hits(
-    results: SearchResults, *, max_tokens: int, tool: str, language: Language
-) -> tuple[SearchResults, list[str]]:
+def bounded_hits(results: SearchResults, *, max_tokens: int, tool: str) -> tuple[SearchResults, list[str]]:
     """`results` with at most about `max_tokens` tokens of text, and a note where hits were cut."""
     cut = 0
     hits: list[SearchHit] = []
@@ -130,12 +103,12 @@ def bounded_hits(
         title, url = short_line(hit.title, LONGEST_TITLE), short_line(hit.url, LONGEST_URL)
         hits.append(replace(hit, title=title, url=url, content=content))
     answer = results.answer and _beginning(results.answer, max(int(max_tokens * _SHARE_OF_ANSWER), _LEAST_TOKENS))
-    notes = [_say("hits", language, count=cut, tool=tool)] if cut else []
+    notes: list[str] = [message("hits_cut", count=cut, tool=tool)] if cut else []
     return replace(results, results=tuple(hits), answer=answer), notes
 
 
 def bounded_context(context: SearchContext, *, max_tokens: int) -> SearchContext:
-    """`context` with at most about `max_tokens` tokens, also where its provider gave more than it was asked for."""
+    """`context` with at most about `max_tokens` tokens, even if its provider returned more."""
     return replace(context, text=_beginning(context.text, max_tokens))
 
 
@@ -145,12 +118,12 @@ def _beginning(text: str, max_tokens: int) -> str:
 
 
 def _short_failure(page: FailedPage) -> FailedPage:
-    # A sentence of our own is short, and stays what it is: it is told in the reader's language later.
+    # Our own reasons are short, so `short_line` returns them unchanged, with their translations.
     return replace(page, url=short_line(page.url, LONGEST_URL), error=short_line(page.error, LONGEST_ERROR))
 
 
 def _shares(texts: Sequence[str], max_tokens: int) -> list[int]:
-    """How many tokens each text may have: what short ones leave over goes to the long ones."""
+    """The token limit of each text; what short texts leave unused goes to the long ones."""
     need = [_estimate(text, max_tokens) for text in texts]
     left, waiting = max_tokens, len(texts)
     shares = [0] * len(texts)
@@ -162,13 +135,13 @@ def _shares(texts: Sequence[str], max_tokens: int) -> list[int]:
 
 
 def _estimate(text: str, most: int) -> int:
-    """About how many tokens `text` has, counted no further than matters."""
+    """Estimated tokens of `text`, or `most + 1` if it is certainly longer than `most`."""
     longest = most * _MOST_CHARACTERS_PER_TOKEN
     return most + 1 if len(text) > longest else estimate_tokens(text)
 
 
 def _longest_fitting(text: str, max_tokens: int) -> int:
-    """The length of the longest beginning of `text` that has at most `max_tokens` tokens."""
+    """The length of the longest prefix of `text` with at most `max_tokens` tokens."""
     low, high = 0, len(text)
     while low < high:
         middle = (low + high + 1) // 2
@@ -180,14 +153,10 @@ def _longest_fitting(text: str, max_tokens: int) -> int:
 
 
 def _good_end(text: str, length: int) -> int:
-    """The last end of a sentence before `length`, else of a word, unless that would throw much away."""
+    """The last end of a sentence before `length`, else of a word, unless that would drop more than 30 %."""
     for pattern in (_GOOD_END, _WORD_END):
         start = int(length * _WORTH_A_SENTENCE)
         ends = [match.end() for match in pattern.finditer(text, start, length) if start < match.end() <= length]
         if ends:
             return ends[-1]
     return length
-
-
-def _say(key: str, language: Language, **values: object) -> str:
-    return _SAYINGS[key][language].format(**values)

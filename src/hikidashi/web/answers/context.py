@@ -1,4 +1,4 @@
-"""Hits of a search packed into a number of tokens, ready for a prompt: what `context` gives, with every provider."""
+"""Search hits packed into a token budget, ready for a prompt: the `context` of every provider."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from dataclasses import replace
 
 from ...tokens import estimate_tokens
 from ..pages.address import readable_url
-from ..providers.tavily._shorten import short_line
 from ..results import SearchContext, SearchHit
+from ..text.shorten import short_line
 
 __all__ = ["DEFAULT_MAX_TOKENS", "pack_context"]
 
 DEFAULT_MAX_TOKENS = 4_000
-"""How many tokens a context has where the caller does not say."""
+"""Default token budget of a context."""
 
 _LONGEST_TITLE, _LONGEST_URL = 300, 2_000  # characters; a server may make either as long as it likes
 _MOST_CHARACTERS_PER_TOKEN = 16
 _BETWEEN = "\n\n"
 _CUT = " …"
-# Letters of scripts that put no spaces between words: a text may be cut after any of them.
+# Scripts without spaces between words: a text may be cut after any character.
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U000323af"
 _WORD_END = re.compile(rf"(?<=\S)(?=\s)|(?<=[{_UNSPACED}])(?=[{_UNSPACED}])|(?<=[、。，．！？])(?=\S)|\Z")
 _SENTENCE_END = re.compile(r"[。！？][」』）]*|[.!?][\"')\]]*(?=\s)|\n(?=\s*\n)")
-# A whole sentence is worth this much of the text that would fit; below it, a few more words are.
+# Cut after a sentence if that keeps this share of what fits, else after a word.
 _WORTH_A_SENTENCE = 0.6
 
 
@@ -40,16 +40,16 @@ def pack_context(
 ) -> SearchContext:
     """The passages of `hits`, best first, each under its title and address, in at most `max_tokens` tokens.
 
-    The passage that does not fit any more is cut after a sentence or a word. What another passage says already is
-    left out. Where the limit is too small for the best passage's own address, only `sources` names it.
+    The first passage that does not fit is cut after a sentence or a word. Passages contained in an earlier one are left
+    out. If the limit is too small for the best passage's address, only `sources` has it.
 
     Args:
-        query: What was asked.
-        hits: What was found; those of the same score keep their order.
-        max_tokens: The most that `text` may be, by `estimate_tokens`; 4,000 if None.
-        provider: Who found it.
+        query: The query.
+        hits: The hits; ties keep their order.
+        max_tokens: Limit of `text`, by `estimate_tokens`; 4,000 if None.
+        provider: The name of the provider.
         cached: Whether the hits came from a cache.
-        credits: What they cost.
+        credits: The cost of the search.
     """
     limit = DEFAULT_MAX_TOKENS if max_tokens is None else max_tokens
     text = ""
@@ -89,7 +89,7 @@ def _cost(text: str) -> int:
 
 
 def _distinct(hits: Sequence[SearchHit]) -> list[SearchHit]:
-    """The hits that say something, without those whose text an earlier one contains."""
+    """The hits that have text, without those whose text an earlier one contains."""
     kept: list[SearchHit] = []
     said: list[str] = []
     for hit in hits:
@@ -101,14 +101,14 @@ def _distinct(hits: Sequence[SearchHit]) -> list[SearchHit]:
 
 
 def _entry(hit: SearchHit, *, with_title: bool) -> str:
-    """What stands above a passage."""
+    """The heading of a passage: title and address."""
     title = " ".join(short_line(hit.title, _LONGEST_TITLE).split())
     address = readable_url(short_line(hit.url, _LONGEST_URL))
     return f"### {title}\n{address}\n\n" if with_title and title else f"{address}\n\n"
 
 
 def _cut_to_fit(before: str, hit: SearchHit, limit: int) -> str:
-    """`before` and as much of `hit` as `limit` allows; empty if not even its address and a word fit behind others."""
+    """`before` and as much of `hit` as fits into `limit`; empty if there is no room for its address and a word."""
     content = hit.content.strip()
     for with_title in (True, False):
         head = before + _entry(hit, with_title=with_title)
@@ -118,7 +118,7 @@ def _cut_to_fit(before: str, hit: SearchHit, limit: int) -> str:
 
 
 def _longest_part(head: str, content: str, limit: int) -> str:
-    """The longest beginning of `content` that fits behind `head`, cut after a sentence if that keeps most of it."""
+    """The longest prefix of `content` that fits after `head`, cut after a sentence if that keeps most of it."""
     ends = [match.start() for match in _WORD_END.finditer(content)]
     fitting = bisect_right(ends, limit, key=lambda end: _cost(head + _cut_at(content, end)))
     if not fitting:
@@ -133,7 +133,7 @@ def _longest_part(head: str, content: str, limit: int) -> str:
 
 
 def _first_letters(content: str, limit: int) -> str:
-    """The beginning of a word that is longer than `limit` by itself."""
+    """The beginning of a word that is longer than `limit`."""
     ends = range(1, len(content) + 1)
     return content[: bisect_right(ends, limit, key=lambda end: _cost(content[:end]))].rstrip()
 

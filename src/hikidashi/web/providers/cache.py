@@ -1,6 +1,6 @@
-"""Answers kept in a SQLite file for a while, so that the same question is not paid twice.
+"""A cache of responses in a SQLite file, so that the same request is not paid for twice.
 
-A cache is a convenience: where its file cannot be used, that is logged once and everything goes on without it.
+If the file cannot be used, that is logged once, and requests go on without a cache.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ["ResultCache"]
 
 logger = logging.getLogger("hikidashi")
 
-_APPLICATION = 0x48494B57  # "HIKW": this file is such a cache, and no other program's database
+_APPLICATION = 0x48494B57  # "HIKW" identifies a cache among SQLite files
 _VERSION = 1
 _WAIT_FOR_OTHERS = 2.0  # seconds that one process waits for another's commit; longer, and the answer is not kept
 _LARGEST_SHARE = 4  # an answer of more than a quarter of the cache would push out too many others
@@ -46,9 +46,9 @@ _TABLES = (
 
 
 class ResultCache:
-    """Answers by what was asked, for `ttl` seconds, in a file of about `max_bytes` at most: the oldest go first.
+    """Responses by request, for `ttl` seconds, in a file of at most about `max_bytes`; the oldest are evicted first.
 
-    Threads, event loops and processes may share it.
+    Safe for use by several threads, event loops and processes.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class ResultCache:
         self.max_bytes = max_bytes
         self._clock = clock
         self._usable = True
-        # Two connections: a reader never waits for a thread that waits to write.
+        # Two connections, so that a reader never waits for a writer.
         self._reader = _Connection(self.path)
         self._writer = _Connection(self.path)
 
@@ -73,11 +73,11 @@ class ResultCache:
 
     @property
     def usable(self) -> bool:
-        """Whether the file could be used so far; False once it could not, which is logged."""
+        """False after the file could not be used, which is logged."""
         return self._usable
 
     def get(self, *question: object) -> Any:
-        """The JSON value kept for `question`, or None where there is none that is young enough."""
+        """The JSON value cached for `question`; None if there is none or it has expired."""
         if not self._usable or self.ttl <= 0:
             return None
         try:
@@ -91,8 +91,8 @@ class ResultCache:
             return None
 
     def put(self, question: tuple[object, ...], answer: Any) -> None:
-        """Keeps the JSON value `answer` for `question`; may wait a moment for another process."""
-        text = json.dumps(answer)  # ASCII: halves of UTF-16 pairs survive, and length is size
+        """Cache the JSON value `answer` for `question`; may wait for another process."""
+        text = json.dumps(answer)  # ASCII, so that lone surrogates survive and the length is the size
         if not self._usable or self.ttl <= 0 or len(text) > self.max_bytes / _LARGEST_SHARE:
             return
         try:
@@ -107,7 +107,7 @@ class ResultCache:
             self._give_up(error)
 
     def clear(self) -> None:
-        """Forgets everything."""
+        """Remove all entries."""
         if not self._usable:
             return
         try:
@@ -118,7 +118,7 @@ class ResultCache:
             self._give_up(error)
 
     def close(self) -> None:
-        """Gives the file back; the next use opens it again."""
+        """Close the file; a later use opens it again."""
         self._reader.close()
         self._writer.close()
 
@@ -148,7 +148,7 @@ class ResultCache:
 
 
 class _Connection:
-    """One connection that threads take in turns, opened when it is first needed."""
+    """A connection shared by threads under a lock, opened at first use."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -160,7 +160,7 @@ class _Connection:
     def locked(self) -> Generator[sqlite3.Connection]:
         with self._lock:
             if self._database is None or self._owner != os.getpid():
-                # A child made by fork leaves its parent's connection alone: SQLite's locks do not survive a fork.
+                # SQLite connections must not be used across a fork.
                 self._database, self._owner = _opened(self._path), os.getpid()
             yield self._database
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, get_args
 
+from ...common.language import Language, localized
 from ...errors import ErrorType, TavilyAPIError
 from ..provider import ProviderName, SearchProvider
-from ..wording.said import Language, said
 
 if TYPE_CHECKING:
     from ...config import WebSearchConfig
@@ -142,4 +142,5 @@ def configured_provider(config: WebSearchConfig, *, language: Language = "ja") -
 def _refused(
     key: str, language: Language, error_type: ErrorType = ErrorType.VALIDATION_ERROR, **values: object
 ) -> TavilyAPIError:
-    return TavilyAPIError(said(*_SAYINGS[key], language, **values), error_type)
+    japanese, english = _SAYINGS[key]
+    return TavilyAPIError(localized({"ja": japanese, "en": english}, language, **values), error_type)

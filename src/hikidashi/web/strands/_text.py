@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from ...common.language import Language
 from ...common.unicode import well_formed
 from ..answers.bounded import MOST_CONTEXT_TOKENS
-from ..answers.format import Language
 from ..results import SearchHit, SearchResults
 
 __all__ = ["WORDS", "Words", "cut_hits", "format_answer"]

@@ -16,22 +16,24 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any, TypeVar, Unpack
 
+from ...common.language import Language, in_language
 from ...config import WebSearchConfig
 from ...config.register import web_search_to_offer
 from ...errors import HikidashiError, MissingExtra, TavilyAPIError
 from ..answers.bounded import ANSWER_TOKENS, bounded_context, bounded_hits, bounded_pages
 from ..answers.fence import Untrusted, fence
-from ..answers.format import Language, format_context, format_extract
-from ..asking import ask_context, ask_extract, ask_search, supported_filters
+from ..answers.format import format_context, format_extract
+from ..call_provider import ask_context, ask_extract, ask_search, supported_filters
 from ..filters import ExtractOptions, FilterArguments, SearchFilters, check_filters, refuse_unsupported
+from ..language import errors_in
 from ..log import log_verbose_tool_failed, shown_urls
 from ..provider import SearchProvider
 from ..providers.choose import configured_provider
 from ..results import SearchContext, SearchResults
 from ..validate import check_offset
 from ._failed import FailedText, Failure, reporting_failures
+from ._made import in_english, with_filters
 from ._text import WORDS, cut_hits, format_answer
-from ._tools import in_english, with_filters
 
 try:
     from strands import tool  # pyright: ignore[reportUnknownVariableType] - its schema is a bare `dict`
@@ -106,7 +108,6 @@ async def _search(query: str, tool_context: ToolContext, **filters: Unpack[Filte
             max_results=config.max_results,
             include_answer=True,
             filters=wanted,
-            language=style.language,
         )
 
     def summary(found: SearchResults) -> str:
@@ -118,7 +119,7 @@ async def _search(query: str, tool_context: ToolContext, **filters: Unpack[Filte
     if not results.results and not (results.answer or "").strip():
         return WORDS[style.language].nothing_found
     results, most = cut_hits(results, config.max_content_length, style.max_tokens)
-    results, notes = bounded_hits(results, max_tokens=most, tool="web_extract", language=style.language)
+    results, notes = bounded_hits(results, max_tokens=most, tool="web_extract")
     return _fenced(format_answer(results, language=style.language), style, notes)
 
 
@@ -141,16 +142,16 @@ async def _asked(
     async def run() -> _Results:
         provider = _providers.of(config, style.language)
         try:
-            wanted = check_filters(**filters, language=style.language)
+            wanted = check_filters(**filters)
             if wanted.given():
                 can = supported_filters(provider)
-                refuse_unsupported(wanted, can, provider=provider.name, instead="tavily", language=style.language)
+                refuse_unsupported(wanted, can, provider=provider.name, instead="tavily")
         except TavilyAPIError as error:
-            mistakes.append(str(error))
+            mistakes.append(in_language(error.message, style.language))
             raise
         return await ask(provider, wanted)
 
-    results = await _logged(name, query, run, summary)
+    results = await _logged(name, query, run, summary, style)
     if isinstance(results, Failure):
         return results.told(mistakes[0] if mistakes else words.failed)  # the model can mend what it asked for
     return results
@@ -175,9 +176,9 @@ async def web_extract(urls: list[str], tool_context: ToolContext, query: str = "
     if not any(url.strip() for url in urls):
         return FailedText(words.no_urls)
     try:
-        start = check_offset(offset, language=style.language)
+        start = check_offset(offset)
     except TavilyAPIError as error:
-        return FailedText(str(error))
+        return FailedText(in_language(error.message, style.language))
     results = await _logged(
         "web_extract",
         shown_urls(urls),
@@ -185,15 +186,13 @@ async def web_extract(urls: list[str], tool_context: ToolContext, query: str = "
             _providers.of(config, style.language),
             urls,
             options=ExtractOptions(query=query.strip() or None),
-            language=style.language,
         ),
         lambda found: f"{len(found.results)} pages, {len(found.failed_results)} failed",
+        style,
     )
     if isinstance(results, Failure):
         return results.told(words.not_extracted)
-    results, notes = bounded_pages(
-        results, max_tokens=style.max_tokens, offset=start, tool="web_extract", language=style.language
-    )
+    results, notes = bounded_pages(results, max_tokens=style.max_tokens, offset=start, tool="web_extract")
     said = _fenced(format_extract(results, language=style.language), style, notes)
     return said if results.results else FailedText(said)
 
@@ -217,7 +216,7 @@ async def _context(query: str, tool_context: ToolContext, **filters: Unpack[Filt
     style = _style_of(tool_context)
 
     def ask(provider: SearchProvider, wanted: SearchFilters) -> Awaitable[SearchContext]:
-        return ask_context(provider, query, filters=wanted, language=style.language)
+        return ask_context(provider, query, filters=wanted)
 
     def summary(found: SearchContext) -> str:
         return f"{len(found.sources)} sources, about {found.tokens} tokens"
@@ -356,13 +355,18 @@ def _style_of(tool_context: ToolContext) -> _Style:
 
 
 async def _logged(
-    name: str, asked: object, run: Callable[[], Awaitable[_Results]], summary: Callable[[_Results], str]
+    name: str,
+    asked: object,
+    run: Callable[[], Awaitable[_Results]],
+    summary: Callable[[_Results], str],
+    style: _Style,
 ) -> _Results | Failure:
     """What `run` gives, or how it failed; the log says what was asked, and how it went."""
     shown = repr(asked)
     shown = shown if len(shown) <= _LONGEST_IN_LOG else shown[: _LONGEST_IN_LOG - 1] + "…"
     try:
-        results = await run()
+        with errors_in(style.language):
+            results = await run()
     except asyncio.CancelledError:
         logger.info("%s %s: cancelled", name, shown)
         raise
@@ -380,4 +384,4 @@ async def _logged(
 
 def _fenced(said: str, style: _Style, notes: Sequence[str] = ()) -> str:
     whole = fence(said, language=style.language) if style.untrusted == "fence" else said
-    return "\n\n".join([whole, *notes])
+    return "\n\n".join([whole, *(in_language(note, style.language) for note in notes)])

@@ -1,4 +1,4 @@
-"""Tavily's `/crawl` and `/map` as data: requests read and checked, answers in the shapes its clients expect."""
+"""Tavily's `/crawl` and `/map` as data: parsing and validation of requests, and responses."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict
 
+from ...common.language import in_language
 from ...errors import TavilyAPIError
 from ..crawl.options import CrawlOptions, CrawlResults, MapResults, check_crawl_options
 from .requests import APIAnswer, answered, bad_request, failures, one_of, read_body
@@ -19,7 +20,7 @@ _EXTRACTIONS_PER_CREDIT = 5
 
 
 class MapRequest(BaseModel):
-    """The body of `POST /map`; `read_body` says what becomes of fields that are not here."""
+    """The body of `POST /map`; `read_body` says how other fields are handled."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -38,13 +39,13 @@ class MapRequest(BaseModel):
     include_usage: bool = False
 
     def options(self, *, most_seconds: float) -> CrawlOptions:
-        """What is asked for, within `most_seconds`."""
+        """The options, with a timeout of at most `most_seconds`."""
         given = self.model_dump()
         known = {item.name: given[item.name] for item in fields(CrawlOptions) if item.name in given}
         return CrawlOptions(**cast("dict[str, Any]", known | {"timeout": min(self.timeout, most_seconds)}))
 
     def credits(self, pages: int) -> int:
-        """What Tavily charges for finding so many pages."""
+        """Tavily's price for mapping so many pages."""
         return math.ceil(pages / _PAGES_PER_CREDIT) * (2 if self.instructions else 1)
 
 
@@ -56,25 +57,25 @@ class CrawlRequest(MapRequest):
     chunks_per_source: int | None = None
 
     def credits(self, pages: int) -> int:
-        """What Tavily charges for finding and reading so many pages."""
+        """Tavily's price for mapping and extracting so many pages."""
         read = math.ceil(pages / _EXTRACTIONS_PER_CREDIT) * (2 if self.extract_depth == "advanced" else 1)
         return super().credits(pages) + read
 
 
 def map_request(body: bytes, *, strict: bool = False) -> MapRequest:
-    """The map that `body` asks for.
+    """The map request in `body`.
 
     Raises:
-        Refused: the API would not take it, or with `strict`, it asks for something that `MapRequest` has not.
+        Refused: the request is invalid, or with `strict`, has a field that `MapRequest` has not.
     """
     return _checked(read_body(MapRequest, body, strict=strict))
 
 
 def crawl_request(body: bytes, *, strict: bool = False) -> CrawlRequest:
-    """The crawl that `body` asks for.
+    """The crawl request in `body`.
 
     Raises:
-        Refused: the API would not take it, or with `strict`, it asks for something that `CrawlRequest` has not.
+        Refused: the request is invalid, or with `strict`, has a field that `CrawlRequest` has not.
     """
     request = read_body(CrawlRequest, body, strict=strict)
     _checked(request)
@@ -90,7 +91,7 @@ def crawl_answer(
     seconds: float = 0.0,
     credits: float | None = None,  # noqa: A002 - the API's word
 ) -> APIAnswer:
-    """What `POST /crawl` answers; pages that could not be read are listed as in `/extract`."""
+    """The response to `POST /crawl`; failed pages are listed as in `/extract`."""
     body: dict[str, Any] = {
         "base_url": request.url,
         "results": [{"url": page.url, "raw_content": page.raw_content, "images": []} for page in crawled.results],
@@ -107,7 +108,7 @@ def map_answer(
     seconds: float = 0.0,
     credits: float | None = None,  # noqa: A002 - the API's word
 ) -> APIAnswer:
-    """What `POST /map` answers; pages that could not be read are listed as in `/extract`."""
+    """The response to `POST /map`; failed pages are listed as in `/extract`."""
     body: dict[str, Any] = {
         "base_url": request.url,
         "results": list(found.results),
@@ -121,7 +122,7 @@ def _checked(request: MapRequest) -> MapRequest:
     if not request.url.strip():
         raise bad_request("No starting url provided.")
     try:
-        check_crawl_options(request.options(most_seconds=request.timeout), language="en")
+        check_crawl_options(request.options(most_seconds=request.timeout))
     except TavilyAPIError as error:
-        raise bad_request(error.message) from error
+        raise bad_request(in_language(error.message, "en")) from error
     return request

@@ -1,4 +1,4 @@
-"""The file of the index: its tables, how it is opened, and what SQLite's errors mean to a person."""
+"""The SQLite file of the index: schema, migration, connections, locking, and the mapping of errors."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ __all__ = [
     "READER",
     "AlreadyWriting",
     "NoIndex",
-    "hold",
     "is_current",
     "map_errors",
     "open_to_read",
     "open_to_write",
+    "writer_lock",
 ]
 
 POSITIONS = 1 << 20
-"""A passage's number is its document's number times this, plus its position: both follow from the number alone."""
+"""A passage's id is its document's id times this, plus its position."""
 
 READER = 2
-"""The version of what turns files and pages into documents; those of an earlier one are read again."""
+"""The version of the code that parses files and pages; documents of an earlier version are parsed again."""
 
-# "hikd": tells an index from any other SQLite file.
+# "hikd" identifies an index among SQLite files.
 _APPLICATION_ID = 0x68696B64
 _SCHEMA_VERSION = 2
 _SCHEMA = f"""
@@ -71,7 +71,7 @@ CREATE VIRTUAL TABLE words USING fts5(title, heading, body, content='', tokenize
 PRAGMA application_id = {_APPLICATION_ID};
 PRAGMA user_version = {_SCHEMA_VERSION};
 """
-# Version 1 kept no dates but those of files, no hosts, and took front matter for text.
+# Version 1 had only the dates of files, no hosts, and indexed front matter as text.
 _DAY_IN_1 = "coalesce(date(mtime_ns / 1000000000, 'unixepoch'), substr(added, 1, 10))"
 _MIGRATION_FROM_1 = f"""
 ALTER TABLE document ADD COLUMN published TEXT;
@@ -84,7 +84,7 @@ UPDATE document SET day = {_DAY_IN_1}, host = host_of(url);
 CREATE INDEX document_hash ON document(hash);
 PRAGMA user_version = 2;
 """
-# A view under the table's name, for a file that is only read: the words are the same in both versions.
+# A view that shadows the table, for reading without migration: the full-text index is the same in both versions.
 _VIEW_OF_1 = f"""
 CREATE TEMP VIEW document AS
 SELECT *, NULL AS published, {_DAY_IN_1} AS day, host_of(url) AS host, '' AS about, '' AS front, 1 AS reader
@@ -102,15 +102,15 @@ _REMEDIES = {
 
 
 class NoIndex(WebIndexError):  # noqa: N818 - reads as what it says
-    """There is no file at `path` yet."""
+    """There is no index at `path` yet."""
 
 
 class AlreadyWriting(WebIndexError):  # noqa: N818 - reads as what it says
-    """Another process is adding documents to the index at this moment."""
+    """Another process is writing to the index."""
 
 
 def open_to_read(path: Path) -> sqlite3.Connection:
-    """A connection that cannot change the index; it works while another process writes, and on a read-only disk.
+    """A read-only connection; works while another process writes, and on a read-only disk.
 
     Raises:
         WebIndexError: there is no index, or the file is not one.
@@ -135,9 +135,9 @@ def open_to_read(path: Path) -> sqlite3.Connection:
 
 
 def open_to_write(path: Path) -> sqlite3.Connection:
-    """A connection that may change the index at `path`; call it inside `hold`.
+    """A read-write connection to the index at `path`; call it inside `writer_lock`.
 
-    An index is made if there is none, and one of an earlier version is brought up to date in its place.
+    Creates the index if there is none, and migrates one of an earlier version in place.
 
     Raises:
         WebIndexError: the file is not an index, or cannot be written.
@@ -157,16 +157,16 @@ def open_to_write(path: Path) -> sqlite3.Connection:
 
 
 def is_current(connection: sqlite3.Connection) -> bool:
-    """Whether the index is of this version; one that was only read keeps the version it had."""
+    """Whether the index has the current schema version; reading does not migrate it."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     return version == _SCHEMA_VERSION
 
 
 @contextmanager
-def hold(path: Path) -> Generator[None]:
-    """Keeps other writers out for as long as the block runs; the lock goes with the process, however it ends.
+def writer_lock(path: Path) -> Generator[None]:
+    """Hold the writer's lock for the block; it is released with the process, however that ends.
 
-    The lock is an SQLite one, on an empty file beside the index, so it works alike on every system.
+    It is an SQLite lock on an empty file next to the index, so it works the same on every system.
 
     Raises:
         AlreadyWriting: another process holds it.

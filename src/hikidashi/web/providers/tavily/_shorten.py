@@ -1,11 +1,11 @@
-"""Long texts cut to a length: a query between two words of any language, a text of others on one line."""
+"""Shortening of a query to the API's limit, at a word boundary in any language."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 
-__all__ = ["short_line", "shorten_query"]
+__all__ = ["shorten_query"]
 
 _PUNCTUATION = r"、。，．・！？：；」』）】"
 _KANJI_OR_KATAKANA = r"\u30a1-\u30fa\u3400-\u9fff\uf900-\ufaff"
@@ -22,21 +22,13 @@ _DAKUTEN = "ﾞﾟ"
 
 
 def shorten_query(query: str, limit: int) -> str:
-    """`query` without space around it, in at most `limit` characters: whole words, as many as fit."""
+    """`query`, stripped and cut to as many whole words as fit into `limit` characters."""
     text = query.strip()
     if len(text) <= limit:
         return text
     ends = [match.start() for match in _BETWEEN_WORDS.finditer(text, limit // 2, limit + 1)]
     whole = [end for end in ends if end <= limit and not _joined(text, end)]
     return text[: whole[-1] if whole else _between_characters(text, limit)].rstrip()
-
-
-def short_line(text: str, longest: int) -> str:
-    """`text` as it is if it has at most `longest` characters; else its beginning on one line, marked as cut."""
-    if len(text) <= longest:
-        return text
-    # Looked at no further than matters: a text of megabytes is not split into words.
-    return " ".join(text[: longest * 4].split())[: longest - 1].rstrip() + "…"
 
 
 def _between_characters(text: str, limit: int) -> int:

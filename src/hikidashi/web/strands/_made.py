@@ -6,9 +6,9 @@ import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
+from ...common.language import Language
 from ...errors import MissingExtra
-from ..answers.format import Language
-from ..asking import supported_filters
+from ..call_provider import supported_filters
 from ..provider import SearchProvider
 from ..tools import full_definition
 from ._failed import reporting_failures

@@ -1,11 +1,11 @@
-"""The failure of one page: an error for those who asked for it alone, a reason for those who list many."""
+"""Errors for pages that could not be fetched or read."""
 
 from __future__ import annotations
 
 from ...errors import ErrorType, PageError
-from .reasons import ReasonCode, reason
+from ..wording.reasons import ReasonCode, reason
 
-__all__ = ["because", "of_status"]
+__all__ = ["page_error", "status_error"]
 
 _TYPES: dict[ReasonCode, ErrorType] = {
     "unresolved": ErrorType.NETWORK_ERROR,
@@ -16,13 +16,13 @@ _TYPES: dict[ReasonCode, ErrorType] = {
 }
 
 
-def because(url: str, code: ReasonCode, **values: object) -> PageError:
-    """The failure of `url` for a reason of the table."""
+def page_error(url: str, code: ReasonCode, **values: object) -> PageError:
+    """A `PageError` for `url` with the reason `code`."""
     return PageError(url, reason(code, **values), _TYPES.get(code, ErrorType.API_ERROR))
 
 
-def of_status(url: str, status: int, retry_after: float | None = None) -> PageError:
-    """The failure of `url` when its server answered `status`."""
+def status_error(url: str, status: int, retry_after: float | None = None) -> PageError:
+    """A `PageError` for `url`, whose server responded with `status`."""
     return PageError(url, reason("status", status=status), _type_of_status(status), status, retry_after)
 
 
@@ -36,5 +36,5 @@ def _type_of_status(status: int) -> ErrorType:
             return ErrorType.SERVICE_UNAVAILABLE
         case int() if status >= 500:
             return ErrorType.SERVER_ERROR
-        case _:  # also 401 and 403: it is the page that asks for a login, not a search API for its key
+        case _:  # 401 and 403 too: the page requires a login, which is no AUTH_ERROR of a search API
             return ErrorType.API_ERROR

@@ -1,7 +1,7 @@
-"""Passages by meaning: those that have words of a question are ranked by how near their vectors are, too.
+"""Hybrid ranking: passages found by words are reranked with embedding similarity.
 
-The model is that of the tool search (`search.engine.embeddings`): the extra `semantic`, or a function of one's own.
-A question that the model cannot read, such as a Japanese one for an English model, is ranked by its words alone.
+The model is that of the tool search (`search.engine.embeddings`): the extra `semantic`, or a custom function. A query
+in a language that the model does not support is ranked by words alone.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ Embed = Callable[[list[str]], Any] | Embedder
 """A function from texts to vectors, or an `Embedder`."""
 
 _CANDIDATES = 40
-_MOST_LETTERS = 1_000
-# The share of meaning in a score.
+_MAX_CHARACTERS = 1_000
+# Weight of the embedding similarity in a score.
 _WEIGHT = 0.3
 
 _Digest = TypeVar("_Digest")
 
 
 class SemanticRanker:
-    """Ranks passages by words and by meaning.
+    """Ranks passages by words and by embedding similarity.
 
     Args:
         embed: A function from texts to vectors; the model of the extra `semantic` if None.
@@ -43,7 +43,7 @@ class SemanticRanker:
         self._meanings = Meanings(embedder_of(embed))
 
     def ranked(self, question: str, found: Iterable[tuple[Found, _Digest]]) -> Iterator[tuple[Found, _Digest]]:
-        """`found`, which is ranked by words, in the order of both; the score is the weighted mean of the two."""
+        """`found`, ranked by words, reranked by the weighted mean of both scores."""
         rest = iter(found)
         if not self._meanings.embedder.reads(question):
             yield from rest
@@ -64,4 +64,4 @@ class SemanticRanker:
 
 
 def _text_of(found: Found) -> str:
-    return f"{found.title}. {found.heading}. {found.body}"[:_MOST_LETTERS]
+    return f"{found.title}. {found.heading}. {found.body}"[:_MAX_CHARACTERS]

@@ -1,4 +1,4 @@
-"""Search filters as conditions of SQL, so that the full-text query itself leaves out what they exclude."""
+"""Search filters as SQL conditions, applied within the full-text query."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from dataclasses import dataclass
 from ...filters import SearchFilters
 from ._database import POSITIONS
 
-__all__ = ["EVERYTHING", "Condition", "condition_of"]
+__all__ = ["NO_CONDITION", "Condition", "condition_of"]
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What must hold for a document, as SQL about the table `document`; empty for all documents."""
+    """A condition on documents as SQL about the table `document`; empty for all documents."""
 
     sql: str = ""
     values: tuple[str, ...] = ()
 
     def of_passage(self, column: str) -> str:
-        """The condition on the passage with the number in `column`, to be put behind other conditions."""
+        """The condition for a passage whose id is in `column`, to append to other conditions."""
         return f" AND {column} / {POSITIONS} IN (SELECT id FROM document WHERE {self.sql})" if self.sql else ""
 
     def of_document(self) -> str:
-        """The condition on a document, to be put behind other conditions."""
+        """The condition for a document, to append to other conditions."""
         return f" AND {self.sql}" if self.sql else ""
 
 
-EVERYTHING = Condition()
+NO_CONDITION = Condition()
 
 
 def condition_of(filters: SearchFilters) -> Condition:
-    """The documents of the days and domains that `filters` let through; a file is of no domain."""
+    """The condition for the dates and domains of `filters`; a file has no domain."""
     clauses: list[str] = []
     values: list[str] = []
     first, last = filters.days()
@@ -41,7 +41,7 @@ def condition_of(filters: SearchFilters) -> Condition:
             values.append(day)
     for domains, negation in ((filters.include_domains, ""), (filters.exclude_domains, "NOT ")):
         if domains:
-            # One value however many domains there are; `LIKE` would take an underscore for any letter.
+            # One parameter for any number of domains; `LIKE` would treat an underscore as a wildcard.
             clauses.append(
                 f"{negation}EXISTS (SELECT 1 FROM json_each(?) AS domain WHERE host = domain.value "
                 "OR substr(host, -length(domain.value) - 1) = '.' || domain.value)"

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from hikidashi.common.loopback import Exchange, LoopbackServer
 from hikidashi.errors import PageError, TavilyAPIError
-from hikidashi.web.pages import pieces as _pieces
+from hikidashi.web.pages import chunks as _chunks
+from hikidashi.web.pages.chunks import TooManyChunks, in_larger_chunks
 from hikidashi.web.pages.fetch import Fetcher
-from hikidashi.web.pages.pieces import TooManyPieces, in_larger_pieces
 from hikidashi.web.providers.tavily.client import TavilyAPIClient
 
 
@@ -25,7 +25,7 @@ async def each(pieces: list[bytes]) -> AsyncGenerator[bytes]:
 @given(st.lists(st.binary(max_size=100_000), max_size=5))
 def test_no_byte_is_lost_or_moved(pieces: list[bytes]) -> None:
     async def joined() -> bytes:
-        return b"".join([piece async for piece in in_larger_pieces(each(pieces))])
+        return b"".join([piece async for piece in in_larger_chunks(each(pieces))])
 
     assert asyncio.run(joined()) == b"".join(pieces)
 
@@ -55,11 +55,11 @@ async def turns_during(work: asyncio.Task[object]) -> int:
 
 
 async def test_other_tasks_run_while_a_page_comes_byte_by_byte(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_pieces, "_LONGEST_TURN", 0)
+    monkeypatch.setattr(_chunks, "_LONGEST_TURN", 0)
     pieces = [b"a"] * 2_000
 
     async def read() -> object:
-        return b"".join([piece async for piece in in_larger_pieces(each(pieces))])
+        return b"".join([piece async for piece in in_larger_chunks(each(pieces))])
 
     work = asyncio.create_task(read())
     assert await turns_during(work) > 100
@@ -67,11 +67,11 @@ async def test_other_tasks_run_while_a_page_comes_byte_by_byte(monkeypatch: pyte
 
 
 async def test_far_too_many_pieces_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_pieces, "_MOST_TINY", 1_000)
-    monkeypatch.setattr(_pieces, "_LONGEST_TURN", 0)
-    with pytest.raises(TooManyPieces):
-        [piece async for piece in in_larger_pieces(each([b"a"] * 2_000))]  # pyright: ignore[reportUnusedExpression]
-    assert b"".join([piece async for piece in in_larger_pieces(each([b"a" * 20] * 2_000))]) == b"a" * 40_000
+    monkeypatch.setattr(_chunks, "_MOST_TINY", 1_000)
+    monkeypatch.setattr(_chunks, "_LONGEST_TURN", 0)
+    with pytest.raises(TooManyChunks):
+        [piece async for piece in in_larger_chunks(each([b"a"] * 2_000))]  # pyright: ignore[reportUnusedExpression]
+    assert b"".join([piece async for piece in in_larger_chunks(each([b"a" * 20] * 2_000))]) == b"a" * 40_000
 
 
 async def test_a_page_and_an_answer_that_come_byte_by_byte_are_read_or_refused(
@@ -80,8 +80,8 @@ async def test_a_page_and_an_answer_that_come_byte_by_byte_are_read_or_refused(
     with ByteByByte(b"<p>Hello</p>" * 100, "text/html") as server:
         fetcher = Fetcher(allowed_hosts=[server.url.removeprefix("http://")])
         assert (await fetcher.fetch(server.url)).body == b"<p>Hello</p>" * 100
-        monkeypatch.setattr(_pieces, "_MOST_TINY", 100)
-        monkeypatch.setattr(_pieces, "_LONGEST_TURN", 0)
+        monkeypatch.setattr(_chunks, "_MOST_TINY", 100)
+        monkeypatch.setattr(_chunks, "_LONGEST_TURN", 0)
         with pytest.raises(PageError):
             await fetcher.fetch(server.url)
     with ByteByByte(b'{"results": []}' + b" " * 1_000, "application/json") as server:

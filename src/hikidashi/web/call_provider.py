@@ -1,7 +1,7 @@
-"""Questions to a provider with their filters and options, also to one that was written before there were any.
+"""Calls to any provider, also to one whose methods take no filters or options.
 
-Filters and options are passed only where they say something. For a provider that takes none, domains, formats and
-passages are chosen here from what it gives; any other filter is refused by name.
+Filters and options are passed only if they are set. For a provider that takes none, domains, formats and passages are
+applied here to its results; any other filter is refused by name.
 """
 
 from __future__ import annotations
@@ -11,25 +11,16 @@ from dataclasses import fields, replace
 from inspect import Parameter, signature
 from typing import Any, cast
 
-from ..errors import ErrorType, TavilyAPIError
 from .crawl.options import CrawlOptions, CrawlResults, MapResults
 from .filters import EXTRACT_DEFAULTS, ExtractOptions, SearchFilters, check_extract_options, refuse_unsupported
 from .provider import AnswerKind, SearchDepth, SearchProvider
 from .results import ExtractResults, SearchContext, SearchResults
 from .validate import MOST_RESULTS
-from .wording.said import Language, said
+from .wording.messages import validation_error
 
 __all__ = ["ask_context", "ask_crawl", "ask_extract", "ask_map", "ask_search", "supported_filters"]
 
 _DOMAINS = ("include_domains", "exclude_domains")
-_NO_DEPTH = (
-    "{provider} は extract_depth {depth} に対応していません。extract_depth を省いてください。",
-    "{provider} cannot do `extract_depth` {depth}. Leave it out.",
-)
-_NO_CRAWL = (
-    "{provider} は {what} に対応していません。対応しているプロバイダー（local, tavily）を指定してください。",
-    "{provider} cannot {what} a site. Choose a provider that can: local, tavily.",
-)
 
 
 async def ask_search(
@@ -40,18 +31,17 @@ async def ask_search(
     max_results: int = 5,
     include_answer: AnswerKind = False,
     filters: SearchFilters | None = None,
-    language: Language = "ja",
 ) -> SearchResults:
-    """The best hits for `query` among the pages that `filters` let through.
+    """The best hits for `query` among the pages that `filters` allow.
 
     A provider that knows one kind of answer gives that for "basic" and "advanced" alike.
 
     Raises:
-        TavilyAPIError: the provider cannot carry out a filter (VALIDATION_ERROR), or the search failed.
+        TavilyAPIError: the provider does not support a filter (VALIDATION_ERROR), or the search failed.
     """
-    more = _filters_for(provider, provider.search, filters, language)
+    more = _filters_for(provider, provider.search, filters)
     if search_depth in ("fast", "ultra-fast") and not _takes(provider.search, "filters"):
-        search_depth = "basic"  # such a provider knows two depths, and these are the same at another speed
+        search_depth = "basic"  # such a provider knows two depths; these are "basic" at another speed
     chosen_here = filters is not None and bool(filters.given()) and not more
     found = await provider.search(
         query,
@@ -71,14 +61,13 @@ async def ask_context(
     *,
     max_tokens: int | None = None,
     filters: SearchFilters | None = None,
-    language: Language = "ja",
 ) -> SearchContext:
-    """Passages about `query` from the pages that `filters` let through.
+    """Passages about `query` from the pages that `filters` allow.
 
     Raises:
         TavilyAPIError: as `ask_search`.
     """
-    more = _filters_for(provider, provider.context, filters, language)
+    more = _filters_for(provider, provider.context, filters)
     return await provider.context(query, max_tokens=max_tokens, **more)
 
 
@@ -87,9 +76,8 @@ async def ask_extract(
     urls: Sequence[str],
     *,
     options: ExtractOptions | None = None,
-    language: Language = "ja",
 ) -> ExtractResults:
-    """The text of each of `urls`, or of the parts that `options` ask for.
+    """The text of each of `urls`, as `options` ask for.
 
     Raises:
         TavilyAPIError: an option is refused (VALIDATION_ERROR), or the extraction failed.
@@ -100,48 +88,42 @@ async def ask_extract(
         return await provider.extract(urls, options=options)
     from .text.passages import extracted_as
 
-    checked = check_extract_options(options, language=language)
+    checked = check_extract_options(options)
     if checked.depth != EXTRACT_DEFAULTS.depth:
-        message = said(*_NO_DEPTH, language, provider=provider.name, depth=checked.depth)
-        raise TavilyAPIError(message, ErrorType.VALIDATION_ERROR)
+        raise validation_error("depth_unsupported", provider=provider.name, depth=checked.depth)
     pages = await provider.extract(urls)
     return replace(pages, results=tuple(extracted_as(page, checked) for page in pages.results))
 
 
-async def ask_crawl(
-    provider: SearchProvider, url: str, *, options: CrawlOptions, language: Language = "ja"
-) -> CrawlResults:
+async def ask_crawl(provider: SearchProvider, url: str, *, options: CrawlOptions) -> CrawlResults:
     """The text of the pages of the site at `url`.
 
     Raises:
         TavilyAPIError: the provider cannot crawl, or refuses an option (VALIDATION_ERROR), or the crawl failed.
     """
-    crawl: Callable[..., Awaitable[CrawlResults]] = _crawler(provider, "crawl", language)
+    crawl: Callable[..., Awaitable[CrawlResults]] = _crawler(provider, "crawl")
     return await crawl(url, options=options)
 
 
-async def ask_map(
-    provider: SearchProvider, url: str, *, options: CrawlOptions, language: Language = "ja"
-) -> MapResults:
+async def ask_map(provider: SearchProvider, url: str, *, options: CrawlOptions) -> MapResults:
     """The addresses of the pages of the site at `url`.
 
     Raises:
         TavilyAPIError: as `ask_crawl`.
     """
-    find: Callable[..., Awaitable[MapResults]] = _crawler(provider, "map", language)
+    find: Callable[..., Awaitable[MapResults]] = _crawler(provider, "map")
     return await find(url, options=options)
 
 
-def _crawler(provider: SearchProvider, what: str, language: Language) -> Callable[..., Awaitable[Any]]:
+def _crawler(provider: SearchProvider, what: str) -> Callable[..., Awaitable[Any]]:
     method = getattr(provider, what, None)
     if method is None:
-        message = said(*_NO_CRAWL, language, provider=provider.name, what=what)
-        raise TavilyAPIError(message, ErrorType.VALIDATION_ERROR)
+        raise validation_error("crawl_unsupported", provider=provider.name, what=what, instead="local, tavily")
     return method
 
 
 def supported_filters(provider: SearchProvider) -> list[str]:
-    """The filters that `provider` can carry out: those its `supported_filters` names, else all if it takes any."""
+    """The filters that `provider` supports: those in its `supported_filters`, else all if it takes `filters`."""
     known = [item.name for item in fields(SearchFilters)]
     if not _takes(provider.search, "filters"):
         return []
@@ -149,15 +131,13 @@ def supported_filters(provider: SearchProvider) -> list[str]:
     return [name for name in known if name in supported]
 
 
-def _filters_for(
-    provider: SearchProvider, method: Callable[..., Any], filters: SearchFilters | None, language: Language
-) -> dict[str, Any]:
+def _filters_for(provider: SearchProvider, method: Callable[..., Any], filters: SearchFilters | None) -> dict[str, Any]:
     if filters is None or not filters.given():
         return {}
     if _takes(method, "filters"):
         return {"filters": filters}
     chosen_here = _DOMAINS if method == provider.search else ()
-    refuse_unsupported(filters, chosen_here, provider=provider.name, instead="tavily", language=language)
+    refuse_unsupported(filters, chosen_here, provider=provider.name, instead="tavily")
     return {}
 
 

@@ -1,4 +1,4 @@
-"""How large and how twisted a page is, found in one quick pass, so that no parser meets a page made to hurt it.
+"""Size and nesting of an HTML page, measured in one pass, and the limits up to which each parser is used.
 
 Measured: 200,000 paragraphs keep trafilatura busy for minutes, 30,000 attributes on one element for 4 s; 200,000
 nested elements, or attributes, hang lexbor, the parser of selectolax.
@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-__all__ = ["FOR_LEXBOR", "FOR_TRAFILATURA", "Shape", "shape_of"]
+__all__ = ["LEXBOR_LIMIT", "TRAFILATURA_LIMIT", "Complexity", "complexity_of"]
 
-# It stops at the next bracket, so a page of unclosed tags is read once and not once per tag.
+# Stops at the next bracket, so matching takes linear time even on unclosed tags.
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)([^<>]*)")
-# These close each other, or never hold anything.
+# Elements that are closed implicitly, or are always empty.
 _FLAT = frozenset(
     re.findall(
         r"\w+",
@@ -24,17 +24,17 @@ _FLAT = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
-    """What a page has of everything that costs a parser time."""
+class Complexity:
+    """The properties of a page that cost a parser time."""
 
     size: int
     elements: int
     attributes: int
-    """The most that one element has."""
+    """The largest number of attributes of one element."""
     depth: int
 
-    def fits(self, limit: Shape) -> bool:
-        """Whether nothing exceeds `limit`."""
+    def fits(self, limit: Complexity) -> bool:
+        """Whether no property exceeds `limit`."""
         return (
             self.size <= limit.size
             and self.elements <= limit.elements
@@ -43,15 +43,15 @@ class Shape:
         )
 
 
-FOR_TRAFILATURA = Shape(size=2_000_000, elements=12_000, attributes=1_000, depth=250)
-FOR_LEXBOR = Shape(size=10_000_000, elements=300_000, attributes=1_000, depth=500)
+TRAFILATURA_LIMIT = Complexity(size=2_000_000, elements=12_000, attributes=1_000, depth=250)
+LEXBOR_LIMIT = Complexity(size=10_000_000, elements=300_000, attributes=1_000, depth=500)
 
 
-def shape_of(html: str) -> Shape:
-    """The shape of `html`; elements are not counted beyond what any parser is given."""
+def complexity_of(html: str) -> Complexity:
+    """The complexity of `html`; counting stops beyond the limit of every parser."""
     size, brackets = len(html), html.count("<")
-    if brackets > 3 * FOR_LEXBOR.elements:
-        return Shape(size, brackets, 0, 0)
+    if brackets > 3 * LEXBOR_LIMIT.elements:
+        return Complexity(size, brackets, 0, 0)
     elements = attributes = depth = deepest = 0
     for closing, name, rest in _TAG.findall(html):
         flat = name.lower() in _FLAT
@@ -64,4 +64,4 @@ def shape_of(html: str) -> Shape:
         if not flat and not rest.endswith("/"):
             depth += 1
             deepest = max(deepest, depth)
-    return Shape(size, elements, attributes, deepest)
+    return Complexity(size, elements, attributes, deepest)

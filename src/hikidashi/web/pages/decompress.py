@@ -1,7 +1,7 @@
-"""Undoing a page's compression in pieces, so that no more than the caller's limit is ever held.
+"""Streaming decompression with a size limit, against decompression bombs.
 
-Only gzip and deflate are offered to servers: the decoders of brotli and zstd cannot be stopped in the middle of a
-piece, and 64 KB of either may hold gigabytes.
+Only gzip and deflate are offered to servers: the decoders of brotli and zstd cannot be stopped within a chunk, and
+64 KB of either may expand to gigabytes.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ _RAW_DEFLATE = -zlib.MAX_WBITS
 
 
 class TooLarge(Exception):  # noqa: N818 - reads as what it says
-    """More bytes came, or came out, than the limit."""
+    """The body exceeds the limit, compressed or decompressed."""
 
 
 class Undecodable(Exception):  # noqa: N818 - reads as what it says
-    """The bytes are not what `Content-Encoding` says, or end too early."""
+    """The body does not match its `Content-Encoding`, or is truncated."""
 
 
 class _Stream(Protocol):
-    """What `zlib.decompressobj` gives; the type itself has no public name."""
+    """The type of `zlib.decompressobj()`, which has no public name."""
 
     @property
     def eof(self) -> bool: ...
@@ -35,7 +35,7 @@ class _Stream(Protocol):
 
 
 class Decompressor:
-    """Collects a body piece by piece, undoing `encoding`, up to `limit` bytes before and after."""
+    """Decompresses a body chunk by chunk, up to `limit` bytes before and after."""
 
     def __init__(self, encoding: str, limit: int) -> None:
         self._encoding = encoding.strip().lower().removeprefix("x-")
@@ -49,7 +49,7 @@ class Decompressor:
         self._pending = b""
 
     def feed(self, data: bytes) -> None:
-        """Takes one piece as it came over the wire."""
+        """Add one chunk as received."""
         self._received += len(data)
         if self._received > self._limit:
             raise TooLarge
@@ -73,7 +73,7 @@ class Decompressor:
                     return
                 self._stream = self._begin(data)
                 if self._stream is None:
-                    return  # padding after the stream, which every browser ignores
+                    return  # padding after the stream, which browsers ignore
             try:
                 self._body += self._stream.decompress(data, self._limit - len(self._body) + 1)
             except zlib.error as error:
@@ -93,6 +93,6 @@ class Decompressor:
                 raise Undecodable("not gzip")
         if self._streams_ended:
             return None
-        # Servers that say "deflate" send the bare stream as often as the one with a zlib header.
+        # With "deflate", servers send raw deflate as often as the zlib format.
         has_header = data[0] & 0x0F == 8 and int.from_bytes(data[:2]) % 31 == 0
         return zlib.decompressobj(zlib.MAX_WBITS if has_header else _RAW_DEFLATE)

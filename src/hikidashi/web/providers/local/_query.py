@@ -1,4 +1,4 @@
-"""What a question asks for, in terms of what the index knows: whole words, and compounds by their parts."""
+"""The words of a query as they occur in the index: whole, or for compounds by their parts."""
 
 from __future__ import annotations
 
@@ -10,78 +10,78 @@ from dataclasses import dataclass
 
 from ...text.words import HAN, KATAKANA, Term, beginning, run_term
 
-__all__ = ["Asked", "Question", "understood"]
+__all__ = ["Query", "QueryWord", "resolved"]
 
 _MOST_WORDS = 12
 _LONGEST_PART = 8
-# 経費の精算, 経費を毎月精算 and 経費事前精算 are 経費精算. What stands further apart, in two clauses (確定し、申告)
-# or side by side (確定と申告), may be about anything.
+# 経費の精算, 経費を毎月精算 and 経費事前精算 match 経費精算.
+# Parts in two clauses (確定し、申告) or in a list (確定と申告) do not.
 _BETWEEN_PARTS = 4
 _JOINED_BY = rf"(?:[のをにがはでへな][^\W_]{{0,{_BETWEEN_PARTS - 1}}}|[{HAN}{KATAKANA}]{{0,{_BETWEEN_PARTS}}})??"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """One word of a question that the index knows, whole or by its parts."""
+class QueryWord:
+    """One word of a query that occurs in the index, whole or by its parts."""
 
     expression: str
-    """What finds it whole; empty if no passage has it. Of a compound, its parts close together: `count` knows more."""
+    """FTS5 expression for the whole word; empty if no passage has it. For a compound, its parts close together."""
     loose: str
-    """What finds it, or any of its parts."""
+    """FTS5 expression for the word or any of its parts."""
     passages: int
-    """In how many passages at most."""
+    """Upper bound of the number of passages that have it."""
     idf: float
     count: Callable[[str], int]
-    """How often a text in lower case has it whole."""
+    """Counts the whole word in a lower-case text."""
     parts: tuple[tuple[str, float], ...] = ()
-    """The parts of a compound that stands nowhere as one word, and the share of its letters that each has."""
+    """The parts of a compound that does not occur as one word, each with its share of the letters."""
 
     def is_in(self, *texts: str) -> bool:
-        """Whether one of `texts`, in which the engine found `expression`, has the word itself."""
+        """Whether one of `texts`, which match `expression`, has the whole word."""
         return not self.parts or any(self.count(text) for text in texts)
 
     def share_of_parts(self, *texts: str) -> float:
-        """Which share of the letters the parts have that are in one of `texts`."""
+        """The total share of the parts that occur in one of `texts`."""
         return sum(share for letters, share in self.parts if any(letters in text for text in texts))
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """The words of a question that the index knows, and what they are worth."""
+class Query:
+    """The words of a query that occur in the index, with their weights."""
 
-    words: list[Asked]
+    words: list[QueryWord]
     """Rarest first."""
     asked: int
-    """How many words there were, with those that the index does not know."""
+    """Number of words in the query, including those that do not occur in the index."""
     weight: float
-    """The idf of all of them together."""
+    """The sum of their idf."""
     average_length: float
     """Of a passage, in letters."""
 
     @property
     def is_known(self) -> bool:
-        """Whether there may be a passage that has every word."""
+        """Whether every word occurs in the index."""
         return len(self.words) == self.asked and all(word.expression for word in self.words)
 
     @property
     def has_parts(self) -> bool:
-        """Whether a passage can have some of it but not all."""
+        """Whether a passage can match the query in part."""
         return self.asked > 1 or any(word.parts for word in self.words)
 
 
-def understood(connection: sqlite3.Connection, terms: Sequence[Term]) -> Question:
-    """What the index knows of `terms`."""
+def resolved(connection: sqlite3.Connection, terms: Sequence[Term]) -> Query:
+    """`terms` looked up in the index."""
     passages, letters = connection.execute("SELECT passages, letters FROM total").fetchone()
 
     def idf(number: int) -> float:
         return math.log(1 + (passages - number + 0.5) / (number + 0.5))
 
-    words: list[Asked] = []
+    words: list[QueryWord] = []
     unknown = 0
     for term in terms:
         number = _count(connection, term.expression)
         if number:
-            word = Asked(term.expression, term.expression, number, idf(number), _counting(beginning(term)))
+            word = QueryWord(term.expression, term.expression, number, idf(number), _counting(beginning(term)))
         else:
             word = _compound(connection, term, idf)
         if word is None:
@@ -89,15 +89,14 @@ def understood(connection: sqlite3.Connection, terms: Sequence[Term]) -> Questio
         else:
             words.append(word)
     words = sorted(words, key=lambda word: word.passages)[:_MOST_WORDS]
-    weight = sum(word.idf for word in words) + unknown * idf(1)  # as if one passage had it
-    return Question(words, len(words) + unknown, weight, letters / max(1, passages))
+    weight = sum(word.idf for word in words) + unknown * idf(1)  # an unknown word counts as if one passage had it
+    return Query(words, len(words) + unknown, weight, letters / max(1, passages))
 
 
-def _compound(connection: sqlite3.Connection, term: Term, idf: Callable[[int], float]) -> Asked | None:
-    """A run of letters that no passage has, by the longest words in it that the index knows, from the left.
+def _compound(connection: sqlite3.Connection, term: Term, idf: Callable[[int], float]) -> QueryWord | None:
+    """A run of letters that no passage has, split greedily into the longest words that occur in the index.
 
-    What nobody wrote as one word may stand there in parts: 経費精算 as 経費の精算. Parts that are close together
-    count as the whole word; each by itself is only a part of it.
+    A compound may occur in parts: 経費精算 as 経費の精算. Parts that are close together count as the whole word.
     """
     letters, parts, at, passages = term.letters, dict[str, str](), 0, 0
     while term.is_run and at < len(letters) - 1 and len(parts) < _MOST_WORDS:
@@ -117,7 +116,7 @@ def _compound(connection: sqlite3.Connection, term: Term, idf: Callable[[int], f
         near = _count(connection, whole)
     loose = f"({' OR '.join(parts.values())})"
     pattern = re.compile(_JOINED_BY.join(map(re.escape, parts)))
-    return Asked(
+    return QueryWord(
         expression=whole if near else "",
         loose=loose,
         passages=passages,
