@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from ..errors import ToolSearchError
 from .engine import saved as store
 from .engine.analyzer import Analyzer
-from .engine.bm25 import FIELD_WEIGHTS, MAX_TERMS, Index
+from .engine.bm25 import Index
 from .engine.entry import Entry
 from .engine.explain import HELD_BACK, Explanation, explained, matches_of
+from .engine.fields import weighted_terms
 from .engine.fusion import fused
 from .engine.gate import Judgement, judged
 from .engine.glossary import Glossary, is_grammar
@@ -365,10 +366,7 @@ class ToolCatalog:
         return self._analyzer.terms("\n".join((entry.name, *entry.aliases)))
 
     def _terms(self, entry: Entry) -> Iterator[tuple[int, list[str]]]:
-        terms = self._analyzer.terms
-        for name, texts in entry.texts():
-            if texts:
-                yield FIELD_WEIGHTS[name], terms(texts[0] if len(texts) == 1 else "\n".join(texts))[:MAX_TERMS]
+        return weighted_terms(entry, self._analyzer)
 
     def _renumber(self) -> None:
         entries = [self._rows.entry(number) for number in self._rows.numbers.values()]

@@ -17,24 +17,12 @@ from math import log
 from typing import cast
 
 from ._bounds import Bounds, bits_of, docs_of, flagged
+from .fields import WEIGHT_UNIT
 
-__all__ = ["FIELD_WEIGHTS", "MAX_TERMS", "Index", "Postings"]
+__all__ = ["Index", "Postings"]
 
-FIELD_WEIGHTS: Mapping[str, int] = {
-    # In twentieths. A name is chosen with care and short: 2.5 times a description. Arguments tell what a tool
-    # needs more than what it does: .7; their descriptions are long and full of examples: .35.
-    "name": 50,
-    "aliases": 50,
-    "description": 20,
-    "tags": 20,
-    "argument_names": 14,
-    "argument_descriptions": 7,
-    "argument_values": 14,
-}
-_UNIT = 20
 _SHIFT = 24
 _WEIGHT = (1 << _SHIFT) - 1
-MAX_TERMS = 10_000  # of one field: what comes after says no more about a tool, and its weight must fit `_SHIFT` bits
 _K1 = 1.2  # the textbook's saturation: a second mention helps, a tenth hardly
 _B = 0.6  # below the textbook's .75: a tool with many arguments is longer for a reason
 
@@ -147,12 +135,12 @@ class Index:
     @property
     def base(self) -> float:
         """The part of the saturation that every tool has, in units of weight."""
-        return _UNIT * _K1 * (1 - _B)
+        return WEIGHT_UNIT * _K1 * (1 - _B)
 
     @property
     def slope(self) -> float:
         """The part of the saturation that grows with the length of a tool."""
-        return _UNIT * _K1 * _B * self.count / self.total if self.total else 0.0
+        return WEIGHT_UNIT * _K1 * _B * self.count / self.total if self.total else 0.0
 
     def postings(self, term: str) -> Postings | None:
         """The tools that have a term; None where no tool has it."""

@@ -1,20 +1,20 @@
-"""A catalogue in a file: written whole or not at all, checked when read, and nothing in it is executed.
+"""A catalogue in a file: written atomically, checked when read, and nothing in it is executed.
 
-A line of letters and the format's number, a checksum, then sections of plain arrays and JSON. Tools stay JSON
-until a search finds them, which is why a file opens faster than a catalogue is built.
+A header line with the versions of the format and of the indexing rules, a checksum, then sections of plain arrays and
+JSON. Tools stay JSON until a search finds them, which is why a file opens faster than a catalogue is built.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 import sys
 import zlib
 from array import array
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -27,21 +27,18 @@ from .rows import Rows
 __all__ = ["NAME", "digest_of", "read", "write"]
 
 NAME = b"hikidashi catalogue "  # how a file begins, whatever its version
-_FORMAT = 4
-# What makes terms of a tool: a question that is read by other rules would miss those in the file.
-_RULES = ("bm25", "entry", "stem", "stopwords", "analyzer", "_variants")
+FORMAT_VERSION = 5
+"""Raise it when the layout of the file changes."""
+RULES_VERSION = 1
+"""Raise it when a tool would be indexed otherwise: other terms, fields, weights or searchable text.
+
+A question that is read by other rules would miss the terms in the file. `tests/search/engine/test_rules.py` fails when
+the rules change and this number does not.
+"""
+_MAGIC = NAME + f"{FORMAT_VERSION} {RULES_VERSION}\n".encode()
+_VERSIONS = re.compile(re.escape(NAME) + rb"(\d{1,9})(?: (\d{1,9})\n)?")
 _DIGEST = 8  # bytes: enough to tell two versions of one tool apart
 _SECTIONS = ("names", "rows", "row_ends", "texts", "text_ends", "terms", "term_ends", "packed", "lengths", "digests")
-
-
-@cache
-def _magic() -> bytes:
-    """How a file begins that this code can read: with its format, and a digest of the rules for terms."""
-    rules = hashlib.blake2b(digest_size=8)
-    for module in _RULES:
-        with suppress(OSError):  # a frozen program has no sources: there, the number of the format must do
-            rules.update(Path(__file__).with_name(f"{module}.py").read_bytes())
-    return NAME + f"{_FORMAT} {rules.hexdigest()}\n".encode()
 
 
 def write(path: Path, rows: Rows, index: Index) -> None:
@@ -73,7 +70,7 @@ def write(path: Path, rows: Rows, index: Index) -> None:
     }
     sizes = _bytes(array("Q", (len(body[name]) for name in _SECTIONS)))
     content = sizes + b"".join(body[name] for name in _SECTIONS)
-    _replace(path, _magic() + zlib.crc32(content).to_bytes(8, "little") + content)
+    _replace(path, _MAGIC + zlib.crc32(content).to_bytes(8, "little") + content)
 
 
 def digest_of(entry: Entry) -> bytes:
@@ -93,15 +90,25 @@ def read(path: Path) -> tuple[Rows, Index, dict[str, bytes]]:
         raise ToolSearchError(
             "unavailable", f"The catalogue {str(path)!r} cannot be read: {_reason(error)}. Check the path."
         ) from error
-    magic = _magic()
-    head = len(magic) + 8
-    if not content.startswith(magic):
-        what = "was saved by another version of hikidashi" if content.startswith(NAME) else "is no saved catalogue"
-        raise ToolSearchError("unavailable", f"The file {str(path)!r} {what}. Build the catalogue again and save it.")
-    checksum = int.from_bytes(content[len(magic) : head], "little")
+    head = len(_MAGIC) + 8
+    if not content.startswith(_MAGIC):
+        raise ToolSearchError("unavailable", f"The file {str(path)!r} {_why_unreadable(content)}")
+    checksum = int.from_bytes(content[len(_MAGIC) : head], "little")
     if len(content) < head + 8 * len(_SECTIONS) or zlib.crc32(memoryview(content)[head:]) != checksum:
         raise ToolSearchError("unavailable", f"The catalogue {str(path)!r} is damaged. Build it again and save it.")
     return _parse(content, head)
+
+
+def _why_unreadable(content: bytes) -> str:
+    """What a file is that this version cannot read, and what to do."""
+    again = "build the catalogue from its tools again and save it: `ToolCatalog(tools).save(path)`."
+    if not content.startswith(NAME):
+        return f"is no saved catalogue. Check the path, or {again}"
+    found = _VERSIONS.match(content)
+    versions = [int(number or 0) for number in found.groups()] if found else []
+    if versions > [FORMAT_VERSION, RULES_VERSION]:
+        return f"was saved by a newer version of hikidashi. Upgrade hikidashi, or {again}"
+    return f"was saved by an older version of hikidashi, which indexed tools otherwise. {again[0].upper()}{again[1:]}"
 
 
 def _parse(content: bytes, head: int) -> tuple[Rows, Index, dict[str, bytes]]:
