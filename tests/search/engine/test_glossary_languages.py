@@ -18,7 +18,7 @@ from hikidashi.search.engine.glossary._inflection import bases
 from hikidashi.search.engine.glossary._language import languages_of
 from hikidashi.search.engine.glossary.files import LATIN, even, homographs, lexicon, stop_words
 
-HERE = files("hikidashi.search").joinpath("glossary")
+HERE = files("hikidashi.search.engine").joinpath("glossary")
 HOMOGRAPHS = "die in on chat plan gift see art son pour but main pain location coin sale four date hat rest tag"
 BUNDLED = [file.name.removesuffix(".tsv") for file in HERE.iterdir() if file.name.endswith(".tsv")]
 
