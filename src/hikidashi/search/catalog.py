@@ -24,7 +24,7 @@ from .engine.match import ToolMatch
 from .engine.query import Query, read_query
 from .engine.regex import Pattern
 from .engine.rows import Rows, Snapshot, is_identifier
-from .engine.spelling import Speller
+from .engine.vocabulary import Vocabulary
 from .overlay import Overlay, entry_with, overlay_of
 
 if TYPE_CHECKING:
@@ -39,7 +39,6 @@ logger = logging.getLogger("hikidashi")
 _SELECT = "select:"
 _NOT_NAME = re.compile(r"^(?:\(\?[aimsux]+\))?\^?|\$$|\\(?=\W)")  # what a pattern for one name has beside the name
 _NAMED = 20  # tools that a warning names
-_REMEMBERED = 10_000  # misspelled words; people repeat theirs
 _CANDIDATES = 50  # of each ranking: more change nothing among the first ten
 # The share of meaning in a hybrid score: a fifth where tools have all words of a question, since these tell tools
 # apart better, and four fifths where they have none.
@@ -98,8 +97,7 @@ class ToolCatalog:
         self._analyzer = Analyzer()
         self._rows = Rows()
         self._index = Index()
-        self._speller = Speller()
-        self._guesses: tuple[int, dict[str, list[str]]] | None = None
+        self._vocabulary = Vocabulary(self._index, self._analyzer)
         self._snapshot: tuple[int, Snapshot] | None = None
         self._fill(entry_with(self._overlay, tool, position) for position, tool in enumerate(tools))
         self._understand()
@@ -190,15 +188,7 @@ class ToolCatalog:
     def _judged(self, query: str, meaning: Any, limit: int) -> tuple[Judgement, Query]:
         """The hits for a question, and what was looked up; the caller holds the lock."""
         index = self._index
-        asked = read_query(
-            query,
-            self._analyzer,
-            index.terms,
-            self._nearest,
-            rarity=index.rarity_of,
-            own=self._glossary,
-            bundled=self._bundled,
-        )
+        asked = read_query(query, self._vocabulary, own=self._glossary, bundled=self._bundled)
         by_words = meaning is None
         judgement = judged(index, asked, limit, self._name_terms) if by_words else self._hybrid(asked, meaning)
         named = self._rows.named_by(query)
@@ -288,6 +278,7 @@ class ToolCatalog:
             overlay=overlay,
         )
         catalog._rows, catalog._index, digests = store.read(Path(path))
+        catalog._vocabulary = Vocabulary(catalog._index, catalog._analyzer)
         if tools is not None:
             catalog._bind(tools, digests, path)
         elif len(catalog) > limit_tools:
@@ -372,6 +363,7 @@ class ToolCatalog:
         entries = [self._rows.entry(number) for number in self._rows.numbers.values()]
         version = self._index.version + 1  # what was computed before must not pass for new
         self._rows, self._index = Rows(), Index()
+        self._vocabulary = Vocabulary(self._index, self._analyzer)
         self._fill(entries)
         self._index.version = version
         if self._meanings is not None:
@@ -388,22 +380,6 @@ class ToolCatalog:
                 raise self._rows.no_such_tool(names or [""])
             entries = [self._rows.entry(numbers[name]) for name in known[:MAX_LIMIT]]
             return [ToolMatch(entry.name, 1.0, entry, _by_name) for entry in entries]
-
-    def _nearest(self, word: str) -> list[str]:
-        """The vocabulary's words that `word` may be a misspelling of."""
-        index = self._index
-        if index.new_terms is None:
-            index.new_terms = list(index.terms)
-            self._speller = Speller()
-        if index.new_terms:
-            self._speller.add(index.new_terms)
-            index.new_terms = []
-        if self._guesses is None or self._guesses[0] != index.version or len(self._guesses[1]) >= _REMEMBERED:
-            self._guesses = index.version, {}
-        guesses = self._guesses[1]
-        if word not in guesses:
-            guesses[word] = self._speller.nearest(word, index.terms)
-        return guesses[word]
 
     def _seen_by_patterns(self) -> Snapshot:
         """The catalogue as it is now; a search by pattern holds no lock while it reads."""

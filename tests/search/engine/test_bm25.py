@@ -33,10 +33,10 @@ def plain_bm25f(tools: list[Fields], query: dict[str, float], limit: int) -> lis
         for term, gain in query.items():
             having = sum(term in other for other in counts)
             if term in count:
-                rarity = log(1 + (len(tools) - having + 0.5) / (having + 0.5))
+                idf = log(1 + (len(tools) - having + 0.5) / (having + 0.5))
                 frequency = count[term] / 20
                 saturated = frequency / (frequency + 1.2 * (1 - 0.6 + 0.6 * lengths[number] / average))
-                scores[number] = scores.get(number, 0) + gain * rarity * saturated
+                scores[number] = scores.get(number, 0) + gain * idf * saturated
     return sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:limit]
 
 
@@ -119,8 +119,8 @@ def test_equal_tools_stand_in_the_order_they_were_added() -> None:
 def test_a_term_counts_more_in_a_name_and_where_it_is_rare() -> None:
     index = index_of([[(50, ["mail"]), (20, ["x", "y"])], [(50, ["x"]), (20, ["mail", "y"])], [(50, ["y"])]])
     assert [number for number, _ in index.top({"mail": 1.0}, 5)] == [0, 1]
-    assert index.rarity_of("mail") > index.rarity_of("y")
-    assert index.rarity_of("nowhere") > index.rarity_of("mail")
+    assert index.idf("mail") > index.idf("y")
+    assert index.idf("nowhere") > index.idf("mail")
 
 
 def test_an_index_knows_which_terms_are_in_which_tools() -> None:

@@ -38,15 +38,15 @@ _LONGEST = 1 << 32
 class Postings:
     """The tools that have a term, with rising numbers, and how much it counts in each: both packed in one integer."""
 
-    __slots__ = ("_counted", "_shortest", "_version", "best", "docs", "packed", "rarity", "scores")
+    __slots__ = ("_counted", "_shortest", "_version", "best", "docs", "idf", "packed", "scores")
 
     def __init__(self, packed: Iterable[int]) -> None:
         self.packed: array[int] = array("Q", packed)
         self._counted = 0
         self._shortest: dict[int, int] = {}
         self._version = -1
-        self.rarity = 0.0
-        """How much the term says."""
+        self.idf = 0.0
+        """The inverse document frequency of the term."""
         self.scores: dict[int, float] | None = None
         """What the term adds to each tool that has it; None for so many tools that these are asked for one by one."""
         self.best = 0.0
@@ -72,14 +72,14 @@ class Postings:
         self._shortest = {}
 
     def score(self, index: Index) -> None:
-        """Compute `rarity`, `scores`, `best` and `docs`, once per state of the index."""
+        """Compute `idf`, `scores`, `best` and `docs`, once per state of the index."""
         if self._version == index.version:
             return
         base, slope, lengths, numbers = index.base, index.slope, index.lengths, index.numbers
-        self.rarity = rarity = index.rarity(len(self.packed))
+        self.idf = idf = index.idf_at(len(self.packed))
         if len(self.packed) <= _TABLE:
             self.scores = {
-                (doc := numbers[packed >> _SHIFT]): rarity
+                (doc := numbers[packed >> _SHIFT]): idf
                 * (weight := packed & _WEIGHT)
                 / (weight + base + slope * lengths[doc])
                 for packed in self.packed
@@ -93,7 +93,7 @@ class Postings:
         else:
             self.count(lengths)
             self.scores = None
-            self.best = max(rarity * weight / (weight + base + slope * n) for weight, n in self._shortest.items())
+            self.best = max(idf * weight / (weight + base + slope * n) for weight, n in self._shortest.items())
         self._version = index.version
 
     def count(self, lengths: array[int]) -> None:
@@ -121,8 +121,8 @@ class Index:
         number below zero counts from -1 the places in a file that `stored` reads. A list has all occurrences, in
         order, each packed like a posting."""
         self.stored: Callable[[int], Postings] | None = None
-        self.new_terms: list[str] | None = None
-        """The terms that came since somebody put a list here."""
+        self.terms_added = 0
+        """How many terms were ever put into `terms`."""
         self.lengths: array[int] = array("I")
         """The weighted length of each tool; 0 for numbers no longer in use."""
         self.numbers: list[int] = []
@@ -158,14 +158,14 @@ class Index:
         assert self.stored is not None
         return self.stored(-1 - known)
 
-    def rarity(self, found_in: int) -> float:
-        """How much a term says that is in `found_in` tools (inverse document frequency, never negative)."""
-        return log(1 + (self.count - found_in + 0.5) / (found_in + 0.5))
+    def idf_at(self, document_frequency: int) -> float:
+        """The inverse document frequency of a term that so many tools have; never negative."""
+        return log(1 + (self.count - document_frequency + 0.5) / (document_frequency + 0.5))
 
-    def rarity_of(self, term: str) -> float:
-        """How much a term says."""
+    def idf(self, term: str) -> float:
+        """The inverse document frequency of a term, whether or not some tool has it."""
         postings = self._scored(term)
-        return self.rarity(0) if postings is None else postings.rarity
+        return self.idf_at(0) if postings is None else postings.idf
 
     def first_with(self, term: str) -> int:
         """The number of the first tool that has a term, which some tool has."""
@@ -202,8 +202,7 @@ class Index:
                 known = terms.get(term)
                 if known is None:
                     terms[term] = place | weight
-                    if self.new_terms is not None:
-                        self.new_terms.append(term)
+                    self.terms_added += 1
                     continue
                 if isinstance(known, int) and known >= place:  # the same tool has it again
                     terms[term] = known + weight
@@ -242,6 +241,7 @@ class Index:
             term: places[0] if len(places) == 1 else places if len(places) < _LONG else self._counted(places)
             for term, places in occurrences.items()
         }
+        self.terms_added = len(self.terms)
         self.count = self.version = len(self.lengths)
         self.numbers = list(range(self.count))
         self.total = sum(self.lengths)
@@ -296,13 +296,13 @@ class Index:
         for _, _, gain, postings in lists:
             scores = postings.scores
             if scores is None:
-                rarity, packed = postings.rarity, postings.packed
+                idf, packed = postings.idf, postings.packed
                 last = packed[-1]
                 for doc in docs:  # as `weight` does it, but this is where a search in a large catalogue spends its time
                     place = doc << _SHIFT
                     if place <= last and (there := packed[bisect_left(packed, place)]) >> _SHIFT == doc:
                         weight = there & _WEIGHT
-                        found[doc] += gain * (rarity * weight / (weight + base + slope * lengths[doc]))
+                        found[doc] += gain * (idf * weight / (weight + base + slope * lengths[doc]))
             else:
                 for doc in docs & scores.keys():
                     found[doc] += gain * scores[doc]
@@ -313,7 +313,7 @@ class Index:
         for term, gain in query.items():
             postings = self._scored(term)
             if postings is not None:
-                yield -gain * postings.rarity, term, gain, postings
+                yield -gain * postings.idf, term, gain, postings
 
 
 def _all_scored(lists: list[tuple[float, str, float, Postings]], limit: int) -> dict[int, float]:

@@ -127,11 +127,11 @@ class _Share:
             if term in query.relatives:
                 if is_found:
                     share.terms.append(term)
-                    share.hinted[word] = _HINTED * index.rarity_of(word)
+                    share.hinted[word] = _HINTED * index.idf(word)
                 continue
             if not is_found and term in query.optional:
                 continue
-            worth = weight * share_of_word(term) * index.rarity_of(term)
+            worth = weight * share_of_word(term) * index.idf(term)
             asked[word] = max(worth, asked.get(word, 0.0))
             if is_found:
                 share.terms.append(term)
@@ -152,7 +152,7 @@ class _Share:
         if not self.hinted and all(is_everyday(word) or is_request(word) for word in self.found):
             return False
         missing = sum(map(share_of_word, query.missing))
-        total = sum(self.asked.values()) + missing * index.rarity(0)
+        total = sum(self.asked.values()) + missing * index.idf_at(0)
         share = sum((self.hinted | self.found).values()) / total if total else 0.0
         if self.sure < (_MORE_THAN_ONE if query.is_told else _HALF) and share < _TWO_THIRDS:
             return False
@@ -178,8 +178,8 @@ class _Share:
         if not topic:
             return False
         unknown, everyday = _parted(query.missing)
-        values = sum(map(share_of_word, unknown)) * index.rarity(0)
-        wishes = sum(map(share_of_word, everyday)) * index.rarity(0)
+        values = sum(map(share_of_word, unknown)) * index.idf_at(0)
+        wishes = sum(map(share_of_word, everyday)) * index.idf_at(0)
         for word, terms in self.lacking.items():
             if word in self.found or word in self.hinted:
                 continue

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field
 
 from ._wording import is_told
@@ -12,6 +11,7 @@ from .entry import Entry
 from .glossary import Glossary, Understanding, understand
 from .stem import stem
 from .stopwords import EVERYDAY
+from .vocabulary import Vocabulary
 
 __all__ = ["Query", "read_query"]
 
@@ -105,52 +105,41 @@ class Query:
         return spelling(term, self.sources[term])
 
 
-def read_query(
-    text: str,
-    analyzer: Analyzer,
-    known: Container[str],
-    nearest: Callable[[str], Iterable[str]],
-    *,
-    rarity: Callable[[str], float],
-    own: Glossary | None = None,
-    bundled: bool = True,
-) -> Query:
+def read_query(text: str, vocabulary: Vocabulary, *, own: Glossary | None = None, bundled: bool = True) -> Query:
     """The terms of `text`, each once; phrases of politeness are dropped unless there is nothing else.
 
     Args:
         text: A question.
-        analyzer: What turns texts into terms.
-        known: The terms that some tool has.
-        nearest: The known terms that a word may be a misspelling of.
-        rarity: The inverse document frequency of a term.
+        vocabulary: The terms that some tool has.
         own: A glossary of the user's.
         bundled: Whether to use the glossaries that come with hikidashi.
     """
+    analyzer = vocabulary.analyzer
     sources = analyzer.sources(text)
     is_short = sum(not is_request(term) for term in sources) <= _SHORT
     heard = understand(
         _FILE_NAME.sub(" ", text),  # what a file is called says nothing about the language
-        lambda word: stem(word) in known,
+        lambda word: stem(word) in vocabulary,
         own,
         bundled=bundled,
         is_short=is_short,
-        is_misspelled=lambda word: any(nearest(word)) or any(nearest(stem(word))),
+        is_misspelled=lambda word: bool(vocabulary.nearest(word) or vocabulary.nearest(stem(word))),
     )
     for term in _silent(heard, analyzer):
         sources.pop(term, None)
     asked = [term for term in sources if not is_request(term)] or list(sources)
     query = Query(is_told=is_told(text) if heard.is_told is None else heard.is_told)
     translated = {stem(word) for word in heard.explained}
-    hinted = _hint(query, heard, asked, analyzer=analyzer, known=known, rarity=rarity)
+    hinted = _hint(query, heard, asked, vocabulary)
     # `billing-api`, `suzuki-san`: joined by a hyphen to what no tool has, unlike `follow-up`.
-    joined = {source for term, source in sources.items() if term not in known and _JOINED.fullmatch(source)}
+    joined = {source for term, source in sources.items() if term not in vocabulary and _JOINED.fullmatch(source)}
     first = next(iter(sources.values()), "")  # a capital letter there does not make it a name
     for term in asked:
         source = sources[term]
         is_file = _FILE.search(source) is not None
         is_name = source[0].isupper() and not heard.nouns_have_capitals
         is_value = is_name or _VALUE.search(source) is not None
-        if term in known:
+        if term in vocabulary:
             query.weights[term] = _IN_FILE_NAME if is_file else _IN_PHRASE if term in query.phrases else 1.0
             query.sources[term] = source
             if (is_value and (source is not first or is_file)) or source in joined:
@@ -162,10 +151,10 @@ def read_query(
         # Nobody means `newer` by `never`, and what a glossary knows or another language has is no misspelled English.
         may_be_typo = (source is first or not is_value) and not is_weak(term) and not heard.foreign
         may_be_typo = may_be_typo and term not in hinted
-        respelled = may_be_typo and _respell(query, term, word, nearest)
+        respelled = may_be_typo and _respell(query, term, word, vocabulary)
         if not respelled and not is_value and source not in joined:
             query.missing.append(word)
-    _translate(query, text, heard, analyzer, known)
+    _translate(query, text, heard, vocabulary)
     # What stands there as it was asked for is told first.
     query.weights = dict(sorted(query.weights.items(), key=lambda item: item[0] in query.relatives))
     return query
@@ -179,16 +168,19 @@ def _silent(heard: Understanding, analyzer: Analyzer) -> set[str]:
     return {term for word in words for term in analyzer.terms(word)}
 
 
-def _translate(query: Query, text: str, heard: Understanding, analyzer: Analyzer, known: Container[str]) -> None:
+def _translate(query: Query, text: str, heard: Understanding, vocabulary: Vocabulary) -> None:
     """Look up what words of other languages mean."""
+    analyzer = vocabulary.analyzer
     unexplained = fold(text)
     nowhere: list[str] = []
     for word, english in heard.translations:
         unexplained = unexplained.replace(word, " ")
-        meanings = [found for meaning in english for found in analyzer.sources(meaning).items() if found[0] in known]
+        meanings = [
+            found for meaning in english for found in analyzer.sources(meaning).items() if found[0] in vocabulary
+        ]
         if meanings:
             query.glossed.append(word)
-        elif not any(term in known for term in analyzer.terms(word)):
+        elif not any(term in vocabulary for term in analyzer.terms(word)):
             nowhere.append(word)
         for term, piece in meanings:
             if term not in query.weights:
@@ -200,44 +192,37 @@ def _translate(query: Query, text: str, heard: Understanding, analyzer: Analyzer
             unexplained = unexplained if word.isascii() else unexplained.replace(word, " ")
         rest = set(analyzer.terms(unexplained))
         query.missing = [word for word in query.missing if word.isascii() or word in rest]
-        query.missing += [term for term in rest if len(term) == 1 and is_han(term) and term not in known]
+        query.missing += [term for term in rest if len(term) == 1 and is_han(term) and term not in vocabulary]
     query.missing += nowhere
 
 
-def _hint(
-    query: Query,
-    heard: Understanding,
-    asked: list[str],
-    *,
-    analyzer: Analyzer,
-    known: Container[str],
-    rarity: Callable[[str], float],
-) -> set[str]:
+def _hint(query: Query, heard: Understanding, asked: list[str], vocabulary: Vocabulary) -> set[str]:
     """Look up what tools call the things that people call otherwise; the terms of the question that were understood."""
+    terms_of, idf = vocabulary.analyzer.terms, vocabulary.idf
     understood: set[str] = set()
     for found in heard.everyday:
-        own = [term for place in found.places for term in analyzer.terms(heard.words[place])]
-        others = [term for meaning in found.english for term in analyzer.terms(meaning) if term in known]
+        own = [term for place in found.places for term in terms_of(heard.words[place])]
+        others = [term for meaning in found.english for term in terms_of(meaning) if term in vocabulary]
         others = [term for term in dict.fromkeys(others) if term not in own and term not in asked]
         is_phrase = len(found.places) > 1
-        stands = not is_phrase and bool(own) and own[0] in known
+        stands = not is_phrase and bool(own) and own[0] in vocabulary
         if not own or not others:
             continue
         understood.update(own)
         if is_phrase:
-            query.phrases.update((term, found.word) for term in own if is_weak(term) or term not in known)
+            query.phrases.update((term, found.word) for term in own if is_weak(term) or term not in vocabulary)
         for term in others:
             if term not in query.weights:
-                query.weights[term] = _BESIDE * min(1.0, rarity(own[0]) / rarity(term)) if stands else _IN_PLACE
+                query.weights[term] = _BESIDE * min(1.0, idf(own[0]) / idf(term)) if stands else _IN_PLACE
                 query.sources[term] = found.word
                 query.relatives[term] = found.word if is_phrase else own[0]
                 query.optional.add(term)
     return understood
 
 
-def _respell(query: Query, term: str, word: str, nearest: Callable[[str], Iterable[str]]) -> bool:
+def _respell(query: Query, term: str, word: str, vocabulary: Vocabulary) -> bool:
     """Look up the words that `word` may be a misspelling of; False where there are none."""
-    guesses = list(nearest(word)) or (list(nearest(term)) if term != word else [])
+    guesses = vocabulary.nearest(word) or (vocabulary.nearest(term) if term != word else [])
     for guess in guesses:
         if guess not in query.weights:
             query.weights[guess] = _RESPELLED / len(guesses) ** 0.5

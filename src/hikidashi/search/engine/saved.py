@@ -128,6 +128,7 @@ def _parse(content: bytes, head: int) -> tuple[Rows, Index, dict[str, bytes]]:
     terms = part["terms"].decode("utf-8", "surrogatepass").split("\n") if part["terms"] else []
     stored = _Stored(_array(part["packed"]), _array(part["term_ends"]))
     index.terms = dict(zip(terms, range(-1, -1 - len(terms), -1), strict=True))
+    index.terms_added = len(terms)
     index.stored = stored.postings
     digests = part["digests"]
     digest_of_name = {name: digests[at * _DIGEST : (at + 1) * _DIGEST] for name, at in rows.numbers.items()}
