@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hikidashi.search.engine import bm25
+from hikidashi.search.engine import bm25, postings
 from hikidashi.search.engine.bm25 import Index
 
 WORDS = ["get", "user", "mail", "send", "weather", "file", "list", "rare", "odd", "unique"]
@@ -82,7 +82,7 @@ def test_frequent_words_only_add_to_tools_that_rare_words_proposed() -> None:
 def test_among_many_tools_the_best_are_those_of_a_plain_bm25f(
     monkeypatch: pytest.MonkeyPatch, seed: int, table: int
 ) -> None:
-    monkeypatch.setattr(bm25, "_TABLE", table)  # for more tools than that, a term has no table of scores
+    monkeypatch.setattr(postings, "_TABLE", table)  # for more tools than that, a term has no table of scores
     monkeypatch.setattr(bm25, "_DIRECT", table // 4)
     chance = Random(seed)
     often = [1 / (place + 1) for place in range(len(WORDS))]
@@ -156,8 +156,9 @@ def test_an_index_filled_at_once_grows_and_shrinks_as_any(tools: list[Fields], q
 def test_a_term_that_outgrows_its_table_and_shrinks_back_ranks_as_in_a_fresh_index(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for name, value in (("_TABLE", 30), ("_DIRECT", 10), ("_LONG", 25)):
-        monkeypatch.setattr(bm25, name, value)
+    monkeypatch.setattr(postings, "_TABLE", 30)
+    monkeypatch.setattr(bm25, "_DIRECT", 10)
+    monkeypatch.setattr(bm25, "_LONG", 25)
     chance = Random(7)
     tools: list[Fields] = [
         [(50, chance.choices(WORDS, k=2)), (20, chance.choices(WORDS, k=chance.randint(1, 9)))] for _ in range(120)

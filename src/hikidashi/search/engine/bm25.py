@@ -16,100 +16,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import log
 from typing import cast
 
-from ._bounds import Bounds, bits_of, docs_of, flagged
+from ._bounds import Bounds, docs_of
 from .fields import WEIGHT_UNIT
+from .postings import FEW, SHIFT, WEIGHT, Postings, summed
 
-__all__ = ["Index", "Postings"]
+__all__ = ["Index"]
 
-_SHIFT = 24
-_WEIGHT = (1 << _SHIFT) - 1
 _K1 = 1.2  # the textbook's saturation: a second mention helps, a tenth hardly
 _B = 0.6  # below the textbook's .75: a tool with many arguments is longer for a reason
 
-_FEW = 16  # tools of a rare term: all are scored, as any of them may be the best
-_TABLE = 2_000  # tools of a term: to compute what it adds to more of them takes longer than all else in a search
 _DIRECT = 600  # tools over all terms of a question, and fewer than `_TABLE`: they are scored sooner than chosen from
 _LONG = 512  # occurrences of a term: so many are summed up before anybody asks
 _ROUNDING = 1 - 1e-9  # sums in another order differ in the last digits: a bound must not be above the sum it bounds
-
-_LONGEST = 1 << 32
-
-
-class Postings:
-    """The tools that have a term, with rising numbers, and how much it counts in each: both packed in one integer."""
-
-    __slots__ = ("_counted", "_shortest", "_version", "best", "docs", "idf", "packed", "scores")
-
-    def __init__(self, packed: Iterable[int]) -> None:
-        self.packed: array[int] = array("Q", packed)
-        self._counted = 0
-        self._shortest: dict[int, int] = {}
-        self._version = -1
-        self.idf = 0.0
-        """The inverse document frequency of the term."""
-        self.scores: dict[int, float] | None = None
-        """What the term adds to each tool that has it; None for so many tools that these are asked for one by one."""
-        self.best = 0.0
-        """The most of these."""
-        self.docs = 0
-        """One bit for each of these tools; 0 for a few tools, which are counted otherwise."""
-
-    def __len__(self) -> int:
-        return len(self.packed)
-
-    def weight(self, doc: int) -> int:
-        """How much the term counts in a tool; 0 where the tool does not have it."""
-        place = doc << _SHIFT
-        if self.packed[-1] < place:
-            return 0
-        found = self.packed[bisect_left(self.packed, place)]
-        return found & _WEIGHT if found >> _SHIFT == doc else 0
-
-    def discard(self, doc: int) -> None:
-        """Take out a tool."""
-        self.packed.pop(bisect_left(self.packed, doc << _SHIFT))
-        self._counted = 0
-        self._shortest = {}
-
-    def score(self, index: Index) -> None:
-        """Compute `idf`, `scores`, `best` and `docs`, once per state of the index."""
-        if self._version == index.version:
-            return
-        base, slope, lengths, numbers = index.base, index.slope, index.lengths, index.numbers
-        self.idf = idf = index.idf_at(len(self.packed))
-        if len(self.packed) <= _TABLE:
-            self.scores = {
-                (doc := numbers[packed >> _SHIFT]): idf
-                * (weight := packed & _WEIGHT)
-                / (weight + base + slope * lengths[doc])
-                for packed in self.packed
-            }
-            self.best = max(self.scores.values())
-            if len(self.packed) <= _FEW:
-                self.docs = 0
-            elif self._counted != len(self.packed):  # tools came; another tool elsewhere leaves these as they are
-                self.docs = bits_of(self.scores, self.packed[-1] >> _SHIFT)
-                self._counted = len(self.packed)
-        else:
-            self.count(lengths)
-            self.scores = None
-            self.best = max(idf * weight / (weight + base + slope * n) for weight, n in self._shortest.items())
-        self._version = index.version
-
-    def count(self, lengths: array[int]) -> None:
-        """Take in the tools that came, for `docs` and for `best`: of all with one weight the shortest adds most."""
-        shortest = self._shortest
-        first = self._counted if shortest else 0
-        if first == len(self.packed):
-            return
-        flags = bytearray((self.packed[-1] >> _SHIFT) + 1)
-        for packed in self.packed[first:]:
-            doc, weight = packed >> _SHIFT, packed & _WEIGHT
-            flags[doc] = 1
-            if shortest.get(weight, _LONGEST) > (length := lengths[doc]):
-                shortest[weight] = length
-        self.docs = (self.docs if first else 0) | flagged(flags)
-        self._counted = len(self.packed)
 
 
 class Index:
@@ -152,7 +70,7 @@ class Index:
 
     def _unpacked(self, known: int | list[int]) -> Postings:
         if isinstance(known, list):
-            return Postings(_summed(known))
+            return Postings(summed(known))
         if known >= 0:
             return Postings((known,))
         assert self.stored is not None
@@ -171,7 +89,7 @@ class Index:
         """The number of the first tool that has a term, which some tool has."""
         postings = self.postings(term)
         assert postings is not None
-        return postings.packed[0] >> _SHIFT
+        return postings.packed[0] >> SHIFT
 
     def tools_with(self, term: str) -> int:
         """How many tools have a term."""
@@ -193,7 +111,7 @@ class Index:
     def add(self, fields: Iterable[tuple[int, Sequence[str]]]) -> int:
         """The number of a new tool, given the terms of its fields with their weights; at most `MAX_TERMS` in each."""
         doc = len(self.lengths)
-        place = doc << _SHIFT
+        place = doc << SHIFT
         terms = self.terms
         length = 0
         for weight, found in fields:
@@ -233,7 +151,7 @@ class Index:
             length = 0
             for weight, found in fields:
                 length += weight * len(found)
-                place = doc << _SHIFT | weight
+                place = doc << SHIFT | weight
                 for term in found:
                     occurrences[term].append(place)
             self.lengths.append(length)
@@ -247,9 +165,8 @@ class Index:
         self.total = sum(self.lengths)
 
     def _counted(self, places: list[int]) -> Postings:
-        postings = Postings(_summed(places))
-        if len(postings) > _TABLE:
-            postings.count(self.lengths)
+        postings = Postings(summed(places))
+        postings.prepare(self.lengths)
         return postings
 
     def remove(self, doc: int, terms: Iterable[str]) -> None:
@@ -299,9 +216,9 @@ class Index:
                 idf, packed = postings.idf, postings.packed
                 last = packed[-1]
                 for doc in docs:  # as `weight` does it, but this is where a search in a large catalogue spends its time
-                    place = doc << _SHIFT
-                    if place <= last and (there := packed[bisect_left(packed, place)]) >> _SHIFT == doc:
-                        weight = there & _WEIGHT
+                    place = doc << SHIFT
+                    if place <= last and (there := packed[bisect_left(packed, place)]) >> SHIFT == doc:
+                        weight = there & WEIGHT
                         found[doc] += gain * (idf * weight / (weight + base + slope * lengths[doc]))
             else:
                 for doc in docs & scores.keys():
@@ -327,7 +244,7 @@ def _all_scored(lists: list[tuple[float, str, float, Postings]], limit: int) -> 
     closed = False
     for _, _, gain, postings in lists:
         scores = cast("dict[int, float]", postings.scores)
-        if not closed and len(found) >= limit and len(scores) > _FEW:
+        if not closed and len(found) >= limit and len(scores) > FEW:
             closed = rest < heapq.nlargest(limit, found.values())[-1] * _ROUNDING
         rest -= gain * postings.best
         both = {doc: found[doc] + gain * scores[doc] for doc in found.keys() & scores.keys()}
@@ -335,15 +252,3 @@ def _all_scored(lists: list[tuple[float, str, float, Postings]], limit: int) -> 
             found |= scores if gain == 1.0 else {doc: gain * score for doc, score in scores.items()}
         found |= both
     return found
-
-
-def _summed(occurrences: list[int]) -> Iterator[int]:
-    """One packed posting for each tool, given one for each occurrence, with those of a tool next to each other."""
-    before = occurrences[0]
-    for occurrence in occurrences[1:]:
-        if before >> _SHIFT == occurrence >> _SHIFT:
-            before += occurrence & _WEIGHT
-        else:
-            yield before
-            before = occurrence
-    yield before
