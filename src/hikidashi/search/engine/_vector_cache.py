@@ -1,4 +1,4 @@
-"""Vectors on disk, so that a catalogue is embedded once and not at every start."""
+"""A cache of embeddings on disk, so that a catalogue is not embedded at every start."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from ...common.private import make_private
 __all__ = ["VectorCache"]
 
 logger = logging.getLogger("hikidashi")
-_BATCH = 500  # sqlite's bound on variables is 999 in old builds
-_MAX_NAME = 100  # letters of a model in a file's name; the file itself has the whole name
+_BATCH = 500  # old builds of SQLite take at most 999 variables
+_MAX_NAME = 100  # characters of the model's name in the file name; the table has the whole name
 
 
 class VectorCache:
-    """Vectors by the hash of their text, in a file of their own per model.
+    """Vectors by the hash of their text, in one SQLite file per model.
 
-    A cache is a convenience: where its file cannot be used, a warning is logged and nothing is kept.
+    If the file cannot be used, a warning is logged and nothing is cached.
     """
 
     def __init__(self, model: str, path: Path | None = None) -> None:
@@ -35,7 +35,7 @@ class VectorCache:
         )
 
     def read(self, keys: Iterable[bytes], size: int) -> dict[bytes, bytes]:
-        """The vectors of `size` bytes known for `keys`; others are no vectors of this model as it is now."""
+        """The cached vectors of `keys`, without those of another size in bytes, which the model no longer makes."""
         wanted = list(keys)
         found: dict[bytes, bytes] = {}
         try:
@@ -57,9 +57,9 @@ class VectorCache:
         return found
 
     def write(self, vectors: Mapping[bytes, bytes]) -> None:
-        """Keep more vectors."""
+        """Add vectors to the cache."""
         try:
-            make_private(self.path)  # it says which texts somebody searched
+            make_private(self.path)  # it shows which texts were searched
             with closing(self._open()) as database, database:
                 database.executemany(
                     "INSERT OR REPLACE INTO vectors (model, key, vector) VALUES (?, ?, ?)",
@@ -82,7 +82,7 @@ class VectorCache:
 
 
 def cache_folder() -> Path:
-    """Where this platform wants programs to keep what can be made again."""
+    """The folder for caches on this platform."""
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA") or _home() / "AppData" / "Local"
     elif sys.platform == "darwin":
@@ -95,5 +95,5 @@ def cache_folder() -> Path:
 def _home() -> Path:
     try:
         return Path.home()
-    except RuntimeError:  # a container may run as a user without one: then nothing can be kept, which `write` tells
+    except RuntimeError:  # a user in a container may have none: then `write` logs a warning
         return Path(os.devnull)

@@ -1,9 +1,9 @@
-"""BM25F over an inverted index that changes in place: adding a tool costs what the tool costs.
+"""BM25F over an inverted index that is updated in place.
 
-A term counts in a tool by the weighted sum of its occurrences over the fields, saturated by `k1` and evened
-out for long tools by `b`; the score of a tool is the sum over the query's terms, each taken once, times how
-rare the term is. Weights and lengths are whole numbers (twentieths), so sums do not depend on the order in
-which tools came and went: a changed index scores exactly as a fresh one.
+The frequency of a term in a tool is the sum of its occurrences over the fields, weighted by field, saturated by `k1`
+and normalised for length by `b`. The score of a tool is the sum over the distinct terms of the query, each times its
+idf. Weights and lengths are integers, so that sums do not depend on the order of updates: an updated index gives
+exactly the scores of a new one.
 """
 
 from __future__ import annotations
@@ -22,46 +22,48 @@ from .postings import FEW, SHIFT, WEIGHT, Postings, summed
 
 __all__ = ["Index"]
 
-_K1 = 1.2  # the textbook's saturation: a second mention helps, a tenth hardly
-_B = 0.6  # below the textbook's .75: a tool with many arguments is longer for a reason
+_K1 = 1.2  # the usual value
+_B = 0.6  # below the usual .75: a tool with many arguments is longer for a reason
 
-_DIRECT = 600  # tools over all terms of a question, and fewer than `_TABLE`: they are scored sooner than chosen from
-_LONG = 512  # occurrences of a term: so many are summed up before anybody asks
-_ROUNDING = 1 - 1e-9  # sums in another order differ in the last digits: a bound must not be above the sum it bounds
+_DIRECT = 600  # postings over all terms of a query: so few are scored faster than pruned. Below `_TABLE`
+_LONG = 512  # occurrences: a term with as many gets its posting list when the index is built
+_ROUNDING = 1 - 1e-9  # tolerance for sums of floats in another order, so that pruning keeps ties
 
 
 class Index:
-    """Which terms are in which tools, and the best tools for a query."""
+    """An inverted index: the posting list of each term, and the highest-scoring tools for a query."""
 
     def __init__(self) -> None:
         self.terms: dict[str, Postings | int | list[int]] = {}
-        """The postings of each term. Most terms are in one tool: a number stands for that one posting, packed. A
-        number below zero counts from -1 the places in a file that `stored` reads. A list has all occurrences, in
-        order, each packed like a posting."""
+        """The posting list of each term, unpacked when first used. An int is the only posting of a term, or, if
+        negative, -1 minus the position that `stored` takes. A list has one posting per occurrence, in order."""
         self.stored: Callable[[int], Postings] | None = None
+        """Reads the posting list at a position of a saved catalogue."""
         self.terms_added = 0
-        """How many terms were ever put into `terms`."""
+        """How many terms were ever added to `terms`."""
         self.lengths: array[int] = array("I")
-        """The weighted length of each tool; 0 for numbers no longer in use."""
+        """The weighted length of each tool by number; 0 for removed tools."""
         self.numbers: list[int] = []
-        """The numbers given out so far: what is computed for a term refers to these, which spares it its own."""
+        """All numbers so far: tables of scores share these int objects, which saves memory."""
         self.count = 0
+        """The number of tools."""
         self.total = 0
+        """The sum of their lengths."""
         self.version = 0
-        """Changes with every change of the index: what was computed before is stale."""
+        """Changes with every update: scores of an earlier version are stale."""
 
     @property
     def base(self) -> float:
-        """The part of the saturation that every tool has, in units of weight."""
+        """The part of the BM25 denominator that does not depend on length, in units of weight."""
         return WEIGHT_UNIT * _K1 * (1 - _B)
 
     @property
     def slope(self) -> float:
-        """The part of the saturation that grows with the length of a tool."""
+        """The factor of a tool's length in the BM25 denominator."""
         return WEIGHT_UNIT * _K1 * _B * self.count / self.total if self.total else 0.0
 
     def postings(self, term: str) -> Postings | None:
-        """The tools that have a term; None where no tool has it."""
+        """The posting list of a term; None if no tool has it."""
         found = self.terms.get(term)
         if found is None or isinstance(found, Postings):
             return found
@@ -86,17 +88,17 @@ class Index:
         return self.idf_at(0) if postings is None else postings.idf
 
     def first_with(self, term: str) -> int:
-        """The number of the first tool that has a term, which some tool has."""
+        """The number of the first tool that has a known term."""
         postings = self.postings(term)
         assert postings is not None
         return postings.packed[0] >> SHIFT
 
     def tools_with(self, term: str) -> int:
-        """How many tools have a term."""
+        """The document frequency of a term."""
         return len(self.postings(term) or ())
 
     def has(self, doc: int, term: str) -> bool:
-        """Whether a term is in a tool."""
+        """Whether a tool has a term."""
         postings = self._scored(term)
         if postings is None:
             return False
@@ -109,7 +111,7 @@ class Index:
         return postings
 
     def add(self, fields: Iterable[tuple[int, Sequence[str]]]) -> int:
-        """The number of a new tool, given the terms of its fields with their weights; at most `MAX_TERMS` in each."""
+        """Add a tool, given the weight and the terms of each field, at most `MAX_TERMS` per field; its number."""
         doc = len(self.lengths)
         place = doc << SHIFT
         terms = self.terms
@@ -122,7 +124,7 @@ class Index:
                     terms[term] = place | weight
                     self.terms_added += 1
                     continue
-                if isinstance(known, int) and known >= place:  # the same tool has it again
+                if isinstance(known, int) and known >= place:  # a second occurrence in this tool
                     terms[term] = known + weight
                     continue
                 if not isinstance(known, Postings):
@@ -140,10 +142,10 @@ class Index:
         return doc
 
     def extend(self, tools: Iterable[Iterable[tuple[int, Sequence[str]]]]) -> None:
-        """Add many tools to an empty index, as `add` would one by one, but several times faster.
+        """Add many tools to an empty index; several times faster than `add` for each.
 
-        What a term counts in a tool is summed up when the term is first asked for, or now if it has many occurrences:
-        the first question for it would wait for milliseconds, and the sums need a fraction of the memory.
+        Occurrences are summed up to postings when a term is first searched for, or now if it has many of them: that
+        would delay the search by milliseconds, and a posting list needs a fraction of the memory.
         """
         assert not self.terms
         occurrences: defaultdict[str, list[int]] = defaultdict(list)
@@ -170,7 +172,7 @@ class Index:
         return postings
 
     def remove(self, doc: int, terms: Iterable[str]) -> None:
-        """Forget a tool, given the terms it was added with."""
+        """Remove a tool, given the terms it was added with."""
         for term in set(terms):
             postings = self.postings(term)
             assert postings is not None
@@ -183,19 +185,19 @@ class Index:
         self.version += 1
 
     def top(self, query: Mapping[str, float], limit: int) -> list[tuple[int, float]]:
-        """The `limit` best tools for weighted terms, best first; equal ones in the order they were added.
+        """The `limit` highest-scoring tools for weighted terms, with their scores; ties in the order they were added.
 
-        Only tools that may be among the best are scored: those that have a rare term, those for which the terms they
-        have could add most, and then those for which these could add what the best so far really have.
+        Tools that cannot be among them are not scored: first come those with a rare term and those with the highest
+        upper bounds, then the others whose upper bound reaches the lowest score of the best so far.
         """
         lists = sorted(self._lists(query))
-        frequent = [(gain * postings.best, postings.docs) for _, _, gain, postings in lists if postings.docs]
+        frequent = [(boost * postings.max_score, postings.bitset) for _, _, boost, postings in lists if postings.bitset]
         if sum([len(postings.packed) for *_, postings in lists]) <= _DIRECT or not frequent:
             found = _all_scored(lists, limit)
         else:
             bounds = Bounds(frequent)
             highest = bounds.highest(2 * limit)
-            rare = [postings.scores or () for *_, postings in lists if not postings.docs]
+            rare = [postings.scores or () for *_, postings in lists if not postings.bitset]
             found = self._sums(docs_of(highest).union(*rare), lists)
             floor = heapq.nlargest(limit, found.values())[-1] * _ROUNDING if len(found) >= limit else 0.0
             others = bounds.at_least(floor) & ~highest
@@ -207,48 +209,48 @@ class Index:
         return sorted(found.items(), key=lambda item: (-item[1], item[0]))[:limit]
 
     def _sums(self, docs: set[int], lists: list[tuple[float, str, float, Postings]]) -> dict[int, float]:
-        """What the terms of `lists` together add to each of `docs`."""
+        """The scores of `docs`."""
         found = dict.fromkeys(docs, 0.0)
         base, slope, lengths = self.base, self.slope, self.lengths
-        for _, _, gain, postings in lists:
+        for _, _, boost, postings in lists:
             scores = postings.scores
             if scores is None:
                 idf, packed = postings.idf, postings.packed
                 last = packed[-1]
-                for doc in docs:  # as `weight` does it, but this is where a search in a large catalogue spends its time
+                for doc in docs:  # `postings.weight` inlined: a hot loop in large catalogues
                     place = doc << SHIFT
                     if place <= last and (there := packed[bisect_left(packed, place)]) >> SHIFT == doc:
                         weight = there & WEIGHT
-                        found[doc] += gain * (idf * weight / (weight + base + slope * lengths[doc]))
+                        found[doc] += boost * (idf * weight / (weight + base + slope * lengths[doc]))
             else:
                 for doc in docs & scores.keys():
-                    found[doc] += gain * scores[doc]
+                    found[doc] += boost * scores[doc]
         return found
 
     def _lists(self, query: Mapping[str, float]) -> Iterator[tuple[float, str, float, Postings]]:
-        """For each known term: how little it can add, itself, the query's weight for it, and its postings."""
-        for term, gain in query.items():
+        """For each known term: a key that sorts by falling idf, the term, its weight in the query, its posting list."""
+        for term, boost in query.items():
             postings = self._scored(term)
             if postings is not None:
-                yield -gain * postings.idf, term, gain, postings
+                yield -boost * postings.idf, term, boost, postings
 
 
 def _all_scored(lists: list[tuple[float, str, float, Postings]], limit: int) -> dict[int, float]:
-    """What the terms of `lists` together add to each tool that may be among the `limit` best.
+    """The scores of all tools that can be among the `limit` best.
 
-    Nearly all of it runs in C. Once the terms that remain cannot lift a new tool to the best so far, they only add
-    to the tools that are there.
+    MaxScore pruning: once the remaining terms cannot bring a new tool among the best, they only add to the tools
+    found so far. Nearly all of it runs in C.
     """
     found: dict[int, float] = {}
-    rest = sum([gain * postings.best for _, _, gain, postings in lists])
+    rest = sum([boost * postings.max_score for _, _, boost, postings in lists])
     closed = False
-    for _, _, gain, postings in lists:
+    for _, _, boost, postings in lists:
         scores = cast("dict[int, float]", postings.scores)
         if not closed and len(found) >= limit and len(scores) > FEW:
             closed = rest < heapq.nlargest(limit, found.values())[-1] * _ROUNDING
-        rest -= gain * postings.best
-        both = {doc: found[doc] + gain * scores[doc] for doc in found.keys() & scores.keys()}
+        rest -= boost * postings.max_score
+        both = {doc: found[doc] + boost * scores[doc] for doc in found.keys() & scores.keys()}
         if not closed:
-            found |= scores if gain == 1.0 else {doc: gain * score for doc, score in scores.items()}
+            found |= scores if boost == 1.0 else {doc: boost * score for doc, score in scores.items()}
         found |= both
     return found

@@ -1,4 +1,4 @@
-"""Postings of one term: the tools that have it, how much it counts in each, and what it adds to their scores."""
+"""The posting list of a term: the tools that have it, its weight in each, and its BM25F score in each."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 __all__ = ["FEW", "SHIFT", "WEIGHT", "Postings", "summed"]
 
 SHIFT = 24
-"""A posting is one integer: the number of the tool, shifted by so many bits, and the weight of the term in it."""
+"""A posting is one integer: the number of the tool shifted left by this, plus the weight of the term in the tool."""
 WEIGHT = (1 << SHIFT) - 1
 FEW = 16
-"""Tools of a rare term: all are scored, as any of them may be the best."""
-_TABLE = 2_000  # tools of a term: to compute what it adds to more of them takes longer than all else in a search
+"""A term that at most so many tools have needs no upper bounds: all of them are scored."""
+_TABLE = 2_000  # tools: for longer posting lists a table of scores takes longer than the rest of a search
 _LONGEST = 1 << 32
 
 
 class Postings:
-    """The tools that have a term, with rising numbers, and how much it counts in each: both packed in one integer."""
+    """A posting list, sorted by tool, with its scores for the current state of the index."""
 
-    __slots__ = ("_counted", "_shortest", "_version", "best", "docs", "idf", "packed", "scores")
+    __slots__ = ("_counted", "_shortest", "_version", "bitset", "idf", "max_score", "packed", "scores")
 
     def __init__(self, packed: Iterable[int]) -> None:
         self.packed: array[int] = array("Q", packed)
@@ -36,17 +36,17 @@ class Postings:
         self.idf = 0.0
         """The inverse document frequency of the term."""
         self.scores: dict[int, float] | None = None
-        """What the term adds to each tool that has it; None for so many tools that these are asked for one by one."""
-        self.best = 0.0
-        """The most of these."""
-        self.docs = 0
-        """One bit for each of these tools; 0 for a few tools, which are counted otherwise."""
+        """The score of the term by tool; None for long posting lists, whose scores are computed as needed."""
+        self.max_score = 0.0
+        """The maximum of these, or an upper bound on them."""
+        self.bitset = 0
+        """The bitset of the tools; 0 for a short posting list."""
 
     def __len__(self) -> int:
         return len(self.packed)
 
     def weight(self, doc: int) -> int:
-        """How much the term counts in a tool; 0 where the tool does not have it."""
+        """The weight of the term in a tool; 0 if the tool does not have it."""
         place = doc << SHIFT
         if self.packed[-1] < place:
             return 0
@@ -54,13 +54,13 @@ class Postings:
         return found & WEIGHT if found >> SHIFT == doc else 0
 
     def discard(self, doc: int) -> None:
-        """Take out a tool."""
+        """Remove a tool."""
         self.packed.pop(bisect_left(self.packed, doc << SHIFT))
         self._counted = 0
         self._shortest = {}
 
     def score(self, index: Index) -> None:
-        """Compute `idf`, `scores`, `best` and `docs`, once per state of the index."""
+        """Compute `idf`, `scores`, `max_score` and `bitset`, once per version of the index."""
         if self._version == index.version:
             return
         base, slope, lengths, numbers = index.base, index.slope, index.lengths, index.numbers
@@ -72,25 +72,25 @@ class Postings:
                 / (weight + base + slope * lengths[doc])
                 for packed in self.packed
             }
-            self.best = max(self.scores.values())
+            self.max_score = max(self.scores.values())
             if len(self.packed) <= FEW:
-                self.docs = 0
-            elif self._counted != len(self.packed):  # tools came; another tool elsewhere leaves these as they are
-                self.docs = bits_of(self.scores, self.packed[-1] >> SHIFT)
+                self.bitset = 0
+            elif self._counted != len(self.packed):  # tools were added to this list
+                self.bitset = bits_of(self.scores, self.packed[-1] >> SHIFT)
                 self._counted = len(self.packed)
         else:
             self.count(lengths)
             self.scores = None
-            self.best = max(idf * weight / (weight + base + slope * n) for weight, n in self._shortest.items())
+            self.max_score = max(idf * weight / (weight + base + slope * n) for weight, n in self._shortest.items())
         self._version = index.version
 
     def prepare(self, lengths: array[int]) -> None:
-        """Do now what would slow down the first search for a term that many tools have."""
+        """For a long posting list, do now what the first search for the term would have to do."""
         if len(self.packed) > _TABLE:
             self.count(lengths)
 
     def count(self, lengths: array[int]) -> None:
-        """Take in the tools that came, for `docs` and for `best`: of all with one weight the shortest adds most."""
+        """Update `bitset`, and the shortest length for each weight: of the tools with one weight it scores highest."""
         shortest = self._shortest
         first = self._counted if shortest else 0
         if first == len(self.packed):
@@ -101,12 +101,12 @@ class Postings:
             flags[doc] = 1
             if shortest.get(weight, _LONGEST) > (length := lengths[doc]):
                 shortest[weight] = length
-        self.docs = (self.docs if first else 0) | flagged(flags)
+        self.bitset = (self.bitset if first else 0) | flagged(flags)
         self._counted = len(self.packed)
 
 
 def summed(occurrences: list[int]) -> Iterator[int]:
-    """One packed posting for each tool, given one for each occurrence, with those of a tool next to each other."""
+    """One posting per tool, given one per occurrence, with those of a tool next to each other."""
     before = occurrences[0]
     for occurrence in occurrences[1:]:
         if before >> SHIFT == occurrence >> SHIFT:

@@ -27,7 +27,7 @@ from .rows import Rows
 
 __all__ = ["NAME", "digest_of", "read", "write"]
 
-NAME = b"hikidashi catalogue "  # how a file begins, whatever its version
+NAME = b"hikidashi catalogue "  # the first bytes of a file of any version
 FORMAT_VERSION = 5
 """Raise it when the layout of the file changes."""
 RULES_VERSION = 1
@@ -43,9 +43,9 @@ _SECTIONS = ("names", "rows", "row_ends", "texts", "text_ends", "terms", "term_e
 
 
 def write(path: Path, rows: Rows, index: Index) -> None:
-    """Put a catalogue into a file, in place of what was there, at once.
+    """Write a catalogue to a file, atomically.
 
-    The numbers of `rows` and `index` must have no gaps.
+    The tools of `rows` and `index` must be numbered without gaps.
 
     Raises:
         ToolSearchError: a tool's schema is no JSON, or the file cannot be written.
@@ -75,7 +75,7 @@ def write(path: Path, rows: Rows, index: Index) -> None:
 
 
 def digest_of(entry: Entry) -> bytes:
-    """What tells a tool that is searched in the same way from one that is not."""
+    """A digest of what is indexed of a tool."""
     return hashlib.blake2b(repr(entry.texts()).encode(), digest_size=_DIGEST).digest()
 
 
@@ -101,7 +101,7 @@ def read(path: Path) -> tuple[Rows, Index, dict[str, bytes]]:
 
 
 def _why_unreadable(content: bytes) -> str:
-    """What a file is that this version cannot read, and what to do."""
+    """Why this version cannot read a file, and what to do."""
     again = "build the catalogue from its tools again and save it: `ToolCatalog(tools).save(path)`."
     if not content.startswith(NAME):
         return f"is no saved catalogue. Check the path, or {again}"
@@ -138,19 +138,19 @@ def _parse(content: bytes, head: int) -> tuple[Rows, Index, dict[str, bytes]]:
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    """All postings as they stand in a file."""
+    """All posting lists of a file."""
 
     packed: array[int]
     ends: array[int]
 
     def postings(self, place: int) -> Postings:
-        """Those of the term at `place`."""
+        """The posting list of the term at `place`."""
         start = self.ends[place - 1] if place else 0
         return Postings(self.packed[start : self.ends[place]])
 
 
 def _saved(entry: Entry) -> bytes:
-    """The tool as it came if it is JSON already, else as an Anthropic tool dict."""
+    """A tool as JSON: as it is if it is a JSON object, else as an Anthropic tool dict."""
     tool = cast("object", entry.tool)
     if isinstance(tool, Mapping):
         with suppress(TypeError, ValueError, RecursionError):

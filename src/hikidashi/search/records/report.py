@@ -275,8 +275,8 @@ class _Wording:
         """Whether a search for `word` looks for something that the tool has: itself, translated or respelled."""
         if word not in self._looked_up:
             asked = read_query(word, self._vocabulary)
-            # A hint is no substitute for the word: a search that had only that missed the tool.
-            self._looked_up[word] = frozenset(asked.weights.keys() - asked.relatives.keys())
+            # A synonym is no substitute for the word: a search that had only that missed the tool.
+            self._looked_up[word] = frozenset(asked.weights.keys() - asked.synonyms.keys())
         return not self._looked_up[word].isdisjoint(self._of_tool[tool])
 
     def words(self, query: str) -> tuple[str, ...]:
