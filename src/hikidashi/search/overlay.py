@@ -68,7 +68,7 @@ class Overlay:
         return _checked(content, {}, "overlay")
 
     def applied(self, tool: Any) -> Any:
-        """`tool` with its aliases and description; tools other than dicts and those of hikidashi are returned unchanged."""
+        """`tool` with its aliases and description; only dicts and tools of hikidashi can be changed."""
         said = self.tools.get(_name_of(tool))
         if said is None:
             return tool

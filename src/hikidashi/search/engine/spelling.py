@@ -58,13 +58,15 @@ class Speller:
         for stemmed, its_letters in self._beginning_with(first).items():
             if (its_letters & ~letters).bit_count() > allowed or not -_LONGEST <= len(stemmed) - length <= allowed:
                 continue
-            for suffix in _SUFFIXES:
+            missing = length - len(stemmed)
+            for suffix, size, suffix_letters in _SUFFIX_LETTERS:
+                added = abs(missing - size)
+                if added > allowed or len(stemmed) + size < shortest:
+                    continue
+                both = its_letters | suffix_letters | (its_letters & suffix_letters & _ONCE) << 32
+                if (letters ^ both).bit_count() > 2 * allowed - added:  # a substitution changes two bits
+                    continue
                 form = stemmed + suffix
-                added = abs(len(form) - length)
-                if added > allowed or len(form) < shortest:
-                    continue
-                if (letters ^ _letters(form)).bit_count() > 2 * allowed - added:  # a substitution changes two bits
-                    continue
                 term = _term(stemmed, form, known)
                 if term is not None and (errors := _distance(word, form, allowed)) <= allowed:
                     found.setdefault(errors, set()).add(term)
@@ -115,3 +117,7 @@ def _distance(left: str, right: str, most: int) -> int:
             return most + 1
         before, last = last, line
     return last[-1]
+
+
+_ONCE = (1 << 32) - 1  # the bits of letters that occur, without those of repeated ones
+_SUFFIX_LETTERS = [(suffix, len(suffix), _letters(suffix)) for suffix in _SUFFIXES]
