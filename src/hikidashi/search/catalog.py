@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from ..errors import ToolSearchError
 from .engine import saved as store
 from .engine.analyzer import Analyzer
-from .engine.bm25 import Index
 from .engine.entry import Entry
 from .engine.explain import HELD_BACK, Explanation, explained, matches_of
-from .engine.fields import weighted_terms
 from .engine.fusion import fused
 from .engine.gate import Judgement, judged
 from .engine.glossary import Glossary, is_grammar
+from .engine.index.bm25 import Index
+from .engine.index.fields import weighted_terms
+from .engine.index.vocabulary import Vocabulary
 from .engine.limits import MAX_LIMIT, MAX_QUERY, MAX_TOOLS, check_limit, checked_pattern, checked_query, full
 from .engine.match import ToolMatch
 from .engine.query import Query, read_query
 from .engine.regex import Pattern
 from .engine.rows import Rows, Snapshot, is_identifier
-from .engine.vocabulary import Vocabulary
 from .overlay import Overlay, entry_with, overlay_of
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hikidashi.search.engine import bm25, postings
-from hikidashi.search.engine.bm25 import Index
+from hikidashi.search.engine.index import bm25, postings
+from hikidashi.search.engine.index.bm25 import Index
 
 WORDS = ["get", "user", "mail", "send", "weather", "file", "list", "rare", "odd", "unique"]
 Fields = list[tuple[int, list[str]]]

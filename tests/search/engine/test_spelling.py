@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from hikidashi.search import ToolCatalog
 from hikidashi.search.engine.analyzer import Analyzer
-from hikidashi.search.engine.bm25 import Index
+from hikidashi.search.engine.index.bm25 import Index
+from hikidashi.search.engine.index.vocabulary import Vocabulary
 from hikidashi.search.engine.spelling import Speller
 from hikidashi.search.engine.stem import stem
-from hikidashi.search.engine.vocabulary import Vocabulary
 
 WORDS = ["price", "table", "image", "update", "email", "cancelled", "calendar"]
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from .analyzer import Analyzer, is_inflection, is_weak
-from .bm25 import Index
 from .entry import Entry
 from .gate import NEAREST, Judgement
+from .index.bm25 import Index
 from .match import ToolMatch
 from .query import Query
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 
 from .analyzer import is_everyday, is_inflection, is_request, is_weak, share_of_word
-from .bm25 import Index
+from .index.bm25 import Index
 from .match import whole_words
 from .query import Query
 from .stem import stem

@@ -9,9 +9,9 @@ from ._statement import is_statement
 from .analyzer import Analyzer, fold, is_han, is_request, is_weak, spelling
 from .entry import Entry
 from .glossary import Glossary, Understanding, understand
+from .index.vocabulary import Vocabulary
 from .stem import stem
 from .stopwords import EVERYDAY
-from .vocabulary import Vocabulary
 
 __all__ = ["Query", "read_query"]
 

@@ -20,9 +20,9 @@ from typing import Any, cast
 
 from ...common.atomic import replace_file
 from ...errors import ToolSearchError
-from .bm25 import Index
 from .entry import Entry
-from .postings import Postings
+from .index.bm25 import Index
+from .index.postings import Postings
 from .rows import Rows
 
 __all__ = ["NAME", "digest_of", "read", "write"]

@@ -14,12 +14,12 @@ from typing import Any
 
 from ..catalog import ToolCatalog
 from ..engine.analyzer import Analyzer, fold, is_weak
-from ..engine.bm25 import Index
 from ..engine.entry import entry_of
+from ..engine.index.bm25 import Index
+from ..engine.index.vocabulary import Vocabulary
 from ..engine.query import read_query
 from ..engine.stem import stem
 from ..engine.stopwords import FUNCTION, REQUEST
-from ..engine.vocabulary import Vocabulary
 from .log import RecordedSearch, SearchLog
 
 __all__ = ["CalledTool", "EmptySearch", "FoundTool", "Missed", "Proposal", "Report", "report"]

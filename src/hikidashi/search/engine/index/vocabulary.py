@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import islice
 
-from .analyzer import Analyzer
+from ..analyzer import Analyzer
+from ..spelling import Speller
 from .bm25 import Index
-from .spelling import Speller
 
 __all__ = ["Vocabulary"]
 
