@@ -57,9 +57,9 @@ class VectorCache:
         return found
 
     def write(self, vectors: Mapping[bytes, bytes]) -> None:
-        """Add vectors to the cache."""
+        """Keep more vectors."""
         try:
-            make_private(self.path)  # it shows which texts were searched
+            make_private(self.path)  # it says which texts somebody searched
             with closing(self._open()) as database, database:
                 database.executemany(
                     "INSERT OR REPLACE INTO vectors (model, key, vector) VALUES (?, ?, ?)",
@@ -82,7 +82,7 @@ class VectorCache:
 
 
 def cache_folder() -> Path:
-    """The folder for caches on this platform."""
+    """Where this platform wants programs to keep what can be made again."""
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA") or _home() / "AppData" / "Local"
     elif sys.platform == "darwin":
@@ -95,5 +95,5 @@ def cache_folder() -> Path:
 def _home() -> Path:
     try:
         return Path.home()
-    except RuntimeError:  # a user in a container may have none: then `write` logs a warning
+    except RuntimeError:  # a container may run as a user without one: then nothing can be kept, which `write` tells
         return Path(os.devnull)

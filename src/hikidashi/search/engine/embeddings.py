@@ -99,7 +99,7 @@ class Meanings:
     def vectors(self, texts: Sequence[str]) -> Matrix:
         """The normalised vectors of `texts`; only texts that are not cached are embedded."""
         if self._columns is None:
-            self.vector("tool")  # to learn the dimension, which tells the valid vectors on disk
+            self.vector("tool")  # to know how long a vector is, and so which of those on disk are whole
         keys = [blake2b(text.encode("utf-8", "replace"), digest_size=16).digest() for text in texts]
         known = self._vectors(dict(zip(keys, texts, strict=True)))
         return self._numpy.stack([known[key] for key in keys])
@@ -109,7 +109,7 @@ class Meanings:
         if version == self._version:
             return
         if self._columns is None:
-            self.vector("tool")  # to learn the dimension, which tells the valid vectors on disk
+            self.vector("tool")  # to know how long a vector is, and so which of those on disk are whole
         gone = self._keys.keys() - set(numbers)
         for number in gone:
             del self._keys[number]

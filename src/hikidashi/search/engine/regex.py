@@ -38,7 +38,7 @@ def searchable_text(entry: Entry) -> str:
 
 
 def _seen(text: str) -> str:
-    """`text` on one line, without invisible characters and lone surrogates, which the engine cannot read."""
+    """`text` on one line, and without lone surrogates, which the engine cannot read."""
     text = " ".join(filter(None, text.splitlines()))
     return text if text.isascii() else visible(text).encode("utf-8", "replace").decode()
 
