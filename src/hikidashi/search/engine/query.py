@@ -188,7 +188,7 @@ def _add_translations(query: Query, text: str, understanding: Understanding, voc
     if not text.isascii():  # a translated word need not occur untranslated
         for word in understanding.stop_words:
             unexplained = unexplained if word.isascii() else unexplained.replace(word, " ")
-        rest = set(analyzer.terms(unexplained))
+        rest = dict.fromkeys(analyzer.terms(unexplained))
         query.missing = [word for word in query.missing if word.isascii() or word in rest]
         query.missing += [term for term in rest if len(term) == 1 and is_han(term) and term not in vocabulary]
     query.missing += nowhere
