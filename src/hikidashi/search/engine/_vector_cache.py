@@ -1,4 +1,4 @@
-"""Vectors on disk, so that a catalogue is embedded once and not at every start."""
+"""A cache of embeddings on disk, so that a catalogue is not embedded at every start."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from ...common.sqlite import closed_on_error, connect, make_database_private, tr
 __all__ = ["VectorCache"]
 
 logger = logging.getLogger("hikidashi")
-_BATCH = 500  # sqlite's bound on variables is 999 in old builds
-_MAX_NAME = 100  # letters of a model in a file's name; the file itself has the whole name
+_BATCH = 500  # old builds of SQLite take at most 999 variables
+_MAX_NAME = 100  # characters of the model's name in the file name; the table has the whole name
 
 
 class VectorCache:
-    """Vectors by the hash of their text, in a file of their own per model.
+    """Vectors by the hash of their text, in one SQLite file per model.
 
-    A cache is a convenience: where its file cannot be used, a warning is logged and nothing is kept.
+    If the file cannot be used, a warning is logged and nothing is cached.
     """
 
     def __init__(self, model: str, path: Path | None = None) -> None:
@@ -34,7 +34,7 @@ class VectorCache:
         )
 
     def read(self, keys: Iterable[bytes], size: int) -> dict[bytes, bytes]:
-        """The vectors of `size` bytes known for `keys`; others are no vectors of this model as it is now."""
+        """The cached vectors of `keys`, without those of another size in bytes, which the model no longer makes."""
         wanted = list(keys)
         found: dict[bytes, bytes] = {}
         try:

@@ -1,6 +1,7 @@
-"""Sets of tools as the bits of one long integer, and the most that terms could add to each tool.
+"""Bit-sliced upper bounds on scores: which tools can be among the best, without scoring every tool.
 
-An operation on such an integer is one on all tools, which is why thousands of tools cost hardly more than one.
+A bitset is one long integer with a bit per tool. The bounds of all tools are kept as one bitset per binary digit, so
+that one integer operation works on all tools at once.
 """
 
 from __future__ import annotations
@@ -11,17 +12,17 @@ from math import ceil
 
 __all__ = ["Bounds", "bits_of", "docs_of", "flagged"]
 
-_STEPS = 8  # in which the most an average term adds is counted: more tell tools better apart, and cost more
+_STEPS = 8  # resolution: units in the maximum score of an average term. More steps prune better and cost more
 _DIGITS = b"01" + bytes(254)
 _NOT_ZERO = re.compile(rb"[^\0]", re.DOTALL)
 _BITS_OF: list[list[int]] = [[bit for bit in range(8) if octet >> bit & 1] for octet in range(256)]
 
 
 class Bounds:
-    """The most that terms could add to each tool: whole numbers, kept as one long integer per binary digit."""
+    """The upper bound on the score of each tool, rounded up to whole units, as bit slices."""
 
     def __init__(self, lists: list[tuple[float, int]]) -> None:
-        """`lists` has the most that a term adds, and the bits of the tools that have it."""
+        """`lists` has the maximum score of each term, and the bitset of the tools that have it."""
         self._unit = sum(most for most, _ in lists) / (_STEPS * len(lists))
         self._digits: list[int] = []
         self._all = 0
@@ -30,7 +31,7 @@ class Bounds:
             self._add(ceil(most / self._unit), docs)
 
     def _add(self, units: int, docs: int) -> None:
-        """Add a number to that of each of `docs`."""
+        """Add `units` to the bound of each tool in `docs`: a ripple-carry adder over the bit slices."""
         digits = self._digits
         carry = at = 0
         while units or carry:
@@ -47,7 +48,7 @@ class Bounds:
             at += 1
 
     def highest(self, count: int) -> int:
-        """The bits of the `count` tools with the highest bounds, and those as high as the last of them."""
+        """The bitset of the `count` tools with the highest bounds, and of those tied with the last of them."""
         above, level = 0, self._all
         for digit in reversed(self._digits):
             high = level & digit
@@ -59,7 +60,7 @@ class Bounds:
         return above | level
 
     def at_least(self, floor: float) -> int:
-        """The bits of the tools whose bound is `floor` or more."""
+        """The bitset of the tools whose bound is at least `floor`."""
         units = ceil(floor / self._unit)
         if units >> len(self._digits):
             return 0
@@ -75,7 +76,7 @@ class Bounds:
 
 
 def bits_of(docs: Iterable[int], last: int) -> int:
-    """One bit for each of `docs`, of which `last` is the highest."""
+    """The bitset of `docs`, of which `last` is the highest."""
     octets = bytearray((last >> 3) + 1)
     for doc in docs:
         octets[doc >> 3] |= 1 << (doc & 7)
@@ -83,12 +84,12 @@ def bits_of(docs: Iterable[int], last: int) -> int:
 
 
 def docs_of(bits: int) -> set[int]:
-    """The tools of which `bits` has the bits."""
+    """The tools in a bitset."""
     octets = bits.to_bytes((bits.bit_length() + 7) >> 3, "little")
     places = [match.start() for match in _NOT_ZERO.finditer(octets)]
     return {(place << 3) + bit for place in places for bit in _BITS_OF[octets[place]]}
 
 
 def flagged(flags: bytearray) -> int:
-    """One bit for each place of `flags` that is 1 and not 0; of many places this is the faster way to `bits_of`."""
+    """The bitset of the positions where `flags` has 1; faster than `bits_of` for many tools."""
     return int(flags[::-1].translate(_DIGITS), 2)

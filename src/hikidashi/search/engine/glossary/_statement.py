@@ -1,7 +1,7 @@
-"""Whether a question in another language tells something rather than asks for it.
+"""Whether a question in German, Spanish, French or Korean is a request or a statement.
 
-What is told shares a word with some tool by chance. It has somebody who is or did something, and begins neither with a
-question word nor with a verb, as orders do.
+A statement shares words with tools by chance. It has a subject or a finite verb, and begins neither with a question
+word nor with a verb, as requests do.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from ._inflection import bases
 from ._lexicon import Lexicon
 
-__all__ = ["is_told"]
+__all__ = ["is_statement"]
 
-_TELLING = {
+_STATEMENT = {
     "de": """er sie es wir man ich du niemand jemand jeder keiner alle war waren hat hatte hatten ist sind wurde wurden
         bin immer nie niemals manchmal fruher einmal nicht kein keine keinen schon doch""",
     "es": """ella ellos ellas nadie alguien todos siempre nunca jamas era eran estaba estaban habia fue fueron es esta
@@ -23,14 +23,14 @@ _TELLING = {
         fut ne n c""",
     "ko": "",
 }
-_ASKING = {
+_REQUEST = {
     "de": """bitte mochte mochten will wollen brauche brauchen kann kannst konnen konntest konnte soll sollen zeig zeige
         gib hilf""",
     "es": "favor quiero quisiera necesito puedes puede podrias podria dame dime",
     "fr": """plait veux voudrais voudrait souhaite souhaiterais dois aimerais peux peut pouvez pourrais pourriez
         besoin""",
 }
-# The same as first or second word; later they join clauses.
+# Question words, if first or second: later they join clauses.
 _FIRST = {
     "de": "wie was wo wann welche welcher welches welchen wer warum wieviel wieviele",
     "es": "como cual cuales que donde cuanto cuanta cuantos cuantas cuando quien",
@@ -38,30 +38,30 @@ _FIRST = {
 }
 _INFINITIVES = {"de": ("en", "ern", "eln"), "es": ("ar", "er", "ir"), "fr": ("er", "ir", "re", "oir")}
 _QUESTION = re.compile(r"[?？¿]")
-_KOREAN_TELLING = re.compile(r"(?:다|네|군|구나|지|어|아|요)[.!…~\s]*$")
-_KOREAN_ASKING = re.compile(
+_KOREAN_STATEMENT = re.compile(r"(?:다|네|군|구나|지|어|아|요)[.!…~\s]*$")
+_KOREAN_REQUEST = re.compile(
     r"줘|주세요|주십|주실|바랍|부탁|싶|알려|보여|찾아|까요|나요|을까|ㄹ까|어때|얼마|어디|무엇|뭐|언제|하기|해라"
 )
 
-_TELLING_WORDS = {language: frozenset(words.split()) for language, words in _TELLING.items()}
-_ASKING_WORDS = {language: frozenset(words.split()) for language, words in _ASKING.items()}
+_STATEMENT_WORDS = {language: frozenset(words.split()) for language, words in _STATEMENT.items()}
+_REQUEST_WORDS = {language: frozenset(words.split()) for language, words in _REQUEST.items()}
 _FIRST_WORDS = {language: frozenset(words.split()) for language, words in _FIRST.items()}
 
 
-def is_told(text: str, words: Sequence[str], lexicon: Lexicon) -> bool:
-    """Whether `text` in the language of `lexicon` tells something.
+def is_statement(text: str, words: Sequence[str], lexicon: Lexicon) -> bool:
+    """Whether `text` in the language of `lexicon` is a statement.
 
     Args:
         text: A question.
-        words: Its words in plain lower-case letters; of no use for Korean.
-        lexicon: The words that are known.
+        words: Its words in plain lower-case letters; not used for Korean.
+        lexicon: The glossary of the language.
     """
     if _QUESTION.search(text):
         return False
     language = lexicon.language
     if language == "ko":
-        return _KOREAN_TELLING.search(text) is not None and _KOREAN_ASKING.search(text) is None
-    if not _TELLING_WORDS[language].intersection(words) or _ASKING_WORDS[language].intersection(words):
+        return _KOREAN_STATEMENT.search(text) is not None and _KOREAN_REQUEST.search(text) is None
+    if not _STATEMENT_WORDS[language].intersection(words) or _REQUEST_WORDS[language].intersection(words):
         return False
     return not _FIRST_WORDS[language].intersection(words[:2]) and not _is_verb(words[0], lexicon)
 
