@@ -15,10 +15,10 @@ from hikidashi import MissingExtra
     [
         ("claude", "claude_agent_sdk", "pip install 'hikidashi[claude]'"),
         ("mcp", "mcp", "pip install 'hikidashi[mcp]'"),
-        ("mcp_connection", "mcp.client", "pip install 'hikidashi[mcp]'"),
-        ("mcp_live", "mcp.client", "pip install 'hikidashi[mcp]'"),
-        ("pydantic_ai", "pydantic_ai", "pip install 'hikidashi[pydantic-ai]'"),
-        ("pydantic_ai_history", "pydantic_ai.messages", "pip install 'hikidashi[pydantic-ai]'"),
+        ("mcp_servers._connection", "mcp.client", "pip install 'hikidashi[mcp]'"),
+        ("mcp_servers.live", "mcp.client", "pip install 'hikidashi[mcp]'"),
+        ("pydantic_ai.capability", "pydantic_ai", "pip install 'hikidashi[pydantic-ai]'"),
+        ("pydantic_ai.history", "pydantic_ai.messages", "pip install 'hikidashi[pydantic-ai]'"),
         ("strands", "strands.hooks", "pip install 'hikidashi[strands]'"),
     ],
 )

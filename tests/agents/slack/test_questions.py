@@ -25,8 +25,8 @@ BOT = "T0 U0BOT"
 TAKE_ALL = """
 import sys
 from pathlib import Path
-from hikidashi.agents.slack_events import Question
-from hikidashi.agents.slack_questions import Questions
+from hikidashi.agents.slack._events import Question
+from hikidashi.agents.slack._questions import Questions
 
 questions = Questions(Path(sys.argv[1]), wait_seconds=60)
 print("ready", flush=True)

@@ -61,7 +61,7 @@ def test_a_user_without_a_home_folder_is_told(monkeypatch: pytest.MonkeyPatch) -
 def test_loading_it_leaves_the_logging_of_the_program_alone() -> None:
     script = """
 import logging
-from hikidashi.search.semantic import default_embedder
+from hikidashi.search.engine.embeddings import default_embedder
 default_embedder()
 print(logging.getLogger().handlers, logging.getLogger().level == logging.WARNING)
 """

@@ -217,7 +217,7 @@ def test_a_python_that_is_not_there_is_a_dead_worker(monkeypatch: pytest.MonkeyP
 # No `if __name__ == "__main__"`, on purpose.
 PROGRAM = """
 import asyncio, os, signal, sys, threading, time
-from hikidashi.web.extract import shared_extractor
+from hikidashi.web.pages.extract import shared_extractor
 
 extractor = shared_extractor()
 asyncio.run(extractor.read(b"x", content_type="text/plain"))
@@ -246,7 +246,7 @@ def test_a_worker_does_not_outlive_its_program(end: str, tmp_path: Path) -> None
 
 FORKS = """
 import asyncio, os, warnings
-from hikidashi.web.extract import shared_extractor
+from hikidashi.web.pages.extract import shared_extractor
 
 warnings.simplefilter("ignore")
 async def read():

@@ -234,7 +234,7 @@ def test_while_another_process_writes_the_cache_waits_its_turn_or_passes(
 
 _WRITER = """
 import sys
-from hikidashi.web.cache import ResultCache
+from hikidashi.web.providers.cache import ResultCache
 with ResultCache(sys.argv[1]) as cache:
     for number in range(40):
         cache.put((sys.argv[2], number), number)
@@ -262,7 +262,7 @@ def test_threads_share_one_cache(path: Path) -> None:
 def test_a_child_made_by_fork_opens_the_file_anew(path: Path) -> None:
     program = """
 import os, sys
-from hikidashi.web.cache import ResultCache
+from hikidashi.web.providers.cache import ResultCache
 cache = ResultCache(sys.argv[1])
 cache.put(("parent",), 1)
 child = os.fork()
