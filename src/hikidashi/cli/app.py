@@ -13,6 +13,7 @@ from hikidashi import __version__
 from hikidashi.errors import HikidashiError
 
 from .config import config
+from .serve import serve
 from .slack import EXAMPLES as SLACK_EXAMPLES
 from .slack import slack
 from .tools import tools
@@ -27,6 +28,7 @@ Examples:
   hikidashi tour --lang ja   the same in Japanese
   hikidashi doctor           what is installed here, and does it work
   hikidashi doctor --json    the same for a program
+  hikidashi serve            all your MCP servers behind one
   hikidashi web search QUERY the web, or documents of your own
   hikidashi chat             talk to a model that has the web tools
 """
@@ -61,6 +63,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(serve, name="serve", short_help="Put every tool of your MCP servers behind one server.")
 app.add_typer(tools, name="tools")
 app.add_typer(web, name="web")
 app.add_typer(config, name="config")
