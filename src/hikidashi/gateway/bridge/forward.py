@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from ...errors import MissingExtra, ServerUnavailableError
 from ..upstream.upstream import Upstream
@@ -200,10 +200,11 @@ async def _answer(client: Client, upstream: Upstream, request: types.ClientReque
 
 
 def _cleaned(raw: Raw) -> Raw:
-    if isinstance(meta := raw.get("_meta"), dict):
-        kept = without_hop_keys(meta)  # pyright: ignore[reportUnknownArgumentType] - JSON
-        return {key: value for key, value in raw.items() if key != "_meta"} | ({"_meta": kept} if kept else {})
-    return raw
+    """`raw` without what belongs to its hop, and with the type of result that servers before 2026-07-28 do not say."""
+    meta = raw.get("_meta")
+    kept = without_hop_keys(cast("dict[str, Any]", meta)) if isinstance(meta, dict) else {}
+    rest = {key: value for key, value in raw.items() if key != "_meta"}
+    return {"resultType": "complete", **rest, **({"_meta": kept} if kept else {})}
 
 
 def _is_lost(error: MCPError) -> bool:
