@@ -40,6 +40,7 @@ class ListingCache:
         try:
             private_folder(self._folder)
             replace_file(self._path(server), text.encode())
+            self._path(server).chmod(0o600)
         except OSError as error:
             logger.warning("the tools of MCP server %r are not kept for the next start: %s", server.name, error)
 
