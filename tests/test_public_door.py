@@ -13,6 +13,7 @@ import pytest
 
 import hikidashi
 import hikidashi.agents
+import hikidashi.search
 import hikidashi.testing
 import hikidashi.web
 
@@ -95,7 +96,7 @@ def test_every_public_name_has_a_home_and_nothing_else_has() -> None:
     assert {*hikidashi._HOME_OF, "__version__"} == set(PUBLIC)
 
 
-@pytest.mark.parametrize("door", [hikidashi, hikidashi.agents, hikidashi.testing, hikidashi.web])
+@pytest.mark.parametrize("door", [hikidashi, hikidashi.agents, hikidashi.search, hikidashi.testing, hikidashi.web])
 def test_type_checkers_see_the_same_names_from_the_same_homes(door: ModuleType) -> None:
     tree = ast.parse(Path(str(door.__file__)).read_text(encoding="utf-8"))
     (guarded,) = [node for node in tree.body if isinstance(node, ast.If)]
@@ -130,6 +131,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         "hikidashi",
         "hikidashi.agents",
         "hikidashi.cli",
+        "hikidashi.search",
         "hikidashi.testing",
         "hikidashi.testing.pytest_plugin",
         "hikidashi.web",
@@ -154,13 +156,20 @@ def test_importing_loads_no_framework_and_not_even_pydantic(module: str) -> None
         ("to_mcp", "mcp", "mcp"),
         ("to_pydantic_ai", "pydantic_ai", "pydantic-ai"),
         ("to_strands", "strands", "strands"),
+        ("search.LiveServers", "mcp", "mcp"),
+        ("search.run_anthropic_search", "anyio", "anthropic"),
+        ("search.to_claude_search", "claude_agent_sdk", "claude"),
+        ("search.to_mcp_search", "mcp", "mcp"),
+        ("search.to_pydantic_ai_search", "pydantic_ai", "pydantic-ai"),
+        ("search.to_strands_search", "strands", "strands"),
+        ("search.tools_of_servers", "mcp", "mcp"),
     ],
 )
 def test_a_missing_extra_names_the_command_to_run(name: str, blocked: str, extra: str) -> None:
     script = f"""
 import sys
 sys.modules[{blocked!r}] = None
-import hikidashi
+import hikidashi, hikidashi.search
 try:
     hikidashi.{name}
 except hikidashi.MissingExtra as error:
@@ -245,10 +254,13 @@ ROOMS_BELOW = {
         "convert",
         "errors",
         "search.answers",
+        "search.anthropic",
         "search.engine",
         "search.engine.glossary",
         "search.mcp_servers",
+        "search.pydantic_ai",
         "search.records",
+        "search.wire",
         "tool",
     },
     "search.answers": {"errors", "search", "search.engine", "search.mcp_servers", "search.records", "tokens", "tool"},
@@ -266,9 +278,17 @@ ROOMS_BELOW = {
     "search.engine": {"common", "errors", "search.engine.glossary"},
     "search.engine.glossary": {"errors", "search.engine"},
     "search.mcp_servers": {"common", "convert", "errors", "search", "search.answers", "tool"},
-    "search.pydantic_ai": {"convert", "errors", "search", "search.answers", "search.engine", "search.mcp_servers"},
+    "search.pydantic_ai": {
+        "convert",
+        "errors",
+        "search",
+        "search.answers",
+        "search.engine",
+        "search.mcp_servers",
+        "tool",
+    },
     "search.records": {"errors", "search", "search.engine"},
-    "search.wire": {"convert", "errors", "search", "search.engine", "tokens", "tool"},
+    "search.wire": {"convert", "errors", "search", "search.answers", "search.engine", "tokens", "tool"},
     "testing": {
         "common",
         "errors",
@@ -391,11 +411,8 @@ def test_no_two_rooms_import_each_other() -> None:
 
 # What people import by its path: README, specs, entry points.
 ENTRANCES = {
-    "search/claude.py",
-    "search/mcp.py",
     "search/mcp_live.py",
     "search/record.py",
-    "search/strands.py",
     "testing/pytest_plugin.py",
     "web/local.py",
 }

@@ -126,6 +126,11 @@ class ToolCatalog:
             number = self._rows.numbers.get(name)
             return None if number is None else self._rows.entry(number).tool
 
+    def raise_limit(self, tools: int) -> None:
+        """Have room for `tools` tools in all; a higher `limit_tools` stays."""
+        with self._lock:
+            self.limit_tools = max(self.limit_tools, tools)
+
     def add(self, tool: Any) -> None:
         """Put one more tool into the catalogue; the others stay as they are.
 

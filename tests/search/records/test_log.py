@@ -23,9 +23,8 @@ from mcp.client import Client
 
 from hikidashi import from_function
 from hikidashi.errors import SearchLogError
-from hikidashi.search.mcp import to_mcp_search
+from hikidashi.search import Recorder, SearchLog, to_mcp_search
 from hikidashi.search.records import _store as record_store
-from hikidashi.search.records.log import Recorder, SearchLog
 
 
 @pytest.fixture
@@ -40,7 +39,7 @@ def opened(path: Path) -> Generator[sqlite3.Connection]:
 
 
 def in_a_new_process(script: str, path: Path) -> subprocess.Popen[str]:
-    start = "import sys\nfrom hikidashi.search.records.log import SearchLog\nlog = SearchLog(sys.argv[1])\n"
+    start = "import sys\nfrom hikidashi.search import SearchLog\nlog = SearchLog(sys.argv[1])\n"
     command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", start + script, str(path)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 

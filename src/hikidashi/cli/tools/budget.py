@@ -8,7 +8,7 @@ from typing import Any
 from hikidashi.search import ToolCatalog
 from hikidashi.search.engine.entry import entry_of
 from hikidashi.search.wire import client_search_tool
-from hikidashi.search.wire.definitions import FEWEST_TOKENS, FEWEST_TOOLS, judged
+from hikidashi.search.wire.definitions import FEWEST_TOKENS, FEWEST_TOOLS, verdict_on
 from hikidashi.tokens import estimate_tokens
 
 __all__ = ["Budget", "budget_of"]
@@ -57,7 +57,7 @@ def budget_of(catalog: ToolCatalog, *, loaded: int = 5) -> Budget:
         loaded=loaded,
         with_search=search + (round(total / len(costs) * loaded) if costs else 0),
         at_most=search + sum(cost for cost, _ in costs[:loaded]),
-        worth_it=judged(definitions).worth_it,
+        worth_it=verdict_on(definitions).worth_it,
         reason=_reason(len(costs), total),
         largest=tuple((name, cost) for cost, name in costs[:5]),
     )

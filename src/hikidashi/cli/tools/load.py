@@ -69,11 +69,11 @@ def _of_servers(config: Path, seconds: float) -> tuple[list[Tool], dict[str, str
     servers = read_mcp_config(config)
     if not servers:
         raise ToolSourceError(str(config), "has no server that is switched on", "Add one under `mcpServers`.")
-    from hikidashi.search.mcp_servers import Answer, tools_of_servers
+    from hikidashi.search.mcp_servers import ServerTools, tools_of_servers
 
     console = stderr()
 
-    def tell(answer: Answer) -> None:
+    def tell(answer: ServerTools) -> None:
         if answer.failure is None:
             console.print(
                 Text.assemble(("✓ ", "green"), clean(f"{answer.server}: {counted(len(answer.tools), 'tool')}"))

@@ -1,6 +1,6 @@
-"""What a record of searches says about a catalogue: gaps, idle tools, favourites, and words that are missing.
+"""Report on a search log: failed searches, unused tools, most used tools, and words missing in descriptions.
 
-Everything is counted, nothing is guessed by a model: the same log and catalogue give the same report.
+Everything is counted, without a model: the same log and catalogue give the same report.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from .log import RecordedSearch, SearchLog
 
 __all__ = ["CalledTool", "EmptySearch", "FoundTool", "Missed", "Proposal", "Report", "report"]
 
-_SAME_WISH = 600.0  # seconds: a later search still tries to satisfy the same wish
-_SAME_MOMENT = 0.05  # seconds: a model that searches for several things at once has several wishes
-_AGREEING = 2  # wishes that a word must have come in: one alone may have named a place or a person
-_OF_MISSED = 1 / 10  # of the wishes for which a search missed a tool, likewise
+_SAME_WISH = 600.0  # seconds within which a later search has the same goal, called a wish below
+_SAME_MOMENT = 0.05  # seconds: searches at the same moment have different goals
+_AGREEING = 2  # wishes that must use a word: a single one may name a place or a person
+_OF_MISSED = 1 / 10  # share of the wishes for which a search missed a tool
 _PERSON = re.compile("(?:さん|様|氏|君|ちゃん)")  # behind a name
 _FAVOURITES = 5
 _FAVOURITE_CALLS = 3
-# Words are letters of one script; hiragana alone is mostly inflection, and numbers say nothing about a tool.
+# Letters of one script; hiragana alone is mostly inflection, and numbers do not describe a tool.
 _WORD = re.compile(
     "[\u3400-\u4dbf\u4e00-\u9fff\u3005]{2,20}|[\u30a1-\u30fa\u30fc]{2,30}|[\uac00-\ud7af]{1,20}|[\u0e00-\u0e7f]{3,40}"
     "|[^\\W\\d_\u0e00-\u0e7f\u3005\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,40}"
@@ -39,10 +39,10 @@ _WORD = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class EmptySearch:
-    """Searches that found nothing, or only what comes near and nobody called."""
+    """Searches that found nothing, or only uncertain matches that were not called."""
 
     query: str | None
-    """In the spelling used last; None where the log keeps no queries."""
+    """In the latest spelling; None if the log keeps no queries."""
     kind: str
     count: int
 
@@ -53,19 +53,19 @@ class FoundTool:
 
     name: str
     found: int
-    """How many searches found it."""
+    """Number of searches that found it."""
     best_rank: int
-    """Its best place, counted from 1."""
+    """Its best rank, from 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class CalledTool:
-    """A tool that is called a lot."""
+    """A tool that is called often."""
 
     name: str
     calls: int
     share: float
-    """Of all calls, from 0 to 1."""
+    """Share of all calls, from 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Missed:
 
     query: str
     later: str | None
-    """The query that found it; None where it was a pattern or a list of names."""
+    """The query that found it; None for a pattern or a list of names."""
     count: int
     called: bool
     """Whether the tool was then called, or only found."""
@@ -82,22 +82,22 @@ class Missed:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """Words that would have helped several searches to find a tool, if it had them."""
+    """Words that, added to a tool, would have let several searches find it."""
 
     tool: str
     words: tuple[str, ...]
-    """Words that several searches used, each for a wish of its own; those of most searches first."""
+    """Words that several independent searches used, the most frequent first."""
     because: tuple[Missed, ...]
 
     @property
     def count(self) -> int:
-        """How many searches speak for it."""
+        """Number of searches that support it."""
         return sum(missed.count for missed in self.because)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Report:
-    """What a record of searches says about a catalogue."""
+    """Report on a search log and a catalogue."""
 
     searches: int
     calls: int
@@ -105,15 +105,15 @@ class Report:
     found_nothing: tuple[EmptySearch, ...]
     """The most frequent first."""
     never_found: tuple[str, ...]
-    """Tools that no search found and nobody called, in catalogue order."""
+    """Tools that were neither found nor called, in catalogue order."""
     never_called: tuple[FoundTool, ...]
-    """Tools that searches found and nobody called, the most found first."""
+    """Tools that were found but never called, the most found first."""
     often_called: tuple[CalledTool, ...]
-    """At most five tools that could stay loaded, see `tool_search_request(always_loaded=...)`."""
+    """At most five tools to keep loaded, with `always_loaded=`."""
     proposals: tuple[Proposal, ...]
-    """The best supported first."""
+    """Those with the most searches first."""
     gone: tuple[str, ...]
-    """Tools on record that the catalogue does not have, by name."""
+    """Names in the log that the catalogue does not have."""
 
     def as_json(self) -> dict[str, Any]:
         """The report as a JSON object."""
@@ -121,7 +121,7 @@ class Report:
 
 
 def report(log: SearchLog, catalog: ToolCatalog) -> Report:
-    """What `log` says about the tools of `catalog`.
+    """A report on `log` for the tools of `catalog`.
 
     Raises:
         SearchLogError: the log cannot be read.
