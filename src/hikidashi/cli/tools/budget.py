@@ -33,7 +33,7 @@ class Budget:
 
     @property
     def change(self) -> float:
-        """What search adds to the tokens, as a share of all loaded; below zero where it saves."""
+        """Change of the tokens by search, as a share of all loaded; negative if it saves."""
         return self.with_search / self.all_loaded - 1 if self.all_loaded else 0.0
 
     def as_json(self) -> dict[str, Any]:
@@ -72,6 +72,6 @@ def _reason(tools: int, tokens: int) -> str:
 
 
 def _definition(tool: Any) -> dict[str, Any]:
-    """What the model reads of a tool, whatever its framework; unlike the API, any name will do."""
+    """The definition of a tool as the model reads it; unlike the API, it may have any name."""
     entry = entry_of(tool)
     return {"name": entry.name, "description": entry.description, "input_schema": entry.input_schema}

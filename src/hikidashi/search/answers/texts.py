@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, cast
+from typing import Any, cast
 
+from ...common.language import Language
 from ..catalog import MAX_LIMIT
 from ..engine.entry import Entry
 from ..records.log import Recorder
@@ -29,9 +30,6 @@ __all__ = [
 
 SEARCH_TOOLS = "search_tools"
 CALL_TOOL = "call_tool"
-
-Language = Literal["en", "ja"]
-
 
 _EN = {
     "search": (

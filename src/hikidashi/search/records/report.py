@@ -15,8 +15,9 @@ from typing import Any
 from ..catalog import ToolCatalog
 from ..engine.analyzer import Analyzer, fold, is_weak
 from ..engine.entry import entry_of
+from ..engine.index.bm25 import Index
+from ..engine.index.vocabulary import Vocabulary
 from ..engine.query import read_query
-from ..engine.spelling import Speller
 from ..engine.stem import stem
 from ..engine.stopwords import FUNCTION, REQUEST
 from .log import RecordedSearch, SearchLog
@@ -196,7 +197,7 @@ def _proposals(searches: Iterable[RecordedSearch], tools: dict[str, Any]) -> tup
             evidence.setdefault(name, {}).setdefault((missed.query, later, called), []).append(
                 (finder.session, finder.at)
             )
-    vocabulary = _Vocabulary(tools if evidence else {})
+    vocabulary = _Wording(tools if evidence else {})
     proposals = (_proposal(name, cases, vocabulary) for name, cases in evidence.items())
     return tuple(sorted(filter(None, proposals), key=lambda proposal: (-proposal.count, proposal.tool)))
 
@@ -234,7 +235,7 @@ def _recent(wishes: list[RecordedSearch], later: RecordedSearch) -> list[Recorde
     return [wish for wish in wishes if wish.kind in _BY_WORDS and _SAME_MOMENT < later.at - wish.at <= _SAME_WISH]
 
 
-def _proposal(name: str, cases: _Cases, vocabulary: _Vocabulary) -> Proposal | None:
+def _proposal(name: str, cases: _Cases, vocabulary: _Wording) -> Proposal | None:
     used_for: dict[str, set[_Wish]] = {}
     new = {
         query: [word for word in vocabulary.words(query) if not vocabulary.leads(word, name)] for query, _, _ in cases
@@ -258,23 +259,24 @@ def _proposal(name: str, cases: _Cases, vocabulary: _Vocabulary) -> Proposal | N
     )
 
 
-class _Vocabulary:
+class _Wording:
     """The words of a catalogue, as a search knows them; each word of a question is looked up once."""
 
     def __init__(self, tools: dict[str, Any]) -> None:
-        self._analyzer = Analyzer()
-        self._of_tool = {name: frozenset(self._analyzer.terms(_text(tool))) for name, tool in tools.items()}
-        self._known = frozenset[str]().union(*self._of_tool.values())
-        self._speller = Speller(self._known)
+        analyzer, index = Analyzer(), Index()
+        terms = {name: analyzer.terms(_text(tool)) for name, tool in tools.items()}
+        index.extend([(1, found)] for found in terms.values())
+        self._vocabulary = Vocabulary(index, analyzer)
+        self._of_tool = {name: frozenset(found) for name, found in terms.items()}
         self._looked_up: dict[str, frozenset[str]] = {}
         self._words: dict[str, tuple[str, ...]] = {}
 
     def leads(self, word: str, tool: str) -> bool:
         """Whether a search for `word` looks for something that the tool has: itself, translated or respelled."""
         if word not in self._looked_up:
-            asked = read_query(word, self._analyzer, self._known, self._nearest, rarity=lambda _: 1.0)
-            # A hint is no substitute for the word: a search that had only that missed the tool.
-            self._looked_up[word] = frozenset(asked.weights.keys() - asked.relatives.keys())
+            asked = read_query(word, self._vocabulary)
+            # A synonym is no substitute for the word: a search that had only that missed the tool.
+            self._looked_up[word] = frozenset(asked.weights.keys() - asked.synonyms.keys())
         return not self._looked_up[word].isdisjoint(self._of_tool[tool])
 
     def words(self, query: str) -> tuple[str, ...]:
@@ -286,9 +288,6 @@ class _Vocabulary:
             said = dict.fromkeys(word for word in words if word not in FUNCTION and word not in REQUEST)
             self._words[query] = tuple(word for word in said if not is_weak(stem(word))) or tuple(said)
         return self._words[query]
-
-    def _nearest(self, word: str) -> list[str]:
-        return self._speller.nearest(word, self._known)
 
 
 def _text(tool: Any) -> str:
