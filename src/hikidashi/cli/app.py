@@ -14,6 +14,7 @@ from hikidashi.common.language import Language
 from hikidashi.errors import HikidashiError
 
 from .config import config
+from .serve import serve
 from .slack import EXAMPLES as SLACK_EXAMPLES
 from .slack import slack
 from .tools import tools
@@ -28,6 +29,7 @@ Examples:
   hikidashi tour --lang ja   the same in Japanese
   hikidashi doctor           what is installed, and whether it works
   hikidashi doctor --json    the same for a program
+  hikidashi serve            all your MCP servers behind one
   hikidashi web search QUERY the web, or documents of your own
   hikidashi chat             talk to a model that has the web tools
 """
@@ -62,6 +64,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(serve, name="serve", short_help="Put every tool of your MCP servers behind one server.")
 app.add_typer(tools, name="tools")
 app.add_typer(web, name="web")
 app.add_typer(config, name="config")

@@ -14,6 +14,7 @@
     ├── FetchRefused (ValueError)                an address that must not be fetched, such as a private one
     ├── WebIndexError                            the local index of documents cannot be read or written
     ├── SlackError                               Slack refused a call, or cannot be reached
+    ├── ServerUnavailableError (ConnectionError) a server behind the gateway cannot be reached
     ├── ConfigError (ValueError)                 a config file that cannot be used: file, line, key, what is allowed
     └── ClaudeCodeError                          Claude Code, or tools and dependencies for it
         ├── UnsupportedDepsTypeError             dependencies that cannot be serialised as JSON
@@ -52,6 +53,7 @@ from .claude import (
     UnsupportedDepsTypeError,
 )
 from .config import ConfigError
+from .gateway import ServerUnavailableError
 from .search import SearchLogError, ToolSearchError, ToolSourceError, ToolTurnLimitError
 from .search import ToolSearchCode as ToolSearchCode
 from .slack import SlackError
@@ -75,6 +77,7 @@ __all__ = [
     "MissingExtra",
     "PageError",
     "SearchLogError",
+    "ServerUnavailableError",
     "SlackError",
     "TavilyAPIError",
     "ToolConnectionError",

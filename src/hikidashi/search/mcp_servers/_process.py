@@ -31,13 +31,19 @@ __all__ = ["Streams", "stdio_transport"]
 
 Streams = tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]
 
+_LONGEST_MESSAGE = 64_000_000  # characters of one line, held in memory
 _POLL = 0.01  # seconds between two looks at a process that should end
 _GONE = (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError)
 
 
 @asynccontextmanager
 async def stdio_transport(
-    server: McpServer, *, stderr: TextIO, grace: Callable[[], float], on_end: Callable[[], None] = lambda: None
+    server: McpServer,
+    *,
+    stderr: TextIO,
+    grace: Callable[[], float],
+    on_start: Callable[[int], None] = lambda _: None,
+    on_end: Callable[[], None] = lambda: None,
 ) -> AsyncGenerator[Streams]:
     """The streams of a server that is started here, for `mcp.Client`.
 
@@ -45,6 +51,7 @@ async def stdio_transport(
         server: What to start.
         stderr: Where its standard error goes.
         grace: How many seconds it has to end by itself, asked when it should.
+        on_start: Called with the id of the process, which is the leader of its group.
         on_end: Called when it has closed its output.
 
     Raises:
@@ -64,18 +71,26 @@ async def stdio_transport(
         cwd=server.cwd,
         start_new_session=True,
     )
+    on_start(process.pid)
     received, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outgoing, to_send = anyio.create_memory_object_stream[SessionMessage](0)
 
     async def receive() -> None:
         assert process.stdout is not None
-        buffer = ""
+        pieces: list[str] = []  # of a line that has not ended
+        held = 0
         with suppress(*_GONE):
             async with received:
                 async for chunk in TextReceiveStream(process.stdout, errors="replace"):
-                    *lines, buffer = (buffer + chunk).split("\n")
+                    *lines, rest = chunk.split("\n")
                     for line in lines:
-                        await received.send(_message(line))
+                        await received.send(_message("".join((*pieces, line))))
+                        pieces, held = [], 0
+                    pieces.append(rest)
+                    held += len(rest)
+                    if held > _LONGEST_MESSAGE:
+                        stderr.write(f"\nit sent a message of more than {_LONGEST_MESSAGE:,} characters\n")
+                        break
         on_end()
 
     async def send() -> None:

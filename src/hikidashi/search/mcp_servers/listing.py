@@ -16,7 +16,7 @@ try:
 except ImportError as error:
     raise MissingExtra("mcp", "mcp") from error
 
-from ._connection import Complaints, connected
+from .connection import Complaints, connected
 
 __all__ = ["SEPARATOR", "Answer", "ServerTools", "Turns", "tools_of_servers"]
 

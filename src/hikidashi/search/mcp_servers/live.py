@@ -34,7 +34,7 @@ try:
 except ImportError as error:
     raise MissingExtra("mcp", "mcp") from error
 
-from ._connection import Complaints, connected
+from .connection import Complaints, connected
 from .listing import SEPARATOR, Turns
 
 __all__ = ["LiveServers", "ServerState"]

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from types import TracebackType
-from typing import Protocol, Self, TextIO, cast
+from typing import Any, Protocol, Self, TextIO, cast
 
 from ...errors import MissingExtra
 from ._process import stdio_transport
@@ -72,7 +72,9 @@ async def connected(
     seconds: float,
     grace: Callable[[], float],
     on_message: OnMessage | None = None,
+    on_start: Callable[[int], None] = lambda _: None,
     on_end: Callable[[], None] = lambda: None,
+    **callbacks: Any,
 ) -> AsyncGenerator[Client]:
     """A client that is connected to `server`, which is started where it is a process, and then ended.
 
@@ -82,12 +84,16 @@ async def connected(
         seconds: How long it may take to answer over HTTP.
         grace: How long a process has to end by itself.
         on_message: Called with each notification of the server.
+        on_start: Called with the id of a process.
         on_end: Called when a process has closed its output.
+        callbacks: What answers the server's own requests, as `mcp.Client` takes it.
     """
     async with AsyncExitStack() as stack:
         match server.transport:
             case "stdio":
-                transport = stdio_transport(server, stderr=complaints.file, grace=grace, on_end=on_end)
+                transport = stdio_transport(
+                    server, stderr=complaints.file, grace=grace, on_start=on_start, on_end=on_end
+                )
             case "http":
                 http = httpx2.AsyncClient(
                     headers=dict(server.headers),
@@ -98,7 +104,7 @@ async def connected(
                 transport = streamable_http_client(server.url, http_client=await stack.enter_async_context(http))
             case _:
                 transport = sse_client(server.url, headers=dict(server.headers), timeout=seconds)
-        client = Client(transport, message_handler=on_message, cache=None)
+        client = Client(transport, message_handler=on_message, cache=None, **callbacks)
         yield await stack.enter_async_context(client)
 
 

@@ -1,0 +1,27 @@
+"""`hikidashi serve`: every tool of many MCP servers behind one.
+
+Offers `Gateway`, its options, and nothing of its inside.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..common.lazy import lazy
+
+if TYPE_CHECKING:
+    from .gateway import Gateway
+    from .options import GatewayOptions, GatewayServer, ServerOptions
+    from .upstream.upstream import ServerState
+
+_HOME_OF = {
+    "Gateway": ".gateway",
+    "GatewayOptions": ".options",
+    "GatewayServer": ".options",
+    "ServerOptions": ".options",
+    "ServerState": ".upstream.upstream",
+}
+
+__all__ = ["Gateway", "GatewayOptions", "GatewayServer", "ServerOptions", "ServerState"]
+
+__getattr__, __dir__ = lazy(__name__, _HOME_OF, __all__)

@@ -1,0 +1,110 @@
+"""The thin end that a client starts: it carries bytes between standard input and output and the daemon.
+
+It imports neither `mcp` nor a framework: a client waits for it at every start.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..common.folders import runtime_folder
+from ..errors import ServerUnavailableError
+
+__all__ = ["ask_daemon", "relay", "socket_path", "start_daemon"]
+
+_NAME = "hikidashi serve"
+_PIECE = 1 << 16
+_START_SECONDS = 20.0
+
+
+def socket_path(identity: str) -> Path:
+    """Where the daemon of one configuration listens."""
+    return runtime_folder() / f"{identity}.sock"
+
+
+def ask_daemon(path: Path, question: str) -> dict[str, Any] | None:
+    """The daemon's answer to `status` or `stop`; None where none runs."""
+    try:
+        with _connect(path) as connection:
+            connection.settimeout(5.0)
+            connection.sendall(question.encode() + b"\n")
+            with connection.makefile("rb") as answer:
+                return json.loads(answer.readline() or b"{}")
+    except (OSError, ValueError):
+        return None
+
+
+def start_daemon(path: Path, command: Sequence[str], log: Path) -> socket.socket:
+    """Connect to the daemon at `path`; start it with `command` if there is none.
+
+    Raises:
+        ServerUnavailableError: it does not start; its log says why.
+    """
+    deadline = time.monotonic() + _START_SECONDS
+    process: subprocess.Popen[bytes] | None = None
+    while True:
+        try:
+            return _connect(path)
+        except OSError:
+            pass
+        if process is None:
+            with log.open("ab") as written:
+                process = subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=written,
+                    start_new_session=True,
+                    cwd="/",
+                )
+        elif process.poll() not in (None, 0):
+            lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+            raise ServerUnavailableError(_NAME, lines[-1] if lines else "it ended at once", f"See {log}.")
+        if time.monotonic() > deadline:
+            raise ServerUnavailableError(_NAME, f"it did not start within {_START_SECONDS:g} s", f"See {log}.")
+        time.sleep(0.01)
+
+
+def relay(connection: socket.socket) -> int:
+    """Carry bytes both ways until one side ends; return the exit code: 1 if it was the daemon."""
+    connection.sendall(b"mcp\n")
+    incoming, outgoing = sys.stdin.fileno(), sys.stdout.fileno()
+    with selectors.DefaultSelector() as ready, connection:
+        ready.register(incoming, selectors.EVENT_READ)
+        ready.register(connection, selectors.EVENT_READ)
+        while True:
+            for key, _ in ready.select():
+                if key.fd == incoming:
+                    piece = os.read(incoming, _PIECE)
+                    if not piece:
+                        return 0
+                    connection.sendall(piece)
+                else:
+                    piece = connection.recv(_PIECE)
+                    if not piece:
+                        return 1
+                    _write(outgoing, piece)
+
+
+def _write(file: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(file, data) :]
+
+
+def _connect(path: Path) -> socket.socket:
+    connection = socket.socket(socket.AF_UNIX)
+    try:
+        connection.connect(str(path))
+    except OSError:
+        connection.close()
+        raise
+    return connection

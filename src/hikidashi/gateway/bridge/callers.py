@@ -1,0 +1,136 @@
+"""The client behind a call: how a server's questions, progress and log messages reach it."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from ...errors import MissingExtra
+
+try:
+    import anyio
+    import mcp_types as types
+    from mcp import MCPError
+    from mcp.server import ServerRequestContext
+    from mcp.shared.exceptions import NoBackChannelError
+    from mcp.shared.message import ServerMessageMetadata
+    from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+except ImportError as error:
+    raise MissingExtra("mcp", "mcp") from error
+
+__all__ = ["Caller", "LegacyCaller", "client_key", "is_modern", "missing_capability", "unsupported_requests"]
+
+_RESULT_OF: dict[type[Any], type[Any]] = {
+    types.ElicitRequest: types.ElicitResult,
+    types.ListRootsRequest: types.ListRootsResult,
+}
+_MISSING_CAPABILITY = -32021
+"""MissingRequiredClientCapability of 2026-07-28."""
+
+
+class Caller(Protocol):
+    """The client that a running call belongs to."""
+
+    key: str
+    """Which client it is: calls of one client may share a server that asks questions."""
+
+    async def ask(self, request: types.InputRequest) -> types.InputResponse | types.ErrorData:
+        """The client's answer to a server's elicitation, sampling or roots request."""
+        ...
+
+    async def progress(self, progress: float, total: float | None, message: str | None) -> None:
+        """Report progress to the client."""
+        ...
+
+    async def log(self, params: types.LoggingMessageNotificationParams) -> None:
+        """Send a log message to the client."""
+        ...
+
+
+def is_modern(ctx: ServerRequestContext[Any, Any]) -> bool:
+    """Whether the client speaks a revision without requests from server to client."""
+    return ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+
+def client_key(ctx: ServerRequestContext[Any, Any]) -> str:
+    """Which client a request comes from: its HTTP session, or its connection."""
+    session_id = None if ctx.request is None else ctx.request.headers.get("mcp-session-id")
+    if session_id:
+        return f"session {session_id}"
+    return f"request {id(ctx)}" if ctx.request is not None else f"connection {id(ctx.lifespan_context)}"
+
+
+class LegacyCaller:
+    """A client up to 2025-11-25: it is asked by requests on its own connection."""
+
+    def __init__(self, ctx: ServerRequestContext[Any, Any]) -> None:
+        self.key = client_key(ctx)
+        self._ctx = ctx
+
+    async def ask(self, request: types.InputRequest) -> types.InputResponse | types.ErrorData:
+        """Relay `request` to the client."""
+        if missing := missing_capability(self._ctx.session.client_capabilities, request):
+            return missing
+        result_type = _RESULT_OF.get(type(request)) or _sampling_result(request)
+        related = ServerMessageMetadata(related_request_id=self._ctx.request_id)
+        try:
+            return await self._ctx.session.send_request(request, result_type, metadata=related)
+        except NoBackChannelError:
+            return types.ErrorData(
+                code=types.INVALID_REQUEST,
+                message="The client cannot be asked: it has no open connection. Use stdio, or HTTP with a session.",
+            )
+        except MCPError as refused:
+            return refused.error
+
+    async def progress(self, progress: float, total: float | None, message: str | None) -> None:
+        """Report progress for the client's request."""
+        await self._ctx.session.report_progress(progress, total, message)
+
+    async def log(self, params: types.LoggingMessageNotificationParams) -> None:
+        """Send a log message beside the answer."""
+        await send_log(self._ctx, params)
+
+
+async def send_log(ctx: ServerRequestContext[Any, Any], params: types.LoggingMessageNotificationParams) -> None:
+    """Send a log message to the client of a request, as far as it asked for its level."""
+    try:
+        await ctx.session.send_log_message(  # pyright: ignore[reportDeprecated] - old clients have it
+            params.level, params.data, params.logger, related_request_id=ctx.request_id
+        )
+    except (anyio.ClosedResourceError, anyio.BrokenResourceError):  # the client is gone
+        return
+
+
+def missing_capability(
+    capabilities: types.ClientCapabilities | None, request: types.InputRequest
+) -> types.ErrorData | None:
+    """An error unless the client can answer `request`."""
+    have = capabilities or types.ClientCapabilities()
+    match request:
+        case types.ElicitRequest():
+            able, name = have.elicitation is not None, "elicitation"
+        case types.CreateMessageRequest():
+            able, name = have.sampling is not None, "sampling"
+        case _:
+            able, name = have.roots is not None, "roots"
+    if able:
+        return None
+    return types.ErrorData(
+        code=_MISSING_CAPABILITY,
+        message=f"The client does not support {name}, which this call needs.",
+        data={"requiredCapabilities": {name: dict[str, Any]()}},
+    )
+
+
+def unsupported_requests(
+    capabilities: types.ClientCapabilities | None, requests: dict[str, types.InputRequest]
+) -> types.ErrorData | None:
+    """An error unless the client can answer all of `requests`."""
+    return next(filter(None, (missing_capability(capabilities, request) for request in requests.values())), None)
+
+
+def _sampling_result(request: types.InputRequest) -> type[Any]:
+    asks_for_tools = isinstance(request, types.CreateMessageRequest) and (
+        request.params.tools is not None or request.params.tool_choice is not None
+    )
+    return types.CreateMessageResultWithTools if asks_for_tools else types.CreateMessageResult

@@ -1,0 +1,219 @@
+"""One request of a client carried to a server, and its answer back, whatever revision each of them speaks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any, TypeVar, cast
+
+from ...errors import MissingExtra, ServerUnavailableError
+from ..upstream.upstream import Upstream
+from .callers import Caller, LegacyCaller, is_modern, unsupported_requests
+from .meta import without_hop_keys
+from .parked import ParkedCalls, Raw
+from .sealing import Seal
+
+try:
+    import anyio
+    import mcp_types as types
+    from mcp import MCPError
+    from mcp.client import Client
+    from mcp.client._input_required import (  # the one driver of rounds that the package has
+        InputRequiredRoundsExceededError,
+        run_input_required_driver,
+    )
+    from mcp.server import ServerRequestContext
+    from mcp_types.methods import is_input_required
+    from pydantic import TypeAdapter, ValidationError
+except ImportError as error:
+    raise MissingExtra("mcp", "mcp") from error
+
+__all__ = ["Forwarder", "MakeRequest"]
+
+MakeRequest = Callable[[types.InputResponses | None, str | None], types.ClientRequest]
+"""The request for a server, with the answers and the state of a round."""
+
+_Result = TypeVar("_Result")
+_RAW: Any = TypeAdapter(dict[str, Any])
+_SESSION_GONE = "Session terminated"
+
+
+class Forwarder:
+    """Carries requests, and the questions that servers ask meanwhile.
+
+    Args:
+        parked: The calls that wait for answers of modern clients.
+        seal: Tells the states of these calls from the servers' own.
+    """
+
+    def __init__(self, parked: ParkedCalls, seal: Seal) -> None:
+        self._parked = parked
+        self._seal = seal
+        self._callers: dict[str, list[Caller]] = {}
+        self._one_at_a_time: dict[str, anyio.Lock] = {}
+
+    async def forward(
+        self,
+        ctx: ServerRequestContext[Any, Any],
+        upstream: Upstream,
+        make: MakeRequest,
+        *,
+        repeatable: bool = True,
+        responses: types.InputResponses | None = None,
+        state: str | None = None,
+        before: Callable[[Caller], Awaitable[Raw | None]] | None = None,
+    ) -> Raw | types.InputRequiredResult:
+        """The server's answer to a request of the client, or what the client has to answer first.
+
+        Args:
+            ctx: The client's request.
+            upstream: Whom it is for.
+            make: The request as the server gets it.
+            repeatable: Whether it may be sent twice, should the connection be lost meanwhile.
+            responses: The client's answers to what it was asked in the round before.
+            state: The state it was given then.
+            before: Asks the client something first; what it returns is the answer instead of the server's.
+
+        Raises:
+            MCPError: the server refused it, or was lost.
+            ServerUnavailableError: the server cannot be reached.
+        """
+        if state is not None and self._seal.is_ours(state):
+            return await self._parked.resume(ctx, state, responses)
+        await upstream.client()
+        if is_modern(ctx) and upstream.is_modern and before is None:
+            answer = await self._send(upstream, make(responses, state), LegacyCaller(ctx), repeatable=repeatable)
+            if is_input_required(answer):
+                asked = types.InputRequiredResult.model_validate(answer).input_requests or {}
+                if refused := unsupported_requests(ctx.session.client_capabilities, asked):
+                    raise MCPError.from_error_data(refused)
+            return answer
+
+        async def work(caller: Caller) -> Raw:
+            if before is not None and (refused := await before(caller)) is not None:
+                return refused
+            if upstream.is_modern:
+                return await self._rounds(upstream, make, caller, repeatable=repeatable)
+            return await self._send(upstream, make(None, None), caller, repeatable=repeatable)
+
+        return await (self._parked.begin(ctx, work) if is_modern(ctx) else work(LegacyCaller(ctx)))
+
+    async def _rounds(self, upstream: Upstream, make: MakeRequest, caller: Caller, *, repeatable: bool) -> Raw:
+        """The answer of a modern server, with `caller` asked for what it needs."""
+
+        async def send(answers: types.InputResponses | None, state: str | None) -> types.InputRequiredResult | _Final:
+            first = answers is None and state is None
+            raw = await self._send(upstream, make(answers, state), caller, repeatable=repeatable and first)
+            return types.InputRequiredResult.model_validate(raw) if is_input_required(raw) else _Final(raw)
+
+        async def ask(_: str, request: types.InputRequest) -> types.InputResponse | types.ErrorData:
+            return await caller.ask(request)
+
+        answer = await send(None, None)
+        if isinstance(answer, _Final):
+            return answer.raw
+        try:
+            return (await run_input_required_driver(answer, dispatch=ask, retry=send)).raw
+        except InputRequiredRoundsExceededError as error:
+            raise MCPError(types.INTERNAL_ERROR, f"The server {upstream.name!r} keeps asking: {error}") from error
+
+    async def ask(self, upstream: Upstream, request: types.InputRequest) -> types.InputResponse | types.ErrorData:
+        """The answer of the client whose call `upstream` is working on."""
+        callers = self._callers.get(upstream.name, [])
+        keys = {caller.key for caller in callers}
+        if len(keys) == 1:
+            return await callers[-1].ask(request)
+        if keys:  # from now on its calls run one after the other
+            self._one_at_a_time.setdefault(upstream.name, anyio.Lock())
+        why = "several clients are calling it" if keys else "no client is calling it"
+        return types.ErrorData(
+            code=types.INVALID_REQUEST,
+            message=f"Nobody can be asked: {why}, and the request does not say for whom it is.",
+        )
+
+    async def log(self, upstream: Upstream, params: types.LoggingMessageNotificationParams) -> bool:
+        """Send a log message to the clients whose calls `upstream` is working on; False if there are none."""
+        callers = self._callers.get(upstream.name, [])
+        for caller in list(callers):
+            await caller.log(params)
+        return bool(callers)
+
+    async def _send(
+        self,
+        upstream: Upstream,
+        request: types.ClientRequest,
+        caller: Caller,
+        *,
+        repeatable: bool,
+    ) -> Raw:
+        for attempt in (1, 2):
+            client: Client | None = None
+            try:
+                async with self._call(upstream, caller) as client:
+                    return await _answer(client, upstream, request, caller)
+            except MCPError as error:
+                if client is None or not _is_lost(error):
+                    raise
+                upstream.lose(client, "it closed the connection")
+                if not repeatable or attempt == 2:
+                    raise ServerUnavailableError(
+                        upstream.name,
+                        "it ended during the call",
+                        "It is started again. Whether the call was carried out is not known: check before you "
+                        "repeat it.",
+                    ) from error
+        raise AssertionError
+
+    @asynccontextmanager
+    async def _call(self, upstream: Upstream, caller: Caller) -> AsyncGenerator[Client]:
+        async with AsyncExitStack() as stack:
+            if lock := self._one_at_a_time.get(upstream.name):
+                await stack.enter_async_context(lock)
+            client = await stack.enter_async_context(upstream.use())
+            callers = self._callers.setdefault(upstream.name, [])
+            callers.append(caller)
+            stack.callback(callers.remove, caller)
+            yield client
+
+
+class _Final:
+    """An answer that ends the rounds."""
+
+    def __init__(self, raw: Raw) -> None:
+        self.raw = raw
+
+
+async def _answer(client: Client, upstream: Upstream, request: types.ClientRequest, caller: Caller) -> Raw:
+    seconds = upstream.given.options.call_seconds
+
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+        limit.deadline = anyio.current_time() + seconds
+        await caller.progress(progress, total, message)
+
+    with anyio.CancelScope(deadline=anyio.current_time() + seconds) as limit:
+        try:
+            raw: Raw = await client.session.send_request(request, _RAW, progress_callback=on_progress)
+        except ValidationError as error:
+            said = upstream.given.server.without_secrets(str(error).splitlines()[0])
+            raise MCPError(
+                types.INTERNAL_ERROR, f"The server {upstream.name!r} sent no valid answer: {said}"
+            ) from error
+        limit.deadline = math.inf
+        return _cleaned(raw)
+    raise MCPError(
+        types.REQUEST_TIMEOUT,
+        f"The server {upstream.name!r} did not answer within {seconds:g} s. Raise `call_seconds` if it needs longer.",
+    )
+
+
+def _cleaned(raw: Raw) -> Raw:
+    """`raw` without what belongs to its hop, and with the type of result that servers before 2026-07-28 do not say."""
+    meta = raw.get("_meta")
+    kept = without_hop_keys(cast("dict[str, Any]", meta)) if isinstance(meta, dict) else {}
+    rest = {key: value for key, value in raw.items() if key != "_meta"}
+    return {"resultType": "complete", **rest, **({"_meta": kept} if kept else {})}
+
+
+def _is_lost(error: MCPError) -> bool:
+    return error.code == types.CONNECTION_CLOSED or error.message == _SESSION_GONE

@@ -1,0 +1,34 @@
+"""`_meta` across the gateway: what belongs to one hop is taken off, the rest passes untouched."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from ...errors import MissingExtra
+
+try:
+    import mcp_types as types
+except ImportError as error:
+    raise MissingExtra("mcp", "mcp") from error
+
+__all__ = ["passed_on", "without_hop_keys"]
+
+_RESERVED = "io.modelcontextprotocol/"
+_OF_ONE_HOP = frozenset({"progressToken"})
+_CARRIED = frozenset({types.LOG_LEVEL_META_KEY})
+"""Reserved, and meant for whoever answers the request."""
+
+
+def passed_on(meta: Mapping[str, Any] | None) -> types.RequestParamsMeta | None:
+    """The metadata of a client's request as it goes on to a server."""
+    kept = without_hop_keys(meta)
+    kept |= {key: value for key, value in (meta or {}).items() if key in _CARRIED}
+    return cast("types.RequestParamsMeta", kept) or None
+
+
+def without_hop_keys(meta: Mapping[str, Any] | None) -> dict[str, Any]:
+    """`meta` without what the `mcp` package stamps on each hop."""
+    return {
+        key: value for key, value in (meta or {}).items() if not key.startswith(_RESERVED) and key not in _OF_ONE_HOP
+    }

@@ -1,0 +1,64 @@
+"""What servers listed when they were last connected, kept on disk, so that a gateway answers at once when it starts."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from contextlib import suppress
+from pathlib import Path
+
+from ..common.atomic import replace_file
+from ..common.private import private_folder
+from ..search.mcp_servers import McpServer
+from .upstream.listing import Listing
+
+__all__ = ["ListingCache"]
+
+logger = logging.getLogger("hikidashi.gateway")
+
+_VERSION = 1
+
+
+class ListingCache:
+    """Listings of servers in a folder that only its owner may read, one file for each way to reach a server."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def read(self, server: McpServer) -> Listing | None:
+        """What `server` listed; None where nothing readable is kept."""
+        try:
+            kept = json.loads(self._path(server).read_text(encoding="utf-8"))
+            return Listing.from_json(kept["listing"]) if kept["version"] == _VERSION else None
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def write(self, server: McpServer, listing: Listing) -> None:
+        """Keep what `server` listed; a disk that cannot take it costs only the quick start."""
+        text = json.dumps({"version": _VERSION, "listing": listing.to_json()}, ensure_ascii=True)
+        try:
+            private_folder(self._folder)
+            replace_file(self._path(server), text.encode(), private=True)
+        except OSError as error:
+            logger.warning("the tools of MCP server %r are not kept for the next start: %s", server.name, error)
+
+    def forget(self, server: McpServer) -> None:
+        """Keep nothing of `server`."""
+        with suppress(OSError):
+            self._path(server).unlink()
+
+    def _path(self, server: McpServer) -> Path:
+        # A digest, since there may be keys in it; another key may mean other tools.
+        identity = json.dumps(
+            [
+                server.transport,
+                server.command,
+                server.args,
+                sorted(server.env.items()),
+                server.cwd,
+                server.url,
+                sorted(server.headers.items()),
+            ]
+        )
+        return self._folder / f"{hashlib.sha256(identity.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}.json"

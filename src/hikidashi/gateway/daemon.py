@@ -1,0 +1,147 @@
+"""One gateway for all clients of a configuration: a process that listens on a socket only its owner can reach.
+
+A connection begins with one line that says what it is for: `mcp` speaks the protocol from then on, `status` is
+answered with a line of JSON, `stop` ends the process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import json
+import logging
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from ..errors import MissingExtra
+from .gateway import Gateway
+from .server import GatewayMCPServer
+from .status import status_of
+
+try:
+    import anyio
+    import mcp_types as types
+    from mcp.shared.message import SessionMessage
+except ImportError as error:
+    raise MissingExtra("mcp", "mcp") from error
+
+__all__ = ["run_daemon"]
+
+logger = logging.getLogger("hikidashi.gateway")
+
+_LONGEST_LINE = 64_000_000
+
+
+async def run_daemon(gateway: Gateway, socket: Path, *, linger: float = 10.0) -> bool:
+    """Serve clients on `socket` until the last one has been gone for `linger` seconds.
+
+    Returns:
+        False if another process already serves there.
+    """
+    lock = os.open(socket.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        return False
+    try:
+        _remove(socket)
+        async with gateway:
+            await _Daemon(gateway, linger).serve(socket)
+        return True
+    finally:
+        _remove(socket)
+        os.close(lock)
+
+
+def _remove(socket: Path) -> None:
+    socket.unlink(missing_ok=True)
+
+
+class _Daemon:
+    def __init__(self, gateway: Gateway, linger: float) -> None:
+        self._gateway = gateway
+        self._server = GatewayMCPServer(gateway)
+        self._linger = linger
+        self._clients = 0
+        self._alone_since = time.monotonic()
+        self._stop = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def serve(self, socket: Path) -> None:
+        before = os.umask(0o177)  # owner only from the first moment on
+        try:
+            listening = await asyncio.start_unix_server(self._accept, str(socket), limit=_LONGEST_LINE)
+        finally:
+            os.umask(before)
+        async with listening:
+            while not self._stop.is_set():
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._stop.wait(), 0.5)
+                if not self._clients and time.monotonic() - self._alone_since > self._linger:
+                    break
+        for task in self._tasks:
+            task.cancel()
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            await self._answer(reader, writer)
+        except (OSError, ValueError, asyncio.IncompleteReadError) as error:
+            logger.debug("a client is gone: %s", error)
+        finally:
+            self._tasks.discard(task)
+            writer.close()
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        match (await reader.readline()).strip():
+            case b"mcp":
+                self._clients += 1
+                try:
+                    await self._speak(reader, writer)
+                finally:
+                    self._clients -= 1
+                    self._alone_since = time.monotonic()
+            case b"status":
+                status = {**status_of(self._gateway), "pid": os.getpid(), "clients": self._clients}
+                writer.write(json.dumps(status).encode() + b"\n")
+                await writer.drain()
+            case b"stop":
+                writer.write(b"{}\n")
+                await writer.drain()
+                self._stop.set()
+            case _:
+                return
+
+    async def _speak(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        received, incoming = anyio.create_memory_object_stream[Any](0)
+        outgoing, to_send = anyio.create_memory_object_stream[SessionMessage](0)
+
+        async def receive() -> None:
+            async with received:
+                while line := await reader.readline():
+                    await received.send(_message(line))
+
+        async def send() -> None:
+            async with to_send:
+                async for message in to_send:
+                    writer.write(message.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+                    await writer.drain()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(receive)
+            tasks.start_soon(send)
+            await self._server.run(incoming, outgoing, self._server.create_initialization_options())
+            tasks.cancel_scope.cancel()
+
+
+def _message(line: bytes) -> SessionMessage | Exception:
+    try:
+        return SessionMessage(types.jsonrpc_message_adapter.validate_json(line, by_name=False))
+    except ValueError as error:
+        return error

@@ -1,0 +1,116 @@
+"""What all servers offer together: unique names, and where each thing comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from ..errors import MissingExtra
+from .names import NameStyle, exposed_names
+from .upstream.listing import Listing
+
+try:
+    import mcp_types as types
+    from mcp.shared.uri_template import UriTemplate
+except ImportError as error:
+    raise MissingExtra("mcp", "mcp") from error
+
+__all__ = ["Merged", "Place", "merged"]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something comes from: the server, and its name or address there."""
+
+    server: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """Everything that is offered, by the names under which it is."""
+
+    tools: Mapping[str, types.Tool] = field(default_factory=dict[str, types.Tool])
+    tool_places: Mapping[str, Place] = field(default_factory=dict[str, Place])
+    prompts: Mapping[str, types.Prompt] = field(default_factory=dict[str, types.Prompt])
+    prompt_places: Mapping[str, Place] = field(default_factory=dict[str, Place])
+    resources: Mapping[str, types.Resource] = field(default_factory=dict[str, types.Resource])
+    resource_places: Mapping[str, Place] = field(default_factory=dict[str, Place])
+    templates: tuple[types.ResourceTemplate, ...] = ()
+    template_servers: tuple[str, ...] = ()
+    with_resources: tuple[str, ...] = ()
+    """The servers that have resources at all."""
+
+    def places_of(self, uri: str) -> list[Place]:
+        """Where a resource may be read, the likeliest first."""
+        if place := self.resource_places.get(uri):
+            return [place]
+        fitting = [
+            server
+            for server, template in zip(self.template_servers, self.templates, strict=True)
+            if _fits(template.uri_template, uri)
+        ]
+        return [Place(server, uri) for server in dict.fromkeys((*fitting, *self.with_resources))]
+
+    def template_place(self, uri_template: str) -> Place | None:
+        """Where a template comes from."""
+        for server, template in zip(self.template_servers, self.templates, strict=True):
+            if template.uri_template == uri_template:
+                return Place(server, uri_template)
+        return None
+
+
+def merged(listings: Mapping[str, Listing], style: NameStyle, *, reserved: Iterable[str] = ()) -> Merged:
+    """What the servers of `listings` offer, in their order."""
+    tool_names = exposed_names(
+        {server: [tool.name for tool in listing.tools] for server, listing in listings.items()},
+        style,
+        reserved=reserved,
+    )
+    prompt_names = exposed_names(
+        {server: [prompt.name for prompt in listing.prompts] for server, listing in listings.items()}, style
+    )
+    tools: dict[str, types.Tool] = {}
+    tool_places: dict[str, Place] = {}
+    prompts: dict[str, types.Prompt] = {}
+    prompt_places: dict[str, Place] = {}
+    resources: dict[str, types.Resource] = {}
+    resource_places: dict[str, Place] = {}
+    templates: list[types.ResourceTemplate] = []
+    template_servers: list[str] = []
+    for server, listing in listings.items():
+        for tool in listing.tools:
+            shown = tool_names[server, tool.name]
+            tools[shown] = tool.model_copy(update={"name": shown})
+            tool_places[shown] = Place(server, tool.name)
+        for prompt in listing.prompts:
+            shown = prompt_names[server, prompt.name]
+            prompts[shown] = prompt.model_copy(update={"name": shown})
+            prompt_places[shown] = Place(server, prompt.name)
+        for resource in listing.resources:
+            uri = str(resource.uri)
+            shown = uri if uri not in resources else f"{server}+{uri}"
+            resources[shown] = resource.model_copy(update={"uri": shown})
+            resource_places[shown] = Place(server, uri)
+        templates += listing.templates
+        template_servers += [server] * len(listing.templates)
+    return Merged(
+        tools=tools,
+        tool_places=tool_places,
+        prompts=prompts,
+        prompt_places=prompt_places,
+        resources=resources,
+        resource_places=resource_places,
+        templates=tuple(templates),
+        template_servers=tuple(template_servers),
+        with_resources=tuple(
+            server for server, listing in listings.items() if listing.capabilities.resources is not None
+        ),
+    )
+
+
+def _fits(template: str, uri: str) -> bool:
+    try:
+        return UriTemplate.parse(template).match(uri) is not None
+    except ValueError:
+        return False

@@ -1,0 +1,130 @@
+"""Everything that a server offers, as it lists it, in a form that can be kept on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from ...errors import MissingExtra
+
+try:
+    import mcp_types as types
+    from mcp import MCPError
+    from mcp.client import Client
+except ImportError as error:
+    raise MissingExtra("mcp", "mcp") from error
+
+__all__ = ["Listing", "list_everything"]
+
+_MOST_PAGES = 1_000
+
+_Page = TypeVar("_Page", bound=types.PaginatedResult)
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What one server offers."""
+
+    tools: tuple[types.Tool, ...] = ()
+    prompts: tuple[types.Prompt, ...] = ()
+    resources: tuple[types.Resource, ...] = ()
+    templates: tuple[types.ResourceTemplate, ...] = ()
+    capabilities: types.ServerCapabilities = field(default_factory=types.ServerCapabilities)
+    instructions: str | None = None
+    info: types.Implementation | None = None
+    protocol: str = ""
+    notes: tuple[str, ...] = ()
+    """What was left out of it, and why."""
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {
+            "tools": [_dumped(tool) for tool in self.tools],
+            "prompts": [_dumped(prompt) for prompt in self.prompts],
+            "resources": [_dumped(resource) for resource in self.resources],
+            "templates": [_dumped(template) for template in self.templates],
+            "capabilities": _dumped(self.capabilities),
+            "instructions": self.instructions,
+            "info": None if self.info is None else _dumped(self.info),
+            "protocol": self.protocol,
+            "notes": list(self.notes),
+        }
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Listing:
+        """What `to_json` gave.
+
+        Raises:
+            ValueError, KeyError, TypeError: it did not give this.
+        """
+        return cls(
+            tools=tuple(map(types.Tool.model_validate, value["tools"])),
+            prompts=tuple(map(types.Prompt.model_validate, value["prompts"])),
+            resources=tuple(map(types.Resource.model_validate, value["resources"])),
+            templates=tuple(map(types.ResourceTemplate.model_validate, value["templates"])),
+            capabilities=types.ServerCapabilities.model_validate(value["capabilities"]),
+            instructions=value["instructions"],
+            info=None if value["info"] is None else types.Implementation.model_validate(value["info"]),
+            protocol=value["protocol"],
+            notes=tuple(value["notes"]),
+        )
+
+
+async def list_everything(client: Client) -> Listing:
+    """List the tools, prompts, resources and templates of a connected server, on all pages.
+
+    A list that the server refuses is empty: servers declare capabilities that they do not have.
+    """
+    capabilities = client.server_capabilities
+    notes: list[str] = []
+    session = client.session
+
+    async def pages(send: Callable[[types.PaginatedRequestParams], Awaitable[_Page]]) -> list[_Page]:
+        found: list[_Page] = []
+        cursor, seen = None, set[str]()
+        while len(found) < _MOST_PAGES:
+            found.append(await send(types.PaginatedRequestParams(cursor=cursor)))
+            cursor = found[-1].next_cursor
+            if cursor is None or cursor in seen:
+                return found
+            seen.add(cursor)
+        return found
+
+    async def optional(
+        send: Callable[[types.PaginatedRequestParams], Awaitable[_Page]], declared: object
+    ) -> list[_Page]:
+        if declared is None:
+            return []
+        try:
+            return await pages(send)
+        except MCPError as refused:
+            if refused.code not in {types.METHOD_NOT_FOUND, types.INVALID_PARAMS, types.INVALID_REQUEST}:
+                raise
+            return []
+
+    listed = await optional(lambda params: session.list_tools(params=params), capabilities.tools)
+    tools: dict[str, types.Tool] = {}
+    for tool in (tool for page in listed for tool in page.tools):
+        if tool.name in tools:
+            notes.append(f"two tools are named {tool.name!r}; the first is used")
+        else:
+            tools[tool.name] = tool
+    prompts = await optional(lambda params: session.list_prompts(params=params), capabilities.prompts)
+    resources = await optional(lambda params: session.list_resources(params=params), capabilities.resources)
+    templates = await optional(lambda params: session.list_resource_templates(params=params), capabilities.resources)
+    return Listing(
+        tools=tuple(tools.values()),
+        prompts=tuple({prompt.name: prompt for page in prompts for prompt in page.prompts}.values()),
+        resources=tuple({str(one.uri): one for page in resources for one in page.resources}.values()),
+        templates=tuple({one.uri_template: one for page in templates for one in page.resource_templates}.values()),
+        capabilities=capabilities,
+        instructions=client.instructions,
+        info=client.server_info,
+        protocol=client.protocol_version,
+        notes=tuple(notes),
+    )
+
+
+def _dumped(model: Any) -> dict[str, Any]:
+    return model.model_dump(mode="json", by_alias=True, exclude_none=True)

@@ -1,0 +1,28 @@
+"""How much memory the processes of one group use."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+__all__ = ["memory_of_group"]
+
+_PROC = Path("/proc")
+
+
+def memory_of_group(group: int) -> int | None:
+    """The bytes of memory that the processes of `group` hold together; None where the system does not say."""
+    if sys.platform != "linux":
+        return None
+    page = os.sysconf("SC_PAGE_SIZE")
+    total = 0
+    for process in _PROC.iterdir():
+        if not process.name.isdigit():
+            continue
+        with suppress(OSError, ValueError, IndexError):  # it has ended meanwhile
+            fields = (process / "stat").read_text().rpartition(")")[2].split()
+            if int(fields[2]) == group or int(fields[3]) == group:  # its group, or its session
+                total += int((process / "statm").read_text().split()[1]) * page
+    return total

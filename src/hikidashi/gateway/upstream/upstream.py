@@ -1,0 +1,450 @@
+"""One server behind the gateway: connected when it is needed, watched, restarted with backoff, stopped when idle."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Protocol, cast
+
+from ...errors import MissingExtra, ServerUnavailableError
+from ...search.mcp_servers.connection import Complaints, connected
+from ..options import GatewayServer
+from .listing import Listing, list_everything
+from .memory import memory_of_group
+from .reaper import Reaper
+
+try:
+    import anyio
+    import mcp_types as types
+    from mcp import MCPError
+    from mcp.client import Client, IncomingMessage
+    from mcp.client.session import ClientRequestContext
+    from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
+    from mcp.shared.subscriptions import ResourceUpdated
+except ImportError as error:
+    raise MissingExtra("mcp", "mcp") from error
+
+__all__ = ["ServerState", "Status", "Upstream", "UpstreamEvents"]
+
+logger = logging.getLogger("hikidashi.gateway")
+
+Status = Literal["waiting", "starting", "ready", "failed", "stopped"]
+
+_GRACE = 2.0  # seconds that a process has to end by itself
+_FIRST_PAUSE = 0.2
+_LONGEST_PAUSE = 60.0
+_FAILURES_TO_OPEN = 3  # in a row, after which callers are refused until the pause is over
+_CHECK_EVERY = 300.0
+_MEMORY_EVERY = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class ServerState:
+    """How a server is."""
+
+    name: str
+    status: Status = "waiting"
+    reason: str = ""
+    remedy: str = ""
+    protocol: str = ""
+    calls: int = 0
+    errors: int = 0
+    restarts: int = 0
+    since: float = field(default_factory=time.time)
+
+
+class UpstreamEvents(Protocol):
+    """Told of what happens at a server."""
+
+    def listing_changed(self, upstream: Upstream) -> None:
+        """The server lists something else than before."""
+        ...
+
+    def state_changed(self, upstream: Upstream) -> None:
+        """The server is in another state."""
+        ...
+
+    def resource_updated(self, upstream: Upstream, uri: str) -> None:
+        """A resource that was subscribed to has changed."""
+        ...
+
+    async def ask(self, upstream: Upstream, request: types.InputRequest) -> types.InputResponse | types.ErrorData:
+        """The server asks a client something."""
+        ...
+
+    async def log(self, upstream: Upstream, params: types.LoggingMessageNotificationParams) -> None:
+        """The server has a message for the log."""
+        ...
+
+
+class _Lost(Exception):  # noqa: N818 - it ends a connection, and says why
+    """The connection is to be closed; `restart` if at once."""
+
+    def __init__(self, reason: str, *, failed: bool = True) -> None:
+        super().__init__(reason)
+        self.failed = failed
+
+
+class Upstream:
+    """A server behind the gateway.
+
+    Args:
+        given: How to reach it, and its limits.
+        events: Told of changes, and asked when the server asks.
+        reaper: Ends its process should the gateway be killed.
+        listing: What it listed when it was last connected, if that is known.
+    """
+
+    def __init__(
+        self, given: GatewayServer, events: UpstreamEvents, reaper: Reaper, listing: Listing | None = None
+    ) -> None:
+        self.given = given
+        self.listing = listing
+        self.state = ServerState(given.name)
+        self.listed = anyio.Event()
+        """Set when it has listed what it has, or failed to."""
+        if listing is not None:
+            self.listed.set()
+        self._events = events
+        self._reaper = reaper
+        self._client: Client | None = None
+        self._wanted = anyio.Event()
+        self._settled = anyio.Event()
+        self._changed = anyio.Event()
+        self._stopping = anyio.Event()
+        self._limiter = anyio.CapacityLimiter(given.options.at_once)
+        self._waiting = 0
+        self._running = 0
+        self._last_used = 0.0
+        self._failures = 0
+        self._retry_at = 0.0
+        self._group: int | None = None
+        self._subscribed: set[str] = set()
+        self._resubscribe = anyio.Event()
+        if listing is None or not given.lazy:
+            self._wanted.set()
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.given.name
+
+    @property
+    def is_modern(self) -> bool:
+        """Whether the connection speaks 2026-07-28 or later; False while there is none."""
+        return self._client is not None and self._client.session.discover_result is not None
+
+    # What the gateway does with it
+
+    async def client(self) -> Client:
+        """The connected client; the server is started if it is not running.
+
+        Raises:
+            ServerUnavailableError: it cannot be reached, or fails to start.
+        """
+        if self._client is None:
+            if self._failures >= _FAILURES_TO_OPEN and (left := self._retry_at - anyio.current_time()) > 0:
+                raise ServerUnavailableError(
+                    self.name,
+                    self.state.reason,
+                    f"It is tried again in {math.ceil(left)} s. {self.state.remedy}".strip(),
+                )
+            self._waiting += 1
+            try:
+                self._wanted.set()
+                await self._settled.wait()
+            finally:
+                self._waiting -= 1
+        if self._client is None:
+            raise ServerUnavailableError(self.name, self.state.reason, self.state.remedy)
+        return self._client
+
+    @asynccontextmanager
+    async def use(self) -> AsyncGenerator[Client]:
+        """The connected client for one request, which counts against the limit of requests at once."""
+        async with self._limiter:
+            self._running += 1
+            try:
+                client = await self.client()
+                self.state = replace(self.state, calls=self.state.calls + 1)
+                yield client
+            except BaseException:
+                self.state = replace(self.state, errors=self.state.errors + 1)
+                raise
+            finally:
+                self._running -= 1
+                self._last_used = anyio.current_time()
+
+    async def subscribe(self, uri: str) -> None:
+        """Hear of changes of a resource from now on, also after a restart."""
+        self._subscribed.add(uri)
+        client = await self.client()
+        if self.is_modern:
+            self._resubscribe.set()
+        else:
+            await client.session.subscribe_resource(uri)  # pyright: ignore[reportDeprecated] - old servers have it
+
+    async def set_level(self, level: types.LoggingLevel) -> None:
+        """Have the server send log messages from `level` on, where it runs and can."""
+        client = self._client
+        if client is not None and not self.is_modern and client.server_capabilities.logging is not None:
+            with suppress(MCPError):
+                await client.session.set_logging_level(level)  # pyright: ignore[reportDeprecated]
+
+    async def roots_changed(self) -> None:
+        """Tell the server, where it runs and can be told, that the roots of a client have changed."""
+        if self._client is not None and not self.is_modern:
+            await self._client.session.send_roots_list_changed()  # pyright: ignore[reportDeprecated]
+
+    def lose(self, client: Client, reason: str) -> None:
+        """Close a connection that turned out to be dead; the next request opens another."""
+        if self._client is client:
+            self._client = None
+            self._fail_with = _Lost(reason)
+            self._stopping.set()
+
+    def stop(self) -> None:
+        """Close the connection for good."""
+        self._set("stopped", "it was stopped")
+
+    _fail_with: _Lost | None = None
+
+    # Its life
+
+    async def run(self) -> None:
+        """Keep the server connected as long as it is wanted, until cancelled."""
+        while True:
+            await self._wanted.wait()
+            if (pause := self._retry_at - anyio.current_time()) > 0:
+                await anyio.sleep(pause)
+            self._set("starting")
+            self._stopping, self._fail_with = anyio.Event(), None
+            ended: _Lost
+            with Complaints(self.given.server) as complaints:
+                try:
+                    await self._connection(complaints)
+                    ended = _Lost("it closed the connection")
+                except TimeoutError:
+                    ended = _Lost(f"no answer within {self.given.options.start_seconds:g} s")
+                except Exception as error:
+                    ended = _lost_in(error) or _Lost(complaints.told(error))
+                if ended.failed and ended.args[0] == "it closed the connection":
+                    ended = _Lost(complaints.told(ended.args[0]))
+            self._client = None
+            self._after(ended)
+
+    def _after(self, ended: _Lost) -> None:
+        """Decide when to connect again."""
+        was_ready = self.state.status == "ready"
+        reason = str(ended)
+        if ended.failed:
+            self._failures = 1 if was_ready else self._failures + 1
+            pause = min(_FIRST_PAUSE * 2 ** (self._failures - 1), _LONGEST_PAUSE)
+            self._retry_at = anyio.current_time() + pause
+            self.state = replace(self.state, restarts=self.state.restarts + 1)
+            self._set("failed", reason, _remedy(self.given, reason))
+            logger.warning("MCP server %r: %s", self.name, reason)
+        else:
+            self._set("waiting", reason)
+        if was_ready and self._waiting:
+            return  # who came while the connection ended waits for the next one
+        if (self.given.lazy and self.listing is not None) or not ended.failed:
+            self._wanted = anyio.Event()  # the next call wants it
+        self.listed.set()
+        settled, self._settled = self._settled, anyio.Event()
+        settled.set()
+
+    async def _connection(self, complaints: Complaints) -> None:
+        options = self.given.options
+        closed = anyio.Event()
+        with anyio.CancelScope(deadline=anyio.current_time() + options.start_seconds) as starting:
+            try:
+                async with connected(
+                    self.given.server,
+                    complaints,
+                    seconds=options.start_seconds,
+                    grace=lambda: _GRACE,
+                    on_message=self._on_message,
+                    on_start=self._on_process,
+                    on_end=closed.set,
+                    elicitation_callback=self._on_elicit,
+                    sampling_callback=self._on_sample,
+                    sampling_capabilities=types.SamplingCapability(
+                        tools=types.SamplingToolsCapability(), context=types.SamplingContextCapability()
+                    ),
+                    list_roots_callback=self._on_roots,
+                    logging_callback=self._on_log,
+                ) as client:
+                    listing = await list_everything(client)
+                    starting.deadline = math.inf
+                    self._ready(client, listing)
+                    async with anyio.create_task_group() as tasks:
+                        tasks.start_soon(self._listen, client)
+                        tasks.start_soon(_raise_when, closed, "it closed the connection")
+                        tasks.start_soon(self._until_stopped)
+                        tasks.start_soon(self._until_idle)
+                        tasks.start_soon(self._until_too_large)
+                        await self._relist(client)
+            finally:
+                self._client = None
+                if self._group is not None:
+                    self._reaper.discard(self._group)
+                    self._group = None
+        if starting.cancelled_caught:
+            raise TimeoutError
+
+    def _ready(self, client: Client, listing: Listing) -> None:
+        self._client = client
+        self._failures = 0
+        self._last_used = anyio.current_time()
+        self.state = replace(self.state, protocol=client.protocol_version)
+        self._set("ready")
+        self._publish(listing)
+        self.listed.set()
+        settled, self._settled = self._settled, anyio.Event()
+        settled.set()
+
+    def _publish(self, listing: Listing) -> None:
+        before, self.listing = self.listing, listing
+        if before is None or before.to_json() != listing.to_json():
+            self._events.listing_changed(self)
+
+    async def _relist(self, client: Client) -> None:
+        """List anew whenever the server says so, and now and then."""
+        while True:
+            with anyio.move_on_after(_CHECK_EVERY):
+                await self._changed.wait()
+            self._changed = anyio.Event()
+            with anyio.fail_after(self.given.options.start_seconds):
+                self._publish(await list_everything(client))
+
+    async def _listen(self, client: Client) -> None:
+        pause = 1.0
+        while True:
+            try:
+                self._resubscribe = anyio.Event()
+                async with client.listen(
+                    tools_list_changed=True,
+                    prompts_list_changed=True,
+                    resources_list_changed=True,
+                    resource_subscriptions=sorted(self._subscribed),
+                ) as changes:
+                    pause = 1.0
+                    async with anyio.create_task_group() as tasks:
+                        tasks.start_soon(_cancel_when, self._resubscribe, tasks.cancel_scope)
+                        async for event in changes:
+                            if isinstance(event, ResourceUpdated):
+                                self._events.resource_updated(self, str(event.uri))
+                            else:
+                                self._changed.set()
+                        tasks.cancel_scope.cancel()
+                if self._resubscribe.is_set():
+                    continue
+            except (ListenNotSupportedError, MCPError):
+                return  # it tells by notifications, or not at all
+            except SubscriptionLost:
+                self._changed.set()
+            await anyio.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    async def _until_stopped(self) -> None:
+        await self._stopping.wait()
+        raise self._fail_with or _Lost("it was stopped", failed=False)
+
+    async def _until_idle(self) -> None:
+        idle = self.given.options.idle_seconds
+        if self.given.server.transport != "stdio" or not self.given.lazy or not idle:
+            return
+        while True:
+            left = self._last_used + idle - anyio.current_time()
+            if left <= 0 and not self._running:
+                raise _Lost(f"it was idle for {idle:g} s", failed=False)
+            await anyio.sleep(max(left, 1.0))
+
+    async def _until_too_large(self) -> None:
+        limit, group = self.given.options.memory_mb, self._group
+        while limit is not None and group is not None:
+            await anyio.sleep(_MEMORY_EVERY)
+            used = memory_of_group(group)
+            if used is None:
+                return
+            if used > limit * 1_000_000:
+                raise _Lost(f"its processes use {used / 1e6:,.0f} MB, more than the {limit:,} MB it may")
+
+    # What the server says
+
+    def _on_process(self, group: int) -> None:
+        self._group = group
+        self._reaper.add(group)
+
+    async def _on_message(self, message: IncomingMessage) -> None:
+        match message:
+            case (
+                types.ToolListChangedNotification()
+                | types.PromptListChangedNotification()
+                | types.ResourceListChangedNotification()
+            ):
+                self._changed.set()
+            case types.ResourceUpdatedNotification(params=params):
+                self._events.resource_updated(self, str(params.uri))
+            case _:
+                return
+
+    async def _on_elicit(
+        self, _: ClientRequestContext, params: types.ElicitRequestParams
+    ) -> types.ElicitResult | types.ErrorData:
+        answer = await self._events.ask(self, types.ElicitRequest(params=params))
+        return cast("types.ElicitResult | types.ErrorData", answer)
+
+    async def _on_sample(self, _: ClientRequestContext, params: types.CreateMessageRequestParams) -> Any:
+        return await self._events.ask(self, types.CreateMessageRequest(params=params))
+
+    async def _on_roots(self, _: ClientRequestContext) -> types.ListRootsResult | types.ErrorData:
+        answer = await self._events.ask(self, types.ListRootsRequest())
+        return cast("types.ListRootsResult | types.ErrorData", answer)
+
+    async def _on_log(self, params: types.LoggingMessageNotificationParams) -> None:
+        await self._events.log(self, params)
+
+    def _set(self, status: Status, reason: str = "", remedy: str = "") -> None:
+        self.state = replace(self.state, status=status, reason=reason, remedy=remedy, since=time.time())
+        self._events.state_changed(self)
+
+
+async def _cancel_when(wanted: anyio.Event, scope: anyio.CancelScope) -> None:
+    await wanted.wait()
+    scope.cancel()
+
+
+async def _raise_when(closed: anyio.Event, reason: str) -> None:
+    await closed.wait()
+    raise _Lost(reason)
+
+
+def _lost_in(error: BaseException) -> _Lost | None:
+    """The reason inside groups of errors, if it is one of ours."""
+    if isinstance(error, BaseExceptionGroup):
+        inner = cast("BaseExceptionGroup[BaseException]", error).exceptions
+        return next(filter(None, map(_lost_in, inner)), None)
+    return error if isinstance(error, _Lost) else None
+
+
+_REMEDIES: tuple[tuple[tuple[str, ...], Callable[[GatewayServer], str]], ...] = (
+    (("401", "403", "Unauthorized", "Forbidden"), lambda _: "It needs a login: set its key or `headers`."),
+    (("FileNotFoundError", "No such file"), lambda given: f"Install {given.server.command!r}, or give its full path."),
+    (("PermissionError",), lambda given: f"Make {given.server.command!r} executable."),
+    (("no answer within",), lambda _: "Start it by hand to see what it waits for, or raise `start_seconds`."),
+    (("ConnectError", "ConnectionRefused"), lambda _: "Check its address, and that it is running."),
+    (("more than the",), lambda _: "Raise `memory_mb`, or find out what fills it."),
+)
+
+
+def _remedy(given: GatewayServer, reason: str) -> str:
+    for signs, remedy in _REMEDIES:
+        if any(sign in reason for sign in signs):
+            return remedy(given)
+    return "Start it by hand to see what is wrong."

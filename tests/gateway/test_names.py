@@ -1,0 +1,39 @@
+"""Names of tools of many servers: unique, short enough, and the same every time."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hikidashi.gateway.names import LONGEST_NAME, exposed_names
+
+NAMES = st.text(min_size=1, max_size=80)
+SERVERS = st.dictionaries(NAMES, st.lists(NAMES, max_size=6), max_size=5)
+
+
+@given(SERVERS)
+def test_every_name_is_unique_and_short_enough_for_a_client(servers: dict[str, list[str]]) -> None:
+    shown = exposed_names(servers)
+    assert len(set(shown.values())) == len(shown) == sum(len(set(names)) for names in servers.values())
+    assert all(len(name) <= LONGEST_NAME and name.isascii() for name in shown.values())
+    assert exposed_names(servers) == shown
+
+
+def test_a_name_has_its_server_in_front() -> None:
+    assert exposed_names({"git hub": ["list_issues"]}) == {("git hub", "list_issues"): "git_hub__list_issues"}
+
+
+def test_plain_names_stay_where_no_two_servers_collide() -> None:
+    shown = exposed_names({"a": ["read", "write"], "b": ["read"]}, "plain", reserved=["search_tools"])
+    assert shown == {("a", "read"): "a__read", ("a", "write"): "write", ("b", "read"): "b__read"}
+
+
+def test_a_plain_name_never_takes_that_of_the_gateways_own_tools() -> None:
+    assert exposed_names({"a": ["search_tools"]}, "plain", reserved=["search_tools"]) == {
+        ("a", "search_tools"): "a__search_tools"
+    }
+
+
+def test_long_names_stay_apart() -> None:
+    names = ["x" * 100 + "1", "x" * 100 + "2"]
+    assert len(set(exposed_names({"server": names}).values())) == 2
