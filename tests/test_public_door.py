@@ -210,6 +210,7 @@ ROOMS_BELOW = {
         "cli.chat",
         "cli.config",
         "cli.doctor",
+        "cli.serve",
         "cli.slack",
         "cli.tools",
         "cli.tour",
@@ -219,10 +220,21 @@ ROOMS_BELOW = {
         "errors",
         "web",
     },
-    "cli.chat": {"agents", "cli", "cli.doctor", "cli.tools", "config", "errors", "web.answers", "web.providers"},
+    "cli.chat": {
+        "agents",
+        "cli",
+        "cli.doctor",
+        "cli.tools",
+        "common",
+        "config",
+        "errors",
+        "web.answers",
+        "web.providers",
+    },
     "cli.config": {"cli", "cli.chat", "config", "errors"},
-    "cli.doctor": {"cli"},
-    "cli.slack": {"agents", "agents.slack", "cli", "common", "config", "errors"},
+    "cli.doctor": {"cli", "common"},
+    "cli.serve": {"cli", "common", "errors", "gateway", "search.records"},
+    "cli.slack": {"agents", "agents.slack", "cli", "cli.chat", "common", "config", "errors"},
     "cli.tools": {
         "cli",
         "errors",
@@ -250,15 +262,34 @@ ROOMS_BELOW = {
     },
     "config": {"common", "errors"},
     "convert": {"errors", "tool"},
+    "gateway": {
+        "common",
+        "errors",
+        "gateway.bridge",
+        "gateway.upstream",
+        "search",
+        "search.answers",
+        "search.engine",
+        "search.mcp_servers",
+        "search.records",
+        "tokens",
+        "tool",
+    },
+    "gateway.bridge": {"errors", "gateway.upstream"},
+    "gateway.upstream": {"errors", "gateway", "search.mcp_servers"},
     "search": {
         "common",
         "convert",
         "errors",
         "search.answers",
+        "search.anthropic",
         "search.engine",
         "search.engine.glossary",
+        "search.engine.index",
         "search.mcp_servers",
+        "search.pydantic_ai",
         "search.records",
+        "search.wire",
         "tool",
     },
     "search.answers": {
@@ -282,12 +313,21 @@ ROOMS_BELOW = {
         "search.wire",
         "tool",
     },
-    "search.engine": {"common", "errors", "search.engine.glossary"},
+    "search.engine": {"common", "errors", "search.engine.glossary", "search.engine.index"},
     "search.engine.glossary": {"errors", "search.engine"},
+    "search.engine.index": {"search.engine"},
     "search.mcp_servers": {"common", "convert", "errors", "search", "search.answers", "tool"},
-    "search.pydantic_ai": {"convert", "errors", "search", "search.answers", "search.engine", "search.mcp_servers"},
-    "search.records": {"errors", "search", "search.engine"},
-    "search.wire": {"convert", "errors", "search", "search.engine", "tokens", "tool"},
+    "search.pydantic_ai": {
+        "convert",
+        "errors",
+        "search",
+        "search.answers",
+        "search.engine",
+        "search.mcp_servers",
+        "tool",
+    },
+    "search.records": {"common", "errors", "search", "search.engine", "search.engine.index"},
+    "search.wire": {"convert", "errors", "search", "search.answers", "search.engine", "tokens", "tool"},
     "testing": {
         "common",
         "errors",
@@ -300,7 +340,7 @@ ROOMS_BELOW = {
         "web.tavily_api",
     },
     "testing.slack": {"common"},
-    "tool": {"errors"},
+    "tool": {"common", "errors"},
     "web": {
         "common",
         "convert",
@@ -315,9 +355,9 @@ ROOMS_BELOW = {
         "web.text",
         "web.wording",
     },
-    "web.answers": {"common", "errors", "tokens", "web", "web.pages", "web.wording"},
+    "web.answers": {"common", "errors", "tokens", "web", "web.pages", "web.text", "web.wording"},
     "web.crawl": {"errors", "web", "web.pages", "web.text", "web.wording"},
-    "web.pages": {"errors", "web", "web.wording"},
+    "web.pages": {"common", "errors", "web", "web.wording"},
     "web.providers": {
         "common",
         "config",
@@ -354,7 +394,7 @@ ROOMS_BELOW = {
     },
     "web.strands": {"common", "config", "errors", "web", "web.answers", "web.providers"},
     "web.tavily_api": {"common", "errors", "web", "web.crawl", "web.pages"},
-    "web.text": {"tokens", "web"},
+    "web.text": {"common", "tokens", "web"},
     "web.wording": {"common", "errors"},
 }
 
@@ -490,8 +530,11 @@ def test_errors_come_through_their_own_door() -> None:
 
 
 def may_import(path: Path, framework: str) -> bool:
-    """A framework belongs to the files and folders that carry its name; Claude Code needs three, the tour shows two."""
+    """A framework belongs to the files and folders that carry its name; Claude Code needs three, the tour shows two, and the gateway
+    speaks MCP."""
     inside = path.relative_to(SOURCE)
+    if inside.parts[0] == "gateway":
+        return framework == "mcp"
     if inside.parts[0] == "claude":
         return framework in {"claude_agent_sdk", "mcp", "pydantic_ai"}
     if inside.parts[:2] == ("cli", "tour"):

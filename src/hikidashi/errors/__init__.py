@@ -14,7 +14,7 @@
     ├── FetchRefused (ValueError)                an address that must not be fetched, such as a private one
     ├── WebIndexError                            the local index of documents cannot be read or written
     ├── SlackError                               Slack refused a call, or cannot be reached
-    ├── ServerUnavailableError (ConnectionError) a server behind the gateway cannot be reached
+    ├── ServerUnavailableError (ConnectionError)  a server behind the gateway cannot be reached
     ├── ConfigError (ValueError)                 a config file that cannot be used: file, line, key, what is allowed
     └── ClaudeCodeError                          Claude Code, or tools and dependencies for it
         ├── UnsupportedDepsTypeError             dependencies that cannot be serialised as JSON
