@@ -21,6 +21,13 @@ _VARIABLE = re.compile(r"\$\{([^}]*)\}")
 _BARE_VARIABLE = re.compile(r"\$(\w+)")
 _PLAIN_VARIABLE = re.compile(r"\w+(?::-.*)?", re.DOTALL)
 _TRANSPORTS = {"http": "http", "streamable-http": "http", "streamable_http": "http", "streamablehttp": "http"}
+_TIMEOUT_UNIT: dict[ClientName, float] = {
+    "claude-code": 0.001,
+    "claude-code-project": 0.001,
+    "gemini": 0.001,
+    "zed": 1.0,
+}
+"""Seconds in one of what a client's `timeout` counts."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +85,7 @@ def taken(client: ClientName, given: Any, *, home: str, project: str | None) -> 
     try:
         entry = _known_form(client, entry)
         _check(entry)
-        options = _limits(entry)
+        options = _limits(client, entry)
         carried = {key: value for key, value in entry.items() if key in _CARRIED}
         ignored = tuple(sorted(key for key in entry if key not in _CARRIED | _HARMLESS))
         if client != "codex":  # which fills in no variables
@@ -162,7 +169,7 @@ def _check(entry: dict[str, Any]) -> None:
         raise _UnusableError("its variables are in an `envFile`: write them into `env`")
 
 
-def _limits(entry: dict[str, Any]) -> dict[str, float]:
+def _limits(client: ClientName, entry: dict[str, Any]) -> dict[str, float]:
     """Time limits under the names that the gateway has for them."""
     options: dict[str, float] = {}
     known = {
@@ -170,8 +177,8 @@ def _limits(entry: dict[str, Any]) -> dict[str, float]:
         "startup_timeout_ms": ("start_seconds", 0.001),
         "tool_timeout_sec": ("call_seconds", 1.0),
     }
-    if "httpUrl" in entry or "trust" in entry or isinstance(entry.get("timeout"), int | float):
-        known["timeout"] = ("call_seconds", 0.001)  # milliseconds, as Gemini CLI and Zed have it
+    if client in _TIMEOUT_UNIT:
+        known["timeout"] = ("call_seconds", _TIMEOUT_UNIT[client])
     for name, (option, factor) in known.items():
         value = entry.get(name)
         if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:

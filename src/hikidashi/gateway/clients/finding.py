@@ -13,7 +13,7 @@ from typing import Any, cast
 from ...errors import ToolSourceError
 from .entries import Taken, is_ours, taken
 from .json_edit import EditError
-from .jsonc import JsoncError, parse
+from .jsonc import TextError, parse
 from .masking import HIDDEN, masked_args, masked_text, masked_url
 from .table import CLIENTS, Client, Format, Machine
 from .toml_edit import parse_toml
@@ -159,15 +159,15 @@ def content_of(file: Path, data: bytes, kind: Format) -> Any:
         if kind == "toml":
             return parse_toml(text)
         node = parse(text, comments=kind == "jsonc")
-    except (JsoncError, EditError) as error:
+    except TextError as error:
         raise source_error(file, kind, error) from error
     return {} if node is None else node.value
 
 
-def source_error(file: Path, kind: Format, error: JsoncError | EditError) -> ToolSourceError:
+def source_error(file: Path, kind: Format, error: TextError) -> ToolSourceError:
     """The error for a file that is broken, or cannot be changed as asked for."""
     what = {"toml": "TOML", "json": "JSON", "jsonc": "JSON with comments"}[kind]
-    said = f"is not {what}: {error.reason}" if isinstance(error, JsoncError) or kind == "toml" else error.reason
+    said = error.reason if isinstance(error, EditError) else f"is not {what}: {error.reason}"
     reason = re.sub(r"\s+", " ", f"{said} (column {error.column})")
     return ToolSourceError(str(file), reason, "Nothing was written; mend it, and try again.", error.line)
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, cast
 
-from .jsonc import Child, JsoncError, Node, parse
+from .jsonc import Child, JsoncError, Node, TextError, parse
 
 __all__ = ["EditError", "append", "put", "remove", "remove_items"]
 
@@ -21,14 +21,8 @@ Path = tuple[str, ...]
 _REST_OF_LINE = re.compile(r"(?:[ \t]*(?://[^\r\n]*|/\*[^\r\n]*?\*/))*")
 
 
-class EditError(ValueError):
-    """The text cannot be changed as asked for; `line` and `column` say where it stands in the way."""
-
-    def __init__(self, reason: str, line: int, column: int) -> None:
-        super().__init__(reason, line, column)
-        self.reason = reason
-        self.line = line
-        self.column = column
+class EditError(TextError):
+    """The text cannot be changed as asked for; `line` and `column` say what stands in the way."""
 
 
 def put(text: str, path: Path, value: Any, *, comments: bool = True) -> str:
@@ -42,7 +36,7 @@ def put(text: str, path: Path, value: Any, *, comments: bool = True) -> str:
     wanted = _wanted(root)
     holder = wanted
     for key in path[:-1]:
-        holder = holder.setdefault(key, {}) if isinstance(holder, dict) else holder
+        holder = cast("dict[str, Any]", holder).setdefault(key, {}) if isinstance(holder, dict) else holder
     if isinstance(holder, dict):
         holder[path[-1]] = value
     node, missing = _deepest(text, root, path)
@@ -81,13 +75,16 @@ def remove(text: str, path: Path, *, comments: bool = True) -> str:
     Raises:
         JsoncError: `text` is no JSON.
     """
-    wanted = _wanted(parse(text, comments=comments))
+    root = parse(text, comments=comments)
+    if root is None:
+        return text
+    wanted = _wanted(root)
     with suppress(KeyError, TypeError, AttributeError):  # it is not there
         _at(wanted, path[:-1]).pop(path[-1])
     while True:  # a name may stand there twice
         holder, missing = _deepest(text, parse(text, comments=comments), path[:-1], strict=False)
         if missing or holder is None or holder.child(path[-1]) is None:
-            return _checked(text, text, wanted, comments) if text.strip() else text
+            return _checked(text, text, wanted, comments)
         number = max(number for number, child in enumerate(holder.children) if child.key == path[-1])
         text = _without_child(text, holder, number)
 

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-__all__ = ["Child", "JsoncError", "Node", "parse"]
+__all__ = ["Child", "JsoncError", "Node", "TextError", "parse"]
 
 _DEEPEST = 200
 _BLANK = re.compile(r"[ \t\r\n]*")
@@ -16,14 +16,18 @@ _SCALAR = re.compile(r'["\-0-9tfn]')
 _CLOSING = {"{": "}", "[": "]"}
 
 
-class JsoncError(ValueError):
-    """The text is no JSON; `line` and `column` count from 1."""
+class TextError(ValueError):
+    """Something is wrong with a text; `line` and `column` count from 1."""
 
     def __init__(self, reason: str, line: int, column: int) -> None:
         super().__init__(reason, line, column)
         self.reason = reason
         self.line = line
         self.column = column
+
+
+class JsoncError(TextError):
+    """The text is no JSON."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, cast
 
 __all__ = ["HIDDEN", "masked_args", "masked_file_text", "masked_text", "masked_url"]
@@ -91,5 +92,5 @@ def _looks_random(text: str) -> bool:
     """Whether a long word has letters and digits mixed as no name has them."""
     if len(text) < 20 or not re.fullmatch(r"[A-Za-z0-9_+=-]+", text):
         return False
-    changes = sum(a.isdigit() != b.isdigit() for a, b in zip(text, text[1:], strict=False))
+    changes = sum(a.isdigit() != b.isdigit() for a, b in pairwise(text))
     return changes >= 4

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from .json_edit import EditError
+from .jsonc import TextError
 
-__all__ = ["parse_toml", "put_table", "remove_table"]
+__all__ = ["TomlError", "parse_toml", "put_table", "remove_table"]
 
 _TOKEN = re.compile(
     r'"""(?:[^\\]|\\.)*?"{3,5}|\'\'\'.*?\'{3,5}|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|#[^\n]*|\n|[\[\]{}]|[^"\'#\n\[\]{}]+',
@@ -21,11 +22,15 @@ _PLACE = re.compile(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)$"
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
+class TomlError(TextError):
+    """The text is no TOML."""
+
+
 def parse_toml(text: str) -> dict[str, Any]:
     """The tables of `text`.
 
     Raises:
-        EditError: it is no TOML; `line` and `column` say where.
+        TomlError: it is no TOML; `line` and `column` say where.
     """
     try:
         return tomllib.loads(text.removeprefix("\ufeff").replace("\r\n", "\n"))
@@ -33,17 +38,18 @@ def parse_toml(text: str) -> dict[str, Any]:
         found = _PLACE.match(str(error))
         reason = (found[1] if found else str(error)).strip()
         last = text.count("\n") + 1
-        line, column = (int(found[2]), int(found[3])) if found and found[2] else (last, len(text.split("\n")[-1]) + 1)
-        raise EditError(reason[:1].lower() + reason[1:], line, column) from error
+        line, column = (int(found[2]), int(found[3])) if found and found[2] else (last, len(text) - text.rfind("\n"))
+        raise TomlError(reason[:1].lower() + reason[1:], line, column) from error
     except RecursionError as error:
-        raise EditError("it is nested too deeply", 1, 1) from error
+        raise TomlError("it is nested too deeply", 1, 1) from error
 
 
 def put_table(text: str, path: tuple[str, str], value: dict[str, Any]) -> str:
     """`text` with the table `[path]`, in the place of one that is there or at the end.
 
     Raises:
-        EditError: it is no TOML, or has the tables in a form that cannot be added to.
+        TomlError: it is no TOML.
+        EditError: it has the tables in a form that cannot be added to.
     """
     wanted = copy.deepcopy(parse_toml(text))
     holder = wanted.setdefault(path[0], {})
@@ -61,7 +67,8 @@ def remove_table(text: str, path: tuple[str, str]) -> str:
     """`text` without the table `[path]` and those below it, if it is there.
 
     Raises:
-        EditError: it is no TOML, or has the table in a form that cannot be taken out.
+        TomlError: it is no TOML.
+        EditError: it has the table in a form that cannot be taken out.
     """
     wanted = copy.deepcopy(parse_toml(text))
     holder = wanted.get(path[0])
@@ -126,7 +133,8 @@ def _name(header: str) -> tuple[str, ...]:
         return ()
     name: list[str] = []
     while True:
-        value = cast("list[Any]", value)[0] if isinstance(value, list) and value else value
+        if isinstance(value, list) and value:
+            value = cast("list[Any]", value)[0]
         if not isinstance(value, dict) or not value:
             return tuple(name)
         key, value = next(iter(cast("dict[str, Any]", value).items()))
@@ -146,6 +154,6 @@ def _checked(text: str, wanted: dict[str, Any], path: tuple[str, str]) -> str:
     try:
         if parse_toml(text) == wanted:
             return text
-    except EditError as error:
+    except TomlError as error:
         raise EditError(f"`{path[0]}` cannot be changed as it is written here; {remedy}", error.line, 1) from error
     raise EditError(f"`{path[0]}.{path[1]}` cannot be taken out as it is written here; {remedy}", 1, 1)
