@@ -123,7 +123,8 @@ def test_a_server_that_two_clients_share_is_taken_once(tmp_path: Path) -> None:
     for name in ("claude-desktop", "cursor"):
         file = client_named(name).main(machine).file(machine)
         file.parent.mkdir(parents=True)
-        file.write_text('{"mcpServers": {"same": {"command": "same-mcp"}, "own": {"command": "%s"}}}' % name)
+        servers = {"same": {"command": "same-mcp"}, "own": {"command": name}}
+        file.write_text(json.dumps({"mcpServers": servers}))
     choices = name_all(find_servers(machine=machine).found, tmp_path / "mcp.json")
     assert [(choice.name, choice.status) for choice in choices] == [
         ("same", "new"),
@@ -176,9 +177,18 @@ def test_our_own_line_is_left_out(tmp_path: Path) -> None:
     file.write_text(json.dumps({"mcpServers": {"all": own, "other": {"command": "x"}}}))
     search = find_servers(machine=machine)
     assert ([one.name for one in search.found], [name for *_, name in search.own]) == (["other"], ["all"])
-    for entry in ({"command": "python3", "args": ["-m", "hikidashi", "serve"]}, {"command": {"path": "C:\\bin\\hikidashi.exe", "args": ["serve"]}}):
+    for entry in (
+        {"command": "python3", "args": ["-m", "hikidashi", "serve"]},
+        {"command": {"path": "C:\\bin\\hikidashi.exe", "args": ["serve"]}},
+    ):
         assert is_ours(entry)
-    for entry in ({"command": "hikidashi", "args": ["web", "serve"]}, {"command": "x", "args": ["serve"]}, {}, None, "hikidashi serve"):
+    for entry in (
+        {"command": "hikidashi", "args": ["web", "serve"]},
+        {"command": "x", "args": ["serve"]},
+        {},
+        None,
+        "hikidashi serve",
+    ):
         assert not is_ours(entry)
 
 
@@ -197,7 +207,13 @@ def test_a_broken_file_is_named_with_line_and_column_and_the_others_are_read(tmp
 
 @pytest.mark.parametrize(
     "content",
-    [b"\xff\xfe", b"[]", b'{"mcpServers": []}', b'{"mcpServers": {"a": 1, "b": {"command": 2}, "c": {"url": []}}}', b""],
+    [
+        b"\xff\xfe",
+        b"[]",
+        b'{"mcpServers": []}',
+        b'{"mcpServers": {"a": 1, "b": {"command": 2}, "c": {"url": []}}}',
+        b"",
+    ],
 )
 def test_odd_files_break_nothing(tmp_path: Path, content: bytes) -> None:
     machine = machine_in(tmp_path)

@@ -124,18 +124,7 @@ def stop() -> None:
     stop_all()
 
 
-_Client = Literal[
-    "claude-desktop",
-    "claude-code",
-    "claude-code-project",
-    "cursor",
-    "vscode",
-    "windsurf",
-    "codex",
-    "gemini",
-    "zed",
-]
-_ClientArgument = Annotated[_Client, typer.Argument(metavar="CLIENT", help="One of those listed above.")]
+_ClientArgument = Annotated[str, typer.Argument(metavar="CLIENT", help="One of those named above.", show_default=False)]
 _DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the difference, and write nothing.")]
 
 
@@ -143,10 +132,10 @@ _DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the difference, a
 def import_servers(
     *,
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="The servers to take over.", show_default=False)
+        list[str] | None, typer.Argument(metavar="NAME", help="The servers to take over.", show_default=False)
     ] = None,
     clients: Annotated[
-        list[_Client] | None,
+        list[str] | None,
         typer.Option("--from", metavar="CLIENT", help="Look only there; repeatable.", show_default=False),
     ] = None,
     to: Annotated[
@@ -224,7 +213,10 @@ def hook(
     name: Annotated[str, typer.Option(metavar="NAME", help="Our name in Claude Code.")] = "hikidashi",
 ) -> None:
     """Tell Claude Code which server and tool is behind a call: a PreToolUse hook, which `install` sets up."""
-    from .installing import run_hook
+    import sys
 
-    if code := run_hook(config=config, name=name):
-        raise typer.Exit(code)
+    from hikidashi.gateway.clients.hook import answer
+
+    said = answer(sys.stdin.buffer.read(), config=config, name=name)
+    if said:
+        typer.echo(said)

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from hikidashi.gateway.approval import Approvals
 from hikidashi.gateway.clients.finding import Search, find_servers
-from hikidashi.gateway.clients.table import CLIENTS, client_named
+from hikidashi.gateway.clients.table import CLIENTS, Client, client_named
 from hikidashi.gateway.clients.taking import Choice, default_config, name_all, servers_of, take_over
 
 from ..output import print_error, stderr, stdout
@@ -23,7 +23,7 @@ from ..settings import state_folder
 from ..tools.text import clean
 from ..wrap import wrapped
 
-__all__ = ["run_import"]
+__all__ = ["client_for", "run_import"]
 
 _HOW = "Choose servers by name, or all of them with --all."
 
@@ -33,7 +33,7 @@ def run_import(
 ) -> int:
     """Show the servers of the clients, and take over those that are chosen; return the exit code."""
     to = to or default_config()
-    search = find_servers([client_named(name) for name in clients] or CLIENTS)
+    search = find_servers([client_for(name, "--from") for name in dict.fromkeys(clients)] or CLIENTS)
     choices = name_all(search.found, to)
     asks = sys.stdin.isatty() and not as_json and not yes
     if not as_json:
@@ -63,6 +63,18 @@ def run_import(
         print_error(error)
     named = [choice for choice in unusable if choice.found.name in names or choice.name in names]
     return int(bool(search.problems) or bool(named))
+
+
+def client_for(name: str, hint: str) -> Client:
+    """The client `name`, which the parameter `hint` gave.
+
+    Raises:
+        typer.BadParameter: there is no such client.
+    """
+    known = [client.name for client in CLIENTS]
+    if name not in known:
+        raise typer.BadParameter(f"is {name!r}: use {', '.join(known)}.", param_hint=hint)
+    return client_named(name)
 
 
 def _chosen(choices: list[Choice], names: Sequence[str], *, take_all: bool) -> list[Choice] | None:
@@ -133,7 +145,7 @@ def _line(choice: Choice) -> str:
         return clean(f"cannot be taken over: {found.taken.problem}")
     shown = found.shown()
     words = [shown["url"]] if "url" in shown and "command" not in shown else [shown["command"], *shown.get("args", [])]
-    parts = [words[0] if len(words) == 1 else shlex.join(words)]
+    parts = [words[0] if len(words) == 1 else shlex.join(words).replace("'***'", "***")]
     parts += [f"{key} {name}=***" for key in ("env", "headers") for name in shown.get(key, {})]
     if shown.get("disabled"):
         parts.append("disabled")

@@ -1,4 +1,4 @@
-"""`hikidashi serve install`, `uninstall` and `hook`: our line in a client's configuration."""
+"""`hikidashi serve install` and `uninstall`: our line in a client's configuration."""
 
 from __future__ import annotations
 
@@ -15,17 +15,16 @@ from rich.text import Text
 
 from hikidashi.errors import ToolSourceError
 from hikidashi.gateway.clients.finding import content_of, read_bytes
-from hikidashi.gateway.clients.hook import Decision, decide, rules_for, server_names
 from hikidashi.gateway.clients.installing import Change, Line, apply, diff_of, plan_install, plan_uninstall
 from hikidashi.gateway.clients.records import Records
-from hikidashi.gateway.clients.table import Client, Machine, client_named
+from hikidashi.gateway.clients.table import Client, Machine
 from hikidashi.gateway.clients.taking import default_config
 
-from ..output import stderr, stdout
+from ..output import stdout
 from ..settings import state_folder
-from ..tools.text import clean
+from .importing import client_for
 
-__all__ = ["run_hook", "run_install", "run_uninstall"]
+__all__ = ["run_install", "run_uninstall"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_. -]{0,63}")
 
@@ -36,7 +35,7 @@ def run_install(client_name: str, *, config: Path | None, name: str, dry_run: bo
         raise typer.BadParameter(
             f"is {name!r}: use letters, digits, `-`, `_` and `.`, and no `__`.", param_hint="--name"
         )
-    client, machine, records = client_named(client_name), Machine(), _records()
+    client, machine, records = client_for(client_name, "CLIENT"), Machine(), _records()
     file = Path(os.path.abspath(config or default_config()))  # noqa: PTH100 - a link stays a link
     _check_config(file, client, machine)
     command, start = _executable()
@@ -54,7 +53,7 @@ def run_install(client_name: str, *, config: Path | None, name: str, dry_run: bo
 
 def run_uninstall(client_name: str, *, name: str | None, dry_run: bool, as_json: bool) -> int:
     """Take our line out of the configuration of a client; return the exit code."""
-    client, machine, records = client_named(client_name), Machine(), _records()
+    client, machine, records = client_for(client_name, "CLIENT"), Machine(), _records()
     changes = plan_uninstall(client, records, name=name, machine=machine)
     if not any(change.changes for change in changes):
         if changes and not dry_run:
@@ -64,25 +63,6 @@ def run_uninstall(client_name: str, *, name: str | None, dry_run: bool, as_json:
         raise ToolSourceError(str(file), reason, f"Put it there with: hikidashi serve install {client.name}")
     backups = {} if dry_run else apply(changes, records)
     _report(client, changes, backups, dry_run=dry_run, as_json=as_json)
-    return 0
-
-
-def run_hook(*, config: Path | None, name: str) -> int:
-    """Answer Claude Code about the call on standard input; return the exit code."""
-    try:
-        call = json.loads(sys.stdin.buffer.read().decode("utf-8", "replace"))
-    except ValueError as error:
-        stderr().print(Text(f"error: what came on standard input is no JSON: {error}. Claude Code runs this command."))
-        return 1
-    folder = call.get("cwd") if isinstance(call, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-    decision: Decision | None
-    try:
-        rules = rules_for(Path(folder) if isinstance(folder, str) else Path.cwd())
-        decision = decide(call, servers=server_names(config), rules=rules, name=name)
-    except ToolSourceError as error:
-        decision = Decision("ask", f"Your rules could not be read: {error}")
-    if decision is not None:
-        print(json.dumps(decision.as_json()))  # noqa: T201
     return 0
 
 
@@ -139,12 +119,12 @@ def _report(
         if dry_run:
             for line in diff_of(change).splitlines():
                 style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
-                console.print(Text(clean(line), style), soft_wrap=True)
+                console.print(Text(_visible(line), style), soft_wrap=True)
         said = _said(change, dry_run=dry_run)
-        console.print(Text(clean(said)), soft_wrap=True)
+        console.print(Text(_visible(said)), soft_wrap=True)
         if change.file in backups and change.changes:
-            console.print(Text(clean(f"  backup: {backups[change.file]}"), "dim"), soft_wrap=True)
-    if not dry_run and any(change.changes for change in changes):
+            console.print(Text(_visible(f"  backup: {backups[change.file]}"), "dim"), soft_wrap=True)
+    if not dry_run and any(change.changes and change.how == "install" for change in changes):
         console.print(Text(client.after))
 
 
@@ -162,3 +142,8 @@ def _said(change: Change, *, dry_run: bool) -> str:
         case "remove":
             why = "changed since" if change.record is not None else "not written by `serve install`"
             return f"{change.file}: it was {why}, so only our entry {would} taken out."
+
+
+def _visible(text: str) -> str:
+    """`text` without characters that a terminal would act on."""
+    return "".join(char if char.isprintable() or char == "\t" else "\N{REPLACEMENT CHARACTER}" for char in text)

@@ -19,7 +19,7 @@ from .claude_code import normalized
 from .finding import content_of, read_bytes
 from .table import Machine
 
-__all__ = ["Decision", "decide", "rules_for", "server_names"]
+__all__ = ["Decision", "answer", "decide", "rules_for", "server_names"]
 
 Behaviour = Literal["allow", "deny", "ask"]
 
@@ -44,6 +44,26 @@ class Decision:
                 "permissionDecisionReason": self.reason,
             }
         }
+
+
+def answer(given: bytes, *, config: Path | None, name: str, machine: Machine | None = None) -> str:
+    """What is printed for the call that Claude Code gave on standard input; nothing leaves it to its own rules.
+
+    Raises:
+        ToolSourceError: `given` is no JSON.
+    """
+    try:
+        call: Any = json.loads(given.decode("utf-8", "replace"))
+    except (ValueError, RecursionError) as error:
+        remedy = "Claude Code runs this command; `hikidashi serve install claude-code` sets it up."
+        raise ToolSourceError("standard input", f"is no JSON ({error})", remedy) from error
+    folder: Any = cast("dict[str, Any]", call).get("cwd") if isinstance(call, dict) else None
+    try:
+        rules = rules_for(Path(folder) if isinstance(folder, str) else Path.cwd(), machine)
+        decision = decide(call, servers=server_names(config), rules=rules, name=name)
+    except ToolSourceError as error:
+        decision = Decision("ask", f"Your permission rules could not be read: {error}")
+    return "" if decision is None else json.dumps(decision.as_json())
 
 
 def decide(
