@@ -73,7 +73,9 @@ async def test_claude_code_asks_with_the_name_of_the_real_tool(
     def hikidashi(*arguments: str) -> str:
         command = [sys.executable, "-m", "hikidashi", "serve", *arguments]
         outer = {name: value for name, value in os.environ.items() if not name.startswith("XDG_")}
-        return subprocess.run(command, env={**outer, **env}, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+        return subprocess.run(
+            command, env={**outer, **env}, cwd=tmp_path, check=True, capture_output=True, text=True
+        ).stdout
 
     hikidashi("import", "notes", "--yes")
     hikidashi("install", "claude-code")
@@ -86,7 +88,11 @@ async def test_claude_code_asks_with_the_name_of_the_real_tool(
         return PermissionResultAllow()
 
     options = ClaudeAgentOptions(
-        env={**env, "MCP_CONNECTION_NONBLOCKING": "0"}, cwd=tmp_path, setting_sources=["user"], tools=[], can_use_tool=ask
+        env={**env, "MCP_CONNECTION_NONBLOCKING": "0"},
+        cwd=tmp_path,
+        setting_sources=["user"],
+        tools=[],
+        can_use_tool=ask,
     )
     try:
         async with ClaudeSDKClient(options) as client:

@@ -166,6 +166,13 @@ def test_what_looks_like_a_key_is_hidden_and_nothing_else(given: str, shown: str
 
 def test_what_follows_an_option_for_a_key_is_hidden() -> None:
     assert masked_args(["--token", "abc", "--verbose", "abc"]) == ["--token", "***", "--verbose", "abc"]
+    assert masked_args(["-H", "X-A: b c", "-e", "mode=x", "--header=A: b"]) == [
+        "-H",
+        "X-A: ***",
+        "-e",
+        "mode=***",
+        "--header=A: ***",
+    ]
     assert masked_url("https://h.example/sk-test-1/mcp#abc") == "https://h.example/***/mcp#***"
 
 

@@ -128,6 +128,19 @@ def test_installing_again_with_another_config_replaces_our_line_and_restores_the
     assert files_of(machine) == before
 
 
+def test_another_name_takes_the_place_of_the_first_even_if_the_file_was_changed(tmp_path: Path) -> None:
+    machine = filled(machine_in(tmp_path))
+    for client in CLIENTS:
+        known = servers_in(client, machine)
+        install(client, machine)
+        file = client.main(machine).file(machine)
+        file.write_bytes(file.read_bytes() + b"\n")
+        install(client, machine, Line(name="drawer", command="/b/hikidashi", args=["serve"], hook=["serve", "hook"]))
+        assert list(servers_in(client, machine)) == [*known, "drawer"]
+        uninstall(client, machine)
+        assert servers_in(client, machine) == known
+
+
 def test_a_backup_is_beside_the_file_with_its_permissions(tmp_path: Path) -> None:
     machine = filled(machine_in(tmp_path))
     client = client_named("cursor")

@@ -34,6 +34,9 @@ def run_import(
     """Show the servers of the clients, and take over those that are chosen; return the exit code."""
     to = to or default_config()
     search = find_servers([client_for(name, "--from") for name in dict.fromkeys(clients)] or CLIENTS)
+    for client, file in search.files:
+        if file.resolve() == to.resolve():
+            raise typer.BadParameter(f"is the file of {client.title}: name one of your own.", param_hint="--to")
     choices = name_all(search.found, to)
     asks = sys.stdin.isatty() and not as_json and not yes
     if not as_json:

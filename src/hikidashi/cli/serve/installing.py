@@ -133,6 +133,8 @@ def _said(change: Change, *, dry_run: bool) -> str:
     if not change.changes:
         return f"{change.file}: nothing to change."
     match change.how:
+        case "install" if change.before is None:
+            return f"{change.file}: {would} made, with hikidashi in it."
         case "install":
             return f"{change.file}: hikidashi {would} in it."
         case "restore" if change.after is None:

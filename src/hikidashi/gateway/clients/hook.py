@@ -98,7 +98,8 @@ def decide(
         if rule is not None:
             said = f"{shown}, by your rule {rule}."
             return Decision(behaviour, said if behaviour != "ask" else f"{said} Arguments: {_told(arguments)}")
-    if own == "call_tool":
+    allowed = any(_fits(rule, asked.removeprefix("mcp__"), ()) for rule in rules.get("allow", ()))
+    if own == "call_tool" and not allowed:  # whoever allowed `call_tool` itself wants no questions
         return Decision("ask", f"{shown} wants to be called. Arguments: {_told(arguments)}")
     return None
 

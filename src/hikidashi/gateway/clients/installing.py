@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -23,6 +24,7 @@ from .toml_edit import put_table, remove_table
 
 __all__ = ["Change", "Line", "apply", "diff_of", "plan_install", "plan_uninstall"]
 
+_Edit = Callable[[str], str]
 How = Literal["install", "restore", "remove"]
 
 
@@ -68,19 +70,33 @@ def plan_install(client: Client, line: Line, records: Records, *, machine: Machi
     machine = machine or Machine()
     place = client.main(machine)
     file = place.file(machine)
-    changes = [
-        _install(
-            client, file, _with_line(client, place, file, line), kind=client.format, name=line.name, records=records
-        )
-    ]
+    edits: list[tuple[Path, Format, _Edit, Callable[[str], _Edit]]]
+    edits = [(file, client.format, _with_line(client, place, file, line), partial(_without_line, client, place))]
     if client.settings is not None:
         command = claude_code.hook_command(line.command, list(line.hook))
-
-        def with_rules(text: str) -> str:
-            return claude_code.with_rules(text, line.name, command)
-
-        file = client.settings.file(machine)
-        changes.append(_install(client, file, with_rules, kind="json", name=line.name, records=records))
+        with_rules = partial(claude_code.with_rules, name=line.name, command=command)
+        edits.append((client.settings.file(machine), "json", with_rules, _without_rules))
+    changes: list[Change] = []
+    for file, kind, edit, without in edits:
+        before = read_bytes(file)
+        record = records.of(client.name, file)
+        untouched, original = (False, None) if record is None else record.original(before)
+        start = (original if untouched else before) or b""
+        if record is not None and record.name != line.name and not untouched:
+            start = _edited(file, kind, start, without(record.name))
+        changes.append(
+            Change(
+                client=client,
+                file=file,
+                format=kind,
+                name=line.name,
+                how="install",
+                before=before,
+                after=_edited(file, kind, start, edit),
+                record=record,
+                untouched=untouched,
+            )
+        )
     return changes
 
 
@@ -102,34 +118,22 @@ def plan_uninstall(
             record = None
         used = name or (record.name if record else "hikidashi")
         before = read_bytes(file)
-        untouched, original = (False, None) if record is None else record.original(before)
-        if untouched:
-            change = Change(
-                client=client,
-                file=file,
-                format=client.format,
-                name=used,
-                how="restore",
-                before=before,
-                after=original,
-                record=record,
-            )
-        else:
-            settings = place is client.settings
-            kind: Format = "json" if settings else client.format
-            without = _without_rules(used) if settings else _without_line(client, place, used)
-            after = None if before is None else _edited(file, kind, before, without)
-            change = Change(
-                client=client,
-                file=file,
-                format=kind,
-                name=used,
-                how="remove",
-                before=before,
-                after=after,
-                record=record,
-                untouched=False,
-            )
+        untouched, after = (False, None) if record is None else record.original(before)
+        kind: Format = "json" if place is client.settings else client.format
+        if not untouched and before is not None:
+            without = _without_rules(used) if place is client.settings else _without_line(client, place, used)
+            after = _edited(file, kind, before, without)
+        change = Change(
+            client=client,
+            file=file,
+            format=kind,
+            name=used,
+            how="restore" if untouched else "remove",
+            before=before,
+            after=after,
+            record=record,
+            untouched=untouched,
+        )
         if change.changes or record is not None:
             changes.append(change)
     return changes
@@ -182,28 +186,7 @@ def diff_of(change: Change) -> str:
     )
 
 
-def _install(
-    client: Client, file: Path, edit: Callable[[str], str], *, kind: Format, name: str, records: Records
-) -> Change:
-    before = read_bytes(file)
-    record = records.of(client.name, file)
-    untouched, original = (False, None) if record is None else record.original(before)
-    start = original if untouched else before
-    after = _edited(file, kind, start or b"", edit)
-    return Change(
-        client=client,
-        file=file,
-        format=kind,
-        name=name,
-        how="install",
-        before=before,
-        after=after,
-        record=record,
-        untouched=untouched,
-    )
-
-
-def _with_line(client: Client, place: Place, file: Path, line: Line) -> Callable[[str], str]:
+def _with_line(client: Client, place: Place, file: Path, line: Line) -> _Edit:
     entry = our_entry(client, line.command, list(line.args))
 
     def edit(text: str) -> str:
@@ -220,7 +203,7 @@ def _with_line(client: Client, place: Place, file: Path, line: Line) -> Callable
     return edit
 
 
-def _without_line(client: Client, place: Place, name: str) -> Callable[[str], str]:
+def _without_line(client: Client, place: Place, name: str) -> _Edit:
     def edit(text: str) -> str:
         if not is_ours(_entry(client, place, name, text)):
             return text
@@ -231,7 +214,7 @@ def _without_line(client: Client, place: Place, name: str) -> Callable[[str], st
     return edit
 
 
-def _without_rules(name: str) -> Callable[[str], str]:
+def _without_rules(name: str) -> _Edit:
     return lambda text: claude_code.without_rules(text, name)
 
 
@@ -242,7 +225,7 @@ def _entry(client: Client, place: Place, name: str, text: str) -> Any:
     return content
 
 
-def _edited(file: Path, kind: Format, data: bytes, edit: Callable[[str], str]) -> bytes:
+def _edited(file: Path, kind: Format, data: bytes, edit: _Edit) -> bytes:
     content_of(file, data, kind)  # says what is broken, and where
     try:
         return edit(data.decode("utf-8")).encode("utf-8")

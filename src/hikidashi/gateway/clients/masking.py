@@ -15,6 +15,9 @@ HIDDEN = "***"
 _NAME = r"[A-Za-z0-9_.-]*(?:key|token|secret|passw|pwd|auth|credential|bearer|cookie|session|dsn)[A-Za-z0-9_.-]*"
 _SECRET_NAME = re.compile(_NAME, re.IGNORECASE)
 _SECRET_OPTION = re.compile(rf"--?{_NAME}", re.IGNORECASE)
+_PAIR_OPTION = re.compile(r"-e|-H|--env|--headers?", re.IGNORECASE)
+_PAIR = re.compile(r"^([^=:]*[=:]\s*).+$", re.DOTALL)
+_PAIR_IN_ONE = re.compile(r"^(--(?:env|headers?)=[^=:]*[=:]\s*).+$", re.DOTALL | re.IGNORECASE)
 _ASSIGNED = re.compile(r"(^|[\s'\"])([A-Z_][A-Z0-9_]*=)(?!\*\*\*)([^\s'\"]+)")  # such as `docker run -e NAME=value`
 _NAMED = re.compile(rf"(\b{_NAME}\s*[=:]\s*)(?:(Bearer|Basic|Token)\s+)?([^\s'\"&,]+)", re.IGNORECASE)
 _SCHEME = re.compile(r"\b(Bearer|Basic|Token)\s+[^\s'\"]+", re.IGNORECASE)
@@ -26,6 +29,7 @@ _PREFIX = re.compile(
 _RANDOM = re.compile(r"(?<![A-Za-z0-9_./@+-])[A-Za-z0-9_+=-]{20,}(?![A-Za-z0-9_./@-])")
 _HIDDEN_BELOW = frozenset({"env", "headers", "http_headers", "requestinit", "environment", "oauth", "auth"})
 _SHORTEST = 4
+_SHORTEST_ANYWHERE = 8  # shorter ones would blot out words that are no keys
 
 
 def masked_text(text: str) -> str:
@@ -42,8 +46,13 @@ def masked_args(args: list[str]) -> list[str]:
     """Arguments of a command; what follows an option such as `--api-key` is hidden whatever it looks like."""
     shown: list[str] = []
     for number, arg in enumerate(args):
-        follows = number > 0 and _SECRET_OPTION.fullmatch(args[number - 1]) is not None
-        shown.append(HIDDEN if follows and not arg.startswith("-") else masked_text(arg))
+        option = args[number - 1] if number else ""
+        if _SECRET_OPTION.fullmatch(option) and not arg.startswith("-"):
+            shown.append(HIDDEN)
+        elif _PAIR_OPTION.fullmatch(option):  # `--header NAME: value`, `--env NAME=value`
+            shown.append(_PAIR.sub(rf"\1{HIDDEN}", masked_text(arg)))
+        else:
+            shown.append(_PAIR_IN_ONE.sub(rf"\1{HIDDEN}", masked_text(arg)))
     return shown
 
 
@@ -66,7 +75,10 @@ def masked_file_text(text: str, content: Any) -> str:
     secrets = {secret for secret in _secrets(content, hidden=False) if len(secret) >= _SHORTEST}
     for secret in sorted(secrets, key=len, reverse=True):
         for form in {secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}:
-            text = text.replace(form, HIDDEN)
+            for quote in ('"', "'"):
+                text = text.replace(f"{quote}{form}{quote}", f"{quote}{HIDDEN}{quote}")
+            if len(form) >= _SHORTEST_ANYWHERE:
+                text = text.replace(form, HIDDEN)
     return text
 
 

@@ -127,7 +127,7 @@ CLIENTS: tuple[Client, ...] = (
         title="Claude Code (project)",
         format="json",
         places=(Place("project", ".mcp.json", _SERVERS),),
-        settings=Place("project", ".claude/settings.json", ()),
+        settings=Place("project", ".claude/settings.local.json", ()),
         after=_NEW_SESSION,
     ),
     Client(
