@@ -13,6 +13,7 @@ import pytest
 
 import hikidashi
 import hikidashi.agents
+import hikidashi.search
 import hikidashi.testing
 import hikidashi.web
 
@@ -95,7 +96,7 @@ def test_every_public_name_has_a_home_and_nothing_else_has() -> None:
     assert {*hikidashi._HOME_OF, "__version__"} == set(PUBLIC)
 
 
-@pytest.mark.parametrize("door", [hikidashi, hikidashi.agents, hikidashi.testing, hikidashi.web])
+@pytest.mark.parametrize("door", [hikidashi, hikidashi.agents, hikidashi.search, hikidashi.testing, hikidashi.web])
 def test_type_checkers_see_the_same_names_from_the_same_homes(door: ModuleType) -> None:
     tree = ast.parse(Path(str(door.__file__)).read_text(encoding="utf-8"))
     (guarded,) = [node for node in tree.body if isinstance(node, ast.If)]
@@ -130,6 +131,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         "hikidashi",
         "hikidashi.agents",
         "hikidashi.cli",
+        "hikidashi.search",
         "hikidashi.testing",
         "hikidashi.testing.pytest_plugin",
         "hikidashi.web",
@@ -154,13 +156,20 @@ def test_importing_loads_no_framework_and_not_even_pydantic(module: str) -> None
         ("to_mcp", "mcp", "mcp"),
         ("to_pydantic_ai", "pydantic_ai", "pydantic-ai"),
         ("to_strands", "strands", "strands"),
+        ("search.LiveServers", "mcp", "mcp"),
+        ("search.run_anthropic_search", "anyio", "anthropic"),
+        ("search.to_claude_search", "claude_agent_sdk", "claude"),
+        ("search.to_mcp_search", "mcp", "mcp"),
+        ("search.to_pydantic_ai_search", "pydantic_ai", "pydantic-ai"),
+        ("search.to_strands_search", "strands", "strands"),
+        ("search.tools_of_servers", "mcp", "mcp"),
     ],
 )
 def test_a_missing_extra_names_the_command_to_run(name: str, blocked: str, extra: str) -> None:
     script = f"""
 import sys
 sys.modules[{blocked!r}] = None
-import hikidashi
+import hikidashi, hikidashi.search
 try:
     hikidashi.{name}
 except hikidashi.MissingExtra as error:
@@ -192,7 +201,7 @@ ROOMS_BELOW = {
         "web.providers",
         "web.strands",
     },
-    "agents.slack": {"agents", "errors", "web"},
+    "agents.slack": {"agents", "common", "errors", "web"},
     "claude": {"claude.deps", "claude.session", "claude.tools", "convert", "errors", "tool"},
     "claude.deps": {"errors"},
     "claude.session": {"claude", "claude.tools", "convert", "errors", "tool"},
@@ -205,6 +214,7 @@ ROOMS_BELOW = {
         "cli.tools",
         "cli.tour",
         "cli.web",
+        "common",
         "config",
         "errors",
         "web",
@@ -212,7 +222,7 @@ ROOMS_BELOW = {
     "cli.chat": {"agents", "cli", "cli.doctor", "cli.tools", "config", "errors", "web.answers", "web.providers"},
     "cli.config": {"cli", "cli.chat", "config", "errors"},
     "cli.doctor": {"cli"},
-    "cli.slack": {"agents", "agents.slack", "cli", "config", "errors"},
+    "cli.slack": {"agents", "agents.slack", "cli", "common", "config", "errors"},
     "cli.tools": {
         "cli",
         "errors",
@@ -233,12 +243,12 @@ ROOMS_BELOW = {
         "web",
         "web.answers",
         "web.crawl",
-        "web.pages",
         "web.providers",
         "web.providers.local",
         "web.tavily_api",
+        "web.wording",
     },
-    "config": {"errors"},
+    "config": {"common", "errors"},
     "convert": {"errors", "tool"},
     "search": {
         "common",
@@ -251,7 +261,16 @@ ROOMS_BELOW = {
         "search.records",
         "tool",
     },
-    "search.answers": {"errors", "search", "search.engine", "search.mcp_servers", "search.records", "tokens", "tool"},
+    "search.answers": {
+        "common",
+        "errors",
+        "search",
+        "search.engine",
+        "search.mcp_servers",
+        "search.records",
+        "tokens",
+        "tool",
+    },
     "search.anthropic": {
         "convert",
         "errors",
@@ -296,7 +315,7 @@ ROOMS_BELOW = {
         "web.text",
         "web.wording",
     },
-    "web.answers": {"errors", "tokens", "web", "web.pages", "web.wording"},
+    "web.answers": {"common", "errors", "tokens", "web", "web.pages", "web.wording"},
     "web.crawl": {"errors", "web", "web.pages", "web.text", "web.wording"},
     "web.pages": {"errors", "web", "web.wording"},
     "web.providers": {
@@ -323,10 +342,20 @@ ROOMS_BELOW = {
         "web.text",
         "web.wording",
     },
-    "web.providers.tavily": {"errors", "web", "web.answers", "web.crawl", "web.pages", "web.providers", "web.wording"},
-    "web.strands": {"config", "errors", "web", "web.answers", "web.providers"},
+    "web.providers.tavily": {
+        "common",
+        "errors",
+        "web",
+        "web.answers",
+        "web.crawl",
+        "web.pages",
+        "web.providers",
+        "web.wording",
+    },
+    "web.strands": {"common", "config", "errors", "web", "web.answers", "web.providers"},
     "web.tavily_api": {"common", "errors", "web", "web.crawl", "web.pages"},
     "web.text": {"tokens", "web"},
+    "web.wording": {"common", "errors"},
 }
 
 
@@ -391,11 +420,8 @@ def test_no_two_rooms_import_each_other() -> None:
 
 # What people import by its path: README, specs, entry points.
 ENTRANCES = {
-    "search/claude.py",
-    "search/mcp.py",
     "search/mcp_live.py",
     "search/record.py",
-    "search/strands.py",
     "testing/pytest_plugin.py",
     "web/local.py",
 }

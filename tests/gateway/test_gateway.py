@@ -310,3 +310,28 @@ async def test_a_call_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     async with connected([GatewayServer(slow, ServerOptions(call_seconds=0.3))]) as (client, _):
         with pytest.raises(MCPError, match=r"did not answer within 0\.3 s"):
             await client.call_tool("legacy__long", {})
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("action", ["accept", "decline"])
+async def test_a_person_is_asked_before_a_tool_that_may_destroy_something(
+    mode: Mode, action: Literal["accept", "decline"], modern: McpServer
+) -> None:
+    asked: list[str] = []
+
+    async def answer(_: ClientRequestContext, params: types.ElicitRequestParams) -> types.ElicitResult:
+        asked.append(params.message)
+        return types.ElicitResult(action=action, content={"remember": True} if action == "accept" else None)
+
+    careful = GatewayServer(modern, ServerOptions(confirm="destructive"))
+    async with connected([careful], mode, elicitation_callback=answer) as (client, _):
+        first = await client.call_tool("modern__add", {"a": 1, "b": 2})
+        await client.call_tool("modern__add", {"a": 1, "b": 2})
+
+    assert asked[0] == "Allow the server 'modern' to run 'add'?\n  a: 1\n  b: 2"
+    if action == "accept":
+        assert first.structured_content == {"result": 3}
+        assert len(asked) == 1  # it is remembered for this conversation
+    else:
+        assert text_of(first) == "'modern__add' was not called. The person did not agree to this call."
+        assert len(asked) == 2

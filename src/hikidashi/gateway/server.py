@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
+from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 from .. import __version__
 from ..errors import MissingExtra, ServerUnavailableError, ToolSearchError
-from .bridge.callers import client_key, is_modern
+from .bridge.callers import Caller, client_key, is_modern
 from .bridge.meta import passed_on
 from .bridge.parked import Raw
+from .confirm import Confirmations
 from .finder import CALL_READ_TOOL, OWN_TOOLS, SEARCH_TOOLS
 from .gateway import Gateway
 from .merged import Place
-from .policy import is_repeatable
+from .policy import is_repeatable, needs_confirmation
 from .results import LongResults
 
 try:
@@ -40,6 +42,7 @@ class GatewayMCPServer(Server[Any]):
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
         self._long = LongResults()
+        self._confirmations = Confirmations()
         self._found: OrderedDict[str, dict[str, None]] = OrderedDict()
         listen = ListenHandler(gateway.bus)
 
@@ -190,6 +193,7 @@ class GatewayMCPServer(Server[Any]):
                 repeatable=is_repeatable(tool.model_copy(update={"name": place.name}), options),
                 responses=params.input_responses,
                 state=params.request_state,
+                before=self._confirmation(ctx, name, place, arguments),
             )
         except ServerUnavailableError as error:
             return _refusal(str(error))
@@ -205,6 +209,28 @@ class GatewayMCPServer(Server[Any]):
             shown = {"type": "text", "text": f"Its definition: {gateway.finder.definition(name)}"}
             result = {**result, "content": [*result.get("content", []), shown]}
         return result
+
+    def _confirmation(
+        self, ctx: _Context, shown: str, place: Place, arguments: dict[str, Any] | None
+    ) -> Callable[[Caller], Awaitable[Raw | None]] | None:
+        """What asks the person before this call, where they want that and the client can."""
+        gateway, client = self._gateway, client_key(ctx)
+        own = gateway.merged.tools[shown].model_copy(update={"name": place.name})
+        capabilities = ctx.session.client_capabilities
+        if (
+            not needs_confirmation(own, gateway.upstream_of(place.server).given.options)
+            or capabilities is None
+            or capabilities.elicitation is None
+            or self._confirmations.is_remembered(client, shown)
+        ):
+            return None
+
+        async def ask(caller: Caller) -> Raw | None:
+            return await self._confirmations.ask(
+                caller, client, shown, server=place.server, name=place.name, arguments=arguments
+            )
+
+        return ask
 
     def _promotes(self, ctx: _Context) -> bool:
         return self._gateway.options.promote and not is_modern(ctx)

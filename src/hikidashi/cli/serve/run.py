@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import sys
 from dataclasses import dataclass, replace
@@ -11,13 +10,13 @@ from typing import TYPE_CHECKING, Literal
 
 import typer
 
+from hikidashi.common.folders import cache_folder, state_folder
+from hikidashi.common.urls import is_loopback
 from hikidashi.errors import ToolSourceError
 from hikidashi.gateway.approval import Approvals, shown_command
 from hikidashi.gateway.attach import relay, socket_path, start_daemon
 from hikidashi.gateway.config import identity_of, read_servers
 from hikidashi.gateway.options import GatewayOptions, GatewayServer
-
-from ..settings import state_folder
 
 if TYPE_CHECKING:
     from hikidashi.gateway import Gateway
@@ -95,7 +94,7 @@ def _gateway(asked: Asked, servers: list[GatewayServer]) -> Gateway:
     return Gateway(
         servers,
         options=asked.options,
-        cache=ListingCache(state_folder() / "gateway"),
+        cache=ListingCache(cache_folder() / "gateway"),
         record=None if asked.record is None else SearchLog(asked.record),
         keys=(key,) if key else (),
     )
@@ -140,7 +139,7 @@ def _run_http(asked: Asked, servers: list[GatewayServer]) -> int:
 
 def _token(asked: Asked, host: str) -> str | None:
     if asked.token_env is None:
-        if not _is_loopback(host):
+        if not is_loopback(host):
             raise typer.BadParameter(
                 f"{host} lets other machines in: give --token-env NAME, a variable with the token they must send.",
                 param_hint="--http",
@@ -158,13 +157,6 @@ def _address(given: str) -> tuple[str, int]:
     if not port.isdecimal() or not 0 < int(port) < 65_536:
         raise typer.BadParameter(f"is {given!r}: give a port, or HOST:PORT.", param_hint="--http")
     return host, int(port)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _shown(host: str) -> str:

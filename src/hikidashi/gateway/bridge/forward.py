@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, TypeVar, cast
 
@@ -62,6 +62,7 @@ class Forwarder:
         repeatable: bool = True,
         responses: types.InputResponses | None = None,
         state: str | None = None,
+        before: Callable[[Caller], Awaitable[Raw | None]] | None = None,
     ) -> Raw | types.InputRequiredResult:
         """The server's answer to a request of the client, or what the client has to answer first.
 
@@ -72,6 +73,7 @@ class Forwarder:
             repeatable: Whether it may be sent twice, should the connection be lost meanwhile.
             responses: The client's answers to what it was asked in the round before.
             state: The state it was given then.
+            before: Asks the client something first; what it returns is the answer instead of the server's.
 
         Raises:
             MCPError: the server refused it, or was lost.
@@ -80,33 +82,39 @@ class Forwarder:
         if state is not None and self._seal.is_ours(state):
             return await self._parked.resume(ctx, state, responses)
         await upstream.client()
-        if not upstream.is_modern:
-            if is_modern(ctx):
-                return await self._parked.begin(
-                    ctx, lambda caller: self._send(upstream, make(None, None), caller, repeatable=repeatable)
-                )
-            return await self._send(upstream, make(None, None), LegacyCaller(ctx), repeatable=repeatable)
-        caller = LegacyCaller(ctx)
-        answer = await self._send(upstream, make(responses, state), caller, repeatable=repeatable)
-        if not is_input_required(answer):
-            return answer
-        asked = types.InputRequiredResult.model_validate(answer)
-        if refused := unsupported_requests(ctx.session.client_capabilities, asked.input_requests or {}):
-            raise MCPError.from_error_data(refused)
-        if is_modern(ctx):
+        if is_modern(ctx) and upstream.is_modern and before is None:
+            answer = await self._send(upstream, make(responses, state), LegacyCaller(ctx), repeatable=repeatable)
+            if is_input_required(answer):
+                asked = types.InputRequiredResult.model_validate(answer).input_requests or {}
+                if refused := unsupported_requests(ctx.session.client_capabilities, asked):
+                    raise MCPError.from_error_data(refused)
             return answer
 
-        async def again(
-            answers: types.InputResponses | None, new_state: str | None
-        ) -> types.InputRequiredResult | _Final:
-            raw = await self._send(upstream, make(answers, new_state), caller, repeatable=False)
+        async def work(caller: Caller) -> Raw:
+            if before is not None and (refused := await before(caller)) is not None:
+                return refused
+            if upstream.is_modern:
+                return await self._rounds(upstream, make, caller, repeatable=repeatable)
+            return await self._send(upstream, make(None, None), caller, repeatable=repeatable)
+
+        return await (self._parked.begin(ctx, work) if is_modern(ctx) else work(LegacyCaller(ctx)))
+
+    async def _rounds(self, upstream: Upstream, make: MakeRequest, caller: Caller, *, repeatable: bool) -> Raw:
+        """The answer of a modern server, with `caller` asked for what it needs."""
+
+        async def send(answers: types.InputResponses | None, state: str | None) -> types.InputRequiredResult | _Final:
+            first = answers is None and state is None
+            raw = await self._send(upstream, make(answers, state), caller, repeatable=repeatable and first)
             return types.InputRequiredResult.model_validate(raw) if is_input_required(raw) else _Final(raw)
 
         async def ask(_: str, request: types.InputRequest) -> types.InputResponse | types.ErrorData:
             return await caller.ask(request)
 
+        answer = await send(None, None)
+        if isinstance(answer, _Final):
+            return answer.raw
         try:
-            return (await run_input_required_driver(asked, dispatch=ask, retry=again)).raw
+            return (await run_input_required_driver(answer, dispatch=ask, retry=send)).raw
         except InputRequiredRoundsExceededError as error:
             raise MCPError(types.INTERNAL_ERROR, f"The server {upstream.name!r} keeps asking: {error}") from error
 

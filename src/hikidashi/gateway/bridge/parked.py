@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from ...errors import MissingExtra
-from .callers import client_key, missing_capability, send_log
+from .callers import Caller, client_key, missing_capability, send_log
 from .sealing import Seal
 
 try:
@@ -47,7 +47,7 @@ class ParkedCalls:
         return len(self._calls)
 
     async def begin(
-        self, ctx: ServerRequestContext[Any, Any], work: Callable[[_ParkedCall], Awaitable[Raw]]
+        self, ctx: ServerRequestContext[Any, Any], work: Callable[[Caller], Awaitable[Raw]]
     ) -> Raw | types.InputRequiredResult:
         """Run `work`; return its result, or what the client has to answer first."""
         if len(self._calls) >= _MOST_PARKED:
@@ -86,7 +86,7 @@ class ParkedCalls:
 class _ParkedCall:
     """One call, and the questions that its server asks meanwhile: a `Caller`."""
 
-    def __init__(self, ctx: ServerRequestContext[Any, Any], work: Callable[[_ParkedCall], Awaitable[Raw]]) -> None:
+    def __init__(self, ctx: ServerRequestContext[Any, Any], work: Callable[[Caller], Awaitable[Raw]]) -> None:
         self.id = secrets.token_hex(8)
         self.key = client_key(ctx) if ctx.request is None else f"call {self.id}"
         self._ctx: ServerRequestContext[Any, Any] | None = ctx

@@ -117,6 +117,7 @@ class Upstream:
         self._changed = anyio.Event()
         self._stopping = anyio.Event()
         self._limiter = anyio.CapacityLimiter(given.options.at_once)
+        self._waiting = 0
         self._running = 0
         self._last_used = 0.0
         self._failures = 0
@@ -152,9 +153,12 @@ class Upstream:
                     self.state.reason,
                     f"It is tried again in {math.ceil(left)} s. {self.state.remedy}".strip(),
                 )
-            settled = self._settled
-            self._wanted.set()
-            await settled.wait()
+            self._waiting += 1
+            try:
+                self._wanted.set()
+                await self._settled.wait()
+            finally:
+                self._waiting -= 1
         if self._client is None:
             raise ServerUnavailableError(self.name, self.state.reason, self.state.remedy)
         return self._client
@@ -246,10 +250,10 @@ class Upstream:
             logger.warning("MCP server %r: %s", self.name, reason)
         else:
             self._set("waiting", reason)
-        if self.given.lazy and self.listing is not None:
+        if was_ready and self._waiting:
+            return  # who came while the connection ended waits for the next one
+        if (self.given.lazy and self.listing is not None) or not ended.failed:
             self._wanted = anyio.Event()  # the next call wants it
-        elif not ended.failed:
-            self._wanted = anyio.Event()
         self.listed.set()
         settled, self._settled = self._settled, anyio.Event()
         settled.set()

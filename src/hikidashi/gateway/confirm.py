@@ -1,0 +1,71 @@
+"""A person is asked before a tool is called, through the client, in plain words."""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from typing import Any
+
+from ..errors import MissingExtra
+from .bridge.callers import Caller
+
+try:
+    import mcp_types as types
+except ImportError as error:
+    raise MissingExtra("mcp", "mcp") from error
+
+__all__ = ["Confirmations"]
+
+_LONGEST_VALUE = 400
+_MOST_REMEMBERED = 10_000
+
+
+class Confirmations:
+    """Asks, and remembers where the person said not to ask again in this conversation."""
+
+    def __init__(self) -> None:
+        self._remembered: OrderedDict[tuple[str, str], None] = OrderedDict()
+
+    def is_remembered(self, client: str, tool: str) -> bool:
+        """Whether the person of this client has allowed `tool` for the whole conversation."""
+        return (client, tool) in self._remembered
+
+    async def ask(
+        self, caller: Caller, client: str, tool: str, *, server: str, name: str, arguments: dict[str, Any] | None
+    ) -> dict[str, Any] | None:
+        """Ask the person; return what the model reads if they do not agree, and None if they do."""
+        params = types.ElicitRequestFormParams(
+            message=_question(server, name, arguments),
+            requested_schema={
+                "type": "object",
+                "properties": {
+                    "remember": {
+                        "type": "boolean",
+                        "title": "Do not ask again for this tool in this conversation",
+                        "default": False,
+                    }
+                },
+            },
+        )
+        answer = await caller.ask(types.ElicitRequest(params=params))
+        if isinstance(answer, types.ElicitResult) and answer.action == "accept":
+            if (answer.content or {}).get("remember") is True:
+                self._remembered[client, tool] = None
+                while len(self._remembered) > _MOST_REMEMBERED:
+                    self._remembered.popitem(last=False)
+            return None
+        said = answer.message if isinstance(answer, types.ErrorData) else "The person did not agree to this call."
+        return {
+            "resultType": "complete",
+            "content": [{"type": "text", "text": f"{tool!r} was not called. {said}"}],
+            "isError": True,
+        }
+
+
+def _question(server: str, name: str, arguments: dict[str, Any] | None) -> str:
+    lines = [f"Allow the server {server!r} to run {name!r}?"]
+    for key, value in (arguments or {}).items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        shown = text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}… ({len(text):,} characters)"
+        lines.append(f"  {key}: {shown}")
+    return "\n".join(lines)

@@ -1,0 +1,242 @@
+"""`hikidashi serve` as a client starts it: real processes, real sockets, the official client."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx
+import httpx2
+import pytest
+from mcp import types
+from mcp.client import Client
+from mcp.client.stdio import StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+from tests.gateway.servers import LEGACY, MODERN, program
+
+HIKIDASHI = str(Path(sys.executable).with_name("hikidashi"))
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    home = tmp_path / "home"
+    run = tmp_path / "run"
+    home.mkdir()
+    run.mkdir(mode=0o700)
+    return {**os.environ, "HOME": str(home), "XDG_RUNTIME_DIR": str(run), "XDG_STATE_HOME": str(home / "state")}
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    servers = [program(tmp_path, "modern", MODERN), program(tmp_path, "legacy", LEGACY)]
+    path = tmp_path / "mcp.json"
+    entries = {one.name: {"command": one.command, "args": list(one.args)} for one in servers}
+    path.write_text(json.dumps({"mcpServers": entries}))
+    return path
+
+
+Command = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def hikidashi(environment: dict[str, str]) -> Command:
+    def run(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        command = [HIKIDASHI, *arguments]
+        return subprocess.run(
+            command, env=environment, input=stdin, capture_output=True, text=True, timeout=60, check=False
+        )
+
+    return run
+
+
+@asynccontextmanager
+async def client_of(config: Path, environment: dict[str, str], *more: str, **options: Any) -> AsyncGenerator[Client]:
+    parameters = StdioServerParameters(
+        command=HIKIDASHI, args=["serve", "--config", str(config), "--yes", *more], env=environment
+    )
+    async with Client(parameters, **options) as client:
+        yield client
+
+
+async def pid_of_legacy(client: Client) -> int:
+    result = await client.call_tool("legacy__read", {})
+    assert result.structured_content is not None
+    return result.structured_content["pid"]
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+
+
+async def ended(pid: int) -> bool:
+    with anyio.move_on_after(15):
+        while is_running(pid):
+            await anyio.sleep(0.05)
+        return True
+    return False
+
+
+async def test_clients_of_one_config_share_one_daemon_and_one_process_per_server(
+    config: Path, environment: dict[str, str], hikidashi: Command
+) -> None:
+    async with (
+        client_of(config, environment, "--search", "off") as one,
+        client_of(config, environment, "--search", "off", mode="legacy") as two,
+    ):
+        pids = {await pid_of_legacy(one), await pid_of_legacy(two)}
+        (status,) = json.loads(hikidashi("serve", "status", "--json").stdout)
+        table = hikidashi("serve", "status")
+
+    assert len(pids) == 1
+    assert status["clients"] == 2
+    assert [(server["name"], server["status"], server["tools"]) for server in status["servers"]] == [
+        ("modern", "ready", 2),
+        ("legacy", "ready", 4),
+    ]
+    assert status["names"]["legacy__read"] == {"server": "legacy", "name": "read"}
+    assert table.returncode == 0
+    assert "2 clients, tools by list" in table.stdout
+    assert hikidashi("serve", "stop").stdout == "Stopped 1 gateway.\n"
+    assert await ended(pids.pop())
+
+
+@pytest.mark.parametrize("more", [[], ["--no-daemon"]])
+async def test_a_gateway_that_is_killed_leaves_no_process_behind(
+    more: list[str], config: Path, environment: dict[str, str], hikidashi: Command
+) -> None:
+    process = await anyio.open_process(
+        [HIKIDASHI, "serve", "--config", str(config), "--yes", "--search", "off", *more], env=environment
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    messages: list[dict[str, Any]] = [
+        {"id": 1, "method": "initialize", "params": hello},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": {"name": "legacy__read", "arguments": {}}},
+    ]
+    for message in messages:
+        await process.stdin.send((json.dumps({"jsonrpc": "2.0", **message}) + "\n").encode())
+    received = ""
+    while '"id":2' not in received.replace(" ", ""):
+        received += (await process.stdout.receive()).decode()
+    answer = next(json.loads(line) for line in received.splitlines() if '"id":2' in line.replace(" ", ""))
+    server = answer["result"]["structuredContent"]["pid"]
+    gateway = process.pid if more else json.loads(hikidashi("serve", "status", "--json").stdout)[0]["pid"]
+
+    os.kill(gateway, signal.SIGKILL)
+
+    assert await ended(server)
+    assert await ended(gateway) or not more
+    with anyio.fail_after(15):
+        await process.wait()
+
+
+async def test_commands_that_are_new_in_a_config_are_not_run_unasked(config: Path, hikidashi: Command) -> None:
+    refused = hikidashi("serve", "--config", str(config))
+
+    assert refused.returncode == 1
+    assert "has commands that were never run from here" in refused.stderr
+    assert "--yes" in refused.stderr
+    assert hikidashi("serve", "--config", str(config), "--yes", "--no-daemon").returncode == 0
+    assert hikidashi("serve", "--config", str(config), "--no-daemon").returncode == 0
+
+
+def test_a_host_that_others_can_reach_needs_a_token(config: Path, hikidashi: Command) -> None:
+    open_to_all = hikidashi("serve", "--config", str(config), "--yes", "--http", "0.0.0.0:8000")
+    unset = hikidashi("serve", "--config", str(config), "--yes", "--http", "0.0.0.0:8000", "--token-env", "NO_SUCH")
+
+    assert (open_to_all.returncode, unset.returncode) == (2, 2)
+    assert "--token-env NAME" in open_to_all.stderr
+    assert "NO_SUCH, which is not set" in unset.stderr
+
+
+@pytest.mark.parametrize(("address", "said"), [("abc", "give a port"), ("127.0.0.1:99999", "give a port")])
+def test_an_address_that_is_none_is_refused(address: str, said: str, config: Path, hikidashi: Command) -> None:
+    refused = hikidashi("serve", "--config", str(config), "--yes", "--http", address)
+
+    assert refused.returncode == 2
+    assert said in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"call_secs": 1}, "there is no call_secs"),
+        ({"call_seconds": -1}, "use a number above 0"),
+        ([], "cannot be used"),
+    ],
+)
+def test_options_of_a_server_that_cannot_be_are_named(
+    options: Any, said: str, config: Path, hikidashi: Command
+) -> None:
+    content = json.loads(config.read_text())
+    content["mcpServers"]["legacy"]["hikidashi"] = options
+    config.write_text(json.dumps(content))
+
+    refused = hikidashi("serve", "--config", str(config), "--yes")
+
+    assert refused.returncode == 1
+    assert said in refused.stderr
+
+
+async def test_http_serves_both_eras_and_checks_token_and_origin(config: Path, environment: dict[str, str]) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    environment["GATEWAY_TOKEN"] = "sk-test"
+    command = [HIKIDASHI, "serve", "--config", str(config), "--yes", "--search", "off"]
+    process = await anyio.open_process([*command, "--http", str(port), "--token-env", "GATEWAY_TOKEN"], env=environment)
+    try:
+        assert process.stderr is not None
+        assert (await process.stderr.receive()).decode() == f"Serving MCP on http://127.0.0.1:{port}/mcp\n"
+        url = f"http://127.0.0.1:{port}/mcp"
+        async with httpx.AsyncClient() as http:
+            while True:
+                try:
+                    unknown = await http.post(url, json={})
+                    break
+                except httpx.ConnectError:
+                    await anyio.sleep(0.05)
+            foreign = await http.post(
+                url, json={}, headers={"Authorization": "Bearer sk-test", "Origin": "http://evil.example"}
+            )
+        names: list[list[str]] = []
+        for mode in ("auto", "legacy"):
+            async with (
+                httpx2.AsyncClient(headers={"Authorization": "Bearer sk-test"}) as authorized,
+                Client(streamable_http_client(url, http_client=authorized), mode=mode) as client,
+            ):
+                names.append([tool.name for tool in (await client.list_tools()).tools])
+                assert (await client.call_tool("modern__add", {"a": 1, "b": 2})).structured_content == {"result": 3}
+    finally:
+        process.terminate()
+        await process.wait()
+
+    assert (unknown.status_code, foreign.status_code) == (401, 403)
+    assert names[0] == names[1]
+    assert "modern__add" in names[0]
+
+
+async def test_a_person_can_be_asked_through_the_daemon_by_a_server_that_knows_no_rounds(
+    config: Path, environment: dict[str, str]
+) -> None:
+    async def choose(_: Any, __: types.ElicitRequestParams) -> types.ElicitResult:
+        return types.ElicitResult(action="accept", content={"colour": "red"})
+
+    for mode in ("auto", "legacy"):
+        async with client_of(config, environment, mode=mode, elicitation_callback=choose) as client:
+            result = await client.call_tool("legacy__ask", {})
+        assert "'colour': 'red'" in str(result.content)
