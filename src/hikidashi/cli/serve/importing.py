@@ -13,14 +13,14 @@ from typing import Any
 import typer
 from rich.text import Text
 
+from hikidashi.common.folders import state_folder
 from hikidashi.gateway.approval import Approvals
 from hikidashi.gateway.clients.finding import Search, find_servers
 from hikidashi.gateway.clients.table import CLIENTS, Client, client_named
 from hikidashi.gateway.clients.taking import Choice, default_config, name_all, servers_of, take_over
 
 from ..output import print_error, stderr, stdout
-from ..settings import state_folder
-from ..tools.text import clean
+from ..tools.text import clean, counted
 from ..wrap import wrapped
 
 __all__ = ["client_for", "run_import"]
@@ -44,7 +44,11 @@ def run_import(
     chosen = _chosen(choices, names, take_all=take_all or (yes and not names))
     if chosen is None and asks:
         chosen = _ask(choices)
-    elif chosen and asks and not typer.confirm(f"Take over {_counted(chosen)}, and let their commands run?", err=True):
+    elif (
+        chosen
+        and asks
+        and not typer.confirm(f"Take over {counted(len(chosen), 'server')}, and let their commands run?", err=True)
+    ):
         raise typer.Exit(1)
     written: list[Choice] = []
     if chosen:
@@ -164,13 +168,11 @@ def _line(choice: Choice) -> str:
 def _tell(written: list[Choice], to: Path) -> None:
     console = stdout()
     new = [choice for choice in written if choice.status == "new"]
-    console.print(Text(f"{_counted(new)} written to {to}, which only you can read.", "green"), soft_wrap=True)
+    console.print(
+        Text(f"{counted(len(new), 'server')} written to {to}, which only you can read.", "green"), soft_wrap=True
+    )
     own = "" if to == default_config() else f" --config {shlex.quote(str(to))}"
     console.print(Text(f"Next: hikidashi serve install CLIENT{own}"), soft_wrap=True)
-
-
-def _counted(choices: Sequence[Choice]) -> str:
-    return f"{len(choices)} server{'' if len(choices) == 1 else 's'}"
 
 
 def _as_json(search: Search, choices: list[Choice], written: list[Choice], to: Path) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from pathlib import Path
 import typer
 from rich.text import Text
 
+from hikidashi.common.folders import state_folder
 from hikidashi.errors import ToolSourceError
 from hikidashi.gateway.clients.finding import content_of, read_bytes
 from hikidashi.gateway.clients.installing import Change, Line, apply, diff_of, plan_install, plan_uninstall
@@ -21,7 +22,7 @@ from hikidashi.gateway.clients.table import Client, Machine
 from hikidashi.gateway.clients.taking import default_config
 
 from ..output import stdout
-from ..settings import state_folder
+from ..tools.text import clean_lines
 from .importing import client_for
 
 __all__ = ["run_install", "run_uninstall"]
@@ -119,11 +120,11 @@ def _report(
         if dry_run:
             for line in diff_of(change).splitlines():
                 style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
-                console.print(Text(_visible(line), style), soft_wrap=True)
+                console.print(Text(clean_lines(line), style), soft_wrap=True)
         said = _said(change, dry_run=dry_run)
-        console.print(Text(_visible(said)), soft_wrap=True)
+        console.print(Text(clean_lines(said)), soft_wrap=True)
         if change.file in backups and change.changes:
-            console.print(Text(_visible(f"  backup: {backups[change.file]}"), "dim"), soft_wrap=True)
+            console.print(Text(clean_lines(f"  backup: {backups[change.file]}"), "dim"), soft_wrap=True)
     if not dry_run and any(change.changes and change.how == "install" for change in changes):
         console.print(Text(client.after))
 
@@ -144,8 +145,3 @@ def _said(change: Change, *, dry_run: bool) -> str:
         case "remove":
             why = "changed since" if change.record is not None else "not written by `serve install`"
             return f"{change.file}: it was {why}, so only our entry {would} taken out."
-
-
-def _visible(text: str) -> str:
-    """`text` without characters that a terminal would act on."""
-    return "".join(char if char.isprintable() or char == "\t" else "\N{REPLACEMENT CHARACTER}" for char in text)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 from ...common.atomic import replace_file
-from ...common.private import private_folder
 from ...errors import ToolSourceError
 from .finding import read_bytes
 
@@ -29,14 +27,11 @@ def write_file(file: Path, content: bytes, *, before: bytes | None, private: boo
         raise ToolSourceError(str(file), "was changed by another program meanwhile", "Close it, and try again.")
     found = None if before is None else file.stat()
     try:
-        private_folder(file.parent)
-        with _owner_only():
-            replace_file(file, content)
+        replace_file(file, content, private=private or found is None)
         if found is not None:
-            with suppress(OSError, AttributeError):  # a file of somebody else, who lets us write
+            with suppress(OSError, AttributeError):  # only root may give a file back to another user
                 if (found.st_uid, found.st_gid) != (os.getuid(), os.getgid()):
                     os.chown(file, found.st_uid, found.st_gid)
-            file.chmod(_PRIVATE if private else stat.S_IMODE(found.st_mode))
     except OSError as error:
         reason = f"cannot be written ({error.strerror or error})"
         raise ToolSourceError(str(file), reason, "Check who may write there.") from error
@@ -65,12 +60,3 @@ def make_backup(file: Path, content: bytes) -> Path:
         except OSError as error:
             reason = f"cannot be written ({error.strerror or error})"
             raise ToolSourceError(str(backup), reason, "Check who may write there.") from error
-
-
-@contextmanager
-def _owner_only() -> Generator[None]:
-    before = os.umask(0o177)  # from the first moment on: there may be keys in it
-    try:
-        yield
-    finally:
-        os.umask(before)

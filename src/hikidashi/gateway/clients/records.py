@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, cast
 
 from ...common.atomic import replace_file
-from ...common.private import private_folder
 from ...errors import ToolSourceError
 
 __all__ = ["Record", "Records", "digest"]
@@ -77,9 +76,8 @@ class Records:
         gone = {str(file) for file in files}
         kept = [one for one in self.all() if one.client != client or one.file not in gone]
         try:
-            private_folder(self._path.parent)
-            replace_file(self._path, json.dumps([asdict(one) for one in [*kept, *new]], indent=1).encode())
-            self._path.chmod(0o600)
+            content = json.dumps([asdict(one) for one in [*kept, *new]], indent=1)
+            replace_file(self._path, content.encode(), private=True)
         except OSError as error:
             reason = f"cannot be written ({error.strerror or error})"
             raise ToolSourceError(str(self._path), reason, "Check who may write there.") from error

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from ...common.folders import config_folder
 from ...errors import ToolSourceError
 from ...search.mcp_servers import McpServer, read_mcp_config
 from .files import write_file
@@ -36,10 +36,9 @@ class Choice:
         return self.name != self.found.name
 
 
-def default_config(environ: Mapping[str, str] | None = None) -> Path:
+def default_config() -> Path:
     """Our own file of servers: `hikidashi/mcp.json` in the user's config folder."""
-    given = (os.environ if environ is None else environ).get("XDG_CONFIG_HOME")
-    return Path(given or Path.home() / ".config") / "hikidashi" / "mcp.json"
+    return config_folder() / "mcp.json"
 
 
 def name_all(found: Iterable[Found], to: Path) -> list[Choice]:
