@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from tests.gateway.clients.machines import filled, fixture_of, machine_in
 
 from hikidashi.errors import ToolSourceError
+from hikidashi.gateway.clients._json_edit import EditError
+from hikidashi.gateway.clients._toml_edit import TomlError, parse_toml, put_table, remove_table
 from hikidashi.gateway.clients.finding import content_of, find_servers
 from hikidashi.gateway.clients.installing import Change, Line, apply, diff_of, plan_install, plan_uninstall
-from hikidashi.gateway.clients.json_edit import EditError
 from hikidashi.gateway.clients.records import Records
 from hikidashi.gateway.clients.table import CLIENTS, Client, Machine, client_named
-from hikidashi.gateway.clients.toml_edit import TomlError, parse_toml, put_table, remove_table
 
 LINE = Line(
     name="hikidashi",

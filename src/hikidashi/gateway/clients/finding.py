@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any, cast
 
 from ...errors import ToolSourceError
-from .entries import Taken, is_ours, taken
-from .json_edit import EditError
-from .jsonc import TextError, parse
-from .masking import HIDDEN, masked_args, masked_text, masked_url
+from ._entries import Taken, is_ours, taken
+from ._json_edit import EditError
+from ._jsonc import TextError, parse
+from ._masking import HIDDEN, masked_args, masked_text, masked_url
+from ._toml_edit import parse_toml
 from .table import CLIENTS, Client, Format, Machine
-from .toml_edit import parse_toml
 
 __all__ = ["Found", "Search", "content_of", "find_servers", "read_bytes", "source_error"]
 

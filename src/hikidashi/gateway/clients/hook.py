@@ -15,7 +15,7 @@ from typing import Any, Literal, cast
 
 from ...errors import ToolSourceError
 from ..names import SEPARATOR, exposed_names, server_prefix
-from .claude_code import normalized
+from ._claude_code import normalized
 from .finding import content_of, read_bytes
 from .table import Machine
 

@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from ...errors import ToolSourceError
-from . import claude_code
-from .entries import is_ours, our_entry
-from .files import make_backup, write_file
+from . import _claude_code as claude_code
+from ._entries import is_ours, our_entry
+from ._files import make_backup, write_file
+from ._json_edit import put, remove
+from ._jsonc import TextError
+from ._masking import masked_file_text
+from ._toml_edit import put_table, remove_table
 from .finding import content_of, read_bytes, source_error
-from .json_edit import put, remove
-from .jsonc import TextError
-from .masking import masked_file_text
 from .records import Record, Records, digest
 from .table import Client, Format, Machine, Place
-from .toml_edit import put_table, remove_table
 
 __all__ = ["Change", "Line", "apply", "diff_of", "plan_install", "plan_uninstall"]
 

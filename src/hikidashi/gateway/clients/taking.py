@@ -12,9 +12,9 @@ from typing import Any, Literal, cast
 from ...common.folders import config_folder
 from ...errors import ToolSourceError
 from ...search.mcp_servers import McpServer, read_mcp_config
-from .files import write_file
+from ._files import write_file
+from ._json_edit import EditError, put
 from .finding import Found, content_of, fingerprint, read_bytes, source_error
-from .json_edit import EditError, put
 
 __all__ = ["Choice", "default_config", "name_all", "servers_of", "take_over"]
 
