@@ -177,6 +177,14 @@ def test_a_client_gets_our_line_and_loses_it_again(hikidashi: Hikidashi, machine
     assert "Put it there with: hikidashi serve install codex" in again.stderr
 
 
+def test_installing_says_which_commands_nobody_has_agreed_to(hikidashi: Hikidashi, machine: Machine) -> None:
+    config = machine.project / "servers.json"
+    config.write_text('{"mcpServers": {"new": {"command": "new-mcp"}}}')
+    done = hikidashi("install", "zed", "--config", str(config))
+    said = f"Nobody has agreed to run new yet. Read the file, then run: hikidashi serve --config {config}\n"
+    assert done.stdout.endswith(said)
+
+
 def test_a_file_that_was_changed_loses_our_entry_only_and_it_is_said(hikidashi: Hikidashi, machine: Machine) -> None:
     (machine.project / "servers.json").write_text('{"mcpServers": {}}')
     hikidashi("install", "vscode", "--config", "servers.json", "--name", "drawer")

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.gateway.clients.machines import filled, fixture_of, machine_in
 
 from hikidashi.errors import ToolSourceError
+from hikidashi.gateway.clients._claude_code import hook_command
 from hikidashi.gateway.clients._json_edit import EditError
 from hikidashi.gateway.clients._toml_edit import TomlError, parse_toml, put_table, remove_table
 from hikidashi.gateway.clients.finding import content_of, find_servers
@@ -277,6 +278,12 @@ def test_claude_code_gets_rules_and_a_hook_beside_its_own(tmp_path: Path) -> Non
         "hooks": {"Stop": []},
         "model": "y",
     }
+
+
+def test_the_hook_is_a_line_that_each_shell_reads() -> None:
+    assert hook_command("/o/my bin/hikidashi", ["serve", "hook"], windows=False) == "'/o/my bin/hikidashi' serve hook"
+    windows = hook_command(r"C:\My Programs\hikidashi.exe", ["serve", "hook"], windows=True)
+    assert windows == '"C:/My Programs/hikidashi.exe" serve hook'
 
 
 keys = st.text(alphabet='ab.-_"é \n', min_size=1, max_size=5)

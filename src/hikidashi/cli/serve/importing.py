@@ -14,6 +14,7 @@ import typer
 from rich.text import Text
 
 from hikidashi.common.folders import state_folder
+from hikidashi.errors import ToolSourceError
 from hikidashi.gateway.approval import Approvals
 from hikidashi.gateway.clients.finding import Search, find_servers
 from hikidashi.gateway.clients.table import CLIENTS, Client, client_named
@@ -23,7 +24,7 @@ from ..output import print_error, stderr, stdout
 from ..tools.text import clean, counted
 from ..wrap import wrapped
 
-__all__ = ["client_for", "run_import"]
+__all__ = ["approvals", "client_for", "run_import"]
 
 _HOW = "Choose servers by name, or all of them with --all."
 
@@ -56,7 +57,13 @@ def run_import(
         take_over(written, to)
         servers, waiting = servers_of(written)
         # They were shown, and chosen: that is what `hikidashi serve` would ask for.
-        Approvals(state_folder() / "gateway" / "approved.json").add(servers)
+        try:
+            approvals().add(servers)
+        except OSError as error:
+            reason = f"cannot be written ({error.strerror or error})"
+            raise ToolSourceError(
+                str(error.filename or state_folder()), reason, "Check who may write there."
+            ) from error
         for error in waiting:
             print_error(error)
     unusable = [choice for choice in chosen or () if choice.status == "unusable"]
@@ -70,6 +77,11 @@ def run_import(
         print_error(error)
     named = [choice for choice in unusable if choice.found.name in names or choice.name in names]
     return int(bool(search.problems) or bool(named))
+
+
+def approvals() -> Approvals:
+    """The commands that may run, as `hikidashi serve` asks for them."""
+    return Approvals(state_folder() / "gateway" / "approved.json")
 
 
 def client_for(name: str, hint: str) -> Client:

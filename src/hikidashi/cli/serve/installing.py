@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import sys
 from collections.abc import Sequence
@@ -20,10 +21,11 @@ from hikidashi.gateway.clients.installing import Change, Line, apply, diff_of, p
 from hikidashi.gateway.clients.records import Records
 from hikidashi.gateway.clients.table import Client, Machine
 from hikidashi.gateway.clients.taking import default_config
+from hikidashi.gateway.config import read_servers
 
 from ..output import stdout
 from ..tools.text import clean_lines
-from .importing import client_for
+from .importing import approvals, client_for
 
 __all__ = ["run_install", "run_uninstall"]
 
@@ -49,6 +51,9 @@ def run_install(client_name: str, *, config: Path | None, name: str, dry_run: bo
     changes = plan_install(client, line, records, machine=machine)
     backups = {} if dry_run else apply(changes, records)
     _report(client, changes, backups, dry_run=dry_run, as_json=as_json)
+    if not dry_run and not as_json and (new := _not_agreed(file)):
+        said = f"Nobody has agreed to run {', '.join(new)} yet. Read the file, then run: "
+        stdout().print(Text(clean_lines(f"{said}hikidashi serve --config {shlex.quote(str(file))}")), soft_wrap=True)
     return 0
 
 
@@ -78,6 +83,14 @@ def _check_config(file: Path, client: Client, machine: Machine) -> None:
         reason = f"is the file of {client.title} itself, so hikidashi would start itself without end"
         remedy = "Take its servers over with `hikidashi serve import`, and give that file."
         raise ToolSourceError(str(file), reason, remedy)
+
+
+def _not_agreed(file: Path) -> list[str]:
+    """The servers that the client could not start, since it cannot ask."""
+    try:
+        return [server.name for server in approvals().missing(one.server for one in read_servers([file]))]
+    except ToolSourceError:  # a variable that the client may have
+        return []
 
 
 def _executable() -> tuple[str, list[str]]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import subprocess
 import sys
 from typing import Any, cast
 
@@ -42,7 +41,10 @@ def hook_matcher(name: str) -> str:
 def hook_command(command: str, args: list[str], *, windows: bool = sys.platform == "win32") -> str:
     """The line that a shell runs for the hook."""
     words = [command, *args]
-    return subprocess.list2cmdline(words) if windows else shlex.join(words)
+    if not windows:
+        return shlex.join(words)
+    # Claude Code may have it run by Git Bash, where a backslash is no part of a path.
+    return " ".join(f'"{word}"' if " " in word else word for word in (word.replace("\\", "/") for word in words))
 
 
 def with_rules(text: str, name: str, command: str) -> str:
