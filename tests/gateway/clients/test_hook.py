@@ -42,7 +42,9 @@ def test_a_question_names_server_tool_and_arguments() -> None:
 
 
 @pytest.mark.parametrize("through", ["call_tool", "call_read_tool", "github__delete"])
-@pytest.mark.parametrize("rule", ["mcp__github__delete", "mcp__github", "mcp__github__*"])
+@pytest.mark.parametrize(
+    "rule", ["mcp__github__delete", "mcp__github", "mcp__github__*", "mcp__hikidashi__github__delete"]
+)
 def test_rules_about_the_tools_behind_us_stay_in_force(through: str, rule: str) -> None:
     call = asked("github__delete", through=through)
     denied = decide(call, servers=SERVERS, rules={"deny": [rule], "allow": [rule]})

@@ -18,7 +18,7 @@ from ._masking import HIDDEN, masked_args, masked_text, masked_url
 from ._toml_edit import parse_toml
 from .table import CLIENTS, Client, Format, Machine
 
-__all__ = ["Found", "Search", "content_of", "find_servers", "read_bytes", "source_error"]
+__all__ = ["Found", "Search", "content_of", "find_servers", "fingerprint", "read_bytes", "source_error"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +38,7 @@ class Found:
 
     def shown(self) -> dict[str, Any]:
         """The server without its keys."""
-        return masked_entry(self.entry)
+        return _masked_entry(self.entry)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +85,7 @@ def find_servers(clients: Iterable[Client] = CLIENTS, *, machine: Machine | None
     return Search(found=tuple(found), files=tuple(files), problems=tuple(problems), own=tuple(own))
 
 
-def masked_entry(entry: dict[str, Any]) -> dict[str, Any]:
+def _masked_entry(entry: dict[str, Any]) -> dict[str, Any]:
     """A server as it may be shown: variables and headers by name, addresses without queries, arguments without keys."""
     shown = dict(entry)
     if isinstance(entry.get("command"), str):

@@ -17,7 +17,7 @@ from ...errors import ToolSourceError
 from ..names import SEPARATOR, exposed_names, server_prefix
 from ._claude_code import normalized
 from .finding import content_of, read_bytes
-from .table import Machine
+from .table import Machine, System
 
 __all__ = ["Decision", "answer", "decide", "rules_for", "server_names"]
 
@@ -25,6 +25,11 @@ Behaviour = Literal["allow", "deny", "ask"]
 
 _CALLING = ("call_tool", "call_read_tool")
 _OWN = (*_CALLING, "search_tools", "read_result")
+_MANAGED: dict[System, str] = {
+    "linux": "/etc/claude-code",
+    "darwin": "/Library/Application Support/ClaudeCode",
+    "win32": "C:/Program Files/ClaudeCode",
+}
 _LONGEST = 600  # characters of the arguments in a question
 
 
@@ -94,18 +99,18 @@ def decide(
         return None
     shown = _shown(tool, servers)
     for behaviour in ("deny", "ask", "allow"):
-        rule = next((rule for rule in rules.get(behaviour, ()) if _fits(rule, tool, servers)), None)
+        rule = next((rule for rule in rules.get(behaviour, ()) if _fits(rule, tool, servers, own=prefix)), None)
         if rule is not None:
             said = f"{shown}, by your rule {rule}."
             return Decision(behaviour, said if behaviour != "ask" else f"{said} Arguments: {_told(arguments)}")
-    allowed = any(_fits(rule, asked.removeprefix("mcp__"), ()) for rule in rules.get("allow", ()))
+    allowed = any(_fits(rule, asked.removeprefix("mcp__")) for rule in rules.get("allow", ()))
     if own == "call_tool" and not allowed:  # whoever allowed `call_tool` itself wants no questions
         return Decision("ask", f"{shown} wants to be called. Arguments: {_told(arguments)}")
     return None
 
 
 def rules_for(cwd: Path, machine: Machine | None = None) -> dict[Behaviour, list[str]]:
-    """The person's rules about MCP tools: of the user, and of the project in `cwd`.
+    """The rules about MCP tools: of whoever manages the machine, of the user, and of the project in `cwd`.
 
     Raises:
         ToolSourceError: a file of rules is broken.
@@ -113,7 +118,8 @@ def rules_for(cwd: Path, machine: Machine | None = None) -> dict[Behaviour, list
     machine = machine or Machine()
     user = machine.folder("CLAUDE_CONFIG_DIR|~/.claude") / "settings.json"
     rules: dict[Behaviour, list[str]] = {"deny": [], "ask": [], "allow": []}
-    for file in (user, cwd / ".claude" / "settings.json", cwd / ".claude" / "settings.local.json"):
+    managed = Path(_MANAGED[machine.system]) / "managed-settings.json"
+    for file in (managed, user, cwd / ".claude" / "settings.json", cwd / ".claude" / "settings.local.json"):
         data = read_bytes(file)
         content: Any = None if data is None else content_of(file, data, "jsonc")
         held: Any = cast("dict[str, Any]", content).get("permissions") if isinstance(content, dict) else None
@@ -136,9 +142,12 @@ def server_names(config: Path | None) -> list[str]:
     return list(cast("dict[str, Any]", servers)) if isinstance(servers, dict) else []
 
 
-def _fits(rule: str, tool: str, servers: Iterable[str]) -> bool:
-    """Whether a rule such as `mcp__server`, `mcp__server__*` or `mcp__server__tool` is about `tool`."""
-    pattern = rule.partition("(")[0].removeprefix("mcp__")
+def _fits(rule: str, tool: str, servers: Iterable[str] = (), *, own: str = "mcp__") -> bool:
+    """Whether a rule such as `mcp__server`, `mcp__server__*` or `mcp__server__tool` is about `tool`.
+
+    Also one that names the tool as we list it where there are few: `mcp__hikidashi__server__tool`.
+    """
+    pattern = rule.partition("(")[0].removeprefix(own).removeprefix("mcp__")
     if not pattern:
         return False
     if fnmatchcase(tool, pattern.replace("[", "[[]").replace("?", "[?]")) or tool.startswith(pattern + SEPARATOR):

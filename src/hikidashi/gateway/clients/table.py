@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-__all__ = ["CLIENTS", "Client", "ClientName", "Machine", "Place", "client_named"]
+__all__ = ["CLIENTS", "Client", "ClientName", "Format", "Machine", "Place", "System", "client_named"]
 
 ClientName = Literal[
     "claude-desktop",
