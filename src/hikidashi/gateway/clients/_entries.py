@@ -6,6 +6,7 @@ makes it one that cannot be taken over.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -117,9 +118,9 @@ def _known_form(client: ClientName, entry: dict[str, Any]) -> dict[str, Any]:
         _from_zed(entry)
     if client == "codex":
         _from_codex(entry)
-    if "command" in entry:
+    if isinstance(entry.get("command"), str) and entry["command"]:
         entry.pop("type", None)
-    elif "url" in entry and "type" in entry:
+    elif "type" in entry:
         kind = str(entry["type"]).lower()
         entry["type"] = _TRANSPORTS.get(kind, kind)
     if entry.get("disabled") is not True:
@@ -153,20 +154,29 @@ def _from_codex(entry: dict[str, Any]) -> None:
 
 
 def _check(entry: dict[str, Any]) -> None:
-    command, url = entry.get("command"), entry.get("url")
-    if not (isinstance(command, str) and command) and not (isinstance(url, str) and url):
+    """Raise unless it is a server that the gateway can read: one that it cannot would keep all others from starting."""
+    for key in ("command", "url"):
+        if not (isinstance(entry.get(key), str) and entry[key]):
+            entry.pop(key, None)
+    if "command" not in entry and "url" not in entry:
         raise _UnusableError("it has neither a `command` nor a `url`")
-    if not isinstance(entry.get("args", []), list):
-        raise _UnusableError("its `args` are no list")
+    args: Any = entry.get("args", [])
+    if not isinstance(args, list) or not all(map(_is_plain, cast("list[Any]", args))):
+        raise _UnusableError("its `args` are no list of texts")
     for key in ("env", "headers"):
-        if not isinstance(entry.get(key, {}), dict):
-            raise _UnusableError(f"its `{key}` is no object")
-        if any(value is None or isinstance(value, dict | list) for value in _object(entry.get(key)).values()):
-            raise _UnusableError(f"its `{key}` has a value that is no text")
-    if "url" in entry and "command" not in entry and entry.get("type", "http") not in {"http", "sse"}:
+        value: Any = entry.get(key, {})
+        if not isinstance(value, dict) or not all(map(_is_plain, cast("dict[str, Any]", value).values())):
+            raise _UnusableError(f"its `{key}` is no object of texts")
+    if not isinstance(entry.get("cwd", ""), str):
+        raise _UnusableError("its `cwd` is no text")
+    if "command" not in entry and entry.get("type", "http") not in {"http", "sse"}:
         raise _UnusableError(f"its `type` is {entry['type']!r}: only stdio, http and sse can be reached")
     if "envFile" in entry:
         raise _UnusableError("its variables are in an `envFile`: write them into `env`")
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, str | int | float)
 
 
 def _limits(client: ClientName, entry: dict[str, Any]) -> dict[str, float]:
@@ -181,8 +191,8 @@ def _limits(client: ClientName, entry: dict[str, Any]) -> dict[str, float]:
         known["timeout"] = ("call_seconds", _TIMEOUT_UNIT[client])
     for name, (option, factor) in known.items():
         value = entry.get(name)
-        if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
-            options[option] = round(value * factor, 3)
+        if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf:
+            options[option] = max(round(value * factor, 3), 0.001)
             del entry[name]
     return options
 
