@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
@@ -109,7 +111,7 @@ def test_whatever_is_taken_over_is_a_server_that_the_gateway_reads(client: Clien
     assert bool(one.problem) == (one.entry == {})
     if one.problem:
         return
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, patch.dict(os.environ, {"A": "a"}):
         file = Path(folder) / "mcp.json"
         file.write_text(json.dumps({"mcpServers": {"a": one.entry}}))
         assert len(read_servers([file])) == (one.entry.get("disabled") is not True)
