@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from tests.support import cli_processes
 
-from hikidashi.agents._strands_models import strands_model
+from hikidashi.agents.strands_models import strands_model
 from hikidashi.agents.conversation import AnswerEvent, AnswerFailed, Message, TextDelta, ToolCalled, ToolReturned
 from hikidashi.agents.pydantic_ai_responder import PydanticAIResponder
 from hikidashi.agents.responder import make_responder

@@ -8,12 +8,12 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
 
 from ..errors import ConfigError, MissingExtra, Unsupported
+from ..providers import CHAT_MODELS, load
 from ..web.answers.fence import Untrusted
 from ..web.answers.format import Language
 from ..web.providers.choose import configured_provider
 from ..web.pydantic_ai import TavilySearchDeps, TavilyToolsRepositoryMixin
 from ..web.tools import SPEC_DEFAULTS, SearchDefaults
-from ._models import DEFAULT_MODELS
 from .prompts import SEARCH_PROMPT
 
 try:
@@ -109,7 +109,7 @@ class TavilySearchAgent(TavilyToolsRepositoryMixin):
             kind: Any = infer_provider_class(name)
             return kind(**{key: value for key, value in given.items() if value})
 
-        return infer_model(f"{agent.provider}:{agent.model or DEFAULT_MODELS[agent.provider]}", provider)
+        return infer_model(f"{agent.provider}:{agent.model or agent.info.default_model}", provider)
 
     async def run(self, question: str, **options: Any) -> AgentRunResult[str]:
         """The answer, in `.output`; `options` are those of `Agent.run`, such as `message_history`."""
@@ -198,11 +198,8 @@ class ClaudeCodeTavilySearchAgent(TavilySearchAgent):
 
     @staticmethod
     def _model_of(agent: AgentConfig) -> Any:
-        from ..claude.model import ClaudeCodeModel
-
-        given = {"ANTHROPIC_API_KEY": agent.api_key, "ANTHROPIC_BASE_URL": agent.base_url}
-        env = {name: value for name, value in given.items() if value}
-        return ClaudeCodeModel(agent.model or "sonnet", tool_execution="agent", env=env)
+        row = CHAT_MODELS["claude-code"]
+        return load(row.make)(agent, agent.model or row.default_model)
 
 
 def _config_for_search(path: str | PathLike[str]) -> tuple[Config, WebSearchConfig]:

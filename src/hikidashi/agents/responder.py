@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..config import Config
 from ..config.register import web_search_to_offer
+from ..providers import load
 from .conversation import Responder
 from .failures import Audience
 
@@ -45,15 +46,12 @@ def _strands(config: Config, audience: Audience) -> Responder:
 
 
 def _claude_code(config: Config, audience: Audience) -> Responder:
-    from ..claude.model import ClaudeCodeModel
     from ..web.providers.choose import configured_provider
     from ..web.pydantic_ai import web_toolset
     from ..web.tools import SearchDefaults
     from .pydantic_ai_responder import PydanticAIResponder
 
     agent = config.agent
-    given = {"ANTHROPIC_API_KEY": agent.api_key, "ANTHROPIC_BASE_URL": agent.base_url}
-    env = {name: value for name, value in given.items() if value}
     search = web_search_to_offer(config.tools.web_search)
     provider = None if search is None else configured_provider(search, language=agent.language)
     web = []
@@ -61,7 +59,7 @@ def _claude_code(config: Config, audience: Audience) -> Responder:
         defaults = SearchDefaults(search_depth=search.search_depth, max_results=search.max_results)
         web = [web_toolset(provider, language=agent.language, untrusted=_untrusted(config), defaults=defaults)]
     return PydanticAIResponder(
-        ClaudeCodeModel(agent.model or "sonnet", tool_execution="agent", env=env),
+        load(agent.info.make)(agent, agent.model or agent.info.default_model),
         toolsets=web,
         system_prompt=agent.system_prompt,
         language=agent.language,

@@ -24,7 +24,7 @@ try:
 except ImportError as error:
     raise MissingExtra("strands-agents", "strands") from error
 
-from ._strands_models import strands_model
+from .strands_models import strands_model
 
 __all__ = ["StrandsResponder", "ToolsFactory"]
 

@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any
+from typing import Any, get_args
 from urllib.parse import urlsplit
 
-__all__ = ["RULE", "Rule", "address", "choice", "described", "flag", "number", "secret", "text"]
+__all__ = ["RULE", "Rule", "address", "choice", "described", "flag", "number", "one_of", "secret", "text"]
 
 RULE = "rule"
 """Where a dataclass field keeps its rule: `field(default=5, metadata=number(1, 20))`."""
@@ -23,8 +23,8 @@ _FLAGS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no"
 class Rule:
     """What a key may hold."""
 
-    allowed: str
-    """What to write instead of a wrong value: a sentence."""
+    allowed: str | Callable[[], str]
+    """What to write instead of a wrong value: a sentence, or a function that gives it when it is needed."""
     fault: Callable[[object], str]
     """What is wrong with a value, in a few words, or "" where nothing is."""
     read: Callable[[str], object] = field(default=lambda text: text)
@@ -43,7 +43,7 @@ class Rule:
         if not fault:
             return None
         shown = described(value if written is None else written) if self.shown else "the value"
-        return f"{shown} {fault}. {self.allowed}"
+        return f"{shown} {fault}. {self.allowed if isinstance(self.allowed, str) else self.allowed()}"
 
 
 def described(value: object) -> str:
@@ -100,13 +100,18 @@ def number(least: int, most: int | None = None, *, note: str = "") -> dict[str, 
     return _metadata(allowed=f"Write a whole number {span}{note}.", fault=fault, read=read)
 
 
-def choice(names: Collection[str]) -> dict[str, Any]:
-    """One of `names`."""
+def choice(names: Callable[[], Collection[str]]) -> dict[str, Any]:
+    """One of the names that `names()` gives when a value is checked."""
 
     def fault(value: object) -> str:
-        return "" if isinstance(value, str) and value in names else "is not allowed"
+        return "" if isinstance(value, str) and value in names() else "is not allowed"
 
-    return _metadata(allowed=f"Allowed: {', '.join(names)}.", fault=fault)
+    return _metadata(allowed=lambda: f"Allowed: {', '.join(names())}.", fault=fault)
+
+
+def one_of(literal: object) -> dict[str, Any]:
+    """One of the values of `literal`, a `Literal` type."""
+    return choice(lambda: get_args(literal))
 
 
 def text(what: str) -> dict[str, Any]:

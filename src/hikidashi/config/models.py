@@ -4,17 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from ..errors import ConfigError
-from ._rules import RULE, Rule, address, choice, flag, number, secret, text
+from ..providers import (
+    CHAT_MODELS,
+    DEFAULT_SEARCH_PROVIDER,
+    SEARCH_PROVIDERS,
+    ChatModel,
+    SearchProviderInfo,
+    api_models,
+    chat_model_of,
+)
+from ._rules import RULE, Rule, address, choice, flag, number, one_of, secret, text
 
 __all__ = [
     "AgentConfig",
     "Config",
     "Engine",
     "Language",
-    "ModelProvider",
     "Section",
     "SlackConfig",
     "ToolsConfig",
@@ -25,9 +33,7 @@ __all__ = [
 
 Language = Literal["ja", "en"]
 Engine = Literal["strands", "claude-code"]
-ModelProvider = Literal["anthropic", "openai", "bedrock", "ollama"]
 SearchDepth = Literal["basic", "advanced"]
-SearchProviderName = Literal["tavily", "local", "searxng"]
 Untrusted = Literal["fence", "off"]
 
 
@@ -76,31 +82,37 @@ class WebSearchConfig(Section):
     """How the web is searched; off unless `enabled`."""
 
     enabled: bool = field(default=False, metadata=flag())
-    api_key: str | None = field(default=None, repr=False, metadata=secret("Tavily's key"))
-    search_depth: SearchDepth = field(default="basic", metadata=choice(get_args(SearchDepth)))
+    api_key: str | None = field(default=None, repr=False, metadata=secret("the provider's key"))
+    search_depth: SearchDepth = field(default="basic", metadata=one_of(SearchDepth))
     max_results: int = field(default=5, metadata=number(1, 20))
     max_content_length: int = field(default=500, metadata=number(0, note=" (0 is unlimited)"))
     """How many characters of each result are shown; 0 is unlimited."""
     _: KW_ONLY
-    provider: SearchProviderName | None = field(default=None, metadata=choice(get_args(SearchProviderName)))
-    """Who searches; None is Tavily."""
+    provider: str | None = field(default=None, metadata=choice(lambda: SEARCH_PROVIDERS))
+    """The search provider; None is Tavily."""
     base_url: str | None = field(default=None, metadata=address())
     index: str | None = field(default=None, metadata=text("the file of the local index"))
 
     @classmethod
     def conflicts(cls, given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-        """SearXNG has no address of its own."""
-        if given.get("enabled") and given.get("provider") == "searxng" and not given.get("base_url"):
-            yield "base_url", "is missing. SearXNG is searched at an address of yours: write it here."
+        """A provider without an address of its own needs one."""
+        info = SEARCH_PROVIDERS[given.get("provider") or DEFAULT_SEARCH_PROVIDER]
+        if given.get("enabled") and info.address_variable and not given.get("base_url"):
+            yield "base_url", f"is missing. Write the address of your {info.title}, such as {info.address_example}."
+
+    @property
+    def info(self) -> SearchProviderInfo:
+        """The row of the provider in `hikidashi.providers`."""
+        return SEARCH_PROVIDERS[self.provider or DEFAULT_SEARCH_PROVIDER]
 
     @property
     def needs_key(self) -> bool:
-        """Whether the search is on but lacks the key it needs; the local index and SearXNG need none."""
-        return self.enabled and not self.api_key and self.provider not in ("local", "searxng")
+        """Whether the search is on and lacks a key that its provider needs."""
+        return self.enabled and not self.api_key and self.info.key_variable is not None
 
     @property
     def usable(self) -> bool:
-        """Whether the tools can be offered: switched on, and with a key where one is needed."""
+        """Whether the tools can be offered: on, and with a key where one is needed."""
         return self.enabled and not self.needs_key
 
 
@@ -108,11 +120,12 @@ class WebSearchConfig(Section):
 class AgentConfig(Section):
     """Which model answers, and how."""
 
-    engine: Engine = field(default="strands", metadata=choice(get_args(Engine)))
+    engine: Engine = field(default="strands", metadata=one_of(Engine))
     """Who runs the tools: strands with a model's API, or Claude Code with a subscription."""
-    provider: ModelProvider = field(default="anthropic", metadata=choice(get_args(ModelProvider)))
+    provider: str = field(default="anthropic", metadata=choice(api_models))
+    """The API that answers with strands."""
     model: str | None = field(default=None, metadata=text("the model's name"))
-    """None is a good model of the provider."""
+    """None is the default model of the provider."""
     api_key: str | None = field(default=None, repr=False, metadata=secret("the provider's key"))
     """None leaves it to the provider's own environment variable."""
     base_url: str | None = field(default=None, metadata=address())
@@ -120,19 +133,25 @@ class AgentConfig(Section):
     max_tokens: int = field(default=4096, metadata=number(1))
     """How long one reply of the model may be."""
     system_prompt: str | None = field(default=None, metadata=text("what the model is told first"))
-    language: Language = field(default="ja", metadata=choice(get_args(Language)))
+    language: Language = field(default="ja", metadata=one_of(Language))
     """The language of the tools' texts, and of the sentence for a person when something fails."""
-    untrusted: Untrusted = field(default="fence", metadata=choice(get_args(Untrusted)))
+    untrusted: Untrusted = field(default="fence", metadata=one_of(Untrusted))
     """Whether text from the web is marked as data, so that it cannot give orders."""
 
     @classmethod
     def conflicts(cls, given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-        """Claude Code has one provider; a region means Bedrock."""
+        """Claude Code has one provider, and few providers have regions."""
         provider = given.get("provider") or "anthropic"
         if given.get("engine") == "claude-code" and provider != "anthropic":
             yield "provider", f"{provider!r} does not go with `engine: claude-code`. Leave it out, or use strands."
-        if given.get("region") and provider != "bedrock":
-            yield "region", f"does not go with `provider: {provider}`. Only bedrock has regions."
+        if given.get("region") and not CHAT_MODELS[provider].has_regions:
+            regional = ", ".join(row.name for row in CHAT_MODELS.values() if row.has_regions)
+            yield "region", f"does not go with `provider: {provider}`. It goes with: {regional}."
+
+    @property
+    def info(self) -> ChatModel:
+        """The row of the model in `hikidashi.providers`."""
+        return chat_model_of(self)
 
 
 @dataclass(frozen=True, kw_only=True)

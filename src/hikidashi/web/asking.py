@@ -12,6 +12,7 @@ from inspect import Parameter, signature
 from typing import Any
 
 from ..errors import ErrorType, TavilyAPIError
+from ..providers import providers_that_can
 from .crawl.options import CrawlOptions, CrawlResults, MapResults
 from .filters import EXTRACT_DEFAULTS, ExtractOptions, SearchFilters, check_extract_options, refuse_unsupported
 from .provider import SearchDepth, SearchProvider
@@ -26,9 +27,10 @@ _NO_DEPTH = (
     "{provider} は extract_depth {depth} に対応していません。extract_depth を省いてください。",
     "{provider} cannot do `extract_depth` {depth}. Leave it out.",
 )
+_CAN_CRAWL = ", ".join(sorted(providers_that_can("crawl")))
 _NO_CRAWL = (
-    "{provider} は {what} に対応していません。対応しているプロバイダー（local, tavily）を指定してください。",
-    "{provider} cannot {what} a site. Choose a provider that can: local, tavily.",
+    f"{{provider}} は {{what}} に対応していません。対応しているプロバイダー（{_CAN_CRAWL}）を指定してください。",
+    f"{{provider}} cannot {{what}} a site. Choose a provider that can: {_CAN_CRAWL}.",
 )
 
 

@@ -10,11 +10,10 @@ from .results import ExtractResults, SearchContext, SearchResults
 if TYPE_CHECKING:
     from .filters import ExtractOptions, SearchFilters
 
-__all__ = ["ProviderName", "SearchDepth", "SearchProvider"]
+__all__ = ["SearchDepth", "SearchProvider"]
 
 SearchDepth = Literal["basic", "advanced", "fast", "ultra-fast"]
 """Summaries of pages, or the passages that matter; the last two are summaries too, sooner where a provider can."""
-ProviderName = Literal["tavily", "local", "searxng"]
 
 
 @runtime_checkable

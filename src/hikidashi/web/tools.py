@@ -6,22 +6,24 @@ time and word their answers alike. A provider raises; a tool answers with the er
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar, Unpack, get_args
+from typing import Any, Unpack, get_args
 
 from ..convert.functions import from_function
-from ..errors import ErrorType, TavilyAPIError
+from ..errors import ErrorType, HikidashiError, TavilyAPIError
 from ..tool import Tool, ToolAnnotations, ToolResult, text
 from .answers.bounded import ANSWER_TOKENS, MOST_CONTEXT_TOKENS, bounded_hits, bounded_pages
 from .answers.fence import Untrusted, fence
-from .answers.format import Language, format_context, format_error, format_extract, format_search
+from .answers.format import Language
 from .asking import ask_context, ask_extract, ask_search, supported_filters
 from .filters import MOST_DOMAINS, ExtractOptions, FilterArguments, TimeRange, Topic, check_filters
-from .log import log_verbose_tool_done, log_verbose_tool_failed, log_verbose_tool_start, shown_urls
+from .log import log_verbose_tool_failed, shown_urls
+from .presentation import Presentation, Results
 from .provider import SearchDepth, SearchProvider
 from .results import ExtractResults, SearchContext, SearchResults
 from .validate import check_max_results, check_max_tokens, check_offset, check_query, check_search_depth
@@ -34,6 +36,7 @@ __all__ = [
     "SearchDefaults",
     "WebTools",
     "definition",
+    "failed_call",
     "full_definition",
     "web_tools",
 ]
@@ -44,8 +47,6 @@ META = "hikidashi/web"
 """Where `ToolResult.meta` says who answered, whether from the cache, and what it cost."""
 
 _READS_THE_WEB = ToolAnnotations(read_only=True, destructive=False, idempotent=True, open_world=True)
-
-_Results = TypeVar("_Results", SearchResults, ExtractResults, SearchContext)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,6 +66,7 @@ class SearchDefaults:
 
 
 SPEC_DEFAULTS = SearchDefaults()
+SPEC_PRESENTATION = Presentation()
 
 
 def definition(tool_name: str, language: Language = "ja", defaults: SearchDefaults = SPEC_DEFAULTS) -> Definition:
@@ -99,6 +101,8 @@ class WebTools:
     untrusted: Untrusted = None
     max_tokens: int | None = None
     """About how many tokens an answer has at most; with `None` any number, as spec 000 has it."""
+    presentation: Presentation = SPEC_PRESENTATION
+    """The texts for the model, and the lines in the log."""
 
     async def search(
         self,
@@ -115,14 +119,16 @@ class WebTools:
                 check_query(query, language=self.language),
                 search_depth=check_search_depth(search_depth, language=self.language),
                 max_results=check_max_results(max_results, language=self.language),
+                include_answer=self.presentation.include_answer,
                 filters=check_filters(**filters, language=self.language),
                 language=self.language,
             )
             if self.max_tokens is None:
                 return found, []
-            return bounded_hits(found, max_tokens=self.max_tokens, tool="tavily_extract", language=self.language)
+            reader = self.presentation.extract_tool
+            return bounded_hits(found, max_tokens=self.max_tokens, tool=reader, language=self.language)
 
-        return await self._answered("tavily_search", {"query": query}, run, format_search)
+        return await self._answered(self.presentation.search_tool, {"query": query}, run)
 
     async def extract(self, urls: Sequence[str], query: str | None = None, offset: int = 0) -> ToolResult:
         """The text of pages, or the passages of them that matter for `query`, and which could not be read."""
@@ -134,9 +140,10 @@ class WebTools:
             if self.max_tokens is None and not start:
                 return pages, []
             most = self.max_tokens or sys.maxsize
-            return bounded_pages(pages, max_tokens=most, offset=start, tool="tavily_extract", language=self.language)
+            reader = self.presentation.extract_tool
+            return bounded_pages(pages, max_tokens=most, offset=start, tool=reader, language=self.language)
 
-        return await self._answered("tavily_extract", {"urls": shown_urls(urls)}, run, format_extract)
+        return await self._answered(self.presentation.extract_tool, {"urls": shown_urls(urls)}, run)
 
     async def context(
         self,
@@ -159,40 +166,70 @@ class WebTools:
             )
             return found, []
 
-        return await self._answered("tavily_context", {"query": query}, run, format_context)
+        return await self._answered(self.presentation.context_tool, {"query": query}, run)
 
     async def _answered(
         self,
         tool_name: str,
         arguments: Mapping[str, object],
-        run: Callable[[], Awaitable[tuple[_Results, list[str]]]],
-        format_results: Callable[..., str],
+        run: Callable[[], Awaitable[tuple[Results, list[str]]]],
     ) -> ToolResult:
-        log_verbose_tool_start(tool_name, arguments)
+        presentation = self.presentation
+        presentation.log_start(tool_name, arguments)
         started = time.perf_counter()
         try:
             results, notes = await run()
-            said: str = format_results(results, language=self.language)
+            empty = presentation.empty_text(results, self.language)
+            said = presentation.text(results, self.language)
+        except asyncio.CancelledError:
+            presentation.log_cancelled(tool_name, arguments)
+            raise
         except Exception as error:
-            log_verbose_tool_done(tool_name, "failed", _milliseconds_since(started))
-            return ToolResult.error(format_error(self._foreseen(tool_name, error), language=self.language))
-        log_verbose_tool_done(
-            tool_name, "success", _milliseconds_since(started), provider=results.provider, cached=results.cached
-        )
+            return failed_call(
+                tool_name,
+                arguments,
+                error,
+                presentation=presentation,
+                language=self.language,
+                execution_time_ms=_milliseconds_since(started),
+            )
+        presentation.log_success(tool_name, arguments, results, _milliseconds_since(started))
+        about = {"provider": results.provider, "cached": results.cached, "credits": results.credits}
+        if empty is not None:
+            return ToolResult(content=(text(empty),), meta={META: about})
         if self.untrusted == "fence":
             said = fence(said, language=self.language)
-        about = {"provider": results.provider, "cached": results.cached, "credits": results.credits}
         # Not one page could be read: whoever watches should see that nothing came of the call.
         nothing_read = isinstance(results, ExtractResults) and not results.results
         return ToolResult(content=(text("\n\n".join([said, *notes])),), is_error=nothing_read, meta={META: about})
 
-    def _foreseen(self, tool_name: str, error: Exception) -> TavilyAPIError:
-        if isinstance(error, TavilyAPIError):
-            return error
-        log_verbose_tool_failed(tool_name, error)
-        # Neither the log nor the model gets the text of an error that nobody foresaw: it may hold a key.
-        message = _UNEXPECTED[self.language].format(kind=type(error).__name__)
-        return TavilyAPIError(message, ErrorType.API_ERROR)
+
+def failed_call(
+    tool_name: str,
+    arguments: Mapping[str, object],
+    error: Exception,
+    *,
+    presentation: Presentation,
+    language: Language,
+    execution_time_ms: float = 0.0,
+) -> ToolResult:
+    """The answer to a call that raised `error`, which is logged; `meta` has the reason where the text has not."""
+    known = _known(tool_name, error, language)
+    presentation.log_failure(tool_name, arguments, error, execution_time_ms)
+    said = presentation.error_text(tool_name, known, language)
+    reason = " ".join(str(known).split())
+    meta = {} if str(known) in said else {META: {"reason": reason}}
+    return ToolResult(content=(text(said),), is_error=True, meta=meta)
+
+
+def _known(tool_name: str, error: Exception, language: Language) -> TavilyAPIError:
+    """`error` as one whose text may be shown: the text of an unexpected error may hold a key."""
+    if isinstance(error, TavilyAPIError):
+        return error
+    if isinstance(error, HikidashiError):
+        return TavilyAPIError(str(error), ErrorType.API_ERROR)
+    log_verbose_tool_failed(tool_name, error)
+    return TavilyAPIError(_UNEXPECTED[language].format(kind=type(error).__name__), ErrorType.API_ERROR)
 
 
 def web_tools(

@@ -8,11 +8,11 @@ import os
 import sys
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
-from importlib.util import find_spec
 
 from hikidashi.agents.failures import sentence
 from hikidashi.config import Config
-from hikidashi.errors import ConfigError, HikidashiError, MissingExtra
+from hikidashi.errors import ConfigError, HikidashiError
+from hikidashi.providers import Package
 
 from ..doctor.claude_code import check_login
 from ..output import Language
@@ -21,23 +21,6 @@ __all__ = ["first_problem", "lacks_something", "problems_of"]
 
 _NO_FILE = "no config file"
 
-_EXTRAS = {
-    "anthropic": ("anthropic", "anthropic"),
-    "claude_agent_sdk": ("claude-agent-sdk", "claude"),
-    "httpx": ("httpx", "web"),
-    "mcp": ("mcp", "mcp"),
-    "pydantic_ai": ("pydantic-ai-slim", "pydantic-ai"),
-    "strands": ("strands-agents", "strands"),
-    "tavily": ("tavily-python", "tavily"),
-}
-_CLAUDE_CODE = ("claude_agent_sdk", "mcp", "pydantic_ai")
-_MODELS = {"anthropic": "anthropic", "openai": "openai", "bedrock": "boto3", "ollama": "ollama"}
-_SEARCHES = {"tavily": ("httpx", "tavily"), "searxng": ("httpx",), "local": ()}
-_KEYS = {"anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"), "openai": ("OPENAI_API_KEY",)}
-_ADVICE = {
-    "anthropic": "Set ANTHROPIC_API_KEY, or use `engine: claude-code`, which needs none.",
-    "openai": "Set OPENAI_API_KEY, or the `base_url` of a server that needs no key.",
-}
 # Ways to log in that are not a file: a token, a key, or another service (Bedrock, Vertex and the like).
 _OTHER_LOGINS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH", "CLAUDE_CODE_API_KEY")
 _OTHER_SERVICES = "CLAUDE_CODE_USE_"
@@ -76,38 +59,24 @@ def problems_of(config: Config) -> list[HikidashiError]:
 
 
 def _missing(config: Config, environment: Mapping[str, str], language: Language) -> Iterator[HikidashiError]:
-    source = config.path or _NO_FILE
-    for package in dict.fromkeys(_packages(config)):
-        if find_spec(package) is None:
-            yield _package_missing(package, source)
-    agent = config.agent
+    source, agent = config.path or _NO_FILE, config.agent
+    for package, key in _packages(config).items():
+        if not package.is_installed:
+            yield package.missing(source, key)
     if agent.engine == "claude-code":
         if not _may_be_logged_in(config, environment):
             yield ConfigError(source, sentence("login", language, "operator"))
-    elif _lacks_key(config, environment):
-        yield ConfigError(source, f"is missing. {_ADVICE[agent.provider]}", "agent.api_key")
+    elif problem := agent.info.missing_key(agent, environment):
+        yield ConfigError(source, problem, "agent.api_key")
 
 
-def _packages(config: Config) -> Iterator[str]:
-    agent, search = config.agent, config.tools.web_search
-    yield from _CLAUDE_CODE if agent.engine == "claude-code" else ("strands", _MODELS[agent.provider])
+def _packages(config: Config) -> dict[Package, str]:
+    """Each package that the config needs, and the setting that needs it."""
+    search = config.tools.web_search
+    needed = dict.fromkeys(config.agent.info.packages, "agent.provider")
     if search is not None and search.usable:
-        yield from _SEARCHES[search.provider or "tavily"]
-
-
-def _package_missing(package: str, source: str) -> HikidashiError:
-    if package in _EXTRAS:
-        return MissingExtra(*_EXTRAS[package])
-    return ConfigError(source, f"needs the package `{package}`. Run: pip install {package}", "agent.provider")
-
-
-def _lacks_key(config: Config, environment: Mapping[str, str]) -> bool:
-    agent = config.agent
-    if agent.api_key or agent.provider not in _KEYS:
-        return False
-    if agent.provider == "openai" and agent.base_url:
-        return False
-    return not any(map(environment.get, _KEYS[agent.provider]))
+        needed |= dict.fromkeys(search.info.packages, "tools.web_search.provider")
+    return needed
 
 
 def _may_be_logged_in(config: Config, environment: Mapping[str, str]) -> bool:

@@ -72,15 +72,15 @@ def _web_search(search: WebSearchConfig | None) -> Part:
     if search is None:
         return Part(name=name, status="off", why="the section is not there", settings={})
     if search.needs_key:
-        why = "`api_key` is not set, so the tools are not offered; get a key, or use `provider: local`"
-        return Part(name=name, status="incomplete", why=why, settings=_settings(search))
+        _, problem = search.info.missing_key("config")
+        return Part(name=name, status="incomplete", why=f"it {problem}", settings=_settings(search))
     if not search.enabled:
         return Part(name=name, status="off", why="`enabled` is not true", settings=_settings(search))
-    return Part(name=name, status="on", why=f"searches with {search.provider or 'tavily'}", settings=_settings(search))
+    return Part(name=name, status="on", why=f"searches with {search.info.name}", settings=_settings(search))
 
 
 def _agent(agent: AgentConfig) -> Part:
-    by = "Claude Code" if agent.engine == "claude-code" else f"{agent.provider}, through strands"
+    by = agent.info.title if agent.engine == "claude-code" else f"{agent.provider}, through strands"
     return Part(name="agent", status="on", why=f"answers with {by}", settings=_settings(agent))
 
 

@@ -15,7 +15,7 @@ Status = Literal["ok", "absent", "problem"]
 class Check:
     """One thing the doctor looked at."""
 
-    area: Literal["base", "extra", "claude", "key"]
+    area: Literal["base", "extra", "claude", "provider", "key"]
     name: str
     status: Status
     found: str

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from hikidashi.providers import SEARCH_PROVIDERS, names_taking
+
 if TYPE_CHECKING:
     from hikidashi.web.crawl.options import CrawlOptions
 
@@ -20,19 +22,29 @@ Index = Annotated[
 Lang = Annotated[Literal["en", "ja"] | None, typer.Option(help="Language of the output.", show_default="from LANG")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
-_Provider = Literal["tavily", "local", "searxng"]
+if TYPE_CHECKING:
+    _Provider = str
+else:
+    _Provider = Literal[tuple(SEARCH_PROVIDERS)]  # typer lists the names in the help, and refuses others
+
+_KEYED = next(row for row in SEARCH_PROVIDERS.values() if row.key_variable)
+_FREE = next(row for row in SEARCH_PROVIDERS.values() if not row.needs_setup)
+_ADDRESSED = " or ".join(SEARCH_PROVIDERS[name].title for name in names_taking("base_url"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProviderOptions:
-    """Who is asked, where and how."""
+    """Which provider is asked, and how."""
 
     provider: Annotated[
         _Provider | None,
-        typer.Option(help="Who answers.", show_default="tavily if TAVILY_API_KEY is set, else local"),
+        typer.Option(
+            help="The search provider.",
+            show_default=f"{_KEYED.name} if {_KEYED.key_variable} is set, else {_FREE.name}",
+        ),
     ] = None
     base_url: Annotated[
-        str | None, typer.Option(metavar="URL", help="Where Tavily's API or SearXNG is.", show_default=False)
+        str | None, typer.Option(metavar="URL", help=f"The address of {_ADDRESSED}.", show_default=False)
     ] = None
     index: Index = None
     keyless: Annotated[bool, typer.Option("--keyless", help="Ask Tavily without a key (--provider tavily).")] = False
@@ -45,9 +57,9 @@ class ProviderOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class ServerOptions(ProviderOptions):
-    """The same for a server of one's own: it serves one's own documents unless told otherwise."""
+    """The same for `web serve`, which serves the local index by default."""
 
-    provider: Annotated[_Provider, typer.Option(help="Who answers.")] = "local"
+    provider: Annotated[_Provider, typer.Option(help="The search provider.")] = _FREE.name
 
 
 @dataclass(frozen=True, kw_only=True)

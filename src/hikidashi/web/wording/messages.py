@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from datetime import UTC, datetime, timedelta
 
+from ...providers import SEARCH_PROVIDERS
 from .said import Language, Said, said
 
 __all__ = ["said_wait", "say"]
@@ -59,10 +60,7 @@ _SAYINGS: dict[str, tuple[str, str]] = {
     "page_unanswered": ("APIから結果が返されませんでした", "the API returned nothing for it"),
     "page_failed": ("コンテンツを抽出できませんでした", "the page could not be extracted"),
     # Before anything is sent.
-    "key_missing": (
-        "Tavily の API キーが設定されていません。環境変数 TAVILY_API_KEY を設定するか、api_key を指定してください。",
-        "There is no Tavily API key. Set TAVILY_API_KEY, or pass `api_key`.",
-    ),
+    "key_missing": SEARCH_PROVIDERS["tavily"].missing_key("client"),
     "key_characters": (
         "Tavily の API キーに使用できない文字が含まれています。コピーした値を確認してください。",
         "The Tavily API key has characters that no key has. Check what was copied.",

@@ -1,0 +1,154 @@
+"""The search providers: one row each, in the order in which they are preferred."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from .package import Package
+
+__all__ = [
+    "DEFAULT_SEARCH_PROVIDER",
+    "SEARCH_PROVIDERS",
+    "Option",
+    "SearchProviderInfo",
+    "names_taking",
+    "preferred_search_provider",
+    "providers_that_can",
+]
+
+Option = Literal["api_key", "base_url", "index", "cache", "keyless", "timeout"]
+"""The options of `choose_provider`."""
+Ability = Literal["crawl", "map"]
+"""What some providers can do beside search, extract and context."""
+Reader = Literal["client", "caller", "command", "config"]
+"""Where the error about a missing key is read: code with the client or `choose_provider`, a terminal, a config."""
+
+# Japanese and English. `{others}` are providers that need neither key nor address.
+_NO_KEY = ("{title} の API キーがありません。", "There is no {title} API key. ")
+_SET_KEY = (
+    "環境変数 {variable} を設定するか、api_key を指定してください。",
+    "Set {variable}, or pass `api_key`.",
+)
+_MISSING_KEY: dict[Reader, tuple[str, str]] = {
+    "client": (_NO_KEY[0] + _SET_KEY[0], _NO_KEY[1] + _SET_KEY[1]),
+    "caller": (
+        _NO_KEY[0] + _SET_KEY[0] + 'キーなしで使うには provider="{others}" {keyless}を指定してください。',
+        _NO_KEY[1] + _SET_KEY[1] + ' Without one, use provider="{others}"{keyless}.',
+    ),
+    "command": (
+        _NO_KEY[0] + "環境変数 {variable} を設定するか、--provider {others} {keyless}を指定してください。",
+        _NO_KEY[1] + "Set {variable}, or use --provider {others}{keyless}.",
+    ),
+    "config": (
+        "api_key がないため、ウェブツールは提供されません。キーを設定する（api_key: ${{{variable}}}）か、"
+        "provider: {others} を指定してください。",
+        "has no api_key: the web tools are not offered. "
+        "Set the key (api_key: ${{{variable}}}), or choose provider: {others}.",
+    ),
+}
+_KEYLESS: dict[Reader, tuple[str, str]] = {
+    "caller": ("または keyless=True ", ", or pass `keyless=True`"),
+    "command": ("または --keyless ", ", or --keyless"),
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SearchProviderInfo:
+    """What has to be known about a search provider before it is imported."""
+
+    name: str
+    """How configs, options and arguments name it."""
+    title: str
+    """How sentences name it."""
+    provider: str
+    """Its class, a `SearchProvider`, as `package.module:name`."""
+    options: Mapping[Option, str]
+    """The options it takes, and the parameter of the class that each is passed to."""
+    packages: tuple[Package, ...] = ()
+    key_variable: str | None = None
+    """The environment variable of its key; None if it needs no key."""
+    address_variable: str | None = None
+    """The environment variable of its address; None if it has an address of its own, or needs none."""
+    address_example: str = "http://127.0.0.1:8080"
+    abilities: frozenset[Ability] = field(default_factory=frozenset[Ability])
+
+    @property
+    def needs_setup(self) -> bool:
+        """Whether it cannot be used without a key or an address."""
+        return self.key_variable is not None or self.address_variable is not None
+
+    def key_in(self, environment: Mapping[str, str]) -> str | None:
+        """Its key in `environment`; None if there is none."""
+        return (environment.get(self.key_variable, "").strip() or None) if self.key_variable else None
+
+    def address_in(self, environment: Mapping[str, str]) -> str | None:
+        """Its address in `environment`; None if there is none."""
+        return (environment.get(self.address_variable, "").strip() or None) if self.address_variable else None
+
+    def missing_key(self, reader: Reader) -> tuple[str, str]:
+        """The error that its key is missing, in Japanese and English."""
+        keyless = _KEYLESS.get(reader, ("", "")) if "keyless" in self.options else ("", "")
+        others = next(other.name for other in SEARCH_PROVIDERS.values() if not other.needs_setup)
+        japanese, english = (
+            text.format(title=self.title, variable=self.key_variable, others=others, keyless=without)
+            for text, without in zip(_MISSING_KEY[reader], keyless, strict=True)
+        )
+        return japanese, english
+
+
+_HTTPX = Package(module="httpx", name="httpx", extra="web")
+
+SEARCH_PROVIDERS: dict[str, SearchProviderInfo] = {
+    row.name: row
+    for row in (
+        SearchProviderInfo(
+            name="tavily",
+            title="Tavily",
+            provider="hikidashi.web.providers.tavily.client:TavilyAPIClient",
+            options={name: name for name in ("api_key", "base_url", "cache", "keyless", "timeout")},
+            packages=(Package(module="tavily", name="tavily-python", extra="tavily"), _HTTPX),
+            key_variable="TAVILY_API_KEY",
+            abilities=frozenset({"crawl", "map"}),
+        ),
+        SearchProviderInfo(
+            name="local",
+            title="the local index",
+            provider="hikidashi.web.providers.local:LocalSearchProvider",
+            options={"index": "path"},
+            abilities=frozenset({"crawl", "map"}),
+        ),
+        SearchProviderInfo(
+            name="searxng",
+            title="SearXNG",
+            provider="hikidashi.web.providers.searxng:SearxngProvider",
+            options={"base_url": "base_url", "timeout": "timeout"},
+            packages=(_HTTPX,),
+            address_variable="SEARXNG_URL",
+        ),
+    )
+}
+
+DEFAULT_SEARCH_PROVIDER = "tavily"
+"""The provider of a config that names none."""
+
+
+def preferred_search_provider(environment: Mapping[str, str], *, has_key: bool = False) -> SearchProviderInfo:
+    """The provider to use where none is named: the first whose key is set, else the first that needs no setup.
+
+    With `has_key` a key was passed, and the first provider that takes one is preferred.
+    """
+    rows = SEARCH_PROVIDERS.values()
+    keyed = (row for row in rows if row.key_variable and (has_key or row.key_in(environment)))
+    return next(keyed, None) or next(row for row in rows if not row.needs_setup)
+
+
+def names_taking(option: Option) -> list[str]:
+    """The names of the providers that take `option`."""
+    return [row.name for row in SEARCH_PROVIDERS.values() if option in row.options]
+
+
+def providers_that_can(ability: Ability) -> list[str]:
+    """The names of the providers that have `ability`."""
+    return [row.name for row in SEARCH_PROVIDERS.values() if ability in row.abilities]

@@ -1,0 +1,63 @@
+"""How a call of a web tool reads: the text for the model, and the lines in the log.
+
+`Presentation` has the texts of spec 000. A subclass has those of another contract: the tools stay the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..errors import TavilyAPIError
+from .answers.format import Language, format_context, format_error, format_extract, format_search
+from .log import log_verbose_tool_done, log_verbose_tool_start
+from .results import ExtractResults, SearchContext, SearchResults
+
+__all__ = ["Presentation", "Results"]
+
+Results = SearchResults | ExtractResults | SearchContext
+
+
+class Presentation:
+    """The names, texts and log lines of spec 000."""
+
+    search_tool: str = "tavily_search"
+    extract_tool: str = "tavily_extract"
+    context_tool: str = "tavily_context"
+    include_answer: bool = False
+    """Whether a search asks the provider for an answer of its own."""
+
+    def text(self, results: Results, language: Language) -> str:
+        """What the model reads of `results`."""
+        match results:
+            case SearchResults():
+                return format_search(results, language=language)
+            case ExtractResults():
+                return format_extract(results, language=language)
+            case SearchContext():
+                return format_context(results, language=language)
+
+    def empty_text(self, results: Results, language: Language) -> str | None:
+        """A sentence of ours in place of results that are empty; None presents them like others."""
+
+    def error_text(self, tool: str, error: TavilyAPIError, language: Language) -> str:
+        """What the model reads of a failed call."""
+        return format_error(error, language=language)
+
+    def log_start(self, tool: str, arguments: Mapping[str, object]) -> None:
+        """Log that `tool` was called."""
+        log_verbose_tool_start(tool, arguments)
+
+    def log_success(
+        self, tool: str, arguments: Mapping[str, object], results: Results, execution_time_ms: float
+    ) -> None:
+        """Log that a call gave `results`."""
+        log_verbose_tool_done(tool, "success", execution_time_ms, provider=results.provider, cached=results.cached)
+
+    def log_failure(
+        self, tool: str, arguments: Mapping[str, object], error: Exception, execution_time_ms: float
+    ) -> None:
+        """Log that a call raised `error`, whose text is shown only if it is an error of ours."""
+        log_verbose_tool_done(tool, "failed", execution_time_ms)
+
+    def log_cancelled(self, tool: str, arguments: Mapping[str, object]) -> None:
+        """Log that a call was cancelled."""
