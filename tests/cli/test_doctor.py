@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 import pytest
@@ -259,6 +260,7 @@ def test_problems_are_counted_and_marked_for_people() -> None:
         "\nBase\n  ✓ Python  3.14\n"
         "\nExtras\n  · mcp     without mcp\n            pip install 'hikidashi[mcp]'\n"
         "\nClaude Code\n"
+        "\nProviders\n"
         "\nKeys\n  ✗ A_KEY   set, but empty\n            unset A_KEY\n"
         "\n1 problem: see what is marked ✗.\n"
     )
@@ -275,4 +277,4 @@ def test_the_exit_code_says_whether_all_is_well(monkeypatch: pytest.MonkeyPatch,
     assert ("Everything that is set up can work." in done.stdout) is (code == 0)
     report = json.loads(CliRunner().invoke(app, ["doctor", "--json"]).stdout)
     assert report["ok"] is (code == 0)
-    assert {check["area"] for check in report["checks"]} == {"base", "extra", "claude", "key"}
+    assert {check["area"] for check in report["checks"]} == {"base", "extra", "claude", "provider", "key"}
