@@ -7,7 +7,7 @@ from typing import Any
 
 from ..errors import MissingExtra
 from ..web.answers.format import Language
-from ._running import RunningResponder, Teller
+from ._base import BaseResponder, EventQueue
 from ._turns import Turn
 from .failures import Audience
 from .prompts import default_prompt
@@ -35,7 +35,7 @@ except ImportError as error:
 __all__ = ["PydanticAIResponder"]
 
 
-class PydanticAIResponder(RunningResponder):
+class PydanticAIResponder(BaseResponder):
     """Answers conversations with a pydantic-ai Agent.
 
     ```python
@@ -90,26 +90,26 @@ class PydanticAIResponder(RunningResponder):
         """The names of the tools the model may call."""
         return list(self._names)
 
-    async def answer(self, turns: list[Turn], tell: Teller) -> None:
-        """Runs the agent on `turns`."""
+    async def _answer(self, turns: list[Turn], events: EventQueue) -> None:
+        """Run the agent on `turns`."""
         *history, last = turns
         names: dict[str, str] = {}
         async with self._agent.run_stream_events(
             last.text, message_history=[_message(turn) for turn in history], usage_limits=self._limits
-        ) as events:
-            async for event in events:
+        ) as stream:
+            async for event in stream:
                 match event:
                     case PartStartEvent(part=TextPart(content=text)):
-                        tell.text(text)
+                        events.text(text)
                     case PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
-                        tell.text(text)
+                        events.text(text)
                     case FunctionToolCallEvent(part=part):
                         names[part.tool_call_id] = part.tool_name
-                        tell.called(part.tool_call_id, part.tool_name, part.args_as_dict())
+                        events.called(part.tool_call_id, part.tool_name, part.args_as_dict())
                     case FunctionToolResultEvent(part=part):
                         name = names.get(part.tool_call_id, part.tool_name or "")
                         ok = getattr(part, "outcome", "success") == "success" and part.part_kind == "tool-return"
-                        tell.returned(part.tool_call_id, name, _text(part), ok=ok)
+                        events.returned(part.tool_call_id, name, _text(part), ok=ok)
                     case _:
                         pass
 

@@ -12,7 +12,7 @@ from ..config import AgentConfig
 from ..errors import MissingExtra, ToolValidationError
 from ..web.answers.format import Language
 from ..web.providers.per_loop import PerLoop
-from ._running import RunningResponder, Teller
+from ._base import BaseResponder, EventQueue
 from ._turns import Turn
 from .failures import Audience, NoAnswerError, cause_of
 from .prompts import default_prompt
@@ -47,7 +47,7 @@ class ToolsFactory(Protocol):
         ...
 
 
-class StrandsResponder(RunningResponder):
+class StrandsResponder(BaseResponder):
     """Answers conversations with a strands Agent.
 
     ```python
@@ -116,8 +116,8 @@ class StrandsResponder(RunningResponder):
         """The names of the tools the model may call from the start."""
         return list(self._names)
 
-    async def answer(self, turns: list[Turn], tell: Teller) -> None:
-        """Runs an Agent of its own on `turns`."""
+    async def _answer(self, turns: list[Turn], events: EventQueue) -> None:
+        """Run a new Agent on `turns`."""
         *history, last = [{"role": turn.role, "content": [{"text": turn.text}]} for turn in turns]
         agent = Agent(
             model=self._own_model or await self._models.get(),
@@ -125,20 +125,20 @@ class StrandsResponder(RunningResponder):
             tools=self._tools,
             system_prompt=self._system_prompt or default_prompt(self.language, self._names),
             callback_handler=None,
-            hooks=[*self._hooks, _Listener(tell, self._secrets)],
+            hooks=[*self._hooks, _ToolEvents(events, self._secrets)],
             retry_strategy=ModelRetryStrategy(max_attempts=self._max_attempts, initial_delay=1, max_delay=8),
         )
-        events = agent.stream_async(
+        stream = agent.stream_async(
             cast("Any", last["content"]),
             invocation_state=self._merged_state(),
             limits={"turns": self._max_turns},
         )
         ended = ""
         try:
-            async with aclosing(cast("Any", events)):
-                async for event in events:
+            async with aclosing(cast("Any", stream)):
+                async for event in stream:
                     if "data" in event:
-                        tell.text(event["data"])
+                        events.text(event["data"])
                     elif "result" in event:
                         ended = event["result"].stop_reason
         finally:
@@ -165,11 +165,11 @@ class StrandsResponder(RunningResponder):
         return merged
 
 
-class _Listener(HookProvider):
-    """Tells of each tool as it is called and comes back, also of those that run at the same time."""
+class _ToolEvents(HookProvider):
+    """Reports each tool call and its result, also of calls that run at the same time."""
 
-    def __init__(self, tell: Teller, secrets: Sequence[str | None]) -> None:
-        self._tell = tell
+    def __init__(self, events: EventQueue, secrets: Sequence[str | None]) -> None:
+        self._events = events
         self._secrets = secrets
 
     def register_hooks(self, registry: HookRegistry, **kwargs: Any) -> None:
@@ -178,7 +178,7 @@ class _Listener(HookProvider):
 
     def _before(self, event: BeforeToolCallEvent[Any]) -> None:
         use = event.tool_use
-        self._tell.called(use["toolUseId"], use["name"], _arguments(use["input"]))
+        self._events.called(use["toolUseId"], use["name"], _arguments(use["input"]))
 
     def _after(self, event: AfterToolCallEvent[Any]) -> None:
         use = event.tool_use
@@ -186,7 +186,7 @@ class _Listener(HookProvider):
             logger.warning("Tool %r failed: %s", use["name"], cause_of(event.exception, self._secrets))
         blocks = [cast("Mapping[str, Any]", block) for block in event.result["content"]]
         reasons = (str(getattr(block.get("text"), "reason", "")) for block in blocks)
-        self._tell.returned(
+        self._events.returned(
             use["toolUseId"],
             use["name"],
             "\n".join(map(_said, blocks)),

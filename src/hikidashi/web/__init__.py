@@ -14,11 +14,27 @@ if TYPE_CHECKING:
     from ..errors import ErrorType, FetchRefused, TavilyAPIError, WebIndexError
     from .answers.fence import Untrusted
     from .answers.format import Language, format_context, format_error, format_extract, format_search
+    from .crawl.options import CrawlOptions, CrawlResults, MapResults
+    from .filters import ExtractOptions, FilterArguments, PageFormat, SearchFilters, TimeRange, Topic
     from .mcp import serve_stdio, web_mcp_server
+    from .pages.fetch import Fetched, Fetcher, Resolver
+    from .presentation import Presentation, WebResults
     from .provider import SearchDepth, SearchProvider
     from .providers.cache import ResultCache
     from .providers.choose import choose_provider
-    from .providers.local import LocalIndex, LocalSearchProvider
+    from .providers.local import (
+        Embed,
+        Found,
+        IndexTotals,
+        IndexWriter,
+        ListedDocument,
+        LocalIndex,
+        LocalSearchProvider,
+        Ranker,
+        SemanticRanker,
+        StoredDocument,
+    )
+    from .providers.retry import RetryPolicy
     from .providers.searxng import SearxngProvider
     from .providers.tavily.client import TavilyAPIClient
     from .pydantic_ai import (
@@ -30,30 +46,55 @@ if TYPE_CHECKING:
         web_toolset,
     )
     from .results import ExtractedPage, ExtractResults, FailedPage, SearchContext, SearchHit, SearchResults
-    from .tools import web_tools
+    from .tools import SearchDefaults, WebTools, web_tools
 
 _HOME_OF = {
+    "CrawlOptions": ".crawl.options",
+    "CrawlResults": ".crawl.options",
+    "Embed": ".providers.local",
     "ErrorType": "..errors",
+    "ExtractOptions": ".filters",
     "ExtractResults": ".results",
     "ExtractedPage": ".results",
     "FailedPage": ".results",
     "FetchRefused": "..errors",
+    "Fetched": ".pages.fetch",
+    "Fetcher": ".pages.fetch",
+    "FilterArguments": ".filters",
+    "Found": ".providers.local",
+    "IndexTotals": ".providers.local",
+    "IndexWriter": ".providers.local",
     "Language": ".answers.format",
+    "ListedDocument": ".providers.local",
     "LocalIndex": ".providers.local",
     "LocalSearchProvider": ".providers.local",
+    "MapResults": ".crawl.options",
+    "PageFormat": ".filters",
+    "Presentation": ".presentation",
+    "Ranker": ".providers.local",
+    "Resolver": ".pages.fetch",
     "ResultCache": ".providers.cache",
+    "RetryPolicy": ".providers.retry",
     "SearchContext": ".results",
+    "SearchDefaults": ".tools",
     "SearchDepth": ".provider",
+    "SearchFilters": ".filters",
     "SearchHit": ".results",
     "SearchProvider": ".provider",
     "SearchResults": ".results",
     "SearxngProvider": ".providers.searxng",
+    "SemanticRanker": ".providers.local",
+    "StoredDocument": ".providers.local",
     "TavilyAPIClient": ".providers.tavily.client",
     "TavilyAPIError": "..errors",
     "TavilySearchDeps": ".pydantic_ai",
     "TavilyToolsRepositoryMixin": ".pydantic_ai",
+    "TimeRange": ".filters",
+    "Topic": ".filters",
     "Untrusted": ".answers.fence",
     "WebIndexError": "..errors",
+    "WebResults": ".presentation",
+    "WebTools": ".tools",
     "choose_provider": ".providers.choose",
     "format_context": ".answers.format",
     "format_error": ".answers.format",
@@ -69,27 +110,52 @@ _HOME_OF = {
 }
 
 __all__ = [
+    "CrawlOptions",
+    "CrawlResults",
+    "Embed",
     "ErrorType",
+    "ExtractOptions",
     "ExtractResults",
     "ExtractedPage",
     "FailedPage",
     "FetchRefused",
+    "Fetched",
+    "Fetcher",
+    "FilterArguments",
+    "Found",
+    "IndexTotals",
+    "IndexWriter",
     "Language",
+    "ListedDocument",
     "LocalIndex",
     "LocalSearchProvider",
+    "MapResults",
+    "PageFormat",
+    "Presentation",
+    "Ranker",
+    "Resolver",
     "ResultCache",
+    "RetryPolicy",
     "SearchContext",
+    "SearchDefaults",
     "SearchDepth",
+    "SearchFilters",
     "SearchHit",
     "SearchProvider",
     "SearchResults",
     "SearxngProvider",
+    "SemanticRanker",
+    "StoredDocument",
     "TavilyAPIClient",
     "TavilyAPIError",
     "TavilySearchDeps",
     "TavilyToolsRepositoryMixin",
+    "TimeRange",
+    "Topic",
     "Untrusted",
     "WebIndexError",
+    "WebResults",
+    "WebTools",
     "choose_provider",
     "format_context",
     "format_error",

@@ -12,9 +12,10 @@ from .answers.format import Language, format_context, format_error, format_extra
 from .log import log_verbose_tool_done, log_verbose_tool_start
 from .results import ExtractResults, SearchContext, SearchResults
 
-__all__ = ["Presentation", "Results"]
+__all__ = ["Presentation", "WebResults"]
 
-Results = SearchResults | ExtractResults | SearchContext
+WebResults = SearchResults | ExtractResults | SearchContext
+"""What a provider answers a call with."""
 
 
 class Presentation:
@@ -26,7 +27,7 @@ class Presentation:
     include_answer: bool = False
     """Whether a search asks the provider for an answer of its own."""
 
-    def text(self, results: Results, language: Language) -> str:
+    def text(self, results: WebResults, language: Language) -> str:
         """What the model reads of `results`."""
         match results:
             case SearchResults():
@@ -36,7 +37,7 @@ class Presentation:
             case SearchContext():
                 return format_context(results, language=language)
 
-    def empty_text(self, results: Results, language: Language) -> str | None:
+    def empty_text(self, results: WebResults, language: Language) -> str | None:
         """A sentence of ours in place of results that are empty; None presents them like others."""
 
     def error_text(self, tool: str, error: TavilyAPIError, language: Language) -> str:
@@ -48,7 +49,7 @@ class Presentation:
         log_verbose_tool_start(tool, arguments)
 
     def log_success(
-        self, tool: str, arguments: Mapping[str, object], results: Results, execution_time_ms: float
+        self, tool: str, arguments: Mapping[str, object], results: WebResults, execution_time_ms: float
     ) -> None:
         """Log that a call gave `results`."""
         log_verbose_tool_done(tool, "success", execution_time_ms, provider=results.provider, cached=results.cached)

@@ -23,7 +23,7 @@ from .answers.format import Language
 from .asking import ask_context, ask_extract, ask_search, supported_filters
 from .filters import MOST_DOMAINS, ExtractOptions, FilterArguments, TimeRange, Topic, check_filters
 from .log import log_verbose_tool_failed, shown_urls
-from .presentation import Presentation, Results
+from .presentation import Presentation, WebResults
 from .provider import SearchDepth, SearchProvider
 from .results import ExtractResults, SearchContext, SearchResults
 from .validate import check_max_results, check_max_tokens, check_offset, check_query, check_search_depth
@@ -172,7 +172,7 @@ class WebTools:
         self,
         tool_name: str,
         arguments: Mapping[str, object],
-        run: Callable[[], Awaitable[tuple[Results, list[str]]]],
+        run: Callable[[], Awaitable[tuple[WebResults, list[str]]]],
     ) -> ToolResult:
         presentation = self.presentation
         presentation.log_start(tool_name, arguments)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ...errors import ErrorType, HikidashiError, TavilyAPIError
 from ..answers.format import Language
-from ..presentation import Presentation, Results
+from ..presentation import Presentation, WebResults
 from ..results import ExtractResults, SearchContext, SearchResults
 from ._text import WORDS, format_answer
 
@@ -31,13 +31,13 @@ class StrandsPresentation(Presentation):
     context_tool = "web_context"
     include_answer = True
 
-    def text(self, results: Results, language: Language) -> str:
+    def text(self, results: WebResults, language: Language) -> str:
         """What the model reads of `results`: for a search, the format of spec 001."""
         if isinstance(results, SearchResults):
             return format_answer(results, max_content_length=self.max_content_length, language=language)
         return super().text(results, language)
 
-    def empty_text(self, results: Results, language: Language) -> str | None:
+    def empty_text(self, results: WebResults, language: Language) -> str | None:
         """The sentence that nothing was found."""
         match results:
             case SearchResults():
@@ -59,7 +59,7 @@ class StrandsPresentation(Presentation):
         """Log nothing: the line at the end says what was asked."""
 
     def log_success(
-        self, tool: str, arguments: Mapping[str, object], results: Results, execution_time_ms: float
+        self, tool: str, arguments: Mapping[str, object], results: WebResults, execution_time_ms: float
     ) -> None:
         """Log what was asked, and how much was found."""
         logger.info("%s %s: success: %s", tool, _asked(arguments), _summary(results))
@@ -81,7 +81,7 @@ def _asked(arguments: Mapping[str, object]) -> str:
     return shown if len(shown) <= _LONGEST_IN_LOG else shown[: _LONGEST_IN_LOG - 1] + "…"
 
 
-def _summary(results: Results) -> str:
+def _summary(results: WebResults) -> str:
     match results:
         case SearchResults():
             return f"{len(results.results)} results"
