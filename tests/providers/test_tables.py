@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from hikidashi.agents import Message, make_responder
-from hikidashi.cli.chat.missing import problems_of
+from hikidashi.cli.chat.missing import startup_problems
 from hikidashi.cli.doctor.keys import check_keys
 from hikidashi.cli.doctor.packages import needs_by_extra
 from hikidashi.cli.doctor.providers import check_providers
@@ -154,19 +154,19 @@ def test_a_row_is_a_name_that_a_config_may_have(tmp_path: Path) -> None:
 
 def test_what_a_row_needs_is_missing_in_the_chat(nebula: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     address = {"base_url": "http://127.0.0.1:1"}
-    assert problems_of(searching(api_key="sk-test", **address)) == []
+    assert startup_problems(searching(api_key="sk-test", **address)) == []
     for package, expected in (
         (nebula.SDK_OF_AN_EXTRA, str(MissingExtra("nebula-sdk", "nebula"))),
         (nebula.SDK, "needs the package `nebula-sdk`. Run: pip install nebula-sdk"),
     ):
         monkeypatch.setitem(SEARCH_PROVIDERS, "nebula", replace(nebula.SEARCH, packages=(package,)))
-        (problem,) = problems_of(searching(api_key="sk-test", **address))
+        (problem,) = startup_problems(searching(api_key="sk-test", **address))
         assert expected in str(problem)
     chat = Config(agent=AgentConfig(provider="nebula"))
-    (problem,) = problems_of(chat)
+    (problem,) = startup_problems(chat)
     assert str(problem).endswith("`agent.api_key`: is missing. Set NEBULA_CHAT_KEY.")
     monkeypatch.setenv("NEBULA_CHAT_KEY", "sk-test")
-    assert problems_of(chat) == []
+    assert startup_problems(chat) == []
 
 
 def test_a_row_is_seen_by_the_doctor(nebula: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""What a config needs and this machine lacks: `chat` refuses to start without it, and `config check` says the same."""
+"""Packages, keys and logins that a config needs and that are missing: `chat` and `config check` report them."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from hikidashi.providers import Package
 from ..doctor.claude_code import check_login
 from ..output import Language
 
-__all__ = ["first_problem", "lacks_something", "problems_of"]
+__all__ = ["anything_missing", "first_problem", "startup_problems"]
 
 _NO_FILE = "no config file"
 
-# Ways to log in that are not a file: a token, a key, or another service (Bedrock, Vertex and the like).
+# Other ways to log in than a file: a token, a key, or another service (Bedrock, Vertex and others).
 _OTHER_LOGINS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH", "CLAUDE_CODE_API_KEY")
 _OTHER_SERVICES = "CLAUDE_CODE_USE_"
 
 
-def lacks_something(config: Config) -> bool:
-    """Whether a package, a key or a login is known to be missing, as far as that shows without importing anything."""
+def anything_missing(config: Config) -> bool:
+    """Whether a package, a key or a login is missing, as far as that is known without importing anything."""
     search = config.tools.web_search
     missing = next(_missing(config, os.environ, "en"), None)
     return missing is not None or (search is not None and search.needs_key)
 
 
 def first_problem(config: Config, *, language: Language = "en") -> HikidashiError | None:
-    """What keeps the chat from starting and shows without importing anything; None if nothing does."""
+    """The first thing that is missing, as far as that is known without importing anything; None if nothing is."""
     return next(_missing(config, os.environ, language), None)
 
 
-def problems_of(config: Config) -> list[HikidashiError]:
-    """Everything that keeps the chat from starting: what is missing or, if nothing is, what fails when it is made.
+def startup_problems(config: Config) -> list[HikidashiError]:
+    """Everything that keeps the chat from starting: what is missing or, if nothing is, the error of a real start.
 
-    The frameworks are imported, which takes a second or two: nothing less is the judgement of the chat itself.
+    This imports the frameworks, which takes a second or two.
     """
     if missing := list(_missing(config, os.environ, "en")):
         return missing
@@ -50,7 +50,7 @@ def problems_of(config: Config) -> list[HikidashiError]:
     async def made() -> None:
         await make_responder(config).aclose()
 
-    with _unheard():
+    with _logging_disabled():
         try:
             asyncio.run(made())
         except HikidashiError as error:
@@ -80,7 +80,7 @@ def _packages(config: Config) -> dict[Package, str]:
 
 
 def _may_be_logged_in(config: Config, environment: Mapping[str, str]) -> bool:
-    """False only where it is certain that Claude Code would say so: macOS keeps its login where nobody looks."""
+    """False only if Claude Code is certain to refuse: on macOS the login is in the keychain, which is not read."""
     if config.agent.api_key or sys.platform == "darwin" or check_login(environment).status == "ok":
         return True
     set_up = [name for name, value in environment.items() if value]
@@ -88,8 +88,8 @@ def _may_be_logged_in(config: Config, environment: Mapping[str, str]) -> bool:
 
 
 @contextmanager
-def _unheard() -> Generator[None]:
-    """Nothing is logged: the report says it."""
+def _logging_disabled() -> Generator[None]:
+    """Disable logging: the report has the same problems."""
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:

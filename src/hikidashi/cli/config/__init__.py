@@ -41,7 +41,7 @@ def check(
     """
     from hikidashi.config import check_config, find_config
 
-    from ..chat.missing import problems_of
+    from ..chat.missing import startup_problems
     from ..output import stdout
     from .report import report_on
     from .view import print_report
@@ -49,7 +49,7 @@ def check(
     if path is not None and config_file is not None and path != config_file:
         raise typer.BadParameter(f"{path} is named too. Name one file.", param_hint="--config")
     checked = check_config(path or config_file or find_config() or Path("config.yaml"))
-    missing = problems_of(checked.config) if checked.config is not None else []
+    missing = startup_problems(checked.config) if checked.config is not None else []
     report = report_on(checked, missing)
     print_report(report, stdout(), as_json=as_json)
     if not report.ok:
