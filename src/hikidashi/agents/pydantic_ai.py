@@ -60,18 +60,18 @@ class TavilySearchAgent(TavilyToolsRepositoryMixin):
 
         Args:
             model: a pydantic-ai model, or its name, such as `"openai:gpt-5"`.
-            deps: who searches; without it, Tavily where `TAVILY_API_KEY` is set, else the local index.
-            language: of prompt, tools and answers; by default that of `deps`, which is Japanese if nobody says.
-            untrusted: whether text from the web is fenced; counts more than what `deps` says.
-            system_prompt: what the model is told first, instead of `SEARCH_PROMPT`.
-            search_defaults: how `tavily_search` searches where the model does not say.
+            deps: the search provider; by default Tavily if `TAVILY_API_KEY` is set, else the local index.
+            language: of prompt, tools and answers; by default that of `deps`, which is Japanese unless given.
+            untrusted: whether text from the web is fenced; overrides `deps`.
+            system_prompt: replaces `SEARCH_PROMPT`.
+            search_defaults: the arguments of `tavily_search` that the model leaves out.
             model_settings: for every request, such as `max_tokens`.
         """
         self.closes_client = deps is None
-        """Whether `aclose()` closes the client too: where the agent made it for itself."""
+        """Whether `aclose()` closes the client: true if the agent made it."""
         deps = TavilySearchDeps(language=language or "ja") if deps is None else deps
         self.deps = replace(deps, language=language or deps.language, untrusted=untrusted)
-        """What the tools get in every run."""
+        """The dependencies of every run."""
         self.tavily_language = self.deps.language
         self.tavily_defaults = search_defaults
         self.agent: Agent[TavilySearchDeps, str] = Agent(
@@ -84,10 +84,10 @@ class TavilySearchAgent(TavilyToolsRepositoryMixin):
 
     @classmethod
     def from_config(cls, path: str | PathLike[str]) -> Self:
-        """The agent that a YAML or TOML config file describes: `agent` its model, `tools.web_search` who searches.
+        """The agent of a YAML or TOML config file: its model from `agent`, its provider from `tools.web_search`.
 
         Raises:
-            ConfigError: the file cannot be used, or the web search is off in it.
+            ConfigError: the file cannot be used, or its web search is off.
         """
         config, web = _config_for_search(path)
         agent = cls(
@@ -126,16 +126,16 @@ class TavilySearchAgent(TavilyToolsRepositoryMixin):
         return self.agent.run_stream(question, deps=self.deps, **options)
 
     def iter(self, question: str, **options: Any) -> AbstractAsyncContextManager[AgentRun[TavilySearchDeps, str]]:
-        """The run step by step, with every call of a tool."""
+        """The run step by step, with every tool call."""
         return self.agent.iter(question, deps=self.deps, **options)
 
     async def aclose(self) -> None:
-        """Gives back the client that the agent made for itself; one from the caller stays open."""
+        """Close the client, if the agent made it."""
         if self.closes_client:
             await self.deps.client.aclose()
 
     async def __aenter__(self) -> Self:
-        await self.agent.__aenter__()  # so that the model's connections are closed at the end too
+        await self.agent.__aenter__()  # closes the connections of the model at the end
         return self
 
     async def __aexit__(self, *raised: Any) -> None:
@@ -146,7 +146,7 @@ class TavilySearchAgent(TavilyToolsRepositoryMixin):
 
 
 class ClaudeCodeTavilySearchAgent(TavilySearchAgent):
-    """The same agent on Claude Code, which needs no API key where a subscription is logged in.
+    """The same agent on Claude Code, which needs no API key if a subscription is logged in.
 
     Claude Code sees the tools as `mcp__pydantic_tools__tavily_search`, `…tavily_extract` and `…tavily_context`.
     """
@@ -166,15 +166,15 @@ class ClaudeCodeTavilySearchAgent(TavilySearchAgent):
 
         Args:
             model: a `ClaudeCodeModel(tool_execution="agent")`, or the name of a Claude model.
-            deps: as for `TavilySearchAgent`, and so are the others.
+            deps: as for `TavilySearchAgent`.
             language: of prompt, tools and answers.
             untrusted: whether text from the web is fenced.
-            system_prompt: what the model is told first.
-            search_defaults: how `tavily_search` searches where the model does not say.
+            system_prompt: replaces `SEARCH_PROMPT`.
+            search_defaults: the arguments of `tavily_search` that the model leaves out.
             model_settings: for every request; see `ClaudeCodeModelSettings`.
 
         Raises:
-            Unsupported: `model` has an MCP server run its tools, which would need the client as JSON.
+            Unsupported: `model` runs tools in an MCP server, which would need the client as JSON.
         """
         from ..claude.model import ClaudeCodeModel
 

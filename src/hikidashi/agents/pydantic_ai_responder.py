@@ -1,4 +1,4 @@
-"""Answers conversations with a pydantic-ai Agent, on any of its models: Claude Code among them."""
+"""Answers conversations with a pydantic-ai Agent, on any of its models, including Claude Code."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ class PydanticAIResponder(BaseResponder):
 
         Args:
             model: a pydantic-ai model, or its name.
-            toolsets: what the model may call.
-            system_prompt: what the model is told first.
-            language: of the sentence for a failure.
+            toolsets: the tools the model may call.
+            system_prompt: replaces the default prompt.
+            language: of failure messages.
             model_settings: for every request.
-            max_turns: how often the model may be called for one answer.
-            secrets: what must not appear in the log.
-            on_close: what `aclose()` gives back, such as a search provider.
-            audience: who reads the sentence for a failure: people who ask, or the one who runs the program.
+            max_turns: the most requests to the model for one answer.
+            secrets: texts that must not appear in the log.
+            on_close: called by `aclose()`, such as the `aclose` of a search provider.
+            audience: who reads failure messages, the user or the operator.
         """
         super().__init__(language=language, secrets=secrets, audience=audience)
         self._names = [name for toolset in toolsets for name in toolset.tools]
@@ -114,7 +114,7 @@ class PydanticAIResponder(BaseResponder):
                         pass
 
     async def aclose(self) -> None:
-        """Gives back what the responder was made with; may be called twice."""
+        """Call `on_close`; may be called twice."""
         if self._on_close is not None:
             await self._on_close()
 

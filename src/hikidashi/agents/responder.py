@@ -1,4 +1,4 @@
-"""The responder that a config describes: strands or Claude Code, with the web tools where they are on."""
+"""The responder of a config: strands or Claude Code, with the web tools if they are on."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ __all__ = ["make_responder"]
 
 
 def make_responder(config: Config, *, audience: Audience = "user") -> Responder:
-    """What answers conversations as `config` says; nothing is sent and no process starts before the first one.
+    """The responder of `config`; nothing is sent and no process starts before the first question.
 
-    Web tools that are on but lack their key are left out, with a warning in the log. Failures are told to people who
-    ask, or with `audience="operator"` to the one who runs the program, with what to do about them.
+    Web tools that are on and lack their key are left out, with a warning in the log. Failure messages are for users,
+    or with `audience="operator"` for whoever runs the program.
 
     Raises:
         ConfigError: a key or a package is missing.
-        MissingExtra: an extra of hikidashi is missing.
+        MissingExtra: an extra of hikidashi is not installed.
     """
     made = _claude_code if config.agent.engine == "claude-code" else _strands
     return made(config, audience)

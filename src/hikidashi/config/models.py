@@ -1,4 +1,4 @@
-"""The settings themselves: frozen values that check themselves, with the secrets left out of `repr`."""
+"""The sections of a config: frozen, validated dataclasses whose `repr` omits secrets."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ Untrusted = Literal["fence", "off"]
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """A section of the config: a frozen dataclass whose fields carry rules, checked when it is made."""
+    """A section of the config: a frozen dataclass whose fields have rules, validated on creation."""
 
     def __post_init__(self) -> None:
-        """Refuse wrong values, all of them at once.
+        """Validate all values.
 
         Raises:
-            ConfigError: a value is not allowed; the error names the class, the field and what is allowed.
+            ConfigError: values are not allowed; the error names each field and what is allowed.
         """
         name = type(self).__name__
         given = {item.name: getattr(self, item.name) for item in fields(self)}
@@ -62,24 +62,24 @@ class Section:
 
     @classmethod
     def conflicts(cls, given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-        """Each key whose value, good in itself, does not go with the others; and why."""
+        """Each key whose value conflicts with another key, and why."""
         yield from ()
 
 
 def rules_of(section: type[Section]) -> dict[str, Rule]:
-    """The keys of `section`, and what each may hold."""
+    """The keys of `section` and their rules."""
     return {item.name: item.metadata[RULE] for item in fields(section)}
 
 
 def joined(problems: list[ConfigError]) -> ConfigError:
-    """One error that is the first of `problems` and tells of the others, one to a line."""
+    """The first of `problems` as an error that lists the others, one to a line."""
     first, *others = problems
     return ConfigError(first.path, "\n".join([first.reason, *map(str, others)]), first.key, first.line)
 
 
 @dataclass(frozen=True)
 class WebSearchConfig(Section):
-    """How the web is searched; off unless `enabled`."""
+    """The web search; off unless `enabled`."""
 
     enabled: bool = field(default=False, metadata=flag())
     api_key: str | None = field(default=None, repr=False, metadata=secret("the provider's key"))
@@ -118,25 +118,25 @@ class WebSearchConfig(Section):
 
 @dataclass(frozen=True, kw_only=True)
 class AgentConfig(Section):
-    """Which model answers, and how."""
+    """The model that answers."""
 
     engine: Engine = field(default="strands", metadata=one_of(Engine))
-    """Who runs the tools: strands with a model's API, or Claude Code with a subscription."""
+    """What runs the model and its tools: strands with an API, or Claude Code with a subscription or a key."""
     provider: str = field(default="anthropic", metadata=choice(api_models))
     """The API that answers with strands."""
     model: str | None = field(default=None, metadata=text("the model's name"))
     """None is the default model of the provider."""
     api_key: str | None = field(default=None, repr=False, metadata=secret("the provider's key"))
-    """None leaves it to the provider's own environment variable."""
+    """None reads the environment variable of the provider."""
     base_url: str | None = field(default=None, metadata=address())
     region: str | None = field(default=None, metadata=text("the AWS region"))
     max_tokens: int = field(default=4096, metadata=number(1))
-    """How long one reply of the model may be."""
+    """The most tokens of one response."""
     system_prompt: str | None = field(default=None, metadata=text("what the model is told first"))
     language: Language = field(default="ja", metadata=one_of(Language))
-    """The language of the tools' texts, and of the sentence for a person when something fails."""
+    """The language of the tools and of failure messages."""
     untrusted: Untrusted = field(default="fence", metadata=one_of(Untrusted))
-    """Whether text from the web is marked as data, so that it cannot give orders."""
+    """Whether text from the web is fenced as data, against prompt injection."""
 
     @classmethod
     def conflicts(cls, given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -156,7 +156,7 @@ class AgentConfig(Section):
 
 @dataclass(frozen=True, kw_only=True)
 class SlackConfig(Section):
-    """How the bot logs in to Slack."""
+    """The tokens of the Slack bot."""
 
     bot_token: str | None = field(
         default=None, repr=False, metadata=secret("the bot token (xoxb-…)", not_starting="xapp-")
@@ -165,30 +165,30 @@ class SlackConfig(Section):
         default=None, repr=False, metadata=secret("the app-level token (xapp-…)", not_starting="xoxb-")
     )
     base_url: str | None = field(default=None, metadata=address())
-    """Another address than Slack's own: a proxy, or a server of a test."""
+    """The address of a proxy or a test server; None is Slack."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ToolsConfig:
-    """The tools a model may get."""
+    """The tools of the model."""
 
     web_search: WebSearchConfig | None = None
-    """None where the file has no such section: the tools are off."""
+    """None if the file has no such section: the tools are off."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """A whole config; without any file, everything has its default and no tool is on."""
+    """A whole config; by default no tool is on."""
 
     tools: ToolsConfig = ToolsConfig()
     agent: AgentConfig = AgentConfig()
     slack: SlackConfig | None = None
     path: str | None = None
-    """The file it came from."""
+    """The file it was loaded from; None for a config made in code."""
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """The keys and tokens that are set: what no log and no message may hold."""
+        """The keys and tokens that are set, which logs and messages must not contain."""
         sections: tuple[Section | None, ...] = (self.tools.web_search, self.agent, self.slack)
         values = (
             getattr(section, name)
