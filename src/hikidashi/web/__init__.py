@@ -1,7 +1,7 @@
-"""Web tools: search, extract, context; through Tavily, SearXNG, or an index of one's own documents.
+"""Web tools: search, extract and context, with Tavily, SearXNG, or an index of local documents.
 
-Importing this package imports no framework: each name is loaded when it is first used, and one that needs an extra
-says which to install.
+Importing this package imports no framework: each name is loaded when it is first used, and raises `MissingExtra` if
+its extra is not installed.
 """
 
 from __future__ import annotations

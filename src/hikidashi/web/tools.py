@@ -1,7 +1,7 @@
-"""The three web tools in neutral form: what they are called, what they take, and what they answer.
+"""The three web tools in neutral form: their names, schemas and answers.
 
-Every face of the tools (pydantic-ai, MCP, Claude Code, strands) calls the functions here, so all of them check, log,
-time and word their answers alike. A provider raises; a tool answers with the error text of spec 000.
+The tools of every framework (pydantic-ai, MCP, Claude Code, strands) call the functions here, so all of them validate,
+log and format alike. A provider raises; a tool answers with an error text.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ __all__ = [
 TOOL_NAMES = ("tavily_search", "tavily_extract", "tavily_context")
 
 META = "hikidashi/web"
-"""Where `ToolResult.meta` says who answered, whether from the cache, and what it cost."""
+"""The key in `ToolResult.meta` of the provider, whether the answer was cached, and its cost."""
 
 _READS_THE_WEB = ToolAnnotations(read_only=True, destructive=False, idempotent=True, open_world=True)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Definition:
-    """What a model is told about a tool."""
+    """The description and schema of a tool."""
 
     description: str
     input_schema: dict[str, Any]
@@ -59,7 +59,7 @@ class Definition:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SearchDefaults:
-    """How `tavily_search` searches where the model does not say."""
+    """The arguments of `tavily_search` that the model leaves out."""
 
     search_depth: SearchDepth = "basic"
     max_results: int = 5
@@ -70,7 +70,7 @@ SPEC_PRESENTATION = Presentation()
 
 
 def definition(tool_name: str, language: Language = "ja", defaults: SearchDefaults = SPEC_DEFAULTS) -> Definition:
-    """What a model is told about `tool_name`: for `tavily_search` exactly what section 6.2 of spec 000 shows."""
+    """The description and schema of `tool_name`; for `tavily_search` exactly those of spec 000, section 6.2."""
     return Definition(
         description=_DESCRIPTIONS[language][tool_name],
         input_schema=_object(tool_name, _fields(language, defaults), _TAKES[tool_name][0]),
@@ -83,7 +83,7 @@ def full_definition(
     language: Language = "ja",
     defaults: SearchDefaults = SPEC_DEFAULTS,
 ) -> Definition:
-    """The same with the filters that `provider` can carry out, and with the ways to read a page in parts."""
+    """The same, with the filters that `provider` supports and the parameters to read a page in parts."""
     more = ["query", "offset"] if tool_name == "tavily_extract" else supported_filters(provider)
     fields = _fields(language, defaults) | deepcopy(_MORE_FIELDS[language])
     if tool_name == "tavily_extract":
@@ -94,13 +94,13 @@ def full_definition(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WebTools:
-    """The tools of one provider, in one language: each method gives the answer a model reads, and never raises."""
+    """The tools of one provider, in one language. Methods return the answer for the model; failures are not raised."""
 
     provider: SearchProvider
     language: Language = "ja"
     untrusted: Untrusted = None
     max_tokens: int | None = None
-    """About how many tokens an answer has at most; with `None` any number, as spec 000 has it."""
+    """About how many tokens an answer has at most; `None` is unlimited, as in spec 000."""
     presentation: Presentation = SPEC_PRESENTATION
     """The texts for the model, and the lines in the log."""
 
@@ -131,7 +131,7 @@ class WebTools:
         return await self._answered(self.presentation.search_tool, {"query": query}, run)
 
     async def extract(self, urls: Sequence[str], query: str | None = None, offset: int = 0) -> ToolResult:
-        """The text of pages, or the passages of them that matter for `query`, and which could not be read."""
+        """The text of pages, or their passages relevant to `query`, and the pages that could not be read."""
 
         async def run() -> tuple[ExtractResults, list[str]]:
             start = check_offset(offset, language=self.language)
@@ -199,7 +199,7 @@ class WebTools:
             return ToolResult(content=(text(empty),), meta={META: about})
         if self.untrusted == "fence":
             said = fence(said, language=self.language)
-        # Not one page could be read: whoever watches should see that nothing came of the call.
+        # An extraction without any page is reported as a failure.
         nothing_read = isinstance(results, ExtractResults) and not results.results
         return ToolResult(content=(text("\n\n".join([said, *notes])),), is_error=nothing_read, meta={META: about})
 
@@ -213,7 +213,7 @@ def failed_call(
     language: Language,
     execution_time_ms: float = 0.0,
 ) -> ToolResult:
-    """The answer to a call that raised `error`, which is logged; `meta` has the reason where the text has not."""
+    """Log `error`, and return the answer of the failed call; `meta` has the reason if the text has not."""
     known = _known(tool_name, error, language)
     presentation.log_failure(tool_name, arguments, error, execution_time_ms)
     said = presentation.error_text(tool_name, known, language)
@@ -223,7 +223,7 @@ def failed_call(
 
 
 def _known(tool_name: str, error: Exception, language: Language) -> TavilyAPIError:
-    """`error` as one whose text may be shown: the text of an unexpected error may hold a key."""
+    """`error` with a text that may be shown: that of an unexpected error may contain a key."""
     if isinstance(error, TavilyAPIError):
         return error
     if isinstance(error, HikidashiError):
@@ -241,8 +241,8 @@ def web_tools(
 ) -> list[Tool]:
     """The three tools as neutral `Tool`s, for `to_mcp`, `to_strands`, `to_anthropic` and the others.
 
-    They take the filters that `provider` can carry out. An answer has at most about `max_tokens` tokens; a note at its
-    end says what is left, and how to get it.
+    They take the filters that `provider` supports. An answer has at most about `max_tokens` tokens; a note at its end
+    says what was left out, and how to get it.
     """
     tools = WebTools(provider=provider, language=language, untrusted=untrusted, max_tokens=max_tokens)
     functions: list[Callable[..., Any]] = [tools.search, tools.extract, tools.context]
@@ -289,7 +289,7 @@ _RESULTS: dict[str, Any] = {"type": "integer", "minimum": 1, "maximum": 20, "def
 _URLS: dict[str, Any] = {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 20}
 _TOKENS: dict[str, Any] = {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}], "default": None}
 
-# Section 6.2 describes the query and leaves the numbers to speak for themselves.
+# Section 6.2 describes the query and not the numbers.
 _FIELDS: dict[Language, dict[str, dict[str, Any]]] = {
     "ja": {
         "query": {"type": "string", "description": "検索クエリ"},

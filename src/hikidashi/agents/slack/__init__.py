@@ -1,4 +1,4 @@
-"""The Slack bot: Socket Mode, threads, live updates, mrkdwn. Offers `SlackBot`."""
+"""The Slack bot: Socket Mode, threads, live updates, mrkdwn."""
 
 from .bot import Identity, SlackBot, SlackError
 

@@ -1,4 +1,4 @@
-"""`hikidashi config`: what the config file switches on, what it does not, and why."""
+"""`hikidashi config`: check the config file."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def check(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
-    """Show what the config file switches on, what it does not, and why.
+    """Show what the config file turns on, what is off, and why.
 
-    Keys and tokens are only said to be set. Exit code 1 means that `hikidashi chat` cannot start
-    with the file; each problem is named, with its line and what is allowed there, or what to install.
+    Keys and tokens are shown as set or not set. Exit code 1 means that `hikidashi chat` cannot start
+    with the file: each problem is shown with its line and what is allowed, or what to install.
     """
     from hikidashi.config import check_config, find_config
 

@@ -1,4 +1,4 @@
-"""What a config switches on, as data; keys and tokens are only said to be set."""
+"""A report on a config: which sections are on; keys and tokens are shown as set or not set."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hikidashi.errors import ConfigError, HikidashiError
 __all__ = ["Part", "Report", "report_on"]
 
 Status = Literal["on", "off", "incomplete"]
-"""`incomplete` is something that was switched on and still cannot work."""
+"""`incomplete` is on and cannot work."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +46,7 @@ class Report:
 
 
 def report_on(checked: CheckedConfig, missing: Sequence[HikidashiError] = ()) -> Report:
-    """What there is to say about a config file; `missing` is what keeps the chat from starting with it."""
+    """The report on a checked config; `missing` are the problems that keep the chat from starting."""
     if checked.config is None:
         problems = tuple({"line": each.line, "key": each.key, "reason": each.reason} for each in checked.problems)
         return Report(path=checked.problems[0].path, problems=problems)

@@ -1,4 +1,4 @@
-"""The report, for a person or for a program."""
+"""Print the report, for people or as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bot from its config to its exit."""
+"""`hikidashi slack`: run the bot."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ _NO_TOOLS: dict[Language, str] = {"ja": "なし", "en": "none"}
 
 
 def run_slack(*, config_path: Path | None, language: Language | None, check_only: bool, grace: float) -> None:
-    """Answers in Slack until a signal comes; with `check_only`, only until it is connected.
+    """Run the bot until SIGINT or SIGTERM; with `check_only`, until it is connected.
 
     Raises:
-        ConfigError: The config cannot be used, or names no tokens.
+        ConfigError: The config cannot be used, or has no tokens.
         SlackError: Slack refused a token, or cannot be reached.
     """
     os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")  # stdout and stderr are read by programs
@@ -96,5 +96,5 @@ def _token(configured: str | None, key: str, start: str, config: Config) -> str:
 def _seen_file() -> Path:
     try:
         return state_folder() / "slack-seen.sqlite"
-    except RuntimeError:  # a container may run as a user without a home: then nothing can be kept, which the bot tells
+    except RuntimeError:  # a container may run as a user without a home; the bot then logs that nothing is saved
         return Path(os.devnull, "slack-seen.sqlite")

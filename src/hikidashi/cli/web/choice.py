@@ -1,4 +1,4 @@
-"""The provider that the options of a command ask for."""
+"""The provider that the options of a command choose."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Choice:
     timeout: float | None
     language: Language
 
-    def opened(self) -> SearchProvider:
+    def open(self) -> SearchProvider:
         """A new provider; the caller closes it."""
         from hikidashi.web.providers.cache import ResultCache
 
@@ -48,13 +48,13 @@ class Choice:
 
 
 def cache_path() -> Path:
-    """Where answers are kept: `hikidashi/web-cache.db` in the user's cache folder."""
+    """The cache file: `hikidashi/web-cache.db` in the cache folder of the user."""
     folder = os.environ.get("XDG_CACHE_HOME")
     return (Path(folder) if folder else Path.home() / ".cache") / "hikidashi" / "web-cache.db"
 
 
 def language_of(lang: Language | None) -> Language:
-    """The language that was asked for, here or by the environment."""
+    """`lang`, or the language of the environment."""
     return lang or language_of_environment()
 
 
@@ -90,5 +90,5 @@ def choice_of(asked: ProviderOptions) -> Choice:
 
 
 def _providers(option: Option) -> str:
-    """The options that choose a provider which takes `option`."""
+    """The values of --provider that go with `option`."""
     return " or ".join(f"--provider {name}" for name in names_taking(option))

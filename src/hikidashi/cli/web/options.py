@@ -1,4 +1,4 @@
-"""The options of every command that asks a provider."""
+"""Options that the `web` commands share."""
 
 from __future__ import annotations
 
@@ -47,10 +47,13 @@ class ProviderOptions:
         str | None, typer.Option(metavar="URL", help=f"The address of {_ADDRESSED}.", show_default=False)
     ] = None
     index: Index = None
-    keyless: Annotated[bool, typer.Option("--keyless", help="Ask Tavily without a key (--provider tavily).")] = False
-    cache: Annotated[bool, typer.Option("--cache/--no-cache", help="Keep Tavily's answers for an hour.")] = True
+    keyless: Annotated[bool, typer.Option("--keyless", help="Use Tavily without a key (with --provider tavily).")] = (
+        False
+    )
+    cache: Annotated[bool, typer.Option("--cache/--no-cache", help="Cache answers of Tavily for an hour.")] = True
     timeout: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="For each try.", show_default="the provider's", min=0.1)
+        float | None,
+        typer.Option(metavar="SECONDS", help="Timeout of each attempt.", show_default="the provider's", min=0.1),
     ] = None
     lang: Lang = None
 
@@ -64,10 +67,10 @@ class ServerOptions(ProviderOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class FilterOptions:
-    """Which pages may be found; a provider that cannot do one says so."""
+    """Which pages may be found; a provider refuses those it does not support."""
 
     topic: Annotated[
-        Literal["general", "news", "finance"] | None, typer.Option(help="What kind of pages.", show_default=False)
+        Literal["general", "news", "finance"] | None, typer.Option(help="The kind of pages.", show_default=False)
     ] = None
     time_range: Annotated[
         Literal["day", "week", "month", "year"] | None,
@@ -94,13 +97,13 @@ class FilterOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class ReadingOptions:
-    """How much of a page is shown, and in which form."""
+    """How much of a page is shown, and in which format."""
 
-    depth: Annotated[Literal["basic", "advanced"], typer.Option(help="How thoroughly pages are read.")] = "basic"
-    format: Annotated[Literal["markdown", "text"], typer.Option(help="The form of the text.")] = "markdown"
+    depth: Annotated[Literal["basic", "advanced"], typer.Option(help="How thoroughly pages are extracted.")] = "basic"
+    format: Annotated[Literal["markdown", "text"], typer.Option(help="The format of the text.")] = "markdown"
     query: Annotated[
         str | None,
-        typer.Option(metavar="QUESTION", help="Only the passages that matter for it.", show_default="whole pages"),
+        typer.Option(metavar="QUESTION", help="Only the passages relevant to it.", show_default="whole pages"),
     ] = None
     chunks: Annotated[
         int | None,
@@ -109,7 +112,7 @@ class ReadingOptions:
 
 
 def crawl_of(depth: int, limit: int | None) -> CrawlOptions | None:
-    """How far links are followed; None where they are not.
+    """How far links are followed; None if they are not.
 
     Raises:
         typer.BadParameter: a limit without a depth.
