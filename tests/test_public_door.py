@@ -193,7 +193,7 @@ ROOMS_BELOW = {
         "web.providers",
         "web.strands",
     },
-    "agents.slack": {"agents", "errors", "web"},
+    "agents.slack": {"agents", "common", "errors", "web"},
     "claude": {"claude.deps", "claude.session", "claude.tools", "convert", "errors", "tool"},
     "claude.deps": {"errors"},
     "claude.session": {"claude", "claude.tools", "convert", "errors", "tool"},
