@@ -14,7 +14,7 @@ Engine = Literal["strands", "claude-code"]
 
 
 class _AgentSettings(Protocol):
-    """What a row reads of `AgentConfig`, which stands above this table."""
+    """The settings of `AgentConfig` that a row reads; `config` imports this module, not the other way round."""
 
     @property
     def engine(self) -> Engine: ...
@@ -28,31 +28,31 @@ class _AgentSettings(Protocol):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ChatModel:
-    """What has to be known about a chat model before its package is imported."""
+    """What is known about a chat model without importing its package."""
 
     name: str
-    """How `agent.provider` names it; for Claude Code, `agent.engine`."""
+    """Its name in `agent.provider`; for Claude Code, in `agent.engine`."""
     title: str
-    """How sentences name it."""
+    """Its name in messages."""
     default_model: str
-    """The model where the config names none."""
+    """The model if the config names none."""
     make: str
     """The function that makes it from an `AgentConfig` and the name of a model, as `package.module:name`."""
     packages: tuple[Package, ...]
     engine: Engine = "strands"
     """What runs the model and its tools."""
     key_variables: tuple[str, ...] = ()
-    """The environment variables that may hold its key; empty if it asks for none, or finds it elsewhere."""
+    """The environment variables of its key; empty if it needs none, or finds it elsewhere."""
     other_variables: tuple[str, ...] = ()
     """Further environment variables that it reads."""
     needs_key_with_base_url: bool = True
-    """Whether it needs a key also where the config gives another address."""
+    """Whether it needs a key even if the config has a `base_url`."""
     without_key: str = ""
-    """How to do without a key, for the error that there is none; follows "Set VARIABLE, or "."""
+    """The alternative to a key, in the error that it is missing: "Set VARIABLE, or …"."""
     has_regions: bool = False
 
     def missing_key(self, agent: _AgentSettings, environment: Mapping[str, str]) -> str | None:
-        """The error about `agent.api_key` where it is needed and neither `agent` nor `environment` has it, or None."""
+        """The error that `agent.api_key` is missing, or None if there is a key or none is needed."""
         if not self.key_variables or agent.api_key or any(map(environment.get, self.key_variables)):
             return None
         if agent.base_url and not self.needs_key_with_base_url:
@@ -77,7 +77,7 @@ CHAT_MODELS: dict[str, ChatModel] = {
                 Package(module="mcp", name="mcp", extra="mcp"),
                 Package(module="pydantic_ai", name="pydantic-ai-slim", extra="pydantic-ai"),
             ),
-            # Beside them a login of the CLI will do, so none of them is needed.
+            # A login of the CLI is enough, so none of them is required.
             other_variables=(
                 "ANTHROPIC_API_KEY",
                 "ANTHROPIC_AUTH_TOKEN",
@@ -130,5 +130,5 @@ def api_models() -> list[str]:
 
 
 def chat_model_of(agent: _AgentSettings) -> ChatModel:
-    """The row of the model that `agent` means."""
+    """The row of the model that `agent` chooses."""
     return CHAT_MODELS[agent.provider if agent.engine == "strands" else agent.engine]

@@ -1,4 +1,4 @@
-"""What a provider needs installed, and how its code is loaded."""
+"""The packages of a provider, and how its code is loaded."""
 
 from __future__ import annotations
 
@@ -41,6 +41,6 @@ class Package:
 
 
 def load(reference: str) -> Any:
-    """The object that `reference` names, as `package.module:attribute`; its module is imported now."""
+    """The object that `reference` names, as `package.module:attribute`; imports its module."""
     module, _, attribute = reference.partition(":")
     return getattr(import_module(module), attribute)

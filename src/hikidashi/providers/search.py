@@ -21,11 +21,12 @@ __all__ = [
 Option = Literal["api_key", "base_url", "index", "cache", "keyless", "timeout"]
 """The options of `choose_provider`."""
 Ability = Literal["crawl", "map"]
-"""What some providers can do beside search, extract and context."""
+"""What some providers can do besides search, extract and context."""
 Reader = Literal["client", "caller", "command", "config"]
-"""Where the error about a missing key is read: code with the client or `choose_provider`, a terminal, a config."""
+"""Who reads the error about a missing key: a caller of the client or of `choose_provider`, or the user of a command
+or a config."""
 
-# Japanese and English. `{others}` are providers that need neither key nor address.
+# Japanese and English. `{others}` is a provider that needs neither key nor address.
 _NO_KEY = ("{title} の API キーがありません。", "There is no {title} API key. ")
 _SET_KEY = (
     "環境変数 {variable} を設定するか、api_key を指定してください。",
@@ -56,12 +57,12 @@ _KEYLESS: dict[Reader, tuple[str, str]] = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SearchProviderInfo:
-    """What has to be known about a search provider before it is imported."""
+    """What is known about a search provider without importing it."""
 
     name: str
-    """How configs, options and arguments name it."""
+    """Its name in configs, options and arguments."""
     title: str
-    """How sentences name it."""
+    """Its name in messages."""
     provider: str
     """Its class, a `SearchProvider`, as `package.module:name`."""
     options: Mapping[Option, str]
@@ -131,13 +132,13 @@ SEARCH_PROVIDERS: dict[str, SearchProviderInfo] = {
 }
 
 DEFAULT_SEARCH_PROVIDER = "tavily"
-"""The provider of a config that names none."""
+"""The provider if the config names none."""
 
 
 def preferred_search_provider(environment: Mapping[str, str], *, has_key: bool = False) -> SearchProviderInfo:
-    """The provider to use where none is named: the first whose key is set, else the first that needs no setup.
+    """The provider to use if none is named: the first whose key is set, else the first that needs no setup.
 
-    With `has_key` a key was passed, and the first provider that takes one is preferred.
+    With `has_key`, a key was passed: the first provider that needs one is used.
     """
     rows = SEARCH_PROVIDERS.values()
     keyed = (row for row in rows if row.key_variable and (has_key or row.key_in(environment)))

@@ -49,7 +49,7 @@ class StrandsPresentation(Presentation):
         return WORDS[language].nothing_found if is_empty else None
 
     def error_text(self, tool: str, error: TavilyAPIError, language: Language) -> str:
-        """A sentence without the cause, which the log has; a wrong argument is explained, since a model can mend it."""
+        """A sentence without the cause, which is in the log; a wrong argument is explained to the model."""
         if error.error_type is ErrorType.VALIDATION_ERROR and error.status_code is None:
             return str(error)
         words = WORDS[language]
