@@ -37,6 +37,7 @@ from hikidashi.web import SearchProvider, choose_provider
 
 # A provider as somebody would add it: one module and one row. `nebula_sdk` is a package that nobody has.
 NEBULA = """
+from hikidashi.errors import MissingExtra
 from hikidashi.providers import CHAT_MODELS, SEARCH_PROVIDERS, ChatModel, Package, SearchProviderInfo
 from hikidashi.web.results import ExtractResults, SearchContext, SearchHit, SearchResults
 
@@ -66,6 +67,10 @@ def nebula_model(config, model):
 
     args = {"api_key": config.api_key, "base_url": config.base_url}
     return AnthropicModel(client_args=args, model_id=model, max_tokens=config.max_tokens)
+
+
+def unmade_model(config, model):
+    raise MissingExtra("nebula-sdk", "nebula")
 
 
 SEARCH = SearchProviderInfo(
@@ -229,6 +234,18 @@ async def test_a_row_makes_a_chat_model_that_answers(
     assert await responder.respond([Message(role="user", text="Hello?")]) == "Hello from far away."
     await responder.aclose()
     assert server.requests[0].body["model"] == nebula.CHAT.default_model
+
+
+def test_a_chat_model_that_names_its_own_missing_extra_is_believed(
+    nebula: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(CHAT_MODELS, "nebula", replace(nebula.CHAT, make="nebula:unmade_model"))
+    config = Config(agent=AgentConfig(provider="nebula", api_key="sk-test"))
+    with pytest.raises(MissingExtra, match="nebula-sdk"):
+        make_responder(config)
+    monkeypatch.setitem(CHAT_MODELS, "nebula", replace(nebula.CHAT, make="nebula_that_is_nowhere:model"))
+    with pytest.raises(ConfigError, match="'nebula_that_is_nowhere'"):
+        make_responder(config)
 
 
 @pytest.mark.parametrize("row", SEARCH_PROVIDERS.values(), ids=list(SEARCH_PROVIDERS))

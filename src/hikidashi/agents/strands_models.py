@@ -35,7 +35,9 @@ def strands_model(config: AgentConfig, *, source: str = "config") -> Model:
     except ImportError as error:
         if isinstance(error, HikidashiError):
             raise
-        # A package that is there and cannot be imported is the model's own: strands is imported above.
+        if not row.packages:
+            raise ConfigError(source, f"cannot be imported: {error}.", "agent.provider") from error
+        # If all are installed, one is broken: the model's own, since strands is imported above.
         missing = next((package for package in row.packages if not package.is_installed), row.packages[-1])
         raise missing.missing(source, "agent.provider") from error
 
