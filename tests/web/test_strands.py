@@ -434,6 +434,8 @@ async def test_the_calls_of_a_factory_share_its_provider_which_comes_back_after_
     watched = Watched(monkeypatch)
     factory = WebToolsFactory(config_for(tavily_server(PAGES)))
     other = WebToolsFactory(config_for(tavily_server(PAGES)))
+    await other.aclose()
+    assert watched.made == []
     for _ in range(2):
         for _ in range(2):
             assert "## 検索結果" in await web_search(QUERY, context_of(factory.get_invocation_state()))

@@ -29,13 +29,11 @@ class Presentation:
 
     def text(self, results: WebResults, language: Language) -> str:
         """What the model reads of `results`."""
-        match results:
-            case SearchResults():
-                return format_search(results, language=language)
-            case ExtractResults():
-                return format_extract(results, language=language)
-            case SearchContext():
-                return format_context(results, language=language)
+        if isinstance(results, SearchResults):
+            return format_search(results, language=language)
+        if isinstance(results, ExtractResults):
+            return format_extract(results, language=language)
+        return format_context(results, language=language)
 
     def empty_text(self, results: WebResults, language: Language) -> str | None:
         """A sentence of ours in place of results that are empty; None presents them like others."""

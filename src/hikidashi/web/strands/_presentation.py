@@ -39,13 +39,10 @@ class StrandsPresentation(Presentation):
 
     def empty_text(self, results: WebResults, language: Language) -> str | None:
         """The sentence that nothing was found."""
-        match results:
-            case SearchResults():
-                is_empty = not results.results and not (results.answer or "").strip()
-            case SearchContext():
-                is_empty = not results.text.strip()
-            case ExtractResults():
-                is_empty = False
+        if isinstance(results, SearchResults):
+            is_empty = not results.results and not (results.answer or "").strip()
+        else:  # an extraction without pages says which could not be read
+            is_empty = isinstance(results, SearchContext) and not results.text.strip()
         return WORDS[language].nothing_found if is_empty else None
 
     def error_text(self, tool: str, error: TavilyAPIError, language: Language) -> str:
@@ -82,10 +79,8 @@ def _asked(arguments: Mapping[str, object]) -> str:
 
 
 def _summary(results: WebResults) -> str:
-    match results:
-        case SearchResults():
-            return f"{len(results.results)} results"
-        case ExtractResults():
-            return f"{len(results.results)} pages, {len(results.failed_results)} failed"
-        case SearchContext():
-            return f"{len(results.sources)} sources, about {results.tokens} tokens"
+    if isinstance(results, SearchResults):
+        return f"{len(results.results)} results"
+    if isinstance(results, ExtractResults):
+        return f"{len(results.results)} pages, {len(results.failed_results)} failed"
+    return f"{len(results.sources)} sources, about {results.tokens} tokens"
