@@ -1,7 +1,7 @@
-"""Web tools: search, extract, context; through Tavily, SearXNG, or an index of one's own documents.
+"""Web tools: search, extract and context, with Tavily, SearXNG, or an index of local documents.
 
-Importing this package imports no framework: each name is loaded when it is first used, and one that needs an extra
-says which to install.
+Importing this package imports no framework: each name is loaded when it is first used, and raises `MissingExtra` if
+its extra is not installed.
 """
 
 from __future__ import annotations
@@ -19,19 +19,22 @@ if TYPE_CHECKING:
     from .filters import ExtractOptions, FilterArguments, PageFormat, SearchFilters, TimeRange, Topic
     from .mcp import serve_stdio, web_mcp_server
     from .pages.fetch import Fetched, Fetcher, Resolver
-    from .provider import AnswerKind, ProviderName, SearchDepth, SearchProvider
+    from .presentation import Presentation, WebResults
+    from .provider import AnswerKind, SearchDepth, SearchProvider
     from .providers.cache import ResultCache
     from .providers.choose import choose_provider
     from .providers.local import (
+        Embed,
         Found,
         IndexTotals,
+        IndexWriter,
         ListedDocument,
         LocalIndex,
         LocalSearchProvider,
         Ranker,
+        SemanticRanker,
         StoredDocument,
     )
-    from .providers.local.semantic import Embed
     from .providers.retry import RetryPolicy
     from .providers.searxng import SearxngProvider
     from .providers.tavily.client import TavilyAPIClient
@@ -51,7 +54,7 @@ _HOME_OF = {
     "AnswerKind": ".provider",
     "CrawlOptions": ".crawl.options",
     "CrawlResults": ".crawl.options",
-    "Embed": ".providers.local.semantic",
+    "Embed": ".providers.local",
     "ErrorType": "..errors",
     "ExtractOptions": ".filters",
     "ExtractResults": ".results",
@@ -63,13 +66,14 @@ _HOME_OF = {
     "FilterArguments": ".filters",
     "Found": ".providers.local",
     "IndexTotals": ".providers.local",
+    "IndexWriter": ".providers.local",
     "Language": "..common.language",
     "ListedDocument": ".providers.local",
     "LocalIndex": ".providers.local",
     "LocalSearchProvider": ".providers.local",
     "MapResults": ".crawl.options",
     "PageFormat": ".filters",
-    "ProviderName": ".provider",
+    "Presentation": ".presentation",
     "Ranker": ".providers.local",
     "Resolver": ".pages.fetch",
     "ResultCache": ".providers.cache",
@@ -82,6 +86,7 @@ _HOME_OF = {
     "SearchProvider": ".provider",
     "SearchResults": ".results",
     "SearxngProvider": ".providers.searxng",
+    "SemanticRanker": ".providers.local",
     "StoredDocument": ".providers.local",
     "TavilyAPIClient": ".providers.tavily.client",
     "TavilyAPIError": "..errors",
@@ -92,6 +97,7 @@ _HOME_OF = {
     "Topic": ".filters",
     "Untrusted": ".answers.fence",
     "WebIndexError": "..errors",
+    "WebResults": ".presentation",
     "WebTools": ".tools",
     "choose_provider": ".providers.choose",
     "format_context": ".answers.format",
@@ -123,13 +129,14 @@ __all__ = [
     "FilterArguments",
     "Found",
     "IndexTotals",
+    "IndexWriter",
     "Language",
     "ListedDocument",
     "LocalIndex",
     "LocalSearchProvider",
     "MapResults",
     "PageFormat",
-    "ProviderName",
+    "Presentation",
     "Ranker",
     "Resolver",
     "ResultCache",
@@ -142,6 +149,7 @@ __all__ = [
     "SearchProvider",
     "SearchResults",
     "SearxngProvider",
+    "SemanticRanker",
     "StoredDocument",
     "TavilyAPIClient",
     "TavilyAPIError",
@@ -152,6 +160,7 @@ __all__ = [
     "Topic",
     "Untrusted",
     "WebIndexError",
+    "WebResults",
     "WebTools",
     "choose_provider",
     "format_context",
