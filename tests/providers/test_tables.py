@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Generator
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +30,14 @@ from hikidashi.providers import (
     SearchProviderInfo,
     api_models,
     load,
+    names_taking,
     preferred_search_provider,
 )
 from hikidashi.testing import MessagesServer, say
-from hikidashi.web import SearchProvider, choose_provider
+from hikidashi.web import CrawlOptions, SearchFilters, SearchProvider, choose_provider
+from hikidashi.web.call_provider import supported_filters
+from hikidashi.web.crawl.options import refuse_crawl_options
+from hikidashi.web.filters import refuse_unsupported
 
 # A provider as somebody would add it: one module and one row. `nebula_sdk` is a package that nobody has.
 NEBULA = """
@@ -253,8 +257,41 @@ def test_each_search_provider_takes_the_options_of_its_row(row: SearchProviderIn
     parameters = inspect.signature(load(row.provider)).parameters
     assert set(row.options.values()) <= set(parameters)
     assert set(row.options) <= set(inspect.signature(choose_provider).parameters)
-    has = {ability for ability in ("crawl", "map") if hasattr(load(row.provider), ability)}
+    assert not row.ranker_packages or "ranker" in row.options
+
+
+@pytest.mark.parametrize("row", SEARCH_PROVIDERS.values(), ids=list(SEARCH_PROVIDERS))
+def test_each_search_provider_has_the_abilities_of_its_row(row: SearchProviderInfo) -> None:
+    provider = load(row.provider)
+    has = {ability for ability in ("crawl", "map") if hasattr(provider, ability)}
+    if len(supported_filters(provider)) == len(fields(SearchFilters)):
+        has.add("all_filters")
+    if "crawl" in has and "refuse_crawl_options" not in inspect.getsource(provider):
+        has.add("all_crawl_options")
     assert row.abilities == has
+
+
+def test_a_refusal_names_the_providers_that_can(nebula: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    able = replace(nebula.SEARCH, abilities=frozenset({"all_filters", "all_crawl_options"}))
+    monkeypatch.setitem(SEARCH_PROVIDERS, "nebula", able)
+    with pytest.raises(TavilyAPIError, match="tavily, nebula"):
+        refuse_unsupported(SearchFilters(country="japan"), (), provider="It")
+    with pytest.raises(TavilyAPIError, match="tavily, nebula"):
+        refuse_crawl_options(CrawlOptions(instructions="x"), ("instructions",), provider="It")
+
+
+def test_a_ranker_is_an_option_of_a_row_with_packages_of_its_own(nebula: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    ranked = replace(
+        nebula.SEARCH,
+        options={**nebula.SEARCH.options, "ranker": "ranker"},
+        ranker_packages={"hybrid": (nebula.SDK_OF_AN_EXTRA,)},
+    )
+    config = searching(api_key="sk-test", base_url="http://127.0.0.1:1", ranker="hybrid")
+    assert startup_problems(config) == []
+    monkeypatch.setitem(SEARCH_PROVIDERS, "nebula", ranked)
+    assert names_taking("ranker") == ["local", "nebula"]
+    (problem,) = startup_problems(config)
+    assert str(problem) == str(MissingExtra("nebula-sdk", "nebula"))
 
 
 @pytest.mark.parametrize("row", CHAT_MODELS.values(), ids=list(CHAT_MODELS))
@@ -266,6 +303,8 @@ def test_each_package_of_a_row_is_in_the_extra_that_it_names() -> None:
     needs = {extra: {need.package for need in packages} for extra, packages in needs_by_extra().items()}
     rows = [*SEARCH_PROVIDERS.values(), *CHAT_MODELS.values()]
     packages = {package for row in rows for package in row.packages if package.extra}
+    for row in SEARCH_PROVIDERS.values():
+        packages.update(*row.ranker_packages.values())
     assert [package for package in packages if package.name not in needs[package.extra]] == []
 
 

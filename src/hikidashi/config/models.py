@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from ..common.language import Language
 from ..errors import ConfigError
@@ -146,7 +146,7 @@ class AgentConfig(Section):
     """The most tokens of one response."""
     system_prompt: str | None = field(default=None, metadata=text("what the model is told first"))
     """The system prompt; a prompt for web search where nothing is written."""
-    language: Language = field(default="ja", metadata=choice(lambda: ("ja", "en")))
+    language: Language = field(default="ja", metadata=choice(lambda: get_args(Language)[::-1]))
     """The language of the tools and of failure messages."""
     untrusted: Untrusted = field(default="fence", metadata=one_of(Untrusted))
     """Whether text from the web is fenced as data, against prompt injection."""

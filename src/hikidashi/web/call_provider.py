@@ -119,12 +119,8 @@ async def ask_map(provider: SearchProvider, url: str, *, options: CrawlOptions) 
 def _crawler(provider: SearchProvider, what: str) -> Callable[..., Awaitable[Any]]:
     method = getattr(provider, what, None)
     if method is None:
-        raise validation_error(
-            "crawl_unsupported",
-            provider=provider.name,
-            what=what,
-            instead=", ".join(sorted(providers_that_can("crawl"))),
-        )
+        able = ", ".join(sorted(providers_that_can("crawl")))
+        raise validation_error("crawl_unsupported", provider=provider.name, what=what, instead=able)
     return method
 
 

@@ -72,9 +72,8 @@ def _web_search(search: WebSearchConfig | None) -> Part:
     if search is None:
         return Part(name=name, status="off", why="the section is not there", settings={})
     if search.needs_key:
-        return Part(
-            name=name, status="incomplete", why=f"it {search.info.missing_key('config')}", settings=_settings(search)
-        )
+        why = f"it {search.info.missing_key('config')}"
+        return Part(name=name, status="incomplete", why=why, settings=_settings(search))
     if not search.enabled:
         return Part(name=name, status="off", why="`enabled` is not true", settings=_settings(search))
     return Part(name=name, status="on", why=f"searches with {search.info.name}", settings=_settings(search))
