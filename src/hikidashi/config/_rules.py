@@ -35,6 +35,11 @@ class Rule:
     shown: bool = True
     """Whether an error may show the value."""
 
+    @property
+    def remedy(self) -> str:
+        """What to write instead of a wrong value."""
+        return self.allowed if isinstance(self.allowed, str) else self.allowed()
+
     def complaint(self, value: object, written: object = None) -> str | None:
         """The error for a wrong `value`, or None.
 
@@ -44,7 +49,7 @@ class Rule:
         if not fault:
             return None
         shown = described(value if written is None else written) if self.shown else "the value"
-        return f"{shown} {fault}. {self.allowed if isinstance(self.allowed, str) else self.allowed()}"
+        return f"{shown} {fault}. {self.remedy}"
 
 
 def described(value: object) -> str:
