@@ -196,6 +196,7 @@ ROOMS_BELOW = {
         "common",
         "config",
         "errors",
+        "providers",
         "web",
         "web.answers",
         "web.providers",
@@ -218,6 +219,7 @@ ROOMS_BELOW = {
         "common",
         "config",
         "errors",
+        "providers",
         "web",
     },
     "cli.chat": {
@@ -228,11 +230,12 @@ ROOMS_BELOW = {
         "common",
         "config",
         "errors",
+        "providers",
         "web.answers",
         "web.providers",
     },
     "cli.config": {"cli", "cli.chat", "config", "errors"},
-    "cli.doctor": {"cli", "common"},
+    "cli.doctor": {"cli", "common", "providers"},
     "cli.serve": {"cli", "cli.tools", "common", "errors", "gateway", "gateway.clients", "search.records"},
     "cli.slack": {"agents", "agents.slack", "cli", "cli.chat", "common", "config", "errors"},
     "cli.tools": {
@@ -252,6 +255,7 @@ ROOMS_BELOW = {
         "cli.tools",
         "common",
         "errors",
+        "providers",
         "web",
         "web.answers",
         "web.crawl",
@@ -260,7 +264,7 @@ ROOMS_BELOW = {
         "web.tavily_api",
         "web.wording",
     },
-    "config": {"common", "errors"},
+    "config": {"common", "errors", "providers"},
     "convert": {"errors", "tool"},
     "gateway": {
         "common",
@@ -278,6 +282,7 @@ ROOMS_BELOW = {
     "gateway.bridge": {"errors", "gateway.upstream"},
     "gateway.clients": {"common", "errors", "gateway", "search.mcp_servers"},
     "gateway.upstream": {"errors", "gateway", "search.mcp_servers"},
+    "providers": {"common", "errors"},
     "search": {
         "common",
         "convert",
@@ -346,6 +351,7 @@ ROOMS_BELOW = {
         "common",
         "convert",
         "errors",
+        "providers",
         "tool",
         "web.answers",
         "web.crawl",
@@ -357,23 +363,23 @@ ROOMS_BELOW = {
         "web.wording",
     },
     "web.answers": {"common", "errors", "tokens", "web", "web.pages", "web.text", "web.wording"},
-    "web.crawl": {"errors", "web", "web.pages", "web.text", "web.wording"},
+    "web.crawl": {"errors", "providers", "web", "web.pages", "web.text", "web.wording"},
     "web.pages": {"common", "errors", "web", "web.wording"},
     "web.providers": {
         "common",
         "config",
         "errors",
+        "providers",
         "web",
         "web.answers",
         "web.pages",
-        "web.providers.local",
-        "web.providers.tavily",
         "web.text",
         "web.wording",
     },
     "web.providers.local": {
         "common",
         "errors",
+        "providers",
         "search.engine",
         "web",
         "web.answers",
@@ -386,6 +392,7 @@ ROOMS_BELOW = {
     "web.providers.tavily": {
         "common",
         "errors",
+        "providers",
         "web",
         "web.answers",
         "web.crawl",
@@ -393,7 +400,7 @@ ROOMS_BELOW = {
         "web.providers",
         "web.wording",
     },
-    "web.strands": {"common", "config", "errors", "web", "web.answers", "web.providers"},
+    "web.strands": {"common", "config", "errors", "tool", "web", "web.answers", "web.providers"},
     "web.tavily_api": {"common", "errors", "web", "web.crawl", "web.pages"},
     "web.text": {"common", "tokens", "web"},
     "web.wording": {"common", "errors"},
@@ -459,8 +466,10 @@ def test_no_two_rooms_import_each_other() -> None:
     assert [(one, other) for one, other in sorted(tops) if one < other and (other, one) in tops] == []
 
 
-# What people import by its path: README, specs, entry points.
+# What is imported by its path: in README and specs, by entry points, by the tables of `hikidashi.providers`.
 ENTRANCES = {
+    "agents/claude_code_model.py",
+    "agents/strands_models.py",
     "search/mcp_live.py",
     "search/record.py",
     "testing/pytest_plugin.py",
