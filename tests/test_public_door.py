@@ -13,6 +13,7 @@ import pytest
 
 import hikidashi
 import hikidashi.agents
+import hikidashi.gateway
 import hikidashi.search
 import hikidashi.testing
 import hikidashi.web
@@ -96,7 +97,9 @@ def test_every_public_name_has_a_home_and_nothing_else_has() -> None:
     assert {*hikidashi._HOME_OF, "__version__"} == set(PUBLIC)
 
 
-@pytest.mark.parametrize("door", [hikidashi, hikidashi.agents, hikidashi.search, hikidashi.testing, hikidashi.web])
+@pytest.mark.parametrize(
+    "door", [hikidashi, hikidashi.agents, hikidashi.gateway, hikidashi.search, hikidashi.testing, hikidashi.web]
+)
 def test_type_checkers_see_the_same_names_from_the_same_homes(door: ModuleType) -> None:
     tree = ast.parse(Path(str(door.__file__)).read_text(encoding="utf-8"))
     (guarded,) = [node for node in tree.body if isinstance(node, ast.If)]
@@ -131,6 +134,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         "hikidashi",
         "hikidashi.agents",
         "hikidashi.cli",
+        "hikidashi.gateway",
         "hikidashi.search",
         "hikidashi.testing",
         "hikidashi.testing.pytest_plugin",

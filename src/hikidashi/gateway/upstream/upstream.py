@@ -13,8 +13,8 @@ from typing import Any, Literal, Protocol, cast
 from ...errors import MissingExtra, ServerUnavailableError
 from ...search.mcp_servers.connection import Complaints, connected
 from ..options import GatewayServer
+from ._memory import memory_of_group
 from .listing import Listing, list_everything
-from .memory import memory_of_group
 from .reaper import Reaper
 
 try:
