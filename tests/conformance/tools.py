@@ -156,7 +156,7 @@ async def multiple_content_types(_: Context, __: types.CallToolRequestParams) ->
 
 
 async def log(ctx: Context, text: str) -> None:
-    await ctx.session.send_log_message("info", text, related_request_id=ctx.request_id)  # pyright: ignore[reportDeprecated]
+    await ctx.session.send_log_message("info", text, related_request_id=ctx.request_id)  # pyright: ignore[reportDeprecated] - the suite asks for it
 
 
 @tool()

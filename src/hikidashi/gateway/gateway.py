@@ -21,6 +21,7 @@ from .merged import Merged, merged
 from .options import GatewayOptions, GatewayServer
 from .policy import is_read_only, matches
 from .upstream.reaper import Reaper
+from .upstream.stamping import reaches
 from .upstream.upstream import ServerState, Upstream
 
 try:
@@ -86,7 +87,7 @@ class Gateway:
         self.sessions: dict[str, ServerSession] = {}
         """Clients up to 2025-11-25 that notifications are sent to."""
         self.subscribers: dict[str, set[str]] = {}
-        """Which of them subscribed to a resource."""
+        """Which clients, and streams of clients, watch a resource."""
         self._pending: list[ServerEvent] = []
         self.upstreams: dict[str, Upstream] = {}
         for given in servers:
@@ -218,8 +219,9 @@ class Gateway:
     async def log(self, upstream: Upstream, params: types.LoggingMessageNotificationParams) -> None:
         """A server has a message for the log."""
         if not await self.forwarder.log(upstream, params):
-            for session in list(self.sessions.values()):
-                await _quietly(session.send_notification, types.LoggingMessageNotification(params=params))
+            for key, session in list(self.sessions.items()):
+                if reaches(params.level, self.forwarder.levels.of_client(key)):
+                    await _quietly(session.send_notification, types.LoggingMessageNotification(params=params))
 
     def _merge(self) -> None:
         listings = {name: one.listing for name, one in self.upstreams.items() if one.listing is not None}

@@ -8,8 +8,10 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, TypeVar, cast
 
 from ...errors import MissingExtra, ServerUnavailableError
+from ..upstream.stamping import on_behalf_of
 from ..upstream.upstream import Upstream
-from .callers import Caller, LegacyCaller, is_modern, unsupported_requests
+from .callers import Caller, DirectCaller, is_modern, unsupported_requests
+from .levels import LogLevels
 from .meta import without_hop_keys
 from .parked import ParkedCalls, Raw
 from .sealing import Seal
@@ -50,6 +52,7 @@ class Forwarder:
     def __init__(self, parked: ParkedCalls, seal: Seal) -> None:
         self._parked = parked
         self._seal = seal
+        self.levels = LogLevels()
         self._callers: dict[str, list[Caller]] = {}
         self._one_at_a_time: dict[str, anyio.Lock] = {}
 
@@ -82,8 +85,13 @@ class Forwarder:
         if state is not None and self._seal.is_ours(state):
             return await self._parked.resume(ctx, state, responses)
         await upstream.client()
+        log_level = self.levels.of(ctx)
+        if log_level is not None and is_modern(ctx):  # a client before says so once
+            await upstream.set_level(log_level)
         if is_modern(ctx) and upstream.is_modern and before is None:
-            answer = await self._send(upstream, make(responses, state), LegacyCaller(ctx), repeatable=repeatable)
+            answer = await self._send(
+                upstream, make(responses, state), DirectCaller(ctx, log_level), repeatable=repeatable
+            )
             if is_input_required(answer):
                 asked = types.InputRequiredResult.model_validate(answer).input_requests or {}
                 if refused := unsupported_requests(ctx.session.client_capabilities, asked):
@@ -97,7 +105,9 @@ class Forwarder:
                 return await self._rounds(upstream, make, caller, repeatable=repeatable)
             return await self._send(upstream, make(None, None), caller, repeatable=repeatable)
 
-        return await (self._parked.begin(ctx, work) if is_modern(ctx) else work(LegacyCaller(ctx)))
+        if is_modern(ctx):
+            return await self._parked.begin(ctx, work, log_level)
+        return await work(DirectCaller(ctx, log_level))
 
     async def _rounds(self, upstream: Upstream, make: MakeRequest, caller: Caller, *, repeatable: bool) -> Raw:
         """The answer of a modern server, with `caller` asked for what it needs."""
@@ -193,7 +203,8 @@ async def _answer(client: Client, upstream: Upstream, request: types.ClientReque
 
     with anyio.CancelScope(deadline=anyio.current_time() + seconds) as limit:
         try:
-            raw: Raw = await client.session.send_request(request, _RAW, progress_callback=on_progress)
+            with on_behalf_of(caller.behalf):
+                raw: Raw = await client.session.send_request(request, _RAW, progress_callback=on_progress)
         except ValidationError as error:
             said = upstream.given.server.without_secrets(str(error).splitlines()[0])
             raise MCPError(

@@ -16,6 +16,7 @@ from ..options import GatewayServer
 from .listing import Listing, list_everything
 from .memory import memory_of_group
 from .reaper import Reaper
+from .stamping import reaches, stamping
 
 try:
     import anyio
@@ -125,6 +126,7 @@ class Upstream:
         self._group: int | None = None
         self._subscribed: set[str] = set()
         self._resubscribe = anyio.Event()
+        self._log_level: types.LoggingLevel | None = None
         if listing is None or not given.lazy:
             self._wanted.set()
 
@@ -181,24 +183,45 @@ class Upstream:
 
     async def subscribe(self, uri: str) -> None:
         """Hear of changes of a resource from now on, also after a restart."""
-        self._subscribed.add(uri)
         client = await self.client()
         if self.is_modern:
+            self._subscribed.add(uri)
             self._resubscribe.set()
         else:
-            await client.session.subscribe_resource(uri)  # pyright: ignore[reportDeprecated] - old servers have it
+            await _subscribe(client, uri)
+            self._subscribed.add(uri)
+
+    async def unsubscribe(self, uri: str) -> None:
+        """Hear of changes of a resource no longer."""
+        if uri not in self._subscribed:
+            return
+        self._subscribed.discard(uri)
+        if self.is_modern:
+            self._resubscribe.set()
+        elif self._client is not None:
+            request = types.UnsubscribeRequest(params=types.UnsubscribeRequestParams(uri=uri))
+            with suppress(MCPError):
+                await self._client.session.send_request(request, types.EmptyResult)
 
     async def set_level(self, level: types.LoggingLevel) -> None:
-        """Have the server send log messages from `level` on, where it runs and can."""
-        client = self._client
-        if client is not None and not self.is_modern and client.server_capabilities.logging is not None:
+        """Have the server send log messages from `level` on, or from below it if somebody else wants them."""
+        if self._log_level is not None and reaches(level, self._log_level):
+            return
+        self._log_level = level
+        if self._client is not None:
+            await self._tell_level(self._client)
+
+    async def _tell_level(self, client: Client) -> None:
+        is_told = client.session.discover_result is None and client.server_capabilities.logging is not None
+        if is_told and self._log_level is not None:  # a modern server is told by each request
             with suppress(MCPError):
-                await client.session.set_logging_level(level)  # pyright: ignore[reportDeprecated]
+                level = types.SetLevelRequestParams(level=self._log_level)
+                await client.session.send_request(types.SetLevelRequest(params=level), types.EmptyResult)
 
     async def roots_changed(self) -> None:
         """Tell the server, where it runs and can be told, that the roots of a client have changed."""
         if self._client is not None and not self.is_modern:
-            await self._client.session.send_roots_list_changed()  # pyright: ignore[reportDeprecated]
+            await self._client.session.send_notification(types.RootsListChangedNotification())
 
     def lose(self, client: Client, reason: str) -> None:
         """Close a connection that turned out to be dead; the next request opens another."""
@@ -271,6 +294,7 @@ class Upstream:
                     on_message=self._on_message,
                     on_start=self._on_process,
                     on_end=closed.set,
+                    wrap=stamping,
                     elicitation_callback=self._on_elicit,
                     sampling_callback=self._on_sample,
                     sampling_capabilities=types.SamplingCapability(
@@ -280,6 +304,7 @@ class Upstream:
                     logging_callback=self._on_log,
                 ) as client:
                     listing = await list_everything(client)
+                    await self._tell_again(client)
                     starting.deadline = math.inf
                     self._ready(client, listing)
                     async with anyio.create_task_group() as tasks:
@@ -296,6 +321,13 @@ class Upstream:
                     self._group = None
         if starting.cancelled_caught:
             raise TimeoutError
+
+    async def _tell_again(self, client: Client) -> None:
+        """Tell a server that was started again what it had been told."""
+        await self._tell_level(client)
+        for uri in sorted(self._subscribed) if client.session.discover_result is None else ():
+            with suppress(MCPError):
+                await _subscribe(client, uri)
 
     def _ready(self, client: Client, listing: Listing) -> None:
         self._client = client
@@ -413,6 +445,11 @@ class Upstream:
     def _set(self, status: Status, reason: str = "", remedy: str = "") -> None:
         self.state = replace(self.state, status=status, reason=reason, remedy=remedy, since=time.time())
         self._events.state_changed(self)
+
+
+async def _subscribe(client: Client, uri: str) -> None:
+    request = types.SubscribeRequest(params=types.SubscribeRequestParams(uri=uri))
+    await client.session.send_request(request, types.EmptyResult)
 
 
 async def _cancel_when(wanted: anyio.Event, scope: anyio.CancelScope) -> None:
