@@ -4,14 +4,14 @@ Run in the repository's folder:
 
     python -m tests.conformance.server                  on stdio
     python -m tests.conformance.server --http 8000      on http://127.0.0.1:8000/mcp
-    python -m tests.conformance.server --handshake      speaks 2025-11-25 and before, and no later revision
+    python -m tests.conformance.server --handshake      on stdio, as a server before 2026-07-28
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from typing import Any, NoReturn
+from typing import Any
 
 import anyio
 import mcp_types as types
@@ -19,6 +19,7 @@ import uvicorn
 from mcp import MCPError
 from mcp.server import NotificationOptions, Server
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
+from mcp.server.runner import serve_loop
 from mcp.server.stdio import stdio_server
 from mcp.server.subscriptions import ListenHandler
 from mcp.shared.uri_template import UriTemplate
@@ -162,12 +163,8 @@ async def set_level(_: Context, __: types.SetLevelRequestParams) -> types.EmptyR
     return types.EmptyResult()
 
 
-async def no_discovery(_: Context, __: types.RequestParams) -> NoReturn:
-    raise MCPError(types.METHOD_NOT_FOUND, "Method not found")
-
-
-def server(*, handshake: bool) -> Server[Any]:
-    """The server; with `handshake`, as one that was written before 2026-07-28."""
+def server() -> Server[Any]:
+    """The server."""
     made = Server[Any](
         NAME,
         version="1.0.0",
@@ -186,8 +183,6 @@ def server(*, handshake: bool) -> Server[Any]:
     )
     made.add_request_handler("logging/setLevel", types.SetLevelRequestParams, set_level)
     made.middleware.append(RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience=NAME))
-    if handshake:
-        made.add_request_handler("server/discover", types.RequestParams, no_discovery)
     return made
 
 
@@ -197,14 +192,18 @@ def main() -> None:
     parser.add_argument("--http", type=int, metavar="PORT")
     parser.add_argument("--handshake", action="store_true")
     given = parser.parse_args()
-    made = server(handshake=given.handshake)
+    made = server()
     if given.http:
         uvicorn.run(made.streamable_http_app(), host="127.0.0.1", port=given.http, log_level="warning")
         return
 
     async def stdio() -> None:
         async with stdio_server() as (read, write):
-            await made.run(read, write, made.create_initialization_options(NotificationOptions(True, True, True)))
+            options = made.create_initialization_options(NotificationOptions(True, True, True))
+            if given.handshake:
+                await serve_loop(made, read, write, lifespan_state={}, init_options=options)
+            else:
+                await made.run(read, write, options)
 
     anyio.run(stdio)
 

@@ -214,11 +214,11 @@ class Gateway:
 
     async def ask(self, upstream: Upstream, request: types.InputRequest) -> types.InputResponse | types.ErrorData:
         """A server asks a client."""
-        return await self.forwarder.ask(upstream, request)
+        return await self.forwarder.running.ask(upstream, request)
 
     async def log(self, upstream: Upstream, params: types.LoggingMessageNotificationParams) -> None:
         """A server has a message for the log."""
-        if not await self.forwarder.log(upstream, params):
+        if not await self.forwarder.running.log(upstream, params):
             for key, session in list(self.sessions.items()):
                 if reaches(params.level, self.forwarder.levels.of_client(key)):
                     await _quietly(session.send_notification, types.LoggingMessageNotification(params=params))

@@ -28,7 +28,6 @@ __all__ = ["ParkedCalls"]
 
 Raw = dict[str, Any]
 _MOST_PARKED = 1_000
-_MOST_ROUNDS = 50
 
 
 class ParkedCalls:
@@ -128,10 +127,6 @@ class _ParkedCall:
         if missing := missing_capability(self.behalf.capabilities, request):
             return missing
         self._asked += 1
-        if self._asked > _MOST_ROUNDS:
-            return types.ErrorData(
-                code=types.INVALID_REQUEST, message=f"The server asked more than {_MOST_ROUNDS} questions in one call."
-            )
         key = f"input-{self._asked}"
         self._questions[key] = request
         self._changed.set()

@@ -17,6 +17,7 @@ from .listing import Listing, list_everything
 from .memory import memory_of_group
 from .reaper import Reaper
 from .stamping import reaches, stamping
+from .turn import Turn
 
 try:
     import anyio
@@ -166,14 +167,14 @@ class Upstream:
         return self._client
 
     @asynccontextmanager
-    async def use(self) -> AsyncGenerator[Client]:
-        """The connected client for one request, which counts against the limit of requests at once."""
-        async with self._limiter:
+    async def use(self) -> AsyncGenerator[tuple[Client, Turn]]:
+        """The connected client for one request, and its place among the requests at once."""
+        async with Turn(self._limiter) as turn:
             self._running += 1
             try:
                 client = await self.client()
                 self.state = replace(self.state, calls=self.state.calls + 1)
-                yield client
+                yield client, turn
             except BaseException:
                 self.state = replace(self.state, errors=self.state.errors + 1)
                 raise
