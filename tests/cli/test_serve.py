@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Callable
@@ -21,7 +20,7 @@ from mcp import types
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
-from tests.gateway.servers import LEGACY, MODERN, program
+from tests.gateway.servers import LEGACY, MODERN, free_port, program
 
 HIKIDASHI = str(Path(sys.executable).with_name("hikidashi"))
 
@@ -193,9 +192,7 @@ def test_options_of_a_server_that_cannot_be_are_named(
 
 
 async def test_http_serves_both_eras_and_checks_token_and_origin(config: Path, environment: dict[str, str]) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     environment["GATEWAY_TOKEN"] = "sk-test"
     command = [HIKIDASHI, "serve", "--config", str(config), "--yes", "--search", "off"]
     process = await anyio.open_process([*command, "--http", str(port), "--token-env", "GATEWAY_TOKEN"], env=environment)

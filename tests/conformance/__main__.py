@@ -36,7 +36,7 @@ REVISIONS = ("2025-11-25", "2026-07-28")
 OLD_REVISION = REVISIONS[0]
 START_SECONDS = 60.0
 RUN_SECONDS = 300.0
-WIDTH = 150  # of the table, where the output is no terminal
+WIDTH = 165  # of the table, where the output is no terminal
 
 _RESULT = re.compile(r"^([✓✗]) ([\w-]+): \d+ passed, \d+ failed", re.MULTILINE)
 _NOT_SCORED = re.compile(r"^  [✓✗] ([\w-]+) \(", re.MULTILINE)

@@ -26,6 +26,7 @@ __all__ = ["MOST_QUESTIONS", "CallTime", "RunningCalls"]
 
 MOST_QUESTIONS = 50
 """How often a server may ask in one call."""
+_PAUSE = 0.5  # seconds until a question for nobody is refused: a server that asks for ever does so slowly
 
 
 class RunningCalls:
@@ -58,6 +59,7 @@ class RunningCalls:
             return await candidates[-1].ask(request)
         if keys:  # from now on its calls run one after the other
             self._one_at_a_time.setdefault(upstream.name, anyio.CapacityLimiter(1))
+        await anyio.sleep(_PAUSE)
         why = "several clients are calling it" if keys else "no client is calling it"
         return types.ErrorData(
             code=types.INVALID_REQUEST,
@@ -106,7 +108,7 @@ class _Call:
         if self._asked > MOST_QUESTIONS:
             self.time.keeps_asking = True
             self.time.scope.cancel()
-            return types.ErrorData(code=types.INVALID_REQUEST, message="That is too many questions for one call.")
+            await anyio.sleep_forever()  # it would ask again at once, and for ever
         self.waiting += 1
         self.time.stop()
         try:
