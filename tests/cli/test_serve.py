@@ -8,18 +8,22 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import anyio
+import anyio.to_thread
 import httpx
 import httpx2
 import pytest
+from anyio.streams.buffered import BufferedByteReceiveStream
 from mcp import types
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.message import SessionMessage
+from tests.gateway.faulty import STDIO
 from tests.gateway.servers import LEGACY, MODERN, free_port, program
 
 HIKIDASHI = str(Path(sys.executable).with_name("hikidashi"))
@@ -237,3 +241,92 @@ async def test_a_person_can_be_asked_through_the_daemon_by_a_server_that_knows_n
         async with client_of(config, environment, mode=mode, elicitation_callback=choose) as client:
             result = await client.call_tool("legacy__ask", {})
         assert "'colour': 'red'" in str(result.content)
+
+
+@asynccontextmanager
+async def over_socket(path: Path) -> AsyncGenerator[Any]:
+    """The streams of a connection to a daemon, without the process that usually stands between."""
+    received, incoming = anyio.create_memory_object_stream[Any](0)
+    outgoing, to_send = anyio.create_memory_object_stream[SessionMessage](0)
+    async with await anyio.connect_unix(path) as connection, anyio.create_task_group() as tasks:
+        lines = BufferedByteReceiveStream(connection)
+
+        async def receive() -> None:
+            with suppress(anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError):
+                while True:
+                    line = await lines.receive_until(b"\n", 1_000_000)
+                    await received.send(SessionMessage(types.jsonrpc_message_adapter.validate_json(line)))
+
+        async def send() -> None:
+            async for message in to_send:
+                text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+                await connection.send(text.encode() + b"\n")
+
+        await connection.send(b"mcp\n")
+        tasks.start_soon(receive)
+        tasks.start_soon(send)
+        with received, incoming, outgoing, to_send:
+            yield incoming, outgoing
+            tasks.cancel_scope.cancel()
+
+
+async def test_50_clients_at_once_share_one_daemon_and_one_process_per_server(
+    config: Path, environment: dict[str, str], hikidashi: Command
+) -> None:
+    clients = 50
+    pids: list[int] = []
+    ready = anyio.Event()
+
+    async def call(path: Path, number: int) -> None:
+        async with Client(over_socket(path), mode="legacy" if number % 2 else "auto") as client:
+            await ready.wait()
+            pids.append(await pid_of_legacy(client))
+            added = await client.call_tool("modern__add", {"a": number, "b": 1})
+            assert added.structured_content == {"result": number + 1}
+
+    async with client_of(config, environment, "--search", "off") as first:
+        pid = await pid_of_legacy(first)
+        (path,) = Path(environment["XDG_RUNTIME_DIR"]).glob("hikidashi/*.sock")
+        with anyio.fail_after(60):
+            async with anyio.create_task_group() as tasks:
+                for number in range(clients):
+                    tasks.start_soon(call, path, number)
+                while True:
+                    (status,) = json.loads(
+                        (await anyio.to_thread.run_sync(hikidashi, "serve", "status", "--json")).stdout
+                    )
+                    if status["clients"] == clients + 1:
+                        break
+                ready.set()
+
+    assert pids == [pid] * clients
+    hikidashi("serve", "stop")
+    assert await ended(pid)
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_call_that_its_client_gives_up_over_http_is_cancelled_at_the_server(
+    mode: Literal["auto", "legacy"], tmp_path: Path, environment: dict[str, str]
+) -> None:
+    server = program(tmp_path, "faulty", STDIO)
+    config = tmp_path / "faulty.json"
+    config.write_text(json.dumps({"mcpServers": {"faulty": {"command": server.command, "args": list(server.args)}}}))
+    port = free_port()
+    command = [HIKIDASHI, "serve", "--config", str(config), "--yes", "--search", "off", "--http", str(port)]
+    async with await anyio.open_process(command, env=environment, stderr=None) as process:
+        with anyio.fail_after(30):
+            while True:
+                try:
+                    await (await anyio.connect_tcp("127.0.0.1", port)).aclose()
+                    break
+                except OSError:
+                    await anyio.sleep(0.05)
+            async with Client(f"http://127.0.0.1:{port}/mcp", mode=mode) as client:
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(client.call_tool, "faulty__wait")
+                    while "wait" not in str((await client.call_tool("faulty__heard", {})).content):
+                        await anyio.sleep(0.01)
+                    tasks.cancel_scope.cancel()
+                while "cancelled" not in str((await client.call_tool("faulty__heard", {})).content):
+                    await anyio.sleep(0.01)
+        process.terminate()

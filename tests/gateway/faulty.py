@@ -5,9 +5,9 @@ from __future__ import annotations
 STDIO = r"""
 import json, sys
 
-TOOLS = ["grow", "wait", "flood", "chatter", "ask_for_ever", "cancelled"]
+TOOLS = ["grow", "wait", "flood", "chatter", "ask_for_ever", "heard"]
 MANY = 0
-cancelled, asking = [], None
+heard, asking = [], None
 
 def send(message):
     sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
@@ -38,20 +38,20 @@ for line in sys.stdin:
     elif method == "resources/list":
         send({"id": asked, "result": {"resources": [{"uri": "note://one", "name": "One"}]}})
     elif method == "resources/read":
-        send({"id": asked, "result": {"contents": [{"uri": params["uri"], "text": " ".join(cancelled)}]}})
+        send({"id": asked, "result": {"contents": [{"uri": params["uri"], "text": " ".join(heard)}]}})
     elif method in ("resources/subscribe", "resources/unsubscribe", "logging/setLevel"):
-        cancelled.append(method + " " + str(params.get("uri", params.get("level"))))
+        heard.append(method + " " + str(params.get("uri", params.get("level"))))
         send({"id": asked, "result": {}})
         if method == "resources/subscribe":
             send({"method": "notifications/resources/updated", "params": {"uri": params["uri"]}})
     elif method == "notifications/cancelled":
-        cancelled.append("cancelled")
+        heard.append("cancelled")
     elif name == "grow":
         TOOLS.append("grown")
         send({"method": "notifications/tools/list_changed"})
         answer(asked, "grown")
-    elif name == "cancelled":
-        answer(asked, " ".join(cancelled))
+    elif name == "heard":
+        answer(asked, " ".join(heard))
     elif name == "flood":
         answer(asked, "x" * 100_000_000)
     elif name == "chatter":
@@ -62,9 +62,11 @@ for line in sys.stdin:
     elif name == "ask_for_ever":
         asking = 1
         question(asking)
-    elif method == "tools/call" and name != "wait":
+    elif name == "wait":
+        heard.append("wait")
+    elif method == "tools/call":
         answer(asked, f"did {name}")
-    elif asked is not None and name != "wait":
+    elif asked is not None:
         send({"id": asked, "error": {"code": -32601, "message": "Method not found"}})
 """
 
