@@ -12,14 +12,14 @@ from ..common.lazy import lazy
 if TYPE_CHECKING:
     from .gateway import Gateway
     from .options import GatewayOptions, GatewayServer, ServerOptions
-    from .upstream.upstream import ServerState
+    from .upstream.state import ServerState
 
 _HOME_OF = {
     "Gateway": ".gateway",
     "GatewayOptions": ".options",
     "GatewayServer": ".options",
     "ServerOptions": ".options",
-    "ServerState": ".upstream.upstream",
+    "ServerState": ".upstream.state",
 }
 
 __all__ = ["Gateway", "GatewayOptions", "GatewayServer", "ServerOptions", "ServerState"]

@@ -22,7 +22,8 @@ from .options import GatewayOptions, GatewayServer
 from .policy import is_read_only, matches
 from .upstream.reaper import Reaper
 from .upstream.stamping import reaches
-from .upstream.upstream import ServerState, Upstream
+from .upstream.state import ServerState
+from .upstream.upstream import Upstream
 
 try:
     import anyio

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import sys
 from dataclasses import dataclass, replace
@@ -139,8 +138,10 @@ def _run_http(asked: Asked, servers: list[GatewayServer]) -> int:
 
 
 def _token(asked: Asked, host: str) -> str | None:
+    from hikidashi.gateway.transports import is_loopback
+
     if asked.token_env is None:
-        if not _is_loopback(host):
+        if not is_loopback(host):
             raise typer.BadParameter(
                 f"{host} lets other machines in: give --token-env NAME, a variable with the token they must send.",
                 param_hint="--http",
@@ -158,13 +159,6 @@ def _address(given: str) -> tuple[str, int]:
     if not port.isdecimal() or not 0 < int(port) < 65_536:
         raise typer.BadParameter(f"is {given!r}: give a port, or HOST:PORT.", param_hint="--http")
     return host, int(port)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _shown(host: str) -> str:

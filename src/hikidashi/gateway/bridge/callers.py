@@ -37,8 +37,6 @@ _RESULT_OF: dict[type[Any], type[Any]] = {
     types.ElicitRequest: types.ElicitResult,
     types.ListRootsRequest: types.ListRootsResult,
 }
-_MISSING_CAPABILITY = -32021
-"""MissingRequiredClientCapability of 2026-07-28."""
 
 
 class Caller(Protocol):
@@ -131,18 +129,35 @@ def missing_capability(
     """An error unless the client can answer `request`."""
     have = capabilities or types.ClientCapabilities()
     match request:
+        case types.ElicitRequest(params=types.ElicitRequestURLParams()):
+            able = have.elicitation is not None and have.elicitation.url is not None
+            name = "elicitation by URL"
+            needed = types.ClientCapabilities(
+                elicitation=types.ElicitationCapability(url=types.UrlElicitationCapability())
+            )
         case types.ElicitRequest():
-            able, name = have.elicitation is not None, "elicitation"
+            asks = have.elicitation
+            able = asks is not None and (asks.form is not None or asks.url is None)  # an empty one means forms
+            name = "elicitation"
+            needed = types.ClientCapabilities(elicitation=types.ElicitationCapability())
+        case types.CreateMessageRequest(params=params) if params.tools or params.tool_choice:
+            able = have.sampling is not None and have.sampling.tools is not None
+            name = "sampling with tools"
+            needed = types.ClientCapabilities(sampling=types.SamplingCapability(tools=types.SamplingToolsCapability()))
         case types.CreateMessageRequest():
-            able, name = have.sampling is not None, "sampling"
+            able = have.sampling is not None
+            name = "sampling"
+            needed = types.ClientCapabilities(sampling=types.SamplingCapability())
         case _:
-            able, name = have.roots is not None, "roots"
+            able = have.roots is not None
+            name = "roots"
+            needed = types.ClientCapabilities(roots=types.RootsCapability())
     if able:
         return None
     return types.ErrorData(
-        code=_MISSING_CAPABILITY,
+        code=types.MISSING_REQUIRED_CLIENT_CAPABILITY,
         message=f"The client does not support {name}, which this call needs.",
-        data={"requiredCapabilities": {name: dict[str, Any]()}},
+        data={"requiredCapabilities": needed.model_dump(mode="json", by_alias=True, exclude_none=True)},
     )
 
 

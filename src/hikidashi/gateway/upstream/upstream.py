@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol, cast
+from dataclasses import replace
+from typing import Any, cast
 
 from ...errors import MissingExtra, ServerUnavailableError
 from ...search.mcp_servers.connection import Complaints, connected
@@ -16,7 +16,9 @@ from ..options import GatewayServer
 from .listing import Listing, list_everything
 from .memory import memory_of_group
 from .reaper import Reaper
+from .remedies import remedy_for
 from .stamping import reaches, stamping
+from .state import ServerState, Status, UpstreamEvents
 from .turn import Turn
 
 try:
@@ -30,11 +32,9 @@ try:
 except ImportError as error:
     raise MissingExtra("mcp", "mcp") from error
 
-__all__ = ["ServerState", "Status", "Upstream", "UpstreamEvents"]
+__all__ = ["Upstream"]
 
 logger = logging.getLogger("hikidashi.gateway")
-
-Status = Literal["waiting", "starting", "ready", "failed", "stopped"]
 
 _GRACE = 2.0  # seconds that a process has to end by itself
 _FIRST_PAUSE = 0.2
@@ -42,45 +42,6 @@ _LONGEST_PAUSE = 60.0
 _FAILURES_TO_OPEN = 3  # in a row, after which callers are refused until the pause is over
 _CHECK_EVERY = 300.0
 _MEMORY_EVERY = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class ServerState:
-    """How a server is."""
-
-    name: str
-    status: Status = "waiting"
-    reason: str = ""
-    remedy: str = ""
-    protocol: str = ""
-    calls: int = 0
-    errors: int = 0
-    restarts: int = 0
-    since: float = field(default_factory=time.time)
-
-
-class UpstreamEvents(Protocol):
-    """Told of what happens at a server."""
-
-    def listing_changed(self, upstream: Upstream) -> None:
-        """The server lists something else than before."""
-        ...
-
-    def state_changed(self, upstream: Upstream) -> None:
-        """The server is in another state."""
-        ...
-
-    def resource_updated(self, upstream: Upstream, uri: str) -> None:
-        """A resource that was subscribed to has changed."""
-        ...
-
-    async def ask(self, upstream: Upstream, request: types.InputRequest) -> types.InputResponse | types.ErrorData:
-        """The server asks a client something."""
-        ...
-
-    async def log(self, upstream: Upstream, params: types.LoggingMessageNotificationParams) -> None:
-        """The server has a message for the log."""
-        ...
 
 
 class _Lost(Exception):  # noqa: N818 - it ends a connection, and says why
@@ -270,7 +231,7 @@ class Upstream:
             pause = min(_FIRST_PAUSE * 2 ** (self._failures - 1), _LONGEST_PAUSE)
             self._retry_at = anyio.current_time() + pause
             self.state = replace(self.state, restarts=self.state.restarts + 1)
-            self._set("failed", reason, _remedy(self.given, reason))
+            self._set("failed", reason, remedy_for(self.given, reason))
             logger.warning("MCP server %r: %s", self.name, reason)
         else:
             self._set("waiting", reason)
@@ -469,20 +430,3 @@ def _lost_in(error: BaseException) -> _Lost | None:
         inner = cast("BaseExceptionGroup[BaseException]", error).exceptions
         return next(filter(None, map(_lost_in, inner)), None)
     return error if isinstance(error, _Lost) else None
-
-
-_REMEDIES: tuple[tuple[tuple[str, ...], Callable[[GatewayServer], str]], ...] = (
-    (("401", "403", "Unauthorized", "Forbidden"), lambda _: "It needs a login: set its key or `headers`."),
-    (("FileNotFoundError", "No such file"), lambda given: f"Install {given.server.command!r}, or give its full path."),
-    (("PermissionError",), lambda given: f"Make {given.server.command!r} executable."),
-    (("no answer within",), lambda _: "Start it by hand to see what it waits for, or raise `start_seconds`."),
-    (("ConnectError", "ConnectionRefused"), lambda _: "Check its address, and that it is running."),
-    (("more than the",), lambda _: "Raise `memory_mb`, or find out what fills it."),
-)
-
-
-def _remedy(given: GatewayServer, reason: str) -> str:
-    for signs, remedy in _REMEDIES:
-        if any(sign in reason for sign in signs):
-            return remedy(given)
-    return "Start it by hand to see what is wrong."
