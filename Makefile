@@ -7,7 +7,7 @@ PEERS := $(VENV)/.peers
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint check fix bench conformance soak pins clean
+.PHONY: help setup run test lint check fix docs bench conformance soak pins clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +39,10 @@ fix: setup ## repair what ruff can
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
+docs: setup ## the documentation, in English and Japanese, into site/
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m docs.generate
+	@echo "Open site/index.html"
+
 $(PEERS): $(STAMP) requirements/bench.txt
 	@$(BIN)/python -m pip install --quiet --no-deps -r requirements/bench.txt
 	@touch $@
@@ -56,8 +60,8 @@ COMPILE := uv pip compile --quiet --universal --python-version 3.11 --no-header 
   --no-emit-index-url --no-emit-find-links pyproject.toml
 
 pins: ## renew requirements/*.txt (needs uv)
-	@$(COMPILE) --all-extras --group dev -o requirements/dev.txt
+	@$(COMPILE) --all-extras --group dev --group docs -o requirements/dev.txt
 	@$(COMPILE) --group bench -c requirements/dev.txt | grep -vxFf requirements/dev.txt > requirements/bench.txt
 
 clean: ## remove .venv and caches
-	@rm -rf $(VENV) .conformance .ruff_cache .hypothesis .coverage .coverage.*
+	@rm -rf $(VENV) .conformance site .ruff_cache .hypothesis .coverage .coverage.*

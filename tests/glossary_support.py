@@ -17,7 +17,7 @@ _EDGE = re.compile(r"^\s|\s$|\s{2}")
 
 @cache
 def source(path: str) -> str:
-    return files("hikidashi.search").joinpath("glossary", path).read_text(encoding="utf-8")
+    return files("hikidashi.search.engine").joinpath("glossary", path).read_text(encoding="utf-8")
 
 
 @cache

@@ -13,6 +13,7 @@ import pytest
 
 import hikidashi
 import hikidashi.agents
+import hikidashi.search
 import hikidashi.testing
 import hikidashi.web
 
@@ -95,7 +96,7 @@ def test_every_public_name_has_a_home_and_nothing_else_has() -> None:
     assert {*hikidashi._HOME_OF, "__version__"} == set(PUBLIC)
 
 
-@pytest.mark.parametrize("door", [hikidashi, hikidashi.agents, hikidashi.testing, hikidashi.web])
+@pytest.mark.parametrize("door", [hikidashi, hikidashi.agents, hikidashi.search, hikidashi.testing, hikidashi.web])
 def test_type_checkers_see_the_same_names_from_the_same_homes(door: ModuleType) -> None:
     tree = ast.parse(Path(str(door.__file__)).read_text(encoding="utf-8"))
     (guarded,) = [node for node in tree.body if isinstance(node, ast.If)]
@@ -130,6 +131,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         "hikidashi",
         "hikidashi.agents",
         "hikidashi.cli",
+        "hikidashi.search",
         "hikidashi.testing",
         "hikidashi.testing.pytest_plugin",
         "hikidashi.web",
@@ -154,13 +156,20 @@ def test_importing_loads_no_framework_and_not_even_pydantic(module: str) -> None
         ("to_mcp", "mcp", "mcp"),
         ("to_pydantic_ai", "pydantic_ai", "pydantic-ai"),
         ("to_strands", "strands", "strands"),
+        ("search.LiveServers", "mcp", "mcp"),
+        ("search.run_anthropic_search", "anyio", "anthropic"),
+        ("search.to_claude_search", "claude_agent_sdk", "claude"),
+        ("search.to_mcp_search", "mcp", "mcp"),
+        ("search.to_pydantic_ai_search", "pydantic_ai", "pydantic-ai"),
+        ("search.to_strands_search", "strands", "strands"),
+        ("search.tools_of_servers", "mcp", "mcp"),
     ],
 )
 def test_a_missing_extra_names_the_command_to_run(name: str, blocked: str, extra: str) -> None:
     script = f"""
 import sys
 sys.modules[{blocked!r}] = None
-import hikidashi
+import hikidashi, hikidashi.search
 try:
     hikidashi.{name}
 except hikidashi.MissingExtra as error:
@@ -192,7 +201,7 @@ ROOMS_BELOW = {
         "web.providers",
         "web.strands",
     },
-    "agents.slack": {"agents", "errors", "web"},
+    "agents.slack": {"agents", "common", "errors", "web"},
     "claude": {"claude.deps", "claude.session", "claude.tools", "convert", "errors", "tool"},
     "claude.deps": {"errors"},
     "claude.session": {"claude", "claude.tools", "convert", "errors", "tool"},
@@ -201,18 +210,31 @@ ROOMS_BELOW = {
         "cli.chat",
         "cli.config",
         "cli.doctor",
+        "cli.serve",
         "cli.slack",
         "cli.tools",
         "cli.tour",
         "cli.web",
+        "common",
         "config",
         "errors",
         "web",
     },
-    "cli.chat": {"agents", "cli", "cli.doctor", "cli.tools", "config", "errors", "web.answers", "web.providers"},
+    "cli.chat": {
+        "agents",
+        "cli",
+        "cli.doctor",
+        "cli.tools",
+        "common",
+        "config",
+        "errors",
+        "web.answers",
+        "web.providers",
+    },
     "cli.config": {"cli", "cli.chat", "config", "errors"},
-    "cli.doctor": {"cli"},
-    "cli.slack": {"agents", "agents.slack", "cli", "config", "errors"},
+    "cli.doctor": {"cli", "common"},
+    "cli.serve": {"cli", "common", "errors", "gateway", "search.records"},
+    "cli.slack": {"agents", "agents.slack", "cli", "cli.chat", "common", "config", "errors"},
     "cli.tools": {
         "cli",
         "errors",
@@ -233,25 +255,53 @@ ROOMS_BELOW = {
         "web",
         "web.answers",
         "web.crawl",
-        "web.pages",
         "web.providers",
         "web.providers.local",
         "web.tavily_api",
+        "web.wording",
     },
-    "config": {"errors"},
+    "config": {"common", "errors"},
     "convert": {"errors", "tool"},
+    "gateway": {
+        "common",
+        "errors",
+        "gateway.bridge",
+        "gateway.upstream",
+        "search",
+        "search.answers",
+        "search.engine",
+        "search.mcp_servers",
+        "search.records",
+        "tokens",
+        "tool",
+    },
+    "gateway.bridge": {"errors", "gateway.upstream"},
+    "gateway.upstream": {"errors", "gateway", "search.mcp_servers"},
     "search": {
         "common",
         "convert",
         "errors",
         "search.answers",
+        "search.anthropic",
         "search.engine",
         "search.engine.glossary",
+        "search.engine.index",
         "search.mcp_servers",
+        "search.pydantic_ai",
         "search.records",
+        "search.wire",
         "tool",
     },
-    "search.answers": {"errors", "search", "search.engine", "search.mcp_servers", "search.records", "tokens", "tool"},
+    "search.answers": {
+        "common",
+        "errors",
+        "search",
+        "search.engine",
+        "search.mcp_servers",
+        "search.records",
+        "tokens",
+        "tool",
+    },
     "search.anthropic": {
         "convert",
         "errors",
@@ -263,12 +313,21 @@ ROOMS_BELOW = {
         "search.wire",
         "tool",
     },
-    "search.engine": {"common", "errors", "search.engine.glossary"},
+    "search.engine": {"common", "errors", "search.engine.glossary", "search.engine.index"},
     "search.engine.glossary": {"errors", "search.engine"},
+    "search.engine.index": {"search.engine"},
     "search.mcp_servers": {"common", "convert", "errors", "search", "search.answers", "tool"},
-    "search.pydantic_ai": {"convert", "errors", "search", "search.answers", "search.engine", "search.mcp_servers"},
-    "search.records": {"errors", "search", "search.engine"},
-    "search.wire": {"convert", "errors", "search", "search.engine", "tokens", "tool"},
+    "search.pydantic_ai": {
+        "convert",
+        "errors",
+        "search",
+        "search.answers",
+        "search.engine",
+        "search.mcp_servers",
+        "tool",
+    },
+    "search.records": {"common", "errors", "search", "search.engine", "search.engine.index"},
+    "search.wire": {"convert", "errors", "search", "search.answers", "search.engine", "tokens", "tool"},
     "testing": {
         "common",
         "errors",
@@ -281,7 +340,7 @@ ROOMS_BELOW = {
         "web.tavily_api",
     },
     "testing.slack": {"common"},
-    "tool": {"errors"},
+    "tool": {"common", "errors"},
     "web": {
         "common",
         "convert",
@@ -296,9 +355,9 @@ ROOMS_BELOW = {
         "web.text",
         "web.wording",
     },
-    "web.answers": {"errors", "tokens", "web", "web.pages", "web.wording"},
+    "web.answers": {"common", "errors", "tokens", "web", "web.pages", "web.text", "web.wording"},
     "web.crawl": {"errors", "web", "web.pages", "web.text", "web.wording"},
-    "web.pages": {"errors", "web", "web.wording"},
+    "web.pages": {"common", "errors", "web", "web.wording"},
     "web.providers": {
         "common",
         "config",
@@ -323,10 +382,20 @@ ROOMS_BELOW = {
         "web.text",
         "web.wording",
     },
-    "web.providers.tavily": {"errors", "web", "web.answers", "web.crawl", "web.pages", "web.providers", "web.wording"},
-    "web.strands": {"config", "errors", "web", "web.answers", "web.providers"},
+    "web.providers.tavily": {
+        "common",
+        "errors",
+        "web",
+        "web.answers",
+        "web.crawl",
+        "web.pages",
+        "web.providers",
+        "web.wording",
+    },
+    "web.strands": {"common", "config", "errors", "web", "web.answers", "web.providers"},
     "web.tavily_api": {"common", "errors", "web", "web.crawl", "web.pages"},
-    "web.text": {"tokens", "web"},
+    "web.text": {"common", "tokens", "web"},
+    "web.wording": {"common", "errors"},
 }
 
 
@@ -391,11 +460,8 @@ def test_no_two_rooms_import_each_other() -> None:
 
 # What people import by its path: README, specs, entry points.
 ENTRANCES = {
-    "search/claude.py",
-    "search/mcp.py",
     "search/mcp_live.py",
     "search/record.py",
-    "search/strands.py",
     "testing/pytest_plugin.py",
     "web/local.py",
 }
@@ -464,8 +530,11 @@ def test_errors_come_through_their_own_door() -> None:
 
 
 def may_import(path: Path, framework: str) -> bool:
-    """A framework belongs to the files and folders that carry its name; Claude Code needs three, the tour shows two."""
+    """A framework belongs to the files and folders that carry its name; Claude Code needs three, the tour shows two, and the gateway
+    speaks MCP."""
     inside = path.relative_to(SOURCE)
+    if inside.parts[0] == "gateway":
+        return framework == "mcp"
     if inside.parts[0] == "claude":
         return framework in {"claude_agent_sdk", "mcp", "pydantic_ai"}
     if inside.parts[:2] == ("cli", "tour"):

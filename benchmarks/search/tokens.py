@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import mean
 
-from hikidashi.search import ToolCatalog
-from hikidashi.search.wire import tool_search_request
+from hikidashi.search import ToolCatalog, to_anthropic_search
 from hikidashi.tokens import definition_tokens, estimate_tokens
 
 from .catalogue import catalogue, questions
@@ -40,7 +39,7 @@ def measure(sizes: Sequence[int] = SIZES) -> Iterable[Tokens]:
     """The tokens of made-up catalogues of these sizes."""
     for size in sizes:
         tools = catalogue(size)
-        request = tool_search_request(tools, variant="client", force=True)
+        request = to_anthropic_search(tools, variant="client", force=True)
         deferred = definition_tokens(tool for tool in request["tools"] if not tool.get("defer_loading"))
         catalog = ToolCatalog(tools, limit_tools=size)
         found = round(

@@ -132,7 +132,7 @@ def ours(index: LocalIndex, *, hybrid: bool = False) -> Callable[[str], list[Hit
     """A search of `index` that gives passages, ranked by words, or by meaning too."""
     semantic = None
     if hybrid:
-        from hikidashi.web.providers.local._semantic import SemanticRanker
+        from hikidashi.web.providers.local.semantic import SemanticRanker
 
         semantic = SemanticRanker()
 

@@ -1,4 +1,4 @@
-"""How many tokens a text costs, near enough to decide by, with nothing downloaded.
+"""An estimate of how many tokens a text is, without a download.
 
 A token is taken to be a word or a part of a camelCase name, up to two digits, up to three signs, a line break with
 the space behind it, or one Japanese, Chinese or Korean character or punctuation mark; words of 13 letters and more
@@ -29,11 +29,11 @@ _LONG_WORD = re.compile(r"[A-Za-z]{13,}")
 
 
 def estimate_tokens(value: object) -> int:
-    """About how many tokens `value` is for a model: text as it is, anything else as JSON."""
+    """Estimated tokens of `value`: of a text itself, of anything else as JSON."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return len(_PIECE.findall(text)) + len(_LONG_WORD.findall(text))
 
 
 def definition_tokens(definitions: Iterable[dict[str, Any]]) -> int:
-    """About how many tokens these tool definitions cost when all of them are loaded."""
+    """Estimated tokens of these tool definitions, all loaded."""
     return sum(map(estimate_tokens, definitions))

@@ -1,4 +1,4 @@
-"""The neutral values in the middle: a tool, and what it answers.
+"""The neutral values that every conversion goes through: `Tool` and `ToolResult`.
 
 Every framework file reads or writes these two. Nothing here knows a framework; content blocks
 are plain dicts in MCP's wire form, so nothing is lost on the way through.
@@ -18,6 +18,7 @@ from typing import Any, Literal, NotRequired, TypedDict, TypeGuard, cast
 from pydantic_core import CoreSchema, to_jsonable_python
 from pydantic_core.core_schema import any_schema
 
+from .common.unicode import well_formed
 from .errors import ToolValidationError, Unsupported
 
 __all__ = [
@@ -106,7 +107,7 @@ _HINTS: Mapping[str, str] = MappingProxyType(
 
 _RESULT_FIELDS = frozenset({"content", "structuredContent", "isError", "is_error", "_meta"})
 
-# What a block of each type cannot do without; a dict that lacks it is a value, not a block.
+# The required fields of each block type; a dict without them is a value, not a block.
 _BLOCK_FIELDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "text": ("text",),
@@ -147,7 +148,7 @@ def resource(uri: str, content: str | bytes, mime_type: str | None = None) -> Em
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ToolAnnotations:
-    """Hints about what a tool does to the world; `None` means nobody said."""
+    """Hints about the side effects of a tool; `None` is unknown."""
 
     title: str | None = None
     read_only: bool | None = None
@@ -163,17 +164,17 @@ class ToolAnnotations:
         )
 
     def to_mcp(self) -> dict[str, Any]:
-        """The hints as an MCP `annotations` object: only those that somebody gave."""
+        """The hints as an MCP `annotations` object, without unknown ones."""
         return {theirs: value for ours, theirs in _HINTS.items() if (value := getattr(self, ours)) is not None}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ToolResult:
-    """What a tool answered: content blocks for the model, structured content for programs."""
+    """The result of a tool: content blocks for the model, structured content for programs."""
 
     content: tuple[ContentBlock, ...] = ()
     structured_content: Any = None
-    """A JSON value that says the same as `content`; MCP wants an object here."""
+    """The same as `content`, as a JSON value; MCP requires an object."""
     is_error: bool = False
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """MCP's `_meta`: for programs, never shown to the model."""
@@ -202,16 +203,16 @@ class ToolResult:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, *_: object) -> CoreSchema:
-        return any_schema()  # a tool that returns a result promises nothing about what is in it
+        return any_schema()  # a tool may put any value into a result
 
     @classmethod
     def error(cls, message: str) -> ToolResult:
-        """A failure that the model can read and act on."""
+        """An error that the model can read and react to."""
         return cls(content=(text(message),), is_error=True)
 
     @classmethod
     def from_mcp(cls, result: Mapping[str, Any]) -> ToolResult:
-        """The result in an MCP `tools/call` answer; `is_error` is understood beside `isError`."""
+        """The result in an MCP `tools/call` response; `is_error` is accepted for `isError`."""
         return cls(
             content=tuple(cast("Iterable[ContentBlock]", result.get("content") or ())),
             structured_content=result.get("structuredContent"),
@@ -220,7 +221,7 @@ class ToolResult:
         )
 
     def to_mcp(self) -> dict[str, Any]:
-        """The result as an MCP `tools/call` answer; what is empty is left out, but for `content`."""
+        """The result as an MCP `tools/call` response, without empty fields other than `content`."""
         answer: dict[str, Any] = {"content": list(self.content)}
         if self.structured_content is not None:
             answer["structuredContent"] = self.structured_content
@@ -232,13 +233,13 @@ class ToolResult:
 
     @property
     def blocks(self) -> tuple[ContentBlock, ...]:
-        """What a model reads: the content or, where there is none, the structured content as JSON text."""
+        """The blocks for a model: the content or, if empty, the structured content as JSON text."""
         if self.content or self.structured_content is None:
             return self.content
         return (text(json_text(self.structured_content)),)
 
     def is_repeated_by(self, block: ContentBlock) -> bool:
-        """Whether `block` is text that only says the structured content again, as JSON."""
+        """Whether `block` is only the structured content again, as JSON text."""
         if self.structured_content is None or block["type"] != "text":
             return False
         try:
@@ -266,14 +267,14 @@ class Tool:
     """JSON Schema of the arguments, carried over untouched."""
     call: Callable[[dict[str, Any]], Awaitable[ToolResult]]
     output_schema: dict[str, Any] | None = None
-    """JSON Schema of `ToolResult.structured_content`, where the source declares one."""
+    """JSON Schema of `ToolResult.structured_content`, if the source declares one."""
     annotations: ToolAnnotations = ToolAnnotations()
     aliases: tuple[str, ...] = ()
-    """Other words a search finds this tool by; never shown as names."""
+    """Further search terms for this tool; never shown as names."""
     defer_loading: bool = False
     """Leave the definition out of the prompt until a search finds it."""
     metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Whatever the source says beyond this, in MCP's `_meta` form where there is one."""
+    """Further data of the source, in MCP's `_meta` form if it has one."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -298,7 +299,7 @@ class Tool:
 
 
 def json_text(value: object) -> str:
-    """`value` as JSON text that a person can read: no escapes where the letter itself will do.
+    """`value` as readable JSON text, without escapes for printable characters.
 
     Beyond JSON's own types: dates and times in ISO 8601, `Decimal`, `UUID`, `Path` and enums by value,
     dataclasses and pydantic models as objects, sets and tuples as arrays, bytes as URL-safe base64, NaN and
@@ -309,21 +310,17 @@ def json_text(value: object) -> str:
     """
     try:
         written = json.dumps(value, ensure_ascii=False, allow_nan=False, default=_plain)
-    except (TypeError, ValueError):  # keys that are no strings, NaN, a circle
+    except (TypeError, ValueError):  # keys that are not strings, NaN, a circular reference
         written = json.dumps(_finite(_plain(value)), ensure_ascii=False)
     except RecursionError as error:
         raise Unsupported(f"a {type(value).__name__} nested this deeply", "JSON") from error
-    try:
-        written.encode()
-    except UnicodeEncodeError:  # half of a UTF-16 pair, for example from a JavaScript client
-        return written.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return written
+    return well_formed(written)  # a JavaScript client may send lone surrogates
 
 
 def _plain(value: object) -> Any:
     try:
         return to_jsonable_python(value, bytes_mode="base64", fallback=_own_words)
-    except (ValueError, RecursionError) as error:  # PydanticSerializationError, or a circle
+    except (ValueError, RecursionError) as error:  # PydanticSerializationError, or a circular reference
         raise Unsupported(f"a value of type {type(value).__name__} ({error})", "JSON") from error
 
 
@@ -351,7 +348,7 @@ def _own_words(value: object) -> str:
 
 def _is_mcp_result(value: object) -> TypeGuard[Mapping[str, Any]]:
     if not isinstance(value, Mapping) or not value.keys() <= _RESULT_FIELDS:
-        return False  # a user's own dict may have a `content` too: nothing of it may be lost
+        return False  # an ordinary dict may have a `content` too, and must stay whole
     result = cast("Mapping[str, Any]", value)
     content = cast("list[Any]", result.get("content"))
     return isinstance(content, list) and len(result) + len(content) > 1 and all(map(_is_block, content))  # pyright: ignore[reportUnnecessaryIsInstance]

@@ -98,3 +98,21 @@ def test_whatever_stands_around_each_source_is_numbered_once(noise: str, urls: l
     assert numbers == sorted(set(numbers))
     if "```" not in noise and "~~~" not in noise:
         assert set(urls) <= {source.url for source in citations.sources}
+
+
+@pytest.mark.parametrize(
+    ("blocks", "shown", "used"),
+    [
+        ([f"A [1], and {WIKI}."], ["A [1], and [2]."], {1: DOCS, 2: WIKI}),
+        ([f"See {WIKI}.", "Then [1]."], ["See [1].", "Then [2]."], {1: WIKI, 2: DOCS}),
+        ([f"[P]({WIKI}) [1]", "[2]"], ["P [2] [1]", "[2]"], {1: DOCS, 2: WIKI}),
+        ([f"A [7], {PLAIN}."], ["A [7], [1]."], {1: PLAIN}),
+        ([f"A [1].\n\n[1] {WIKI}\n[2] {DOCS}"], ["A [1].\n\n"], {1: WIKI, 2: DOCS}),
+    ],
+)
+def test_a_number_that_the_model_wrote_never_means_another_source(
+    blocks: list[str], shown: list[str], used: dict[int, str]
+) -> None:
+    citations = Citations(found(STRANDS))
+    assert [citations.cited(block) for block in blocks] == shown
+    assert {source.number: source.url for source in citations.sources} == used

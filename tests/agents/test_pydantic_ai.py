@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic_ai.messages import ToolReturnPart
 from pydantic_ai.models import Model
 from pydantic_ai.models.anthropic import AnthropicModel
 from pydantic_ai.models.test import TestModel
@@ -21,7 +24,9 @@ from hikidashi.errors import ConfigError
 from hikidashi.testing import MessagesServer, call, say, turn
 from hikidashi.testing.script import Script
 from hikidashi.testing.tavily import TavilyPage, TavilyServer
+from hikidashi.tokens import estimate_tokens
 from hikidashi.web import ExtractResults, SearchContext, SearchHit, SearchResults, TavilyAPIClient, TavilySearchDeps
+from hikidashi.web.answers.bounded import ANSWER_TOKENS
 
 Serve = Callable[[Script], MessagesServer]
 Environment = Callable[[MessagesServer], dict[str, str]]
@@ -318,3 +323,98 @@ async def test_a_config_file_makes_the_agent_on_claude_code(
     assert answer.output == "桜です。"
     assert server.requests[0].model == "claude-haiku-5-5"
     assert server.requests[1].tool_result_texts[0].startswith("## Search results: 花\n")
+
+
+LONG = TavilyPage(
+    title="Long",
+    url="https://example.com/long",
+    content="A long page.",
+    raw_content="A sentence of autumn. " * 730_000,
+)
+
+
+def more_in(text: str) -> tuple[int, int]:
+    """How many characters the note at the end of an answer says are left, and the offset that it gives."""
+    (found,) = re.findall(r"残り ([\d,]+) 文字。続きは tavily_extract にこの URL と offset=(\d+)", text)
+    return int(found[0].replace(",", "")), int(found[1])
+
+
+@pytest.fixture
+def tavily() -> Iterator[TavilyServer]:
+    with TavilyServer([LONG]) as server:
+        yield server
+
+
+@pytest.fixture
+async def long_page(tavily: TavilyServer) -> AsyncIterator[TavilySearchDeps]:
+    async with TavilyAPIClient("tvly-test", base_url=tavily.url) as client:
+        yield TavilySearchDeps(client=client)
+
+
+async def test_of_a_text_of_16_mb_a_part_reaches_the_model_with_a_note_of_how_to_read_on(
+    messages_server: Serve, long_page: TavilySearchDeps, tavily: TavilyServer
+) -> None:
+    server = messages_server(
+        [
+            call("tavily_extract", {"urls": [LONG.url]}),
+            call("tavily_extract", {"urls": [LONG.url], "offset": 1_000_000}),
+            call("tavily_extract", {"urls": [LONG.url], "query": "autumn"}),
+            say("ok"),
+        ]
+    )
+
+    async with TavilySearchAgent(anthropic(server), deps=long_page) as agent:
+        await agent.run("?")
+
+    first, second, asked = [text for request in server.requests[1:] for text in request.tool_result_texts]
+    assert all(estimate_tokens(text) <= 1.1 * ANSWER_TOKENS for text in (first, second, asked))
+    left, offset = more_in(first)
+    assert left + offset == len(LONG.raw_content or "")
+    assert more_in(second)[1] > 1_000_000 + offset // 2
+    assert tavily.requests[-1].body["query"] == "autumn"
+    assert list(server.requests[0].tools[1]["input_schema"]["properties"]) == ["urls", "query", "offset"]
+
+
+@pytest.mark.parametrize(("deps_say", "agent_says", "most"), [(100, 8_000, 100), (None, 200, 200), (None, None, None)])
+async def test_the_bound_is_that_of_the_deps_else_that_of_the_agent(
+    messages_server: Serve,
+    long_page: TavilySearchDeps,
+    deps_say: int | None,
+    agent_says: int | None,
+    most: int | None,
+) -> None:
+    server = messages_server([call("tavily_extract", {"urls": [LONG.url]}), say("ok")])
+    deps = replace(long_page, max_tokens=deps_say)
+
+    async with TavilySearchAgent(anthropic(server), deps=deps, untrusted=None, max_tool_tokens=agent_says) as agent:
+        await agent.run("?")
+
+    (text,) = server.requests[-1].tool_result_texts
+    assert estimate_tokens(text[:100_000]) <= most + 100 if most else len(text) > 15_000_000
+
+
+@pytest.mark.cli
+async def test_of_a_text_of_16_mb_a_part_reaches_claude_code(
+    messages_server: Serve, claude_code_env: Environment, long_page: TavilySearchDeps, tmp_path: Path
+) -> None:
+    server = messages_server([call("tavily_extract", {"urls": [LONG.url]}), say("ok")])
+    env = claude_code_env(server)
+    model = ClaudeCodeModel("sonnet", tool_execution="agent", env=env, working_directory=tmp_path, timeout=60.0)
+
+    await ClaudeCodeTavilySearchAgent(model, deps=long_page).run("?")
+
+    (text,) = server.requests[-1].tool_result_texts
+    left, offset = more_in(text)
+    assert left + offset == len(LONG.raw_content or "")
+    assert estimate_tokens(text) <= 1.1 * ANSWER_TOKENS
+
+
+async def test_whoever_watches_a_run_sees_that_a_search_failed() -> None:
+    with TavilyServer(PAGES, api_keys={"tvly-other"}) as tavily:
+        async with TavilyAPIClient("tvly-test", base_url=tavily.url) as client:
+            model = TestModel(call_tools=["tavily_search"])
+            run = await TavilySearchAgent(model, deps=TavilySearchDeps(client=client)).run("春の花は？")
+
+    (part,) = [p for m in run.all_messages() for p in m.parts if isinstance(p, ToolReturnPart)]
+    assert part.outcome == "failed"
+    assert str(part.content).endswith("エラータイプ: AUTH_ERROR")

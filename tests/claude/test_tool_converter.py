@@ -632,13 +632,13 @@ async def test_two_tools_of_one_name_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("module", "missing"), [("_calls", "pydantic_ai"), ("_calls", "mcp"), ("_sdk_tools", "claude_agent_sdk")]
+    ("module", "missing"), [("calls", "pydantic_ai"), ("calls", "mcp"), ("sdk_tools", "claude_agent_sdk")]
 )
 def test_a_missing_framework_names_the_extras_to_install(
     monkeypatch: pytest.MonkeyPatch, module: str, missing: str
 ) -> None:
-    monkeypatch.delitem(sys.modules, f"hikidashi.claude.{module}")
+    monkeypatch.delitem(sys.modules, f"hikidashi.claude.tools.{module}")
     monkeypatch.setitem(sys.modules, missing, None)
 
     with pytest.raises(MissingExtra, match=re.escape("hikidashi[claude,pydantic-ai]")):
-        importlib.import_module(f"hikidashi.claude.{module}")
+        importlib.import_module(f"hikidashi.claude.tools.{module}")

@@ -232,3 +232,13 @@ def test_what_a_killed_command_left_unfinished_is_answered_at_the_next_start(
     assert [one.text for one in slack.thread("D0HANAKO", question.ts)] == ["Anybody there?", "Yes."]
     assert f"Slack: {question.ts} in D0HANAKO is answered after a restart." in err
     assert [path.name for path in (tmp_path / "state" / "hikidashi").iterdir()] == ["slack-seen.sqlite"]
+
+
+def test_a_bot_that_could_answer_nobody_does_not_start(command: Command, slack: SlackServer, tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    login = {"bot_token": slack.bot_token, "app_token": slack.app_token, "base_url": slack.api_url}
+    file.write_text(yaml.safe_dump({"agent": {"engine": "claude-code", "language": "en"}, "slack": login}))
+    home = {"HOME": str(tmp_path), "CLAUDE_CONFIG_DIR": str(tmp_path / "claude")}
+    done = command("slack", "--check", "--config", str(file), **home)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "Nobody is logged in to Claude Code, and there is no API key. Do one of these: (1)" in done.stderr

@@ -12,7 +12,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from rich.cells import cell_len
@@ -22,9 +22,8 @@ from typer.testing import CliRunner
 from hikidashi.cli import tour
 from hikidashi.cli.app import app
 from hikidashi.cli.output import Language
-from hikidashi.cli.tour import events
-from hikidashi.cli.tour.audience import Reader
-from hikidashi.cli.tour.words import WORDS
+from hikidashi.cli.tour.reader import Reader
+from hikidashi.cli.tour.stage import text_in
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -92,18 +91,24 @@ def test_each_call_is_answered_and_the_full_hour_is_tried_again() -> None:
 
 @pytest.mark.cli
 @pytest.mark.parametrize("language", ["en", "ja"])
-def test_a_reader_sees_it_in_80_columns_without_colours_or_spaces_at_the_end(language: str) -> None:
+def test_a_reader_sees_it_in_80_columns_without_colours_or_spaces_at_the_end(language: Language) -> None:
     done = CliRunner().invoke(app, ["tour", "--lang", language])
     assert done.exit_code == 0, done.output
-    words = WORDS[cast("Language", language)]
-    text = re.sub(r"[\s│]+", "", done.stdout)
+    shown = re.sub(r"[\s│]+", "", done.stdout)
     lines = done.stdout.splitlines()
     assert "\x1b" not in done.stdout
     assert max(map(cell_len, lines)) <= 80
     assert [line for line in lines if line != line.rstrip()] == []
-    for said in (words.honest, words.first_question, words.first_answer, words.second_answer, words.pydoc):
-        assert text.count(re.sub(r"\s+", "", said)) == 1
-    assert text.index(re.sub(r"\s+", "", words.honest)) < text.index(re.sub(r"\s+", "", words.agent_title))
+    text = text_in(language)
+    told_in_order = [
+        text("a script plays its part", "台本どおりに答えます"),
+        text("can Nishiki seat two of us at six?", "18時に「錦」を2名で取れますか?"),
+        text("you have a table at 18:30.", "18:30 に2名で取りました。"),
+        text("Lunch for two is booked for 12:00.", "昼食を 12:00 に2名で予約しました。"),
+        text("the model's options", "モデルの説明を読む"),
+    ]
+    places = [shown.index(re.sub(r"\s+", "", said)) for said in told_in_order]
+    assert places == sorted(places)
 
 
 @pytest.mark.cli
@@ -123,18 +128,18 @@ def test_ctrl_c_closes_everything_and_ends_with_130() -> None:
             assert running.poll() is None
         running.send_signal(signal.SIGINT)
         assert running.wait(60) == 130
-        assert running.stderr.read() == WORDS["en"].stopped + "\n"
+        assert running.stderr.read() == "Stopped. The CLI and the server were closed.\n"
     with pytest.raises(ProcessLookupError):
         os.killpg(running.pid, 0)
 
 
 def test_an_interrupted_tour_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def interrupted(stage: object, number: int) -> None:
+    async def interrupted(stage: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(tour, "_acts", lambda: [interrupted])
     done = CliRunner().invoke(app, ["tour", "--lang", "ja"])
-    assert (done.exit_code, done.stderr) == (130, WORDS["ja"].stopped + "\n")
+    assert (done.exit_code, done.stderr) == (130, "中断しました。CLI とサーバーは終了済みです。\n")
 
 
 @pytest.mark.cli
@@ -155,38 +160,32 @@ def test_a_reader_who_leaves_early_ends_the_tour(arguments: list[str]) -> None:
         assert running.stderr.read() == ""
 
 
-def test_every_line_of_an_act_fits_where_it_stands() -> None:
-    for words in WORDS.values():
-        for line in (words.agent_about, words.mcp_about, words.drawer_about):
-            assert cell_len(line) <= 78
-        for what in (words.doctor, words.other_language[1], words.pydoc):
-            assert cell_len(f".venv/bin/python -m pydoc hikidashi.ClaudeCodeModel  {what}") <= 78
-
-
 def reader(*, terminal: bool = True, pause: bool = False) -> tuple[Reader, io.StringIO]:
     file = io.StringIO()
     console = Console(
         file=file, width=80, force_terminal=terminal, highlight=False, color_system="standard" if terminal else None
     )
-    return Reader(console, WORDS["en"], pause=pause), file
+    return Reader(console, text_in("en"), pause=pause), file
 
 
 async def test_a_failed_tool_is_shown_as_failed() -> None:
     shown, file = reader(terminal=False)
-    await shown.hear(events.Returned(id="1", tool="mcp__trip__weather", content="no such city", outcome="failed"))
+    await shown.show("returned", id="1", tool="mcp__trip__weather", content="no such city", outcome="failed")
     assert file.getvalue() == "     failed  weather → no such city\n"
 
 
-async def test_an_event_nobody_can_draw_is_a_mistake_of_ours() -> None:
-    with pytest.raises(AssertionError, match="no drawing for"):
-        await reader()[0].hear(events.Event())
+async def test_an_event_or_field_that_cannot_be_drawn_is_an_error() -> None:
+    with pytest.raises(AttributeError, match="_forgotten"):
+        await reader()[0].show("forgotten")
+    with pytest.raises(TypeError, match="where"):
+        await reader()[0].show("called", id="1", tool="weather", arguments={}, where="here")
 
 
 async def test_a_terminal_gets_colours_and_something_that_moves() -> None:
     shown, file = reader()
     with shown.waiting():
-        await shown.hear(events.Called(id="1", tool="weather", arguments={"city": "京都", "days": [1, None]}))
-    assert WORDS["en"].waiting in file.getvalue()
+        await shown.show("called", id="1", tool="weather", arguments={"city": "京都", "days": [1, None]})
+    assert "Claude Code is at work" in file.getvalue()
     assert "\x1b[36mcall\x1b[0m" in file.getvalue()
     assert re.sub(r"\x1b\[[0-9;]*m", "", file.getvalue()).count('weather(city="京都", days=[1, null])') == 1
 
@@ -199,14 +198,10 @@ async def test_pauses_are_for_terminals(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(asyncio, "sleep", sleep)
     for options in ({"terminal": False, "pause": True}, {"pause": False}):
-        await reader(**options)[0].hear(events.TourStarted(version="1", language="en"))
+        await reader(**options)[0].show("tour_started", version="1", language="en", model="scripted")
     assert slept == []
-    await reader(pause=True)[0].hear(events.TourStarted(version="1", language="en"))
+    await reader(pause=True)[0].show("tour_started", version="1", language="en", model="scripted")
     assert slept == [1.5]
-
-
-def test_events_name_themselves_in_json() -> None:
-    assert events.DiaryRead(entries=("a",)).as_json() == {"event": "diary_read", "entries": ("a",)}
 
 
 @pytest.mark.parametrize("on_path", [True, False])
@@ -222,7 +217,7 @@ def test_the_next_commands_are_what_one_would_type_here(
     monkeypatch.setattr(sys, "executable", str(bin_folder / "python"))
     monkeypatch.setenv("PATH", str(bin_folder) if on_path else "")
     prefix = "" if on_path else ".venv/bin/"
-    assert [line for line, _ in tour._next_commands(WORDS["ja"])] == [
+    assert [line for line, _ in tour._next_commands(text_in("ja"))] == [
         f"{prefix}hikidashi doctor",
         f"{prefix}hikidashi tour --lang en",
         f"{prefix}python -m pydoc hikidashi.ClaudeCodeModel",

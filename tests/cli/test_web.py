@@ -41,27 +41,6 @@ Web = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> dict[str, str]:
-    """Folders of its own for every command, and no proxy on the way to this machine."""
-    return {
-        "HOME": str(tmp_path / "home"),
-        "XDG_DATA_HOME": str(tmp_path / "data"),
-        "XDG_CACHE_HOME": str(tmp_path / "cache"),
-        "NO_PROXY": "127.0.0.1",
-    }
-
-
-@pytest.fixture
-def web(command: Command, home: dict[str, str]) -> Web:
-    """`web("search", "bread")` runs `hikidashi web search bread`."""
-
-    def run(*arguments: str, without: tuple[str, ...] = (), **environment: str) -> subprocess.CompletedProcess[str]:
-        return command("web", *arguments, without=without, **{**home, **environment})
-
-    return run
-
-
-@pytest.fixture
 def tavily(tavily_server: Callable[..., TavilyServer]) -> TavilyServer:
     return tavily_server(PAGES)
 

@@ -29,24 +29,6 @@ NO_TEXT = (
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> dict[str, str]:
-    return {
-        "HOME": str(tmp_path / "home"),
-        "XDG_DATA_HOME": str(tmp_path / "data"),
-        "XDG_CACHE_HOME": str(tmp_path / "cache"),
-        "NO_PROXY": "127.0.0.1",
-    }
-
-
-@pytest.fixture
-def web(command: Command, home: dict[str, str]) -> Web:
-    def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        return command("web", *arguments, **{**home, **environment})
-
-    return run
-
-
-@pytest.fixture
 def documents(tmp_path: Path) -> Path:
     folder = tmp_path / "documents"
     folder.mkdir()
@@ -180,3 +162,26 @@ def test_changes_are_indexed_while_it_watches_and_ctrl_c_ends_it(
         process.send_signal(signal.SIGINT)
         output, errors = process.communicate(timeout=30)
         assert (process.returncode, output, errors) == (0, "", "")
+
+
+def test_the_ranking_by_meaning_is_an_option_of_the_local_index(web: Web, documents: Path) -> None:
+    web("index", str(documents))
+    by_words, by_meaning = (
+        json.loads(web("search", "drawer", "--json", "--ranker", ranker).stdout)["results"][0]
+        for ranker in ("lexical", "hybrid")
+    )
+    assert by_words["url"] == by_meaning["url"]
+    without = web("search", "drawer", "--ranker", "hybrid", without=("wordllama",))
+    assert (without.returncode, without.stderr) == (
+        1,
+        "error: `wordllama` is not installed. Run: pip install 'hikidashi[semantic]'\n",
+    )
+    other = web("search", "drawer", "--ranker", "hybrid", "--provider", "tavily", TAVILY_API_KEY="tvly-test")
+    assert (other.returncode, "--ranker belongs to --provider local, not tavily." in other.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("address", ["http://[", "https://\u2100.example/"])
+def test_an_address_that_is_none_is_that_addresss_failure(web: Web, documents: Path, address: str) -> None:
+    done = web("index", address, str(documents))
+    assert (done.returncode, done.stdout.startswith("2 added, 1 failed\n")) == (1, True)
+    assert done.stderr == f"✗ {address}: it names no valid host\n"

@@ -208,13 +208,13 @@ def test_a_relative_index_is_beside_the_config_file(load: Load, tmp_path: Path) 
             "max_result: 5",
             "max_result",
             "is not a key here. Did you mean `max_results`? Known: enabled, api_key, search_depth, max_results, "
-            "max_content_length, provider, base_url, index.",
+            "max_content_length, provider, base_url, index, ranker.",
         ),
         (
             "API-KEY: x",
             "API-KEY",
             "is not a key here. Did you mean `api_key`? Known: enabled, api_key, search_depth, max_results, "
-            "max_content_length, provider, base_url, index.",
+            "max_content_length, provider, base_url, index, ranker.",
         ),
     ],
 )  # fmt: skip

@@ -16,10 +16,15 @@ from anthropic.resources.beta.messages import Messages as BetaMessages
 
 from hikidashi import Tool, ToolResult, ToolValidationError, from_function
 from hikidashi.errors import ToolTurnLimitError
-from hikidashi.search import ToolCatalog
-from hikidashi.search.anthropic import ToolResults, ToolRun, arun_tools, run_tools
+from hikidashi.search import (
+    ToolCatalog,
+    ToolResults,
+    ToolRun,
+    arun_anthropic_search,
+    reference_blocks,
+    run_anthropic_search,
+)
 from hikidashi.search.anthropic._options import LoopOptions, RunOptions
-from hikidashi.search.wire import reference_blocks
 from hikidashi.testing import MessagesServer, Reply, Script, call, fault, say, turn
 from hikidashi.tool import audio
 
@@ -45,7 +50,7 @@ async def book_flight(city: str) -> str:
 
 TOOLS = [from_function(function) for function in (get_weather, send_mail, book_flight)]
 NAMES = [tool.name for tool in TOOLS]
-SEARCH = call("tool_search", {"query": "current weather"}, id="toolu_1")
+SEARCH = call("search_tools", {"query": "current weather"}, id="toolu_1")
 WEATHER = call("get_weather", {"city": "Tokyo"}, id="toolu_2")
 RAIN = say("Yes, it is raining.", chunk=5)
 STORY = (SEARCH, WEATHER, RAIN)
@@ -89,7 +94,7 @@ StartAsync = Callable[..., tuple[MessagesServer, AsyncAnthropic]]
 
 def run(client: Anthropic, tools: Any = TOOLS, *, messages: list[Any] = QUESTION, **options: Any) -> ToolRun:
     asked: dict[str, Any] = {"model": MODEL, "max_tokens": 100, "force": True} | options
-    start: Any = run_tools
+    start: Any = run_anthropic_search
     given = start(client, tools, messages=messages, **asked)
     return given.result() if asked.get("stream") else given
 
@@ -104,9 +109,9 @@ def check_story(server: MessagesServer, run: ToolRun) -> None:
     assert [(search.query, search.references) for search in run.searches] == [("current weather", ("get_weather",))]
     assert run.loaded == ("get_weather",)
     assert [request.loaded_tools for request in server.requests] == [
-        ["tool_search"],
-        ["tool_search", "get_weather"],
-        ["tool_search", "get_weather"],
+        ["search_tools"],
+        ["search_tools", "get_weather"],
+        ["search_tools", "get_weather"],
     ]
     assert results(server, 1) == [reference_blocks(["get_weather"])]
     assert results(server, 2) == [[{"type": "text", "text": "Rain in Tokyo"}]]
@@ -131,7 +136,10 @@ def test_the_model_searches_calls_what_it_found_and_answers(client: Start) -> No
 
 async def test_the_same_runs_with_the_async_client(async_client: StartAsync) -> None:
     server, anthropic = async_client(*STORY)
-    check_story(server, await arun_tools(anthropic, TOOLS, model=MODEL, max_tokens=100, messages=QUESTION, force=True))
+    check_story(
+        server,
+        await arun_anthropic_search(anthropic, TOOLS, model=MODEL, max_tokens=100, messages=QUESTION, force=True),
+    )
 
 
 def check_events(events: list[Any]) -> None:
@@ -149,7 +157,9 @@ def check_events(events: list[Any]) -> None:
 
 def test_a_stream_gives_events_and_the_final_message(client: Start) -> None:
     server, anthropic = client(*STORY)
-    with run_tools(anthropic, TOOLS, model=MODEL, max_tokens=100, messages=QUESTION, force=True, stream=True) as stream:
+    with run_anthropic_search(
+        anthropic, TOOLS, model=MODEL, max_tokens=100, messages=QUESTION, force=True, stream=True
+    ) as stream:
         check_events(list(stream))
         check_story(server, stream.result())
     assert stream.result().message.stop_reason == "end_turn"
@@ -157,7 +167,9 @@ def test_a_stream_gives_events_and_the_final_message(client: Start) -> None:
 
 async def test_an_async_stream_gives_events_and_the_final_message(async_client: StartAsync) -> None:
     server, anthropic = async_client(*STORY)
-    stream = arun_tools(anthropic, TOOLS, model=MODEL, max_tokens=100, messages=QUESTION, force=True, stream=True)
+    stream = arun_anthropic_search(
+        anthropic, TOOLS, model=MODEL, max_tokens=100, messages=QUESTION, force=True, stream=True
+    )
     async with stream:
         check_events([event async for event in stream])
         check_story(server, await stream.result())
@@ -167,28 +179,36 @@ async def test_the_result_of_a_stream_can_be_waited_for(client: Start, async_cli
     server, anthropic = client(*STORY)
     check_story(server, await asyncio.to_thread(run, anthropic, stream=True))
     server, other = async_client(*STORY)
-    stream = arun_tools(other, TOOLS, model=MODEL, max_tokens=100, messages=QUESTION, force=True, stream=True)
+    stream = arun_anthropic_search(
+        other, TOOLS, model=MODEL, max_tokens=100, messages=QUESTION, force=True, stream=True
+    )
     check_story(server, await stream.result())
 
 
 async def test_text_can_be_read_alone(client: Start, async_client: StartAsync) -> None:
     _, anthropic = client(*STORY)
-    plain = run_tools(anthropic, TOOLS, model=MODEL, max_tokens=100, messages=QUESTION, force=True, stream=True)
+    plain = run_anthropic_search(
+        anthropic, TOOLS, model=MODEL, max_tokens=100, messages=QUESTION, force=True, stream=True
+    )
     assert await asyncio.to_thread("".join, plain.text_stream) == "Yes, it is raining."
     _, other = async_client(*STORY)
-    stream = arun_tools(other, TOOLS, model=MODEL, max_tokens=100, messages=QUESTION, force=True, stream=True)
+    stream = arun_anthropic_search(
+        other, TOOLS, model=MODEL, max_tokens=100, messages=QUESTION, force=True, stream=True
+    )
     assert [text async for text in stream.text_stream] == ["Yes, ", "it is", " rain", "ing."]
 
 
 async def test_a_stream_that_is_left_early_ends_and_has_no_result(client: Start, async_client: StartAsync) -> None:
     _, anthropic = client(*STORY)
-    with run_tools(anthropic, TOOLS, model=MODEL, max_tokens=100, messages=QUESTION, force=True, stream=True) as plain:
+    with run_anthropic_search(
+        anthropic, TOOLS, model=MODEL, max_tokens=100, messages=QUESTION, force=True, stream=True
+    ) as plain:
         assert next(iter(plain)).type == "message_start"
     assert list(plain) == []
     with pytest.raises(RuntimeError, match="left before its answer"):
         plain.result()
     _, other = async_client(*STORY)
-    async with arun_tools(
+    async with arun_anthropic_search(
         other, TOOLS, model=MODEL, max_tokens=100, messages=QUESTION, force=True, stream=True
     ) as stream:
         assert (await anext(aiter(stream))).type == "message_start"
@@ -208,7 +228,7 @@ def test_a_catalogue_can_be_kept_and_used_again(client: Start) -> None:
 
 
 def test_several_calls_of_one_turn_are_answered_in_their_order(client: Start) -> None:
-    both = turn(call("tool_search", {"query": "weather"}), call("tool_search", {"query": "flight"}))
+    both = turn(call("search_tools", {"query": "weather"}), call("search_tools", {"query": "flight"}))
     calls = turn(
         call("book_flight", {"city": "Oslo"}, id="toolu_b"), call("get_weather", {"city": "Oslo"}, id="toolu_w")
     )
@@ -229,17 +249,17 @@ async def test_calls_of_one_turn_run_side_by_side(async_client: StartAsync) -> N
     server, anthropic = async_client(turn(call("wait", {"name": "a"}), call("wait", {"name": "b"})), say("Met."))
     tools = [from_function(wait)]
     async with asyncio.timeout(10):
-        await arun_tools(anthropic, tools, model=MODEL, max_tokens=100, messages=QUESTION)
+        await arun_anthropic_search(anthropic, tools, model=MODEL, max_tokens=100, messages=QUESTION)
     assert server.requests[1].tool_result_texts == ["a", "b"]
 
 
 def test_a_tool_that_was_not_discovered_is_not_called_and_the_model_told_to_search(client: Start) -> None:
-    server, anthropic = client(WEATHER, call("tool_search", {"query": "select:get_weather"}), WEATHER, RAIN)
+    server, anthropic = client(WEATHER, call("search_tools", {"query": "select:get_weather"}), WEATHER, RAIN)
     finished = run(anthropic)
     [told] = server.requests[1].tool_results
     assert told["is_error"] is True
     assert "Tool 'get_weather' is not loaded" in told["content"][0]["text"]
-    assert "`tool_search` with the query `select:get_weather`" in told["content"][0]["text"]
+    assert "`search_tools` with the query `select:get_weather`" in told["content"][0]["text"]
     assert server.requests[3].tool_result_texts == ["Rain in Tokyo"]
     assert finished.loaded == ("get_weather",)
 
@@ -254,7 +274,7 @@ def test_a_tool_that_does_not_exist_is_told_so(client: Start) -> None:
     server, anthropic = client(call("make_coffee"), say("Sorry."))
     run(anthropic)
     [told] = server.requests[1].tool_result_texts
-    assert told.startswith("There is no tool 'make_coffee'. Call `tool_search` with a few words")
+    assert told.startswith("There is no tool 'make_coffee'. Call `search_tools` with a few words")
 
 
 def test_what_a_tool_raises_is_a_result_the_model_reads(client: Start, caplog: pytest.LogCaptureFixture) -> None:
@@ -290,7 +310,7 @@ def test_a_result_that_the_api_cannot_carry_is_an_error_result(client: Start) ->
 def test_a_search_without_result_says_what_to_do(
     client: Start, asked: dict[str, Any], is_error: bool, said: str
 ) -> None:
-    server, anthropic = client(call("tool_search", asked), say("Hm."))
+    server, anthropic = client(call("search_tools", asked), say("Hm."))
     finished = run(anthropic)
     [block] = server.requests[1].tool_results
     assert block.get("is_error", False) is is_error
@@ -302,9 +322,49 @@ def test_a_search_without_result_says_what_to_do(
 @pytest.mark.parametrize(("limit", "found"), [(1, 1), (0, 1), (999, 3), ("many", 2), (None, 2)])
 def test_a_limit_of_the_model_is_kept_within_bounds(client: Start, limit: object, found: int) -> None:
     tools = [from_function(get_weather).renamed(f"weather_{number}") for number in range(3)]
-    server, anthropic = client(call("tool_search", {"query": "weather", "limit": limit}), say("Hm."))
-    run(anthropic, tools, limit=2)
+    server, anthropic = client(call("search_tools", {"query": "weather", "limit": limit}), say("Hm."))
+    run(anthropic, tools, max_results=2)
     assert len(results(server)[0]) == found
+
+
+@pytest.mark.parametrize(
+    ("strategy", "query", "found"),
+    [
+        ("both", "/^book_/", "book_flight"),
+        ("regex", "^book_", "book_flight"),
+        ("words", "book a flight", "book_flight"),
+        ("words", "/^book_/", "book_flight"),
+        ("regex", "select:send_mail", "send_mail"),
+    ],
+)
+def test_a_query_is_read_as_the_strategy_says(client: Start, strategy: str, query: str, found: str) -> None:
+    _, anthropic = client(call("search_tools", {"query": query}), say("Found."))
+    assert run(anthropic, strategy=strategy).loaded == (found,)
+
+
+@pytest.mark.parametrize("model", [MODEL, OLD])
+def test_the_model_reads_how_to_search_in_the_language_asked_for(client: Start, model: str) -> None:
+    script = (call("search_tools", {"query": "unicorn"}), WEATHER, call("make_tea"), call("search_tools"), say("Hm."))
+    server, anthropic = client(*script)
+    run(anthropic, model=model, language="ja", about="天気とメール", max_results=3)
+    search = server.requests[0].tools[0]
+    assert search["description"].startswith("まだ読み込まれていないツールを検索し")
+    assert search["description"].endswith("対象分野: 天気とメール。")
+    assert "/mail_.*/" in search["input_schema"]["properties"]["query"]["description"]
+    assert search["input_schema"]["properties"]["limit"]["description"] == "最大件数。省略すると3件。"
+    assert [request.tool_result_texts[-1].split("。")[0] for request in server.requests[1:]] == [
+        "'unicorn' に合うツールはありません",
+        "ツール 'get_weather' は読み込まれておらず、定義がまだ示されていません",
+        "'make_tea' というツールはありません",
+        "`query` は文字列で指定してください",
+    ]
+
+
+def test_how_many_tools_a_search_loads_may_be_called_limit(client: Start) -> None:
+    tools = [from_function(get_weather).renamed(f"weather_{number}") for number in range(3)]
+    server, anthropic = client(call("search_tools", {"query": "weather"}), say("Hm."))
+    run(anthropic, tools, limit=2)
+    assert len(results(server)[0]) == 2
 
 
 def test_a_model_that_cannot_follow_references_is_sent_what_it_found(client: Start) -> None:
@@ -312,9 +372,9 @@ def test_a_model_that_cannot_follow_references_is_sent_what_it_found(client: Sta
     finished = run(anthropic, model=OLD, always_loaded=["book_flight"])
     assert finished.text == "Yes, it is raining."
     assert [request.tool_names for request in server.requests] == [
-        ["tool_search", "book_flight"],
-        ["tool_search", "book_flight", "get_weather"],
-        ["tool_search", "book_flight", "get_weather"],
+        ["search_tools", "book_flight"],
+        ["search_tools", "book_flight", "get_weather"],
+        ["search_tools", "book_flight", "get_weather"],
     ]
     assert server.requests[1].tool_result_texts == ['{"loaded_tools": ["get_weather"]}']
     assert not any("defer_loading" in tool for request in server.requests for tool in request.tools)
@@ -323,7 +383,7 @@ def test_a_model_that_cannot_follow_references_is_sent_what_it_found(client: Sta
 
 @pytest.mark.parametrize(
     ("model", "expand", "offered"),
-    [(MODEL, "tools", ["tool_search"]), (OLD, "references", ["tool_search", *NAMES])],
+    [(MODEL, "tools", ["search_tools"]), (OLD, "references", ["search_tools", *NAMES])],
 )
 def test_the_caller_may_know_better_how_found_tools_reach_the_model(
     client: Start, model: str, expand: str, offered: list[str]
@@ -338,7 +398,7 @@ def test_more_tools_than_a_request_takes_are_found_all_the_same(client: Start) -
     server, anthropic = client(*STORY)
     catalog = ToolCatalog([*tools, TOOLS[0]], limit_tools=20_000)
     assert run(anthropic, catalog, betas=["my-beta"]).loaded == ("get_weather",)
-    assert server.requests[1].tool_names == ["tool_search", "get_weather"]
+    assert server.requests[1].tool_names == ["search_tools", "get_weather"]
     assert server.requests[0].headers["anthropic-beta"] == "my-beta"
 
 
@@ -348,7 +408,7 @@ def test_what_was_found_stays_loaded_when_the_conversation_goes_on(client: Start
     earlier = run(anthropic, model=first)
     again = run(anthropic, model=second, messages=[*earlier.messages, *QUESTION])
     assert again.loaded == ("get_weather",)
-    assert server.requests[3].loaded_tools == ["tool_search", "get_weather"]
+    assert server.requests[3].loaded_tools == ["search_tools", "get_weather"]
     assert server.requests[4].tool_result_texts == ["Rain in Tokyo"]
     assert server.refusals == []
 
@@ -383,7 +443,7 @@ def test_a_few_small_tools_are_offered_as_they_are(client: Start) -> None:
 def test_the_most_used_tools_are_loaded_from_the_start(client: Start) -> None:
     server, anthropic = client(WEATHER, RAIN)
     run(anthropic, usage={"get_weather": 9})
-    assert server.requests[0].loaded_tools == ["tool_search", "get_weather"]
+    assert server.requests[0].loaded_tools == ["search_tools", "get_weather"]
     assert server.requests[1].tool_result_texts == ["Rain in Tokyo"]
 
 
@@ -429,7 +489,9 @@ def test_a_model_that_never_stops_meets_the_limit_and_can_go_on(client: Start, s
 async def test_the_async_loop_meets_the_limit_too(async_client: StartAsync) -> None:
     _, anthropic = async_client(SEARCH)
     with pytest.raises(ToolTurnLimitError):
-        await arun_tools(anthropic, TOOLS, model=MODEL, max_tokens=100, messages=QUESTION, force=True, max_turns=1)
+        await arun_anthropic_search(
+            anthropic, TOOLS, model=MODEL, max_tokens=100, messages=QUESTION, force=True, max_turns=1
+        )
 
 
 async def test_cancelling_ends_the_tool_that_runs(async_client: StartAsync) -> None:
@@ -446,7 +508,9 @@ async def test_cancelling_ends_the_tool_that_runs(async_client: StartAsync) -> N
 
     _, anthropic = async_client(call("sleep"), say("Never."))
     tools = [from_function(sleep)]
-    running = asyncio.ensure_future(arun_tools(anthropic, tools, model=MODEL, max_tokens=100, messages=QUESTION))
+    running = asyncio.ensure_future(
+        arun_anthropic_search(anthropic, tools, model=MODEL, max_tokens=100, messages=QUESTION)
+    )
     await asyncio.wait_for(started.wait(), 10)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -456,7 +520,9 @@ async def test_cancelling_ends_the_tool_that_runs(async_client: StartAsync) -> N
 
 async def test_cancelling_ends_a_request_that_hangs(async_client: StartAsync) -> None:
     server, anthropic = async_client(fault.hang())
-    running = asyncio.ensure_future(arun_tools(anthropic, TOOLS, model=MODEL, max_tokens=100, messages=QUESTION))
+    running = asyncio.ensure_future(
+        arun_anthropic_search(anthropic, TOOLS, model=MODEL, max_tokens=100, messages=QUESTION)
+    )
     async with asyncio.timeout(10):
         while not server.requests:
             await asyncio.sleep(0.01)
@@ -475,7 +541,7 @@ def test_what_the_api_refuses_reaches_the_caller(client: Start) -> None:
     ("tools", "said"),
     [
         ([{"name": "a", "input_schema": {"type": "object"}}], "must be a hikidashi Tool, got dict. Convert it first"),
-        ([TOOLS[0].renamed("tool_search")], "as the search tool is"),
+        ([TOOLS[0].renamed("search_tools")], "as the search tool is"),
         ([TOOLS[0], TOOLS[0]], "Two tools are called 'get_weather'"),
     ],
 )

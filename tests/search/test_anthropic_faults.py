@@ -19,10 +19,15 @@ from tests.support import Heard
 
 from hikidashi import Tool, ToolResult, from_function
 from hikidashi.errors import ToolTurnLimitError
-from hikidashi.search import ToolCatalog
-from hikidashi.search.anthropic import ToolRun, arun_tools, run_tools
-from hikidashi.search.records.log import SearchLog
-from hikidashi.search.wire import tool_search_request
+from hikidashi.search import (
+    SearchLog,
+    ToolCatalog,
+    ToolRun,
+    arun_anthropic_search,
+    reference_blocks,
+    run_anthropic_search,
+    to_anthropic_search,
+)
 from hikidashi.testing import MessagesServer, Reply, Script, call, fault, say, think, turn
 from hikidashi.testing.tool_search import search_regex
 
@@ -45,7 +50,7 @@ def send_mail(to: str) -> str:
 
 
 TOOLS = [from_function(get_weather), from_function(send_mail)]
-SEARCH = call("tool_search", {"query": "current weather"})
+SEARCH = call("search_tools", {"query": "current weather"})
 WEATHER = call("get_weather", {"city": "Tokyo"}, id="toolu_w")
 RAIN = say("Yes, it is raining.")
 
@@ -60,14 +65,14 @@ async def run(way: str, server: MessagesServer, tools: Any = TOOLS, **options: A
     start: Any
     if way.startswith("async"):
         async with AsyncAnthropic(base_url=server.url, api_key="sk-test", max_retries=0) as client:
-            start = arun_tools
+            start = arun_anthropic_search
             if way == "async":
                 return await start(client, tools, **asked)
             return await start(client, tools, stream=True, **asked).result()
 
     def sync() -> ToolRun:
         with Anthropic(base_url=server.url, api_key="sk-test", max_retries=0) as client:
-            start: Any = run_tools
+            start: Any = run_anthropic_search
             return (
                 start(client, tools, **asked) if way == "plain" else start(client, tools, stream=True, **asked).result()
             )
@@ -94,7 +99,7 @@ async def test_tools_are_the_same_bytes_in_every_request_of_every_run(messages_s
 async def test_tools_of_a_model_that_cannot_follow_references_only_grow_at_the_end(
     messages_server: StartServer,
 ) -> None:
-    server = messages_server([SEARCH, call("tool_search", {"query": "mail"}), RAIN, RAIN])
+    server = messages_server([SEARCH, call("search_tools", {"query": "mail"}), RAIN, RAIN])
     first = await run("plain", server, model=OLD)
     await run("plain", server, model=OLD, messages=[*first.messages, *QUESTION])
     sent = written(server)
@@ -135,7 +140,7 @@ BROKEN = [fault.overloaded(), fault.cut(5), fault.cut(5, call("book", {"city": "
 def test_a_stream_that_broke_is_gone_on_from_and_nothing_runs_twice(messages_server: StartServer, broken: Any) -> None:
     book, calls = count_calls()
     server = messages_server([call("book", {"city": "Oslo"}), broken, say("Booked.")])
-    start: Any = run_tools
+    start: Any = run_anthropic_search
     options = {"model": MODEL, "max_tokens": 100}
     with Anthropic(base_url=server.url, api_key="sk-test", max_retries=0) as client:
         stream = start(client, [book], messages=QUESTION, stream=True, **options)
@@ -156,7 +161,7 @@ async def test_an_async_stream_that_was_cancelled_in_a_tool_is_gone_on_from(mess
         return await asyncio.get_running_loop().create_future()
 
     server = messages_server([call("book", {"city": "Oslo"}), call("wait"), say("Booked.")])
-    start: Any = arun_tools
+    start: Any = arun_anthropic_search
     options = {"model": MODEL, "max_tokens": 100}
     async with AsyncAnthropic(base_url=server.url, api_key="sk-test", max_retries=0) as client:
         tools = [book, from_function(wait)]
@@ -218,7 +223,7 @@ async def test_a_tool_whose_own_task_was_cancelled_leaves_an_answer(messages_ser
 
 @pytest.mark.parametrize("way", WAYS)
 async def test_a_model_that_searches_without_end_meets_the_limit(messages_server: StartServer, way: str) -> None:
-    server = messages_server(lambda request: call("tool_search", {"query": "unicorn"}))
+    server = messages_server(lambda request: call("search_tools", {"query": "unicorn"}))
     with pytest.raises(ToolTurnLimitError) as stopped:
         await run(way, server, max_turns=3)
     assert len(server.requests) == 3
@@ -278,7 +283,7 @@ async def test_thinking_goes_back_as_it_came(messages_server: StartServer, way: 
 async def test_arguments_of_a_search_that_are_no_object_are_told_so(
     messages_server: StartServer, way: str, given: object
 ) -> None:
-    block = {"type": "tool_use", "id": "toolu_1", "name": "tool_search", "input": given}
+    block = {"type": "tool_use", "id": "toolu_1", "name": "search_tools", "input": given}
     server = messages_server([Reply(content=(block,)), RAIN])
     assert (await run(way, server)).text == "Yes, it is raining."
     assert server.requests[1].tool_result_texts == ["`query` must be text: a few words that say what you need."]
@@ -292,7 +297,7 @@ async def test_a_tool_added_to_the_catalogue_during_a_run_is_not_promised(
 
     def grow(_: object) -> Reply:
         catalog.add(TOOLS[0].renamed("weather_news"))
-        return call("tool_search", {"query": "weather"})
+        return call("search_tools", {"query": "weather"})
 
     server = messages_server([grow, RAIN, RAIN])
     first = await run("plain", server, catalog, model=model)
@@ -320,7 +325,7 @@ async def test_what_the_api_found_itself_stays_loaded_and_what_is_gone_does_not_
 ) -> None:
     server = messages_server([turn(search_regex("weather|mail"), "Found."), WEATHER, RAIN])
     with Anthropic(base_url=server.url, api_key="sk-test") as client:
-        request = tool_search_request(TOOLS, model=MODEL, force=True)
+        request = to_anthropic_search(TOOLS, model=MODEL, force=True)
         asked = {"model": MODEL, "max_tokens": 100, "messages": QUESTION, **request}
         create: Any = client.beta.messages.create
         first = create(**asked)
@@ -331,7 +336,7 @@ async def test_what_the_api_found_itself_stays_loaded_and_what_is_gone_does_not_
     assert server.refusals == []
 
 
-SEARCHED: dict[str, Any] = {"type": "tool_use", "id": "toolu_1", "name": "tool_search", "input": {"query": "weather"}}
+SEARCHED: dict[str, Any] = {"type": "tool_use", "id": "toolu_1", "name": "search_tools", "input": {"query": "weather"}}
 
 
 @pytest.mark.parametrize(
@@ -354,10 +359,50 @@ async def test_a_history_that_was_stored_in_another_form_is_read(
     assert server.refusals == []
 
 
+FORMERLY: dict[str, Any] = {**SEARCHED, "name": "tool_search"}
+
+
+@pytest.mark.parametrize("model", [MODEL, OLD])
+@pytest.mark.parametrize("content", [reference_blocks(["get_weather"]), '{"loaded_tools": ["get_weather"]}'])
+async def test_a_history_with_the_earlier_name_of_the_search_tool_is_understood(
+    messages_server: StartServer, model: str, content: object
+) -> None:
+    result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": content}
+    earlier: list[Any] = [{"role": "assistant", "content": [FORMERLY]}, {"role": "user", "content": [result]}]
+    server = messages_server([WEATHER, RAIN])
+    finished = await run("plain", server, model=model, messages=[*QUESTION, *earlier])
+    assert (finished.loaded, finished.text) == (("get_weather",), "Yes, it is raining.")
+    assert server.requests[1].tool_result_texts == ["Rain in Tokyo"]
+    assert server.refusals == []
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_model_that_has_learnt_the_earlier_name_from_its_history_is_answered(
+    messages_server: StartServer, way: str
+) -> None:
+    server = messages_server([call("tool_search", {"query": "current weather"}), WEATHER, RAIN])
+    finished = await run(way, server)
+    assert [search.references for search in finished.searches] == [("get_weather",)]
+    assert server.requests[0].loaded_tools == ["search_tools"]
+    assert server.requests[2].tool_result_texts == ["Rain in Tokyo"]
+
+
+async def test_a_tool_of_the_callers_own_may_have_the_earlier_name(messages_server: StartServer) -> None:
+    own = TOOLS[0].renamed("tool_search")
+    told = {"type": "tool_result", "tool_use_id": "toolu_1", "content": '{"loaded_tools": ["send_mail"]}'}
+    earlier: list[Any] = [{"role": "assistant", "content": [FORMERLY]}, {"role": "user", "content": [told]}]
+    server = messages_server([call("tool_search", {"city": "Tokyo"}), RAIN])
+    finished = await run(
+        "plain", server, [own, *TOOLS[1:]], always_loaded=["tool_search"], messages=[*QUESTION, *earlier]
+    )
+    assert (finished.loaded, finished.searches) == (("tool_search",), ())
+    assert server.requests[1].tool_result_texts == ["Rain in Tokyo"]
+
+
 @pytest.mark.parametrize("way", WAYS)
 async def test_searches_and_calls_are_recorded(messages_server: StartServer, way: str) -> None:
     heard = Heard()
-    by_name = call("tool_search", {"query": "select:send_mail"})
+    by_name = call("search_tools", {"query": "select:send_mail"})
     server = messages_server([turn(SEARCH, by_name), turn(WEATHER, call("make_tea")), RAIN])
     await run(way, server, record=heard)
     assert heard.searches == [
@@ -373,14 +418,18 @@ async def test_the_log_of_earlier_runs_says_what_to_keep_loaded(messages_server:
         await run("plain", server, record=log)
         await run("plain", server, usage=log.usage())
         assert [search.called for search in log.searches()] == [("get_weather",)]
-    assert server.requests[3].loaded_tools == ["tool_search", "get_weather"]
+    assert server.requests[3].loaded_tools == ["search_tools", "get_weather"]
 
 
 @pytest.mark.parametrize(
     ("options", "error", "said"),
     [
-        ({"limit": 0}, ValueError, "from 1 to 50, got 0"),
-        ({"limit": 51}, ValueError, "from 1 to 50, got 51"),
+        ({"max_results": 0}, ValueError, "`max_results` is 0: use a whole number from 1 to 50"),
+        ({"max_results": True}, ValueError, "`max_results` is True: use a whole number"),
+        ({"limit": 51}, ValueError, "`limit` is 51: use a whole number from 1 to 50"),
+        ({"limit": 2, "max_results": 2}, TypeError, "`limit` is an alias of `max_results`: pass `max_results` alone"),
+        ({"strategy": "bm25"}, ValueError, "`strategy` is 'bm25': use 'words', 'regex' or 'both'"),
+        ({"language": "de"}, ValueError, "`language` is 'de': use 'en' or 'ja'"),
         ({"expand": "reference"}, ValueError, "`expand` is 'reference': use one of 'auto', 'references', 'tools'"),
         ({"provider": "azure"}, ValueError, "`provider` is 'azure': use one of 'anthropic', 'foundry'"),
         ({"betas": "of"}, ValueError, "`betas` is 'of': use one of 'auto', 'off' or a list of headers"),
@@ -398,7 +447,7 @@ async def test_an_option_that_cannot_be_right_is_refused_at_once(
 
 
 def test_what_is_missing_is_named() -> None:
-    start: Any = run_tools
+    start: Any = run_anthropic_search
     with Anthropic(api_key="sk-test") as client, pytest.raises(TypeError, match="needs `max_tokens`, `messages`, as"):
         start(client, TOOLS, model=MODEL)
 
@@ -406,13 +455,15 @@ def test_what_is_missing_is_named() -> None:
 async def test_a_client_of_the_other_kind_is_refused_with_the_function_to_use() -> None:
     options: Any = {"model": MODEL, "max_tokens": 100, "messages": QUESTION}
     async with AsyncAnthropic(api_key="sk-test") as client:
-        with pytest.raises(TypeError, match=r"`run_tools` cannot use AsyncAnthropic\. Call `arun_tools`"):
-            run_tools(client, TOOLS, **options)
+        with pytest.raises(
+            TypeError, match=r"`run_anthropic_search` cannot use AsyncAnthropic\. Call `arun_anthropic_search`"
+        ):
+            run_anthropic_search(client, TOOLS, **options)
     with (
         Anthropic(api_key="sk-test") as plain,
-        pytest.raises(TypeError, match=r"cannot use Anthropic\. Call `run_tools`"),
+        pytest.raises(TypeError, match=r"cannot use Anthropic\. Call `run_anthropic_search`"),
     ):
-        await arun_tools(plain, TOOLS, **options)
+        await arun_anthropic_search(plain, TOOLS, **options)
 
 
 def test_an_interrupt_ends_the_tool_that_runs(messages_server: StartServer) -> None:
@@ -428,5 +479,5 @@ def test_an_interrupt_ends_the_tool_that_runs(messages_server: StartServer) -> N
 
     server = messages_server([call("wait")])
     with Anthropic(base_url=server.url, api_key="sk-test") as client, pytest.raises(KeyboardInterrupt):
-        run_tools(client, [from_function(wait)], model=MODEL, max_tokens=100, messages=QUESTION)
+        run_anthropic_search(client, [from_function(wait)], model=MODEL, max_tokens=100, messages=QUESTION)
     assert ended.wait(10)

@@ -14,8 +14,7 @@ from tests.support import saying_its_name
 
 from hikidashi import to_strands
 from hikidashi.errors import ToolSourceError
-from hikidashi.search import ToolCatalog
-from hikidashi.search.overlay import Addition, Overlay
+from hikidashi.search import Addition, Overlay, ToolCatalog
 
 YAML = """\
 tools:

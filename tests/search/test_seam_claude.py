@@ -14,8 +14,7 @@ from pydantic_ai import Agent
 from tests.support import Heard
 
 from hikidashi import ClaudeCodeModel, Tool, ToolResult, ToolValidationError, from_function, to_claude
-from hikidashi.search import ToolCatalog
-from hikidashi.search.claude import search_hooks, search_tool_names, to_claude_search
+from hikidashi.search import ToolCatalog, search_hooks, search_tool_names, to_claude_search
 from hikidashi.testing import MessagesServer, call, say, turn
 
 PLACEHOLDER = "DeferredToolPlaceholder"

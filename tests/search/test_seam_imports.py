@@ -18,7 +18,7 @@ from hikidashi import MissingExtra
         ("mcp_servers._connection", "mcp.client", "pip install 'hikidashi[mcp]'"),
         ("mcp_servers.live", "mcp.client", "pip install 'hikidashi[mcp]'"),
         ("pydantic_ai.capability", "pydantic_ai", "pip install 'hikidashi[pydantic-ai]'"),
-        ("pydantic_ai.history", "pydantic_ai.messages", "pip install 'hikidashi[pydantic-ai]'"),
+        ("pydantic_ai._history", "pydantic_ai.messages", "pip install 'hikidashi[pydantic-ai]'"),
         ("strands", "strands.hooks", "pip install 'hikidashi[strands]'"),
     ],
 )

@@ -14,10 +14,8 @@ from tests.mcp_support import call, names, search, text_of
 from tests.support import Heard
 
 from hikidashi import Tool, ToolResult, ToolValidationError, from_function
-from hikidashi.search import ToolCatalog
+from hikidashi.search import SearchLog, ToolCatalog, to_mcp_search
 from hikidashi.search.answers.texts import found_names
-from hikidashi.search.mcp import to_mcp_search
-from hikidashi.search.records.log import SearchLog
 from hikidashi.tool import image
 
 

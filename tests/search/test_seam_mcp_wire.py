@@ -17,7 +17,7 @@ from mcp.client.stdio import StdioServerParameters
 from tests.mcp_support import call, names, search, served, text_of
 
 from hikidashi import from_function
-from hikidashi.search.mcp import to_mcp_search
+from hikidashi.search import to_mcp_search
 
 
 def send_mail(to: str) -> str:
@@ -47,7 +47,7 @@ class Told:
 
 PROGRAM = """
 from hikidashi import from_function
-from hikidashi.search.mcp import to_mcp_search
+from hikidashi.search import to_mcp_search
 
 def send_mail(to: str) -> str:
     '''Send a mail to somebody.'''

@@ -28,8 +28,7 @@ from tests.pydantic_ai_support import Messages, returned, scripted, searches
 from tests.support import Heard
 
 from hikidashi import ToolResult, from_function, to_pydantic_ai
-from hikidashi.search import ToolCatalog
-from hikidashi.search.pydantic_ai import deferred, tool_search
+from hikidashi.search import ToolCatalog, deferred, to_pydantic_ai_search
 
 
 def send_mail(to: str) -> str:
@@ -53,7 +52,7 @@ CALLS = ToolCallPart("send_mail", {"to": "Ada"})
 
 async def test_the_model_reads_how_to_search_in_the_language_asked_for() -> None:
     seen: list[AgentInfo] = []
-    search = tool_search(about="メールと予定", language="ja")
+    search = to_pydantic_ai_search(about="メールと予定", language="ja")
     await Agent(scripted("hi", seen=seen), toolsets=[deferred(TOOLS)], capabilities=[search]).run("?")
     (tool,) = (tool for tool in seen[0].function_tools if tool.name == "search_tools")
     assert "対象分野: メールと予定。" in (tool.description or "")
@@ -69,14 +68,14 @@ async def found_by(search: ToolSearch[Any], *queries: str) -> list[str]:
 @pytest.mark.parametrize(
     ("search", "query", "names"),
     [
-        (tool_search("both"), "/_(mail|events)$/", ["send_mail", "list_events"]),
-        (tool_search("both"), "weather", ["get_weather"]),
-        (tool_search("both"), "select:list_events,send_mail", ["list_events", "send_mail"]),
-        (tool_search("regex"), "^get_", ["get_weather"]),
-        (tool_search("regex"), "select:send_mail", ["send_mail"]),
-        (tool_search("words"), "bake a cake", []),
-        (tool_search("regex", max_results=1), "_", ["send_mail"]),
-        (tool_search("both", max_results=1), "select:list_events,send_mail", ["list_events", "send_mail"]),
+        (to_pydantic_ai_search("both"), "/_(mail|events)$/", ["send_mail", "list_events"]),
+        (to_pydantic_ai_search("both"), "weather", ["get_weather"]),
+        (to_pydantic_ai_search("both"), "select:list_events,send_mail", ["list_events", "send_mail"]),
+        (to_pydantic_ai_search("regex"), "^get_", ["get_weather"]),
+        (to_pydantic_ai_search("regex"), "select:send_mail", ["send_mail"]),
+        (to_pydantic_ai_search("words"), "bake a cake", []),
+        (to_pydantic_ai_search("regex", max_results=1), "_", ["send_mail"]),
+        (to_pydantic_ai_search("both", max_results=1), "select:list_events,send_mail", ["list_events", "send_mail"]),
     ],
 )
 async def test_a_query_is_words_a_pattern_or_names(search: ToolSearch[Any], query: str, names: list[str]) -> None:
@@ -84,7 +83,7 @@ async def test_a_query_is_words_a_pattern_or_names(search: ToolSearch[Any], quer
 
 
 async def test_several_queries_each_have_their_best_first() -> None:
-    assert await found_by(tool_search(max_results=1), "calendar events", "weather in a city", " ") == [
+    assert await found_by(to_pydantic_ai_search(max_results=1), "calendar events", "weather in a city", " ") == [
         "list_events",
         "get_weather",
     ]
@@ -98,7 +97,9 @@ def told(messages: Messages) -> list[str]:
 
 async def test_a_search_that_cannot_be_answered_is_explained_and_never_ends_the_run() -> None:
     broken = [searches("/mail(/"), searches("select:nobody"), searches("x" * 501), searches(" ", ""), searches()]
-    agent = Agent(scripted(*broken, *broken, "sorry"), toolsets=[deferred(TOOLS)], capabilities=[tool_search()])
+    agent = Agent(
+        scripted(*broken, *broken, "sorry"), toolsets=[deferred(TOOLS)], capabilities=[to_pydantic_ai_search()]
+    )
     result = await agent.run("?")
     assert result.output == "sorry"
     pattern, name, long, *empty = told(result.all_messages())[:5]
@@ -117,7 +118,7 @@ async def test_a_search_that_cannot_be_answered_is_explained_and_never_ends_the_
 )
 async def test_a_search_without_a_match_says_so_in_the_language_asked_for(language: Any, said: str) -> None:
     model = scripted(searches("bake a cake", "cook"), "sorry")
-    agent = Agent(model, toolsets=[deferred(TOOLS)], capabilities=[tool_search(language=language)])
+    agent = Agent(model, toolsets=[deferred(TOOLS)], capabilities=[to_pydantic_ai_search(language=language)])
     (message,) = told((await agent.run("?")).all_messages())
     assert message.startswith(said)
 
@@ -134,7 +135,7 @@ async def test_a_search_without_a_match_says_so_in_the_language_asked_for(langua
 )
 def test_options_that_could_not_work_are_refused_at_once(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        tool_search(**options)
+        to_pydantic_ai_search(**options)
 
 
 # The index follows the tools
@@ -171,7 +172,7 @@ def definition(name: str, description: str, **fields: Any) -> ToolDefinition:
 
 def test_the_index_is_built_once_and_only_what_changes_is_touched() -> None:
     catalog = Counting()
-    search = strategy_of(tool_search(catalog=catalog))
+    search = strategy_of(to_pydantic_ai_search(catalog=catalog))
     mail, weather = definition("mail", "Send a mail"), definition("weather", "The weather")
 
     assert search(CONTEXT, ["send mail"], [mail, weather]) == ["mail"]
@@ -191,7 +192,7 @@ def test_a_catalogue_given_keeps_its_own_tools_and_never_offers_them_to_another_
     described: dict[str, Any] = {"name": "mail", "description": "Send a letter by pigeon", "input_schema": {}}
     foreign: list[Any] = [{"name": f"pigeon_{n}", "description": "Feed a pigeon", "input_schema": {}} for n in range(8)]
     catalog = Counting([*foreign, described])
-    search = strategy_of(tool_search(catalog=catalog, max_results=3))
+    search = strategy_of(to_pydantic_ai_search(catalog=catalog, max_results=3))
 
     assert search(CONTEXT, ["pigeon"], [definition("mail", "Send a mail"), definition("weather", "Rain")]) == ["mail"]
     assert catalog.changes == ["+weather"]
@@ -202,7 +203,7 @@ def test_a_catalogue_given_keeps_its_own_tools_and_never_offers_them_to_another_
 def test_tools_of_others_in_a_shared_catalogue_do_not_keep_an_agent_from_its_own() -> None:
     theirs: list[Any] = [{"name": f"mail_{n}", "description": "Send a mail", "input_schema": {}} for n in range(60)]
     catalog = Counting(theirs)
-    search = strategy_of(tool_search(catalog=catalog))
+    search = strategy_of(to_pydantic_ai_search(catalog=catalog))
     post = definition("post", "Send a mail, by a way that has many words of its own in a long description")
     for query in ("send a mail", "/mail/"):
         assert search(CONTEXT, [query], [post]) == ["post"]
@@ -213,7 +214,7 @@ def test_tools_of_others_in_a_shared_catalogue_do_not_keep_an_agent_from_its_own
 
 def test_a_tool_that_its_owner_took_out_of_the_catalogue_comes_back_with_the_agent() -> None:
     catalog = Counting()
-    search = strategy_of(tool_search(catalog=catalog))
+    search = strategy_of(to_pydantic_ai_search(catalog=catalog))
     mail, weather = definition("mail", "Send a mail"), definition("weather", "The weather")
     search(CONTEXT, ["send mail"], [mail, weather])
     catalog.remove("mail")
@@ -225,7 +226,7 @@ def test_a_tool_that_its_owner_took_out_of_the_catalogue_comes_back_with_the_age
 def test_aliases_of_a_neutral_tool_are_found() -> None:
     tool = from_function(send_mail, aliases=("telegram",))
     (listed,) = to_pydantic_ai([tool.deferred()])._definitions.values()  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
-    assert strategy_of(tool_search())(CONTEXT, ["telegram"], [listed]) == ["send_mail"]
+    assert strategy_of(to_pydantic_ai_search())(CONTEXT, ["telegram"], [listed]) == ["send_mail"]
 
 
 # Deferring
@@ -233,7 +234,7 @@ def test_aliases_of_a_neutral_tool_are_found() -> None:
 
 async def offered(toolset: Any, model: Model | None = None) -> list[str]:
     seen: list[AgentInfo] = []
-    agent = Agent(model or scripted("hi", seen=seen), toolsets=[toolset], capabilities=[tool_search()])
+    agent = Agent(model or scripted("hi", seen=seen), toolsets=[toolset], capabilities=[to_pydantic_ai_search()])
     await agent.run("?")
     return sorted(tool.name for tool in seen[0].function_tools if not tool.defer_loading)
 
@@ -265,7 +266,9 @@ def test_one_name_in_the_place_of_a_list_of_names_is_refused() -> None:
 async def test_calls_of_tools_that_stay_loaded_are_recorded_too() -> None:
     heard = Heard()
     toolset = deferred(TOOLS, usage={"send_mail": 1}, keep=1)
-    await Agent(scripted(CALLS, "done"), toolsets=[toolset], capabilities=[tool_search(record=heard)]).run("?")
+    await Agent(scripted(CALLS, "done"), toolsets=[toolset], capabilities=[to_pydantic_ai_search(record=heard)]).run(
+        "?"
+    )
     assert heard.calls == ["send_mail"]
 
 
@@ -277,7 +280,7 @@ async def test_neutral_tools_are_deferred_and_found_too() -> None:
     seen: list[AgentInfo] = []
     model = scripted(searches("stock price"), ToolCallPart("stock", {"symbol": "X"}), "7", seen=seen)
     toolset = deferred(to_pydantic_ai([from_function(stock)]))
-    result = await Agent(model, toolsets=[toolset], capabilities=[tool_search()]).run("?")
+    result = await Agent(model, toolsets=[toolset], capabilities=[to_pydantic_ai_search()]).run("?")
     assert [part.content for part in returned(result.all_messages(), "stock")] == ["X: 7"]
 
 
@@ -285,13 +288,15 @@ async def test_neutral_tools_are_deferred_and_found_too() -> None:
 
 
 async def discovered_history() -> Messages:
-    agent = Agent(scripted(searches("send a mail"), "found"), toolsets=[deferred(TOOLS)], capabilities=[tool_search()])
+    agent = Agent(
+        scripted(searches("send a mail"), "found"), toolsets=[deferred(TOOLS)], capabilities=[to_pydantic_ai_search()]
+    )
     return (await agent.run("Look for it.")).all_messages()
 
 
 async def test_what_was_found_is_callable_when_the_history_is_replayed() -> None:
     heard = Heard()
-    search = tool_search(record=heard)
+    search = to_pydantic_ai_search(record=heard)
     agent = Agent(scripted(CALLS, "done"), toolsets=[deferred(TOOLS)], capabilities=[search])
     result = await agent.run("Now write.", message_history=await discovered_history())
     assert [part.content for part in returned(result.new_messages(), "send_mail")] == ["sent to Ada"]
@@ -302,7 +307,7 @@ async def test_a_tool_that_was_not_found_is_not_called_and_the_model_is_told_to_
     agent = Agent(
         scripted(CALLS, searches("send a mail"), CALLS, "done"),
         toolsets=[deferred(TOOLS)],
-        capabilities=[tool_search()],
+        capabilities=[to_pydantic_ai_search()],
     )
     refused, answered = returned((await agent.run("Write.")).all_messages(), "send_mail")
     assert "search for it first" in refused.model_response_str()
@@ -317,7 +322,9 @@ async def test_what_was_found_stays_found_behind_a_compaction(compaction: ModelM
     history = [*await discovered_history(), compaction]
     for _ in range(2):
         seen: list[AgentInfo] = []
-        agent = Agent(scripted(CALLS, "done", seen=seen), toolsets=[deferred(TOOLS)], capabilities=[tool_search()])
+        agent = Agent(
+            scripted(CALLS, "done", seen=seen), toolsets=[deferred(TOOLS)], capabilities=[to_pydantic_ai_search()]
+        )
         result = await agent.run("Now write.", message_history=history)
         assert [part.content for part in returned(result.new_messages(), "send_mail")] == ["sent to Ada"]
         assert [sorted(tool.name for tool in info.function_tools) for info in seen] == [
@@ -336,7 +343,7 @@ async def test_what_was_found_stays_found_when_a_processor_cuts_the_history() ->
     agent = Agent(
         scripted(searches("send a mail"), CALLS, CALLS, CALLS, "done", seen=seen),
         toolsets=[deferred(TOOLS)],
-        capabilities=[tool_search(), ProcessHistory(newest)],
+        capabilities=[to_pydantic_ai_search(), ProcessHistory(newest)],
     )
     assert (await agent.run("Write thrice.")).output == "done"
     offered = [sorted(tool.name for tool in info.function_tools) for info in seen]
@@ -348,7 +355,7 @@ async def test_a_history_in_which_a_tool_was_called_counts_as_found() -> None:
     answered = ModelRequest(parts=[ToolReturnPart("send_mail", "sent", tool_call_id=CALLS.tool_call_id)])
     history: Messages = [ModelRequest(parts=[UserPromptPart("Write.")]), called, answered]
     seen: list[AgentInfo] = []
-    agent = Agent(scripted("done", seen=seen), toolsets=[deferred(TOOLS)], capabilities=[tool_search()])
+    agent = Agent(scripted("done", seen=seen), toolsets=[deferred(TOOLS)], capabilities=[to_pydantic_ai_search()])
     await agent.run("Again.", message_history=[*history, ModelResponse(parts=[TextPart("ok")])])
     assert sorted(tool.name for tool in seen[0].function_tools) == ["search_tools", "send_mail"]
 
@@ -356,7 +363,7 @@ async def test_a_history_in_which_a_tool_was_called_counts_as_found() -> None:
 async def test_what_one_run_found_is_not_found_for_another() -> None:
     seen: list[AgentInfo] = []
     model = scripted(searches("send a mail"), "found", "hi", seen=seen)
-    agent = Agent(model, toolsets=[deferred(TOOLS)], capabilities=[tool_search()])
+    agent = Agent(model, toolsets=[deferred(TOOLS)], capabilities=[to_pydantic_ai_search()])
     await agent.run("Look for it.")
     await agent.run("Hello.")
     assert [tool.name for tool in seen[2].function_tools] == ["search_tools"]
@@ -365,7 +372,9 @@ async def test_what_one_run_found_is_not_found_for_another() -> None:
 async def test_what_a_history_found_and_is_gone_now_is_not_offered() -> None:
     seen: list[AgentInfo] = []
     agent = Agent(
-        scripted("hi", seen=seen), toolsets=[deferred(FunctionToolset([get_weather]))], capabilities=[tool_search()]
+        scripted("hi", seen=seen),
+        toolsets=[deferred(FunctionToolset([get_weather]))],
+        capabilities=[to_pydantic_ai_search()],
     )
     await agent.run("?", message_history=[*await discovered_history(), ModelResponse(parts=[SUMMARY])])
     assert [tool.name for tool in seen[0].function_tools] == ["search_tools"]

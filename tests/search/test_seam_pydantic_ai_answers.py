@@ -18,9 +18,8 @@ from tests.pydantic_ai_support import returned, scripted, searches
 from tests.support import Heard, Unsure
 
 from hikidashi import Tool, ToolResult, from_function, from_mcp, to_pydantic_ai
-from hikidashi.search import ToolCatalog
+from hikidashi.search import ToolCatalog, deferred, to_pydantic_ai_search
 from hikidashi.search.answers.budget import tokens_of
-from hikidashi.search.pydantic_ai import deferred, tool_search
 
 
 def send_mail(to: str) -> str:
@@ -63,7 +62,7 @@ async def test_the_nearest_are_revealed_and_said_to_be_uncertain(language: Any, 
     toolset = deferred(FunctionToolset[Any]([send_mail, get_weather]))
 
     def search() -> Any:
-        return tool_search(catalog=Unsure(), language=language, record=heard)
+        return to_pydantic_ai_search(catalog=Unsure(), language=language, record=heard)
 
     found = await found_by(search(), toolset, "send mail")
     assert found["discovered_tools"] == ["send_mail"]
@@ -75,19 +74,19 @@ async def test_the_nearest_are_revealed_and_said_to_be_uncertain(language: Any, 
 
 
 async def test_a_confident_search_says_nothing_beside() -> None:
-    found = await found_by(tool_search(), deferred(to_pydantic_ai([MAIL])), "send mail")
+    found = await found_by(to_pydantic_ai_search(), deferred(to_pydantic_ai([MAIL])), "send mail")
     assert found == {"discovered_tools": ["send_mail"]}
 
 
 async def test_each_query_of_a_search_is_answered_whatever_becomes_of_the_others() -> None:
     toolset = deferred(to_pydantic_ai([MAIL]))
-    found = await found_by(tool_search(), toolset, "send mail", "xqzwv", "/[/", "select:gone")
+    found = await found_by(to_pydantic_ai_search(), toolset, "send mail", "xqzwv", "/[/", "select:gone")
     assert found["discovered_tools"] == ["send_mail"]
     nothing, pattern, name = found["message"].split("\n")
     assert nothing == "For 'xqzwv' there is no tool."
     assert pattern.startswith("Invalid pattern '['")
     assert name.startswith("No tool is named 'gone'.")
-    found = await found_by(tool_search(), toolset, "xqzwv", "/[/")
+    found = await found_by(to_pydantic_ai_search(), toolset, "xqzwv", "/[/")
     assert found["message"].startswith("For 'xqzwv' there is no tool.\nInvalid pattern")
 
 
@@ -95,14 +94,14 @@ async def test_a_search_reveals_what_fits_the_budget_and_names_the_rest() -> Non
     reports = [replace(MAIL, name=f"report_{n}", description="Write a report. " + "word " * 900) for n in range(8)]
     huge = replace(MAIL, name="huge", description="Do something. " + "word " * 100_000)
     toolset = deferred(to_pydantic_ai([*reports, huge]))
-    found = await found_by(tool_search(budget=2_500), toolset, "write a report")
+    found = await found_by(to_pydantic_ai_search(budget=2_500), toolset, "write a report")
     assert len(found["discovered_tools"]) == 2
     assert found["message"].startswith("In short, 3 more. To get them whole, search for")
     assert found["message"].count('{"tool":"report_') == 3
     assert found["message"].endswith("3 further tools match: other or more words tell them apart.")
 
     seen: list[AgentInfo] = []
-    found = await found_by(tool_search(budget=2_500), toolset, "select:huge", seen=seen)
+    found = await found_by(to_pydantic_ai_search(budget=2_500), toolset, "select:huge", seen=seen)
     assert found["discovered_tools"] == ["huge"]
     (offered,) = (tool for tool in seen[1].function_tools if tool.name == "huge")
     assert (offered.description or "").endswith(" of 500,014 characters]")
@@ -113,7 +112,9 @@ async def test_a_search_reveals_what_fits_the_budget_and_names_the_rest() -> Non
 @pytest.mark.parametrize("make", [lambda: None, ToolCatalog, lambda: ToolCatalog(limit_tools=1)])
 async def test_more_tools_than_a_request_of_the_api_takes_are_searched(make: Callable[[], Any]) -> None:
     many = [replace(MAIL, name=f"archive_{n}", description=f"Archive record {n}.") for n in range(10_001)]
-    found = await found_by(tool_search(catalog=make()), deferred(to_pydantic_ai(many)), "select:archive_10000")
+    found = await found_by(
+        to_pydantic_ai_search(catalog=make()), deferred(to_pydantic_ai(many)), "select:archive_10000"
+    )
     assert found["discovered_tools"] == ["archive_10000"]
 
 
@@ -122,7 +123,7 @@ async def test_definitions_reach_the_model_as_they_are_and_are_not_copied_for_ea
     schema = toolset.tools["send_mail"].function_schema.json_schema
     seen: list[AgentInfo] = []
     model = scripted(searches("send mail"), CALLS, CALLS, "done", seen=seen)
-    await Agent(model, toolsets=[deferred(toolset)], capabilities=[tool_search()]).run("?")
+    await Agent(model, toolsets=[deferred(toolset)], capabilities=[to_pydantic_ai_search()]).run("?")
     loaded = [tool for info in seen for tool in info.function_tools if tool.name == "send_mail"]
     assert len(loaded) == 3
     assert all(tool.parameters_json_schema is schema for tool in loaded)
@@ -132,7 +133,7 @@ async def test_what_was_found_stays_found_behind_a_processor_of_history_that_com
     agent = Agent(
         scripted(searches("send a mail"), CALLS, CALLS, "done"),
         toolsets=[deferred(to_pydantic_ai([MAIL]))],
-        capabilities=[ProcessHistory(lambda messages: messages[-2:]), tool_search()],
+        capabilities=[ProcessHistory(lambda messages: messages[-2:]), to_pydantic_ai_search()],
     )
     assert (await agent.run("Write twice.")).output == "done"
 
@@ -155,7 +156,7 @@ async def test_a_dead_mcp_server_is_a_result_and_does_not_end_the_run() -> None:
     agent = Agent(
         scripted(searches("send a mail"), CALLS, CALLS, "sorry"),
         toolsets=[deferred(to_pydantic_ai(tools))],
-        capabilities=[tool_search()],
+        capabilities=[to_pydantic_ai_search()],
     )
     result = await agent.run("Write.")
     assert result.output == "sorry"
@@ -169,6 +170,6 @@ async def test_what_a_tool_raises_itself_still_ends_the_run() -> None:
         raise KeyError("bug")
 
     tools: list[Tool] = [replace(MAIL, call=broken)]
-    agent = Agent(scripted(CALLS, "?"), toolsets=[to_pydantic_ai(tools)], capabilities=[tool_search()])
+    agent = Agent(scripted(CALLS, "?"), toolsets=[to_pydantic_ai(tools)], capabilities=[to_pydantic_ai_search()])
     with pytest.raises(KeyError, match="bug"):
         await agent.run("Write.")

@@ -28,7 +28,7 @@ from tests.support import Heard
 from hikidashi import ClaudeCodeModel
 from hikidashi.common.loopback import Exchange, LoopbackServer
 from hikidashi.convert.wire_names import WireNames
-from hikidashi.search.pydantic_ai import deferred, tool_search
+from hikidashi.search import deferred, to_pydantic_ai_search
 from hikidashi.testing import MessagesServer, call, say, search_regex, search_words, turn
 
 Server = Callable[..., MessagesServer]
@@ -52,7 +52,7 @@ SUMMARY = CompactionPart("They looked for a mail tool.")
 
 
 def agent_of(model: Model, **options: Any) -> Agent[Any, str]:
-    return Agent(model, toolsets=[deferred(TOOLS)], capabilities=[tool_search(**options)])
+    return Agent(model, toolsets=[deferred(TOOLS)], capabilities=[to_pydantic_ai_search(**options)])
 
 
 # Anthropic
@@ -134,7 +134,7 @@ async def test_what_the_api_found_itself_is_found_for_our_engine_and_the_other_w
     def run_by(engine: ToolSearch[Any], model: Model) -> Agent[Any, str]:
         return Agent(model, toolsets=[deferred(TOOLS)], capabilities=[engine])
 
-    theirs, ours = ToolSearch[Any](strategy=strategy), tool_search()
+    theirs, ours = ToolSearch[Any](strategy=strategy), to_pydantic_ai_search()
     use = call("send_mail", {"to": "Ada"})
     scripts = [[turn(search, use), say("done")], [call("search_tools", {"queries": ["send a mail"]}), use, say("done")]]
     for script, first, second in zip(scripts, (theirs, ours), (ours, theirs), strict=True):
@@ -365,7 +365,7 @@ async def test_claude_code_lists_tools_of_any_name_under_those_that_the_search_s
     )
     if mode == "mcp":
         model.set_agent_toolsets(toolset)
-    agent = Agent(model, toolsets=[toolset], capabilities=[tool_search()])
+    agent = Agent(model, toolsets=[toolset], capabilities=[to_pydantic_ai_search()])
     result = await agent.run("?")
     assert (result.output, sorted(ran)) == ("done", sorted(names))
     shown = server.requests[1].tool_result_texts[-1] + server.requests[2].tool_result_texts[-1]

@@ -19,10 +19,9 @@ from tests.support import Heard, Unsure, saying_its_name
 from hikidashi import Tool, ToolResult, ToolValidationError, Unsupported, from_function, to_strands
 from hikidashi.convert.wire_names import WireNames
 from hikidashi.errors import ToolConnectionError
-from hikidashi.search import ToolCatalog
+from hikidashi.search import ToolCatalog, to_strands_search
 from hikidashi.search.answers.budget import tokens_of
 from hikidashi.search.answers.texts import found_names
-from hikidashi.search.strands import searchable
 from hikidashi.testing import MessagesServer, call, say, turn
 
 Server = Callable[..., MessagesServer]
@@ -75,7 +74,7 @@ async def test_tools_found_are_offered_in_the_next_model_call_and_stay(messages_
         ]
     )
     heard = Heard()
-    agent = await run(server, searchable(TOOLS, record=heard), "Write to Ada.")
+    agent = await run(server, to_strands_search(TOOLS, record=heard), "Write to Ada.")
 
     assert agent.messages[-1]["content"] == [{"text": "done"}]
 
@@ -102,10 +101,10 @@ async def test_tools_found_are_offered_in_the_next_model_call_and_stay(messages_
 
 async def test_a_history_with_a_search_loads_what_it_found(messages_server: Server) -> None:
     server = messages_server([call("search_tools", {"query": "send a mail"}), say("found")])
-    first = await run(server, searchable(TOOLS), "Look for it.")
+    first = await run(server, to_strands_search(TOOLS), "Look for it.")
 
     later = messages_server([call("send_mail", {"to": "Ada"}), say("done")])
-    await run(later, searchable(TOOLS), "Now write.", messages=list(first.messages))
+    await run(later, to_strands_search(TOOLS), "Now write.", messages=list(first.messages))
 
     assert offered(later) == [["search_tools", "send_mail"]] * 2
     assert later.requests[1].tool_result_texts == ["sent to Ada"]
@@ -124,7 +123,7 @@ async def test_a_history_that_was_cut_short_loads_what_is_left_of_it(messages_se
         {"role": "assistant", "content": [{"text": "found"}]},
     ]
     server = messages_server([say("done")])
-    await run(server, searchable(TOOLS), messages=history)
+    await run(server, to_strands_search(TOOLS), messages=history)
     assert offered(server) == [["search_tools", "send_mail"]]
 
 
@@ -134,7 +133,7 @@ async def test_a_history_without_the_search_leaves_the_tool_to_be_searched_again
         {"role": "assistant", "content": [{"text": "I found send_mail."}]},
     ]
     server = messages_server([call("send_mail", {"to": "Ada"}), say("done")])
-    await run(server, searchable(TOOLS), "Now write.", messages=summary)
+    await run(server, to_strands_search(TOOLS), "Now write.", messages=summary)
     assert offered(server)[0] == ["search_tools"]
     assert "look for others with search_tools" in server.requests[1].tool_result_texts[0]
 
@@ -148,35 +147,37 @@ async def test_a_session_that_is_restored_has_what_was_found_even_where_messages
         return {"agent_id": "a", "session_manager": manager, "conversation_manager": window}
 
     script = [call("search_tools", {"query": "send a mail"}), say("found"), say("one"), say("two")]
-    first = await run(messages_server(script), searchable(TOOLS), "Look for it.", "Hello.", "Hello.", **session())
+    first = await run(
+        messages_server(script), to_strands_search(TOOLS), "Look for it.", "Hello.", "Hello.", **session()
+    )
     assert "search_tools" not in str(first.messages)
 
     later = messages_server([call("send_mail", {"to": "Ada"}), say("done")])
-    await run(later, searchable(TOOLS), "Now write.", **session())
+    await run(later, to_strands_search(TOOLS), "Now write.", **session())
     assert offered(later) == [["search_tools", "send_mail"]] * 2
     assert later.requests[1].tool_result_texts == ["sent to Ada"]
 
 
 async def test_a_summary_with_the_state_of_an_earlier_agent_has_what_was_found(messages_server: Server) -> None:
     server = messages_server([call("send_mail", {"to": "Ada"}), say("found")])
-    first = await run(server, searchable(TOOLS), "Look for it.")
+    first = await run(server, to_strands_search(TOOLS), "Look for it.")
     later = messages_server([say("done")])
     state = {**first.state.get(), "own": 1}
-    await run(later, searchable(TOOLS), "They found a mail tool. Write.", state=state)
+    await run(later, to_strands_search(TOOLS), "They found a mail tool. Write.", state=state)
     assert offered(later) == [["search_tools", "send_mail"]]
 
 
 async def test_a_state_that_somebody_else_wrote_does_no_harm(messages_server: Server) -> None:
     for odd in ("send_mail", [7, None, "gone"], {"a": 1}):
         server = messages_server([say("done")])
-        await run(server, searchable(TOOLS), state={"hikidashi_found_tools": odd})
+        await run(server, to_strands_search(TOOLS), state={"hikidashi_found_tools": odd})
         assert offered(server) == [["search_tools"]]
 
 
 async def test_a_tool_called_without_a_search_is_not_run_but_loaded(messages_server: Server) -> None:
     server = messages_server([call("send_mail", {"address": "?"}), call("send_mail", {"to": "Ada"}), say("done")])
     heard = Heard()
-    await run(server, searchable(TOOLS, record=heard), "Write.")
+    await run(server, to_strands_search(TOOLS, record=heard), "Write.")
 
     refused, answered = server.requests[1], server.requests[2]
     assert refused.tool_results[0]["is_error"]
@@ -189,7 +190,7 @@ async def test_a_tool_called_without_a_search_is_not_run_but_loaded(messages_ser
 
 async def test_a_tool_that_does_not_exist_is_answered_with_those_that_come_near(messages_server: Server) -> None:
     server = messages_server([turn(call("mail_send"), call("zzz")), say("done")])
-    await run(server, searchable(TOOLS, language="ja"), "Write.")
+    await run(server, to_strands_search(TOOLS, language="ja"), "Write.")
     near, nothing = server.requests[1].tool_result_texts
     assert near == "'mail_send' というツールはありません。search_tools で探してください。近いもの: send_mail。"
     assert nothing == "'zzz' というツールはありません。search_tools で探してください。"
@@ -207,7 +208,7 @@ async def test_a_query_that_cannot_be_answered_is_explained(messages_server: Ser
             say("sorry"),
         ]
     )
-    await run(server, searchable(TOOLS), "?")
+    await run(server, to_strands_search(TOOLS), "?")
     assert [result["is_error"] for result in server.requests[1].tool_results] == [True, True, True, False]
     broken, empty, listed, nothing = server.requests[1].tool_result_texts
     assert "mail(" in broken
@@ -219,13 +220,13 @@ async def test_a_query_that_cannot_be_answered_is_explained(messages_server: Ser
 async def test_searches_of_one_turn_that_find_the_same_tool_load_it_once(messages_server: Server) -> None:
     names = ["send mail", "send a mail", "mail to somebody", "select:send_mail"] * 3
     server = messages_server([turn(*(call("search_tools", {"query": name}) for name in names)), say("done")])
-    await run(server, searchable(TOOLS), "?")
+    await run(server, to_strands_search(TOOLS), "?")
     assert [result["is_error"] for result in server.requests[1].tool_results] == [False] * 12
     assert offered(server)[1] == ["search_tools", "send_mail"]
 
 
 async def test_one_hook_serves_many_agents_and_each_has_what_it_found(messages_server: Server) -> None:
-    hook = searchable(TOOLS, always_loaded=["get_weather"])
+    hook = to_strands_search(TOOLS, always_loaded=["get_weather"])
     queries = ["send a mail", "calendar events"] * 4
     servers = [messages_server([call("search_tools", {"query": query}), say("done")]) for query in queries]
     await asyncio.gather(*(run(server, hook, "?") for server in servers))
@@ -236,7 +237,7 @@ async def test_one_hook_serves_many_agents_and_each_has_what_it_found(messages_s
 
 def test_a_tool_the_agent_already_has_is_left_alone() -> None:
     own = to_strands([from_function(send_mail)])[0]
-    hook = searchable(TOOLS)
+    hook = to_strands_search(TOOLS)
     agent = strands.Agent(hooks=[hook], tools=[own])
     assert "send_mail" in hook.search("send a mail", agent)
     assert agent.tool_registry.registry["send_mail"] is own
@@ -247,7 +248,7 @@ def test_a_tool_that_cannot_be_loaded_beside_the_agents_own_does_not_hide_the_ot
 ) -> None:
     heard = Heard()
     catalog = ToolCatalog(TOOLS)
-    hook = searchable(catalog, record=heard)
+    hook = to_strands_search(catalog, record=heard)
     agent = strands.Agent(hooks=[hook], tools=to_strands([named("get-weather")]))
     catalog.add({"name": "dictated", "description": "Send a letter", "input_schema": {"type": "object"}})
     assert hook.search("select:get_weather,dictated,send_mail", agent).startswith("Found 1.")
@@ -282,7 +283,7 @@ def strands_tool_named(name: str) -> Any:
 )
 def test_tools_that_strands_could_not_load_are_refused_at_once(tools: Any, options: Any, message: str) -> None:
     with pytest.raises(ToolValidationError, match=message):
-        searchable(tools, **options)
+        to_strands_search(tools, **options)
 
 
 async def test_tools_of_any_name_are_called_by_the_name_that_the_search_showed(messages_server: Server) -> None:
@@ -298,7 +299,7 @@ async def test_tools_of_any_name_are_called_by_the_name_that_the_search_showed(m
         ]
     )
     heard = Heard()
-    await run(server, searchable(tools, record=heard), "?")
+    await run(server, to_strands_search(tools, record=heard), "?")
     assert found_names(server.requests[1].tool_result_texts[0]) == shown
     assert offered(server)[1] == sorted(["search_tools", *shown])
     assert server.requests[2].tool_result_texts == [f"{name}: done" for name in names]
@@ -315,7 +316,7 @@ async def test_a_search_loads_what_fits_the_budget_and_names_the_rest(messages_s
             say("done"),
         ]
     )
-    await run(server, searchable([*long, huge], budget=2_500), "?")
+    await run(server, to_strands_search([*long, huge], budget=2_500), "?")
     first, _ = (request.tool_result_texts[-1] for request in server.requests[1:])
     assert first.startswith('Found 4. They are in your list of tools from now on: call them by name.\n{"name":"report_')
     assert "In short, 2 more." in first
@@ -330,7 +331,7 @@ async def test_a_search_loads_what_fits_the_budget_and_names_the_rest(messages_s
 async def test_the_nearest_are_loaded_and_said_to_be_uncertain(messages_server: Server) -> None:
     server = messages_server([call("search_tools", {"query": "send mail"}), say("done")])
     heard = Heard()
-    await run(server, searchable(Unsure(TOOLS), record=heard), "?")
+    await run(server, to_strands_search(Unsure(TOOLS), record=heard), "?")
     (said,) = server.requests[1].tool_result_texts
     assert said.startswith(
         "No tool surely fits 'send mail'. These are the nearest, perhaps not what you need. They are"
@@ -346,7 +347,7 @@ async def test_a_tool_whose_server_is_gone_says_so_in_words_for_a_model(messages
 
     tools = [replace(from_function(send_mail), call=lost)]
     server = messages_server([call("send_mail", {"to": "Ada"}), say("done")])
-    await run(server, searchable(tools, always_loaded=["send_mail"]), "?")
+    await run(server, to_strands_search(tools, always_loaded=["send_mail"]), "?")
     assert server.requests[1].tool_result_texts == [
         "'send_mail' could not be called: its server does not answer at the moment. The arguments are not the reason. "
         "Go on without it, or try again later."
@@ -356,7 +357,7 @@ async def test_a_tool_whose_server_is_gone_says_so_in_words_for_a_model(messages
 def test_a_schema_that_strands_could_not_take_is_refused_at_once() -> None:
     tool = Tool(name="a", description="", input_schema={"$ref": "#/$defs/A"}, call=nothing_to_say)
     with pytest.raises(Unsupported, match="tool 'a'"):
-        searchable([tool])
+        to_strands_search([tool])
 
 
 @pytest.mark.parametrize(
@@ -370,12 +371,12 @@ def test_a_schema_that_strands_could_not_take_is_refused_at_once() -> None:
 )
 def test_options_that_could_not_work_are_refused_at_once(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        searchable([named("a")], **options)
+        to_strands_search([named("a")], **options)
 
 
 def test_a_catalogue_is_used_as_it_is() -> None:
     catalog = ToolCatalog(TOOLS)
-    hook = searchable(catalog)
+    hook = to_strands_search(catalog)
     catalog.add(from_function(nothing_to_say, name="play_music", description="Play music"))
     agent = strands.Agent(hooks=[hook])
     hook.search("play music", agent)

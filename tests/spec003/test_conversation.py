@@ -11,8 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from hikidashi import from_function
-from hikidashi.search.anthropic import ToolRun, run_tools
-from hikidashi.search.wire import search_requests, tool_search_request, tool_searches
+from hikidashi.search import ToolRun, run_anthropic_search, search_requests, to_anthropic_search, tool_searches
 from hikidashi.testing import MessagesServer, call, say, turn
 from hikidashi.testing.tool_search import search_regex, search_words
 
@@ -57,7 +56,7 @@ MANY = [*(tool(f"archive_{number}", f"Opens archive number {number}.") for numbe
 def found(api: Start, search: Any, tools: list[dict[str, Any]], **options: Any) -> list[str]:
     """The names that one search finds."""
     _, client = api(search)
-    message = client.beta.messages.create(**HEAD, **tool_search_request(tools, model=MODEL, force=True, **options))
+    message = client.beta.messages.create(**HEAD, **to_anthropic_search(tools, model=MODEL, force=True, **options))
     [call] = tool_searches(message)
     assert call.references is not None
     return list(call.references)
@@ -99,7 +98,7 @@ def test_use_1_the_python_example_runs(api: Start) -> None:
         **HEAD, betas=["advanced-tool-use-2025-11-20"], tools=[REGEX, {**GET_WEATHER, "defer_loading": True}]
     )
     assert [block.type for block in response.content] == ["server_tool_use", "tool_search_tool_result", "tool_use"]
-    built = tool_search_request([GET_WEATHER], model="claude-sonnet-4-5-20250929", force=True)
+    built = to_anthropic_search([GET_WEATHER], model="claude-sonnet-4-5-20250929", force=True)
     assert (server.requests[0].tools, [server.requests[0].headers["anthropic-beta"]]) == (
         built["tools"],
         built["betas"],
@@ -127,7 +126,7 @@ def test_use_2_the_curl_example_runs(api: Start) -> None:
 
 def test_defer_1_a_deferred_tool_is_loaded_when_it_is_found(api: Start) -> None:
     server, client = api(turn(search_regex("weather"), "One moment."), "Done.")
-    request = tool_search_request(LIBRARY, model=MODEL, force=True)
+    request = to_anthropic_search(LIBRARY, model=MODEL, force=True)
     first = client.beta.messages.create(**HEAD, **request)
     said = [*HEAD["messages"], {"role": "assistant", "content": first.content}, {"role": "user", "content": "And?"}]
     client.beta.messages.create(**{**HEAD, "messages": said}, **request)
@@ -139,7 +138,7 @@ def test_flow_1_to_6_from_the_question_to_the_answer(api: Start) -> None:
     weather = [
         tool(f"weather_{place}", f"Weather at {place}.") for place in ("sea", "hill", "lake", "city", "field", "wood")
     ]
-    request = tool_search_request([*LIBRARY, *weather], variant="bm25", model=MODEL, force=True)
+    request = to_anthropic_search([*LIBRARY, *weather], variant="bm25", model=MODEL, force=True)
     server, client = api(turn(search_words("weather"), call("weather_city", id="toolu_1")), say("It rains."))
     first = client.beta.messages.create(**HEAD, **request)
     [search] = tool_searches(first)
@@ -160,7 +159,7 @@ def test_limit_2_a_search_gives_five_at_most(api: Start) -> None:
 
 def error_code(api: Start, search: Any, dialect: str = "2026") -> str:
     _, client = api(search, dialect=dialect)
-    message = client.beta.messages.create(**HEAD, **tool_search_request(LIBRARY, model=MODEL, force=True))
+    message = client.beta.messages.create(**HEAD, **to_anthropic_search(LIBRARY, model=MODEL, force=True))
     [call] = tool_searches(message)
     assert call.failure is not None
     return call.failure.code
@@ -200,14 +199,14 @@ OWN = [from_function(get_weather), from_function(send_mail)]
 
 
 def run(client: Any, **options: Any) -> ToolRun:
-    start: Any = run_tools
+    start: Any = run_anthropic_search
     return start(client, OWN, **HEAD, force=True, **options)
 
 
 def test_tip_1_the_loop_keeps_the_most_used_loaded(api: Start) -> None:
     server, client = api(call("get_weather", {"city": "Tokyo"}), "Rain.")
     assert run(client, usage={"get_weather": 12}).text == "Rain."
-    assert server.requests[0].loaded_tools == ["tool_search", "get_weather"]
+    assert server.requests[0].loaded_tools == ["search_tools", "get_weather"]
     assert server.requests[1].tool_result_texts == ["Rain in Tokyo"]
 
 
@@ -218,13 +217,13 @@ def test_tip_2_and_3_names_descriptions_and_arguments_are_searched(api: Start, w
 
 def test_tip_4_a_system_prompt_goes_with_every_request(api: Start) -> None:
     told = "You can search for tools of these kinds: weather, mail."
-    server, client = api(call("tool_search", {"query": "weather"}), "Found.")
+    server, client = api(call("search_tools", {"query": "weather"}), "Found.")
     run(client, system=told)
     assert [request.system_text for request in server.requests] == [told, told]
 
 
 def test_tip_5_what_was_looked_for_and_found_can_be_watched(api: Start) -> None:
-    _, client = api(call("tool_search", {"query": "weather"}), call("tool_search", {"query": "unicorn"}), "Sorry.")
+    _, client = api(call("search_tools", {"query": "weather"}), call("search_tools", {"query": "unicorn"}), "Sorry.")
     assert [(search.query, search.references) for search in run(client).searches] == [
         ("weather", ("get_weather",)),
         ("unicorn", ()),
@@ -235,6 +234,6 @@ def test_usage_1_searches_are_counted(api: Start) -> None:
     _, client = api(
         turn(search_regex("weather"), search_regex("data"), usage={"input_tokens": 1024, "output_tokens": 256})
     )
-    message = client.beta.messages.create(**HEAD, **tool_search_request(LIBRARY, model=MODEL, force=True))
+    message = client.beta.messages.create(**HEAD, **to_anthropic_search(LIBRARY, model=MODEL, force=True))
     assert (message.usage.input_tokens, message.usage.output_tokens) == (1024, 256)
     assert search_requests(message) == 2

@@ -10,7 +10,7 @@ from anthropic import BadRequestError
 
 from hikidashi import Unsupported
 from hikidashi.errors import ToolSearchError
-from hikidashi.search.wire import Provider, tool_search_request, worth_it
+from hikidashi.search import Provider, to_anthropic_search, worth_it
 from hikidashi.testing import MessagesServer
 from hikidashi.tokens import definition_tokens
 
@@ -34,7 +34,7 @@ def deferred(request: dict[str, Any]) -> list[str]:
 
 def test_goal_1_fifty_tools_cost_the_model_one_search_tool() -> None:
     fifty = tools(50, words=250)
-    request = tool_search_request(fifty, model="claude-opus-5-5")
+    request = to_anthropic_search(fifty, model="claude-opus-5-5")
     loaded = [tool for tool in request["tools"] if not tool.get("defer_loading")]
     assert definition_tokens(fifty) > 10_000
     assert loaded == [{"type": "tool_search_tool_regex_20251119", "name": "tool_search_tool_regex"}]
@@ -47,7 +47,7 @@ def test_defer_2_the_search_tool_is_never_deferred() -> None:
         tool("a"),
     ]
     for variant in ("regex", "bm25", "client"):
-        search, *others = tool_search_request(given, variant=variant, force=True)["tools"]
+        search, *others = to_anthropic_search(given, variant=variant, force=True)["tools"]
         assert "defer_loading" not in search
         assert others == [{**tool("a"), "defer_loading": True}]
 
@@ -55,9 +55,9 @@ def test_defer_2_the_search_tool_is_never_deferred() -> None:
 def test_defer_3_the_most_used_tools_are_not_deferred() -> None:
     twenty = tools(20)
     usage = {f"tool_{number}": number for number in range(20)}
-    kept = {tool["name"] for tool in twenty} - set(deferred(tool_search_request(twenty, usage=usage, force=True)))
+    kept = {tool["name"] for tool in twenty} - set(deferred(to_anthropic_search(twenty, usage=usage, force=True)))
     assert kept == {"tool_15", "tool_16", "tool_17", "tool_18", "tool_19"}
-    given = tool_search_request(twenty, always_loaded=["tool_3", "tool_4", "tool_5"], force=True)
+    given = to_anthropic_search(twenty, always_loaded=["tool_3", "tool_4", "tool_5"], force=True)
     assert len(deferred(given)) == 17
 
 
@@ -65,7 +65,7 @@ def test_defer_4_all_tools_deferred_is_refused(api: Start) -> None:
     server, client = api("fine")
     with pytest.raises(BadRequestError, match="All tools have defer_loading set"):
         client.beta.messages.create(**HEAD, tools=[tool("a", defer_loading=True)])
-    client.beta.messages.create(**HEAD, **tool_search_request([tool("a")], force=True))
+    client.beta.messages.create(**HEAD, **to_anthropic_search([tool("a")], force=True))
     assert server.remaining == 0
 
 
@@ -73,23 +73,23 @@ def test_defer_4_all_tools_deferred_is_refused(api: Start) -> None:
 def test_beta_1_claude_api_and_foundry(api: Start, provider: Provider) -> None:
     server, client = api("fine", "fine")
     for model in ("claude-opus-4-5-20251101", "claude-sonnet-4-5-20250929"):
-        request = tool_search_request([tool("a")], provider=provider, model=model, force=True)
+        request = to_anthropic_search([tool("a")], provider=provider, model=model, force=True)
         client.beta.messages.create(**HEAD, **request)
     assert {request.headers["anthropic-beta"] for request in server.requests} == {"advanced-tool-use-2025-11-20"}
 
 
 def test_beta_2_vertex() -> None:
     for model in ("claude-opus-4-5@20251101", "claude-sonnet-4-5@20250929"):
-        request = tool_search_request([tool("a")], provider="vertex", model=model, force=True)
+        request = to_anthropic_search([tool("a")], provider="vertex", model=model, force=True)
         assert request["betas"] == ["tool-search-tool-2025-10-19"]
 
 
 def test_beta_3_bedrock() -> None:
     opus, sonnet = "anthropic.claude-opus-4-5-20251101-v1:0", "anthropic.claude-sonnet-4-5-20250929-v1:0"
-    request = tool_search_request([tool("a")], provider="bedrock", model=opus, force=True)
+    request = to_anthropic_search([tool("a")], provider="bedrock", model=opus, force=True)
     assert request["betas"] == ["tool-search-tool-2025-10-19"]
     with pytest.raises(Unsupported, match="on 'bedrock'"):
-        tool_search_request([tool("a")], provider="bedrock", model=sonnet, force=True)
+        to_anthropic_search([tool("a")], provider="bedrock", model=sonnet, force=True)
 
 
 def test_mcp_1_the_example_is_built_and_taken(api: Start) -> None:
@@ -99,7 +99,7 @@ def test_mcp_1_the_example_is_built_and_taken(api: Start) -> None:
         "url": "https://mcp-db.example.com",
         "configs": {"search_events": {"defer_loading": False}},
     }
-    client.beta.messages.create(**HEAD, **tool_search_request([], mcp_toolsets=[toolset]))
+    client.beta.messages.create(**HEAD, **to_anthropic_search([], mcp_toolsets=[toolset]))
     [request] = server.requests
     assert request.headers["anthropic-beta"] == "advanced-tool-use-2025-11-20,mcp-client-2025-11-20"
     assert request.body["mcp_servers"] == [{"type": "url", "name": "db-server", "url": "https://mcp-db.example.com"}]
@@ -116,29 +116,29 @@ def test_mcp_1_the_example_is_built_and_taken(api: Start) -> None:
 
 def test_limit_1_more_than_ten_thousand_tools_are_refused() -> None:
     with pytest.raises(ToolSearchError, match="takes 10,000 tools, and these are 10,001"):
-        tool_search_request(tools(10_001))
+        to_anthropic_search(tools(10_001))
 
 
 def test_limit_4_models_that_cannot_are_refused() -> None:
     for model in ("claude-3-7-sonnet-20250219", "claude-3-opus-20240229", "claude-3-5-haiku-20241022"):
         with pytest.raises(Unsupported, match=r"`variant=.client.`"):
-            tool_search_request([tool("a")], model=model, force=True)
+            to_anthropic_search([tool("a")], model=model, force=True)
     for model in ("claude-sonnet-4-0", "claude-opus-4-0", "claude-haiku-4-5"):
-        assert deferred(tool_search_request([tool("a")], model=model, force=True)) == ["a"]
+        assert deferred(to_anthropic_search([tool("a")], model=model, force=True)) == ["a"]
 
 
 def test_fit_1_and_2_ten_tools_of_ten_thousand_tokens_are_searched() -> None:
     ten = tools(10, words=1000)
     assert worth_it(ten)
-    assert len(deferred(tool_search_request(ten))) == 10
+    assert len(deferred(to_anthropic_search(ten))) == 10
 
 
 def test_fit_3_and_5_search_can_be_forced() -> None:
-    assert deferred(tool_search_request(tools(3), force=True)) == ["tool_0", "tool_1", "tool_2"]
+    assert deferred(to_anthropic_search(tools(3), force=True)) == ["tool_0", "tool_1", "tool_2"]
 
 
 def test_fit_4_mcp_toolsets_are_searched() -> None:
-    search, toolset = tool_search_request([], mcp_toolsets=[{"name": "large"}])["tools"]
+    search, toolset = to_anthropic_search([], mcp_toolsets=[{"name": "large"}])["tools"]
     assert search["name"] == "tool_search_tool_regex"
     assert toolset["default_config"] == {"defer_loading": True}
 
@@ -146,15 +146,15 @@ def test_fit_4_mcp_toolsets_are_searched() -> None:
 def test_plain_1_fewer_than_ten_tools_come_plain() -> None:
     nine = tools(9, words=2000)
     assert not worth_it(nine)
-    assert tool_search_request(nine) == {"tools": nine}
+    assert to_anthropic_search(nine) == {"tools": nine}
 
 
 def test_plain_2_tools_that_are_all_kept_come_plain() -> None:
     ten = tools(10, words=1000)
-    assert tool_search_request(ten, always_loaded=[tool["name"] for tool in ten]) == {"tools": ten}
+    assert to_anthropic_search(ten, always_loaded=[tool["name"] for tool in ten]) == {"tools": ten}
 
 
 def test_plain_3_small_definitions_come_plain() -> None:
     small = tools(12, words=1)
     assert worth_it(small).tokens < 500
-    assert tool_search_request(small) == {"tools": small}
+    assert to_anthropic_search(small) == {"tools": small}

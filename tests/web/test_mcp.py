@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import AsyncIterator
@@ -14,6 +15,7 @@ from tests.support import SEARCH_SCHEMA
 
 from hikidashi import to_anthropic
 from hikidashi.testing.tavily import TavilyPage, TavilyServer
+from hikidashi.testing.tavily_fault import raw
 from hikidashi.tokens import estimate_tokens
 from hikidashi.web import ResultCache, TavilyAPIClient, web_tools
 from hikidashi.web.mcp import web_mcp_server
@@ -195,3 +197,25 @@ async def test_the_note_of_what_is_left_stands_outside_the_fence(tavily: TavilyA
     async with Client(web_mcp_server(tavily, language="en")) as client:
         said = text_of(await client.call_tool("tavily_extract", {"urls": [LONG.url]}))
     assert re.search(r"</web-data-[0-9a-f]{16}>\n\nhttps://example.com/long: .* more characters", said)
+
+
+async def test_titles_addresses_and_reasons_of_any_length_do_not_reach_a_model() -> None:
+    endless = "x" * 3_000_000
+    long_hit = {"title": endless, "url": f"https://example.com/{endless}", "content": endless, "score": 0.5}
+    body = {
+        "results": [long_hit],
+        "answer": endless,
+        "failed_results": [{"url": "https://example.com/cherry", "error": endless}],
+    }
+    with TavilyServer(PAGES, faults=[raw(200, json.dumps(body))] * 3) as server:
+        async with (
+            TavilyAPIClient("tvly-test", base_url=server.url) as provider,
+            Client(web_mcp_server(provider, language="en")) as client,
+        ):
+            answers = [
+                await client.call_tool("tavily_search", {"query": "x"}),
+                await client.call_tool("tavily_context", {"query": "x"}),
+                await client.call_tool("tavily_extract", {"urls": ["https://example.com/cherry"]}),
+            ]
+
+    assert [len(text_of(answer)) < 80_000 for answer in answers] == [True, True, True]

@@ -45,3 +45,8 @@ def test_no_text_around_it_brings_a_key_out(before: str, key: str, after: str) -
 @given(st.text(alphabet="xyz .,"))
 def test_a_text_without_keys_stays_as_it_is(text: str) -> None:
     assert redacted(text, [KEY]) == text
+
+
+def test_a_key_with_bytes_that_are_no_utf_8_is_redacted_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ODD_API_KEY", "sk-test-\udcff-odd")
+    assert redacted("sent sk-test-\udcff-odd and more") == "sent *** and more"

@@ -247,7 +247,7 @@ def test_a_filter_that_the_provider_lacks_is_refused_by_name(
     assert shelf.asked == []
 
 
-EVERYTHING = {
+NO_CONDITION = {
     "search_depth": "fast",
     "topic": "news",
     "time_range": "week",
@@ -263,11 +263,11 @@ def test_every_filter_and_option_reaches_tavily_through_the_server(monkeypatch: 
     with TavilyServer([page]) as tavily:
         provider = TavilyAPIClient("tvly-test", base_url=tavily.url)
         with SearchServer(provider) as server, tavily_client(server) as client:
-            client.search("drawer", **EVERYTHING)
+            client.search("drawer", **NO_CONDITION)
             client.search("drawer", start_date="2026-01-02", end_date="2026-03-04")
             client.extract([page.url], extract_depth="advanced", format="text", query="tools", chunks_per_source=2)
         searched, dated, extracted = tavily.requests
-    assert {name: searched.body[name] for name in EVERYTHING} == EVERYTHING
+    assert {name: searched.body[name] for name in NO_CONDITION} == NO_CONDITION
     assert (dated.body["start_date"], dated.body["end_date"]) == ("2026-01-02", "2026-03-04")
     assert {name: extracted.body[name] for name in ("extract_depth", "format", "query", "chunks_per_source")} == {
         "extract_depth": "advanced",
@@ -640,6 +640,8 @@ def test_connections_are_bounded_and_others_are_told(start: Start) -> None:
             raw.send(b"GET / HT")
         refused = open_ones.enter_context(Raw(server))
         assert refused.answer().startswith(b"HTTP/1.1 503 ")
+        told = [post(server, "/search", {"query": "q" * 100_000}).status_code for _ in range(5)]
+        assert told == [503] * 5  # also to clients that are still sending
         silent[0].send(b"TP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n")
         assert silent[0].answer().startswith(b"HTTP/1.1 200 ")
 
@@ -818,3 +820,90 @@ async def test_the_real_client_asks_for_an_answer(tmp_path: Path, monkeypatch: p
         dated = await asyncio.to_thread(client.search, "hide glue", end_date="2017-12-31")
         assert [hit["published_date"] for hit in dated["results"]] == ["2017-07-14"]
     index.close()
+
+
+@pytest.mark.parametrize(
+    ("path", "given", "name"),
+    [
+        ("/search", {"exact_match": True}, "exact_match"),
+        ("/search", {"max_age_hours": 2}, "max_age_hours"),
+        ("/search", {"include_domains_mode": "prefer", "include_domains": ["drawer.example"]}, "include_domains_mode"),
+        ("/search", {"language": "ja", "filter_by_language": True}, "language"),
+        ("/search", {"auto_parameters": True}, "auto_parameters"),
+        ("/search", {"chunks_per_source": 5, "search_depth": "advanced"}, "chunks_per_source"),
+        ("/search", {"include_images": True}, "include_images"),
+        ("/extract", {"include_favicon": True}, "include_favicon"),
+        ("/crawl", {"include_images": True}, "include_images"),
+        ("/map", {"whatever_comes_next": ["x"]}, "whatever_comes_next"),
+    ],
+)
+def test_what_the_server_does_not_know_is_refused_by_name(
+    start: Start, shelf: Shelf, path: str, given: dict[str, Any], name: str
+) -> None:
+    asked = {"query": "q", "urls": ["https://drawer.example/en"], "url": "https://drawer.example/"}
+    wanted = {"/search": ["query"], "/extract": ["urls"]}.get(path, ["url"])
+    refused = post(start(), path, {key: asked[key] for key in wanted} | given)
+    assert refused.status_code == 400
+    assert f"This server cannot do `{name}`" in refused.json()["detail"]["error"]
+    assert shelf.asked == []
+
+
+def test_what_asks_for_nothing_is_no_reason_to_refuse(start: Start) -> None:
+    nothing: dict[str, Any] = {
+        "api_key": "tvly-test",
+        "include_images": False,
+        "include_favicon": None,
+        "include_domains": [],
+        "include_domains_mode": "restrict",
+        "chunks_per_source": 3,
+        "exact_match": False,
+        "country": None,
+    }
+    assert post(start(), "/search", {"query": "q"} | nothing).status_code == 200
+
+
+@pytest.mark.parametrize("given", [{"days": -5}, {"days": 0}, {"days": 10**9}, {"timeout": -1}, {"timeout": 0}])
+def test_a_number_that_makes_no_sense_is_refused(start: Start, shelf: Shelf, given: dict[str, Any]) -> None:
+    refused = post(start(), "/search", {"query": "q"} | given)
+    assert (refused.status_code, shelf.asked) == (400, [])
+    assert refused.json()["detail"]["error"].startswith(f"Invalid {next(iter(given))}.")
+
+
+def test_days_that_contradict_a_date_are_refused(start: Start) -> None:
+    refused = post(start(), "/search", {"query": "q", "days": 3, "start_date": "2026-01-01"})
+    assert (
+        refused.json()["detail"]["error"]
+        == "`days` cannot go with `start_date` or `time_range`. Give one or the other."
+    )
+
+
+def test_the_time_that_a_client_gives_is_kept(start: Start, shelf: Shelf) -> None:
+    shelf.waits_for_ever = True
+    late = post(start(), "/search", {"query": "q", "timeout": 0.2})
+    assert (late.status_code, shelf.cancelled) == (504, True)
+    assert late.json()["detail"]["error"] == "The shelf provider took more than 0.2 seconds."
+
+
+def test_the_kind_of_answer_reaches_tavily(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
+    with TavilyServer([]) as tavily:
+        provider = TavilyAPIClient("tvly-test", base_url=tavily.url)
+        with SearchServer(provider) as server, tavily_client(server) as client:
+            for kind in ("advanced", "basic", True, False):
+                client.search(f"drawer {kind}", include_answer=kind)
+    assert [request.body["include_answer"] for request in tavily.requests] == ["advanced", True, True, False]
+
+
+async def test_the_server_speaks_english_whatever_its_provider_speaks(library: LocalSearchProvider) -> None:
+    with SearchServer(library) as server:
+        refused, crawled, extracted = [
+            (await asyncio.to_thread(post, server, path, body)).json()
+            for path, body in (
+                ("/search", {"query": "q", "topic": "news"}),
+                ("/crawl", {"url": "http://127.0.0.1/"}),
+                ("/extract", {"urls": ["http://10.0.0.1/"]}),
+            )
+        ]
+    assert refused["detail"]["error"].startswith("The local index cannot do `topic`")
+    assert crawled["detail"]["error"].endswith("it leads to a private, local or reserved address.")
+    assert extracted["failed_results"][0]["error"] == "it leads to a private, local or reserved address"

@@ -11,6 +11,7 @@ import logging
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -192,7 +193,7 @@ async def test_what_nobody_foresaw_is_the_same_sentence_and_the_log_says_where(
     assert "tvly-test" not in caplog.text
 
 
-@pytest.mark.parametrize("module", ["web.strands", "agents.strands", "agents.strands_models"])
+@pytest.mark.parametrize("module", ["web.strands.tools", "agents.strands", "agents._strands_models"])
 def test_without_strands_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, module: str) -> None:
     for missing in ("strands", "strands.models", "strands.hooks"):
         monkeypatch.setitem(sys.modules, missing, None)
@@ -314,7 +315,7 @@ async def test_english_tools_speak_english_and_mark_the_web_as_data(tavily_serve
     assert [list(schema["properties"])[:3] for schema in schemas] == [
         ["query", "topic", "time_range"],
         ["urls", "query", "offset"],
-        ["query"],
+        ["query", "topic", "time_range"],
     ]
 
 
@@ -471,3 +472,64 @@ async def test_an_extraction_that_read_no_page_is_an_error_with_the_reasons(tavi
     (result,) = [event.tool_result for event in events]
     assert result["status"] == "error"
     assert "https://nowhere.example/x" in result["content"][0]["text"]
+
+
+async def test_every_tool_that_searches_takes_the_filters_of_the_provider(
+    messages_server: Messages, tavily_server: Tavily
+) -> None:
+    tavily = tavily_server(PAGES)
+    wanted = {"topic": "news", "include_domains": ["docs.python.org"], "start_date": "2026-01-01"}
+    server = messages_server(
+        [turn(*(call(name, {"query": QUERY, **wanted}) for name in ("web_search", "web_context"))), say("done")]
+    )
+    model = AnthropicModel(
+        client_args={"base_url": server.url, "api_key": "sk-test"}, model_id="claude-sonnet-5", max_tokens=1000
+    )
+    factory = WebToolsFactory(config_for(tavily), language="en")
+    async with model.client:
+        agent = Agent(model=model, tools=factory.tools, callback_handler=None)
+        await agent.invoke_async("search", invocation_state=factory.get_invocation_state())
+    await factory.aclose()
+    assert [{name: request.body[name] for name in wanted} for request in tavily.requests] == [wanted, wanted]
+
+
+async def test_a_filter_that_the_provider_cannot_do_is_refused_by_name_in_a_context_too(tmp_path: Path) -> None:
+    config = WebSearchConfig(enabled=True, provider="local", index=str(tmp_path / "web.db"))
+    factory = WebToolsFactory(config, language="en")
+    context: Any = factory.tools[2]
+    assert "country" not in context.tool_spec["inputSchema"]["json"]["properties"]
+    said = await context(query="x", country="japan", tool_context=context_of(factory.get_invocation_state()))
+    assert "cannot do `country` ('japan')" in said
+
+
+async def test_an_offset_below_zero_is_refused(tavily_server: Tavily) -> None:
+    tavily = tavily_server(PAGES)
+    factory = WebToolsFactory(config_for(tavily), language="en")
+    said = await web_extract([PAGES[0].url], context_of(factory.get_invocation_state()), offset=-3)
+    assert said == "`offset` is -3. It must be an integer of 0 or more."
+    assert tavily.requests == []
+
+
+@pytest.mark.parametrize("length", [0, 500, 10**9])
+async def test_answers_titles_and_addresses_of_any_length_do_not_reach_a_model(
+    tavily_server: Tavily, length: int
+) -> None:
+    endless = "word " * 600_000
+    hit = {"title": endless, "url": f"https://example.com/{'x' * 3_000_000}", "content": endless, "score": 0.5}
+    answer = tavily_fault.raw(200, json.dumps({"results": [hit], "answer": endless}))
+    factory = WebToolsFactory(config_for(tavily_server(faults=[answer] * 2), max_content_length=length))
+    state = context_of(factory.get_invocation_state())
+    search, context = await web_search(QUERY, state), await web_context(QUERY, state)
+    await factory.aclose()
+    assert len(search) < 130_000
+    assert len(context) < 60_000
+
+
+async def test_what_the_config_asks_for_is_given_whole(tavily_server: Tavily) -> None:
+    pages = [TavilyPage(f"{QUERY} {n}", f"https://example.com/{n}", f"{QUERY} " + "字" * 700) for n in range(20)]
+    factory = WebToolsFactory(config_for(tavily_server(pages), max_results=20, max_content_length=600))
+    said = await web_search(QUERY, context_of(factory.get_invocation_state()))
+    await factory.aclose()
+    hits = said.partition("### 結果")[2]
+    assert hits.count("字") == 20 * (600 - len(QUERY) - 1)
+    assert "…" not in hits

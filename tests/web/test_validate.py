@@ -7,17 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hikidashi.common.language import in_language
 from hikidashi.errors import ErrorType, TavilyAPIError
+from hikidashi.web.language import errors_in
 from hikidashi.web.results import FailedPage
 from hikidashi.web.validate import (
-    SortedUrls,
+    CheckedUrls,
     check_choice,
     check_max_results,
     check_max_tokens,
     check_query,
     check_search_depth,
     check_texts,
-    sort_urls,
+    check_urls,
 )
 
 
@@ -42,8 +44,8 @@ def test_an_empty_query_is_refused_with_the_allowed_length(query: str) -> None:
 
 
 def test_a_query_of_1001_characters_is_refused_with_its_length() -> None:
-    with pytest.raises(TavilyAPIError) as error:
-        check_query("a" * 1001, language="en")
+    with pytest.raises(TavilyAPIError) as error, errors_in("en"):
+        check_query("a" * 1001)
     assert refusal(error).startswith("The query is too long: 1001 characters, 'aaa")
     assert refusal(error).endswith("Give at most 1000.")
     assert len(refusal(error)) < 150
@@ -62,8 +64,8 @@ def test_both_depths_are_taken(depth: str) -> None:
 
 @pytest.mark.parametrize("depth", ["", "deep", "Basic", None])
 def test_another_depth_is_refused_with_the_allowed_ones(depth: Any) -> None:
-    with pytest.raises(TavilyAPIError) as error:
-        check_search_depth(depth, language="en")
+    with pytest.raises(TavilyAPIError) as error, errors_in("en"):
+        check_search_depth(depth)
     assert refusal(error) == f'`search_depth` is {depth!r}. It must be one of "basic", "advanced".'
 
 
@@ -87,8 +89,8 @@ def test_tokens_are_none_or_at_least_one(tokens: int | None) -> None:
 
 @pytest.mark.parametrize("tokens", [0, -5, True, 1.5, "9"])
 def test_any_other_number_of_tokens_is_refused(tokens: Any) -> None:
-    with pytest.raises(TavilyAPIError) as error:
-        check_max_tokens(tokens, language="en")
+    with pytest.raises(TavilyAPIError) as error, errors_in("en"):
+        check_max_tokens(tokens)
     assert refusal(error) == f"`max_tokens` is {tokens!r}. It must be an integer of 1 or more."
 
 
@@ -106,32 +108,31 @@ def test_texts_lose_repetitions_and_space_and_one_is_a_list() -> None:
 
 @pytest.mark.parametrize("values", [[5], [""], {"a": 1}, 7])
 def test_texts_that_are_none_are_refused(values: Any) -> None:
-    with pytest.raises(TavilyAPIError) as error:
-        check_texts(values, "include_domains", language="en")
+    with pytest.raises(TavilyAPIError) as error, errors_in("en"):
+        check_texts(values, "include_domains")
     assert refusal(error) == f"`include_domains` is {values!r}. It must be a list of strings."
 
 
 @pytest.mark.parametrize("urls", [[], (), None, 5, {}])
 def test_no_address_at_all_is_an_error_at_once(urls: Any) -> None:
     with pytest.raises(TavilyAPIError) as error:
-        sort_urls(urls)
+        check_urls(urls)
     assert refusal(error).startswith(f"URLが指定されていません（受け取った値: {urls!r}）")
 
 
 def test_invalid_addresses_are_listed_and_the_others_stay() -> None:
     urls: list[Any] = ["https://example.com/a", "example.com", "https:///path", 5, " https://example.com/b "]
-    assert sort_urls(urls, language="en").valid == ("https://example.com/a", "https://example.com/b")
-    assert sort_urls(urls, language="en").failed == (
+    assert check_urls(urls).valid == ("https://example.com/a", "https://example.com/b")
+    assert check_urls(urls).failed == (
         FailedPage(url="example.com", error="it does not begin with http:// or https://"),
         FailedPage(url="https:///path", error="it names no valid host"),
         FailedPage(url="5", error="a URL must be a string"),
     )
 
 
-def test_reasons_are_japanese_where_nothing_else_is_said() -> None:
-    assert sort_urls(["example.com"]).failed == (
-        FailedPage(url="example.com", error="http:// または https:// で始まっていません"),
-    )
+def test_reasons_are_known_in_japanese_too() -> None:
+    (failed,) = check_urls(["example.com"]).failed
+    assert in_language(failed.error, "ja") == "http:// または https:// で始まっていません"
 
 
 @pytest.mark.parametrize(
@@ -147,14 +148,14 @@ def test_reasons_are_japanese_where_nothing_else_is_said() -> None:
     ],
 )
 def test_private_addresses_are_refused(url: str) -> None:
-    sorted_urls = sort_urls([url], language="en")
-    assert sorted_urls.valid == ()
-    assert sorted_urls.failed == (FailedPage(url=url, error="it leads to a private, local or reserved address"),)
+    checked = check_urls([url])
+    assert checked.valid == ()
+    assert checked.failed == (FailedPage(url=url, error="it leads to a private, local or reserved address"),)
 
 
 def test_plain_http_is_taken_with_one_warning_that_does_not_name_the_address(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "hikidashi"):
-        assert sort_urls(["http://example.com/?token=1", "https://example.com/"]).valid == (
+        assert check_urls(["http://example.com/?token=1", "https://example.com/"]).valid == (
             "http://example.com/?token=1",
             "https://example.com/",
         )
@@ -165,47 +166,49 @@ def test_plain_http_is_taken_with_one_warning_that_does_not_name_the_address(cap
 
 def test_repetitions_merge_before_they_are_counted() -> None:
     urls = [f"https://example.com/{number}" for number in range(20)]
-    assert sort_urls([*urls, *urls, "HTTPS://EXAMPLE.com:443/0"]).valid == tuple(urls)
-    assert sort_urls([*urls, *urls]).failed == ()
+    assert check_urls([*urls, *urls, "HTTPS://EXAMPLE.com:443/0"]).valid == tuple(urls)
+    assert check_urls([*urls, *urls]).failed == ()
 
 
 def test_the_root_of_a_host_is_one_address_with_and_without_its_slash() -> None:
     urls = ["https://example.com", "https://example.com/", "https://example.com?a", "https://example.com/?a"]
-    assert sort_urls(urls) == SortedUrls(valid=(urls[0], urls[2]), failed=(), asked=tuple(urls))
-    assert len(sort_urls(["https://example.com/a", "https://example.com/a/"]).valid) == 2
+    assert check_urls(urls) == CheckedUrls(valid=(urls[0], urls[2]), failed=(), asked=tuple(urls))
+    assert len(check_urls(["https://example.com/a", "https://example.com/a/"]).valid) == 2
 
 
 def test_repetitions_beyond_the_twentieth_merge_too() -> None:
     urls = [f"https://example.com/{number}" for number in range(21)]
-    assert [page.url for page in sort_urls([*urls, "HTTPS://example.com/20", urls[20]]).failed] == urls[20:]
+    assert [page.url for page in check_urls([*urls, "HTTPS://example.com/20", urls[20]]).failed] == urls[20:]
 
 
 def test_pages_at_hand_need_no_check_and_count_among_the_twenty() -> None:
     urls = [f"file:///docs/{number}.md" for number in range(21)]
-    sorted_urls = sort_urls([*urls, "file:///other.md"], at_hand=urls)
-    assert sorted_urls.valid == tuple(urls[:20])
-    assert [page.url for page in sorted_urls.failed] == [urls[20], "file:///other.md"]
+    checked = check_urls([*urls, "file:///other.md"], at_hand=urls)
+    assert checked.valid == tuple(urls[:20])
+    assert [page.url for page in checked.failed] == [urls[20], "file:///other.md"]
 
 
 def test_the_twenty_first_address_and_all_after_it_fail_with_the_reason() -> None:
     urls = [f"https://example.com/{number}" for number in range(23)]
-    sorted_urls = sort_urls(["nonsense", *urls])
-    assert sorted_urls.valid == tuple(urls[:20])
-    surplus = [FailedPage(url=url, error="1回の呼び出しで処理できるURLは20件までです") for url in urls[20:]]
-    assert list(sorted_urls.failed[1:]) == surplus
+    checked = check_urls(["nonsense", *urls])
+    assert checked.valid == tuple(urls[:20])
+    assert list(checked.failed[1:]) == [
+        FailedPage(url=url, error="one call takes at most 20 URLs") for url in urls[20:]
+    ]
+    assert in_language(checked.failed[1].error, "ja") == "1回の呼び出しで処理できるURLは20件までです"
 
 
 def test_later_failures_take_their_place_in_the_order_asked() -> None:
-    sorted_urls = sort_urls(["https://example.com/a", "bad", "https://example.com/b", "worse"], language="en")
+    checked = check_urls(["https://example.com/a", "bad", "https://example.com/b", "worse"])
     late = FailedPage(url="https://example.com/b", error="gone")
-    assert [page.url for page in sorted_urls.all_failed([late])] == ["bad", "https://example.com/b", "worse"]
+    assert [page.url for page in checked.all_failed([late])] == ["bad", "https://example.com/b", "worse"]
 
 
 def test_one_string_is_one_address() -> None:
-    assert sort_urls("https://example.com").valid == ("https://example.com",)
+    assert check_urls("https://example.com").valid == ("https://example.com",)
 
 
 @given(st.lists(st.one_of(st.text(max_size=40), st.integers(), st.none()), min_size=1, max_size=30))
 def test_every_address_is_either_valid_or_failed_whatever_it_is(urls: list[Any]) -> None:
-    sorted_urls = sort_urls(urls)
-    assert {*sorted_urls.valid, *(page.url for page in sorted_urls.failed)} == set(sorted_urls.asked)
+    checked = check_urls(urls)
+    assert {*checked.valid, *(page.url for page in checked.failed)} == set(checked.asked)

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hikidashi.web.wording.messages import said_wait
+from hikidashi.common.language import in_language
+from hikidashi.web.wording.messages import wait_message
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
 HOUR, DAY = 3600, 86_400
@@ -27,15 +28,15 @@ HOUR, DAY = 3600, 86_400
     ],
 )
 def test_a_wait_is_told_in_the_unit_a_person_would_use(seconds: float, english: str, japanese: str) -> None:
-    assert said_wait(seconds, "en", now=NOW).strip() == english
-    assert said_wait(seconds, "ja", now=NOW) == japanese
+    assert in_language(wait_message(seconds, now=NOW), "en").strip() == english
+    assert wait_message(seconds, now=NOW) == japanese
 
 
 @pytest.mark.parametrize("seconds", [None, 2_301_440_000, 1e300, math.inf, math.nan, -1])
 def test_a_wait_that_makes_no_sense_is_not_repeated(seconds: float | None) -> None:
-    assert said_wait(seconds, "en", now=NOW) == ""
+    assert wait_message(seconds, now=NOW) == ""
 
 
 @given(st.floats(0, allow_infinity=True))
 def test_no_wait_is_told_with_an_exponent(seconds: float) -> None:
-    assert "e+" not in said_wait(seconds, "en", now=NOW)
+    assert "e+" not in wait_message(seconds, now=NOW)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from ..common.unicode import well_formed
 from .conversation import Message
 
 __all__ = ["Turn", "turns_of"]
@@ -36,7 +37,7 @@ def turns_of(conversation: Sequence[Message]) -> list[Turn]:
             turns[-1] = Turn(message.role, f"{turns[-1].text}\n\n{said}")
         else:
             turns.append(Turn(message.role, said))
-    # Half a UTF-16 pair, as it comes from a terminal that is not UTF-8, can be sent to nobody.
-    turns = [Turn(turn.role, turn.text.encode("utf-8", "replace").decode()) for turn in turns]
+    # A terminal that is not UTF-8 may give lone surrogates, which no API takes.
+    turns = [Turn(turn.role, well_formed(turn.text)) for turn in turns]
     # The APIs want the user to speak first; a bot's own post may have opened the thread.
     return [Turn("user", "…"), *turns] if turns[0].role == "assistant" else turns

@@ -28,10 +28,10 @@ _CITED = re.compile(
         (?:[ \t]+"[^"\n]{{0,200}}")?\)
     | <(?P<auto>https?://[^\s<>|]{{1,2000}})>
     | (?P<bare>{_URL})
+    | (?<![\w\]])\[(?P<mark>\d{{1,3}})\](?![(:\w])
     """,
     re.VERBOSE,
 )
-_MARK = re.compile(r"(?<![\w\]])\[(\d{1,3})\](?![(:\w])")
 _HEADING = re.compile(
     r"\W*(?:sources?|references?|citations?|出典|出所|情報源|参照|参考(?:文献|資料|リンク|url|サイト)?)\W*",
     re.IGNORECASE,
@@ -126,10 +126,10 @@ class Citations:
             else:
                 heading = f"{self._heading.strip()}\n\n" if self._heading else ""
                 self._heading = ""
+                # Before an address gets a number: the model's own marks are not to mean another source.
+                self._marked |= {int(match["mark"]) for match in _CITED.finditer(paragraph) if match["mark"]}
                 kept.append(heading + _CITED.sub(self._replaced, paragraph))
-        said = "".join(kept)
-        self._marked |= {int(number) for number in _MARK.findall(said)}
-        return said
+        return "".join(kept)
 
     def _is_list_of_sources(self, paragraph: str) -> bool:
         """Whether each line is one source, under a heading or with its number; they are then numbered like that."""
@@ -139,7 +139,7 @@ class Citations:
         for line in lines[1:] if _HEADING.fullmatch(lines[0]) else lines:
             item = _ITEM.match(line)
             number, rest = (item[1], item[2]) if item else (None, line)
-            found = list(_CITED.finditer(rest))
+            found = [match for match in _CITED.finditer(rest) if not match["mark"]]
             if not (headed or number) or len(found) != 1 or (url := self._source_in(found[0])) is None:
                 return False
             around = (rest[: found[0].start()] + rest[found[0].end() :]).strip(" \t-–—:：|()（）")
@@ -155,6 +155,8 @@ class Citations:
         return url if url is not None and url in self._found else None
 
     def _replaced(self, match: re.Match[str]) -> str:
+        if match["mark"]:
+            return self._own_mark(int(match["mark"]))
         url = self._source_in(match)
         if url is None or match[0].startswith("!"):
             return match[0]
@@ -166,11 +168,25 @@ class Citations:
             return mark + match["bare"][len(url) :]
         return mark if says_nothing else f"{label} {mark}"
 
+    def _own_mark(self, number: int) -> str:
+        """A number that the model wrote: another one where it means a hit, and the number is another source's."""
+        url = self._found.numbered(number)
+        holder = next((source for source in self._numbers.values() if source.number == number), None)
+        if url is None or holder is None or _key(holder.url) == _key(url):
+            return f"[{number}]"
+        return f"[{self._number(url, '')}]"
+
+    def _means(self, number: int, key: str) -> bool:
+        url = self._found.numbered(number)
+        return url is not None and _key(url) == key
+
     def _number(self, url: str, title: str, wanted: int | None = None) -> int:
         key = _key(url)
         if key not in self._numbers:
             taken = {source.number for source in self._numbers.values()}
-            number = wanted if wanted and wanted not in taken else next(n for n in _counting() if n not in taken)
+            hit = next((number for number in sorted(self._marked) if self._means(number, key)), None)
+            free = (number for number in (wanted, hit) if number and number not in taken)
+            number = next(free, None) or next(n for n in _counting() if n not in taken | self._marked)
             self._numbers[key] = Source(number, url, self._found.title_of(url) or title)
         return self._numbers[key].number
 

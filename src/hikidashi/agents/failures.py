@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
-from ..web.answers.format import Language
+from ..common.language import Language
 from ..web.redact import redacted
 
 __all__ = ["Audience", "Kind", "NoAnswerError", "cause_of", "kind_of", "sentence", "told_cause"]

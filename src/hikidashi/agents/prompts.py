@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import datetime
 
-from ..web.answers.format import Language
+from ..common.language import Language
 
 __all__ = ["SEARCH_PROMPT", "default_prompt"]
 

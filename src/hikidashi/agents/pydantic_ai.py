@@ -7,9 +7,10 @@ from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
 
+from ..common.language import Language
 from ..errors import ConfigError, MissingExtra, Unsupported
+from ..web.answers.bounded import ANSWER_TOKENS
 from ..web.answers.fence import Untrusted
-from ..web.answers.format import Language
 from ..web.providers.choose import configured_provider
 from ..web.pydantic_ai import TavilySearchDeps, TavilyToolsRepositoryMixin
 from ..web.tools import SPEC_DEFAULTS, SearchDefaults
@@ -54,6 +55,7 @@ class TavilySearchAgent(TavilyToolsRepositoryMixin):
         untrusted: Untrusted = "fence",
         system_prompt: str | None = None,
         search_defaults: SearchDefaults = SPEC_DEFAULTS,
+        max_tool_tokens: int | None = ANSWER_TOKENS,
         model_settings: ModelSettings | None = None,
     ) -> None:
         """Build the agent; nothing is sent before the first run.
@@ -65,6 +67,8 @@ class TavilySearchAgent(TavilyToolsRepositoryMixin):
             untrusted: whether text from the web is fenced; counts more than what `deps` says.
             system_prompt: what the model is told first, instead of `SEARCH_PROMPT`.
             search_defaults: how `tavily_search` searches where the model does not say.
+            max_tool_tokens: about how many tokens an answer of a tool has at most, unless `deps` says; its end says how
+                the model gets the rest. With `None` any number.
             model_settings: for every request, such as `max_tokens`.
         """
         self.closes_client = deps is None
@@ -74,6 +78,7 @@ class TavilySearchAgent(TavilyToolsRepositoryMixin):
         """What the tools get in every run."""
         self.tavily_language = self.deps.language
         self.tavily_defaults = search_defaults
+        self.tavily_max_tokens = max_tool_tokens
         self.agent: Agent[TavilySearchDeps, str] = Agent(
             model,
             deps_type=TavilySearchDeps,
@@ -160,6 +165,7 @@ class ClaudeCodeTavilySearchAgent(TavilySearchAgent):
         untrusted: Untrusted = "fence",
         system_prompt: str | None = None,
         search_defaults: SearchDefaults = SPEC_DEFAULTS,
+        max_tool_tokens: int | None = ANSWER_TOKENS,
         model_settings: ModelSettings | None = None,
     ) -> None:
         """Build the agent; the CLI starts with the first run.
@@ -171,6 +177,7 @@ class ClaudeCodeTavilySearchAgent(TavilySearchAgent):
             untrusted: whether text from the web is fenced.
             system_prompt: what the model is told first.
             search_defaults: how `tavily_search` searches where the model does not say.
+            max_tool_tokens: about how many tokens an answer of a tool has at most.
             model_settings: for every request; see `ClaudeCodeModelSettings`.
 
         Raises:
@@ -193,6 +200,7 @@ class ClaudeCodeTavilySearchAgent(TavilySearchAgent):
             untrusted=untrusted,
             system_prompt=system_prompt,
             search_defaults=search_defaults,
+            max_tool_tokens=max_tool_tokens,
             model_settings=model_settings,
         )
 

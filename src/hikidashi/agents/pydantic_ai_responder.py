@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+from ..common.language import Language
 from ..errors import MissingExtra
-from ..web.answers.format import Language
 from ._running import RunningResponder, Teller
 from ._turns import Turn
 from .failures import Audience

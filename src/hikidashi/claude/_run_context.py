@@ -13,7 +13,7 @@ try:
 except ImportError:  # pragma: no cover - tests with the pinned versions notice a release without it
 
     def get_current_run_context() -> RunContext[Any] | None:
-        """Nothing is known about the run."""
+        """Returns None: this version of pydantic-ai has no such function."""
         return None
 
 

@@ -13,10 +13,10 @@ from .tools.context import takes_context, wanted_deps
 
 
 def deps_of_request(tools: Iterable[Any], run: RunContext[Any] | None, registered: object) -> object:
-    """What `tools` find in `ctx.deps`: `agent.run(deps=...)` wins over `set_agent_toolsets(deps=...)`.
+    """The `ctx.deps` of `tools`: `agent.run(deps=...)` wins over `set_agent_toolsets(deps=...)`.
 
     Raises:
-        UnsupportedDepsTypeError: a tool takes a context, and JSON cannot carry the deps of the run.
+        UnsupportedDepsTypeError: a tool takes a context, and the deps of the run cannot be serialised.
         MissingDepsError: a tool needs deps, and there are none.
     """
     with_context = [tool for tool in tools if takes_context(tool)]

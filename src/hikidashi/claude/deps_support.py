@@ -1,4 +1,4 @@
-"""Dependencies of tools that Claude Code runs: check them, carry them as JSON, hand them to a tool.
+"""Dependencies of tools that Claude Code runs: check, serialise, deserialise, provide to a tool.
 
 Everything goes through one check, so what passes it can be serialised and comes back equal. pydantic
 rebuilds the values: dacite, which spec 002 names, cannot restore dates, enums, sets or bytes from JSON
@@ -31,7 +31,7 @@ class DepsContext(Generic[DepsT_co]):
     that says so.
 
     Raises:
-        UnsupportedDepsTypeError: JSON cannot carry `deps`; it says which part.
+        UnsupportedDepsTypeError: `deps` cannot be serialised; `path` says which part.
     """
 
     __slots__ = ("_deps",)
@@ -60,7 +60,7 @@ class DepsContext(Generic[DepsT_co]):
 
 
 def check_deps(deps: object, *, path: str = "deps") -> None:
-    """Nothing, if `serialize_deps(deps)` works and `deserialize_deps` rebuilds an equal value from it.
+    """Raise unless `serialize_deps(deps)` works and `deserialize_deps` rebuilds an equal value from it.
 
     The check looks at values as well as types, at any depth. Type hints that cannot be resolved are logged as a
     warning and assumed to be serialisable; rebuilding needs them, so `deserialize_deps` insists.
@@ -72,7 +72,7 @@ def check_deps(deps: object, *, path: str = "deps") -> None:
 
 
 def check_deps_type(deps_type: Any, *, path: str = "deps") -> None:
-    """Nothing, if values of `deps_type` can be serialised as far as types tell; `Any` is left to the values.
+    """Raise unless values of `deps_type` can be serialised, as far as types tell; `Any` passes.
 
     Raises:
         UnsupportedDepsTypeError: something inside `deps_type` is not serialisable; `path` says where.
@@ -115,7 +115,7 @@ def deserialize_deps(json_str: str, deps_type: Any) -> Any:
 
     Raises:
         DepsJSONError: `json_str` is no JSON, or describes something else.
-        TypeHintResolutionError: `deps_type` has type hints that name nothing.
+        TypeHintResolutionError: `deps_type` has type hints that cannot be resolved.
         UnsupportedDepsTypeError: `deps_type` has no JSON form.
     """
     check_type(deps_type, "deps")

@@ -28,7 +28,7 @@ from pydantic_ai.models import download_item
 from ..convert.media import is_text
 
 Downloads = MutableMapping[Hashable, BinaryContent]
-"""What was downloaded before, so that one run asks for each file once."""
+"""Downloaded files, so that a run downloads each once."""
 
 
 async def with_downloads(messages: Sequence[ModelMessage], done: Downloads) -> list[ModelMessage]:
@@ -95,14 +95,14 @@ def _is_to_load(item: object) -> bool:
 def _media_type(item: FileUrl) -> str:
     try:
         return item.media_type
-    except ValueError:  # nothing in the URL says what it is
+    except ValueError:  # the URL does not tell its media type
         return ""
 
 
 async def _downloaded(item: FileUrl) -> BinaryContent:
     try:
         got = await download_item(item, data_format="bytes")
-    except Exception as error:  # whatever an HTTP client, a name server or the guard may raise
+    except Exception as error:  # of the HTTP client, the name server or the guard
         raise UserError(
             f"The file at {item.url} could not be downloaded ({type(error).__name__}: {error}). Send its bytes as "
             "`BinaryContent`, or leave it out."

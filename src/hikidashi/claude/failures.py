@@ -1,4 +1,4 @@
-"""What goes wrong on Claude Code's side, as errors that are both ours and pydantic-ai's.
+"""Errors of Claude Code, each both a `ClaudeCodeError` and an error of pydantic-ai.
 
 Each failure that pydantic-ai's own `AnthropicModel` maps has the same pydantic-ai class here, so that
 `FallbackModel` and a caller's own `except ModelRateLimitError` work. The CLI reports a status and a
@@ -87,11 +87,11 @@ class _RateLimitError(_HTTPError, ModelRateLimitError):
 
 
 class _UnavailableError(_HTTPError, ModelUnavailableError):
-    """The service cannot answer at the moment."""
+    """The service is unavailable."""
 
 
 class _OverloadedError(_HTTPError, ModelOverloadedError):
-    """The service has too much to do at the moment."""
+    """The service is overloaded."""
 
 
 class _ServerError(_HTTPError, ModelServerError):
@@ -137,7 +137,7 @@ class _LateError(ClaudeCodeTimeoutError, ModelTimeoutError):
 
 
 class _MissingCLIError(ClaudeCodeNotFoundError, ModelAPIError):
-    """There is no CLI to ask."""
+    """The CLI was not found."""
 
     def __init__(self, path: str, model_name: str) -> None:
         ModelAPIError.__init__(self, model_name, "")
@@ -195,7 +195,7 @@ _NOT_CONNECTED = re.compile(r"(?i:connect|network|socket|fetch failed)|\bE[A-Z]{
 
 
 def failed_result(result: ResultMessage, model_name: str) -> ClaudeCodeError:
-    """Why a run ended with this result."""
+    """The error for a result that is one."""
     said = result.result or "; ".join(result.errors or []) or result.subtype
     if limit := _LIMITS.get(result.subtype):
         return ClaudeCodeLimitError(limit, said if said != result.subtype else "")
@@ -203,7 +203,7 @@ def failed_result(result: ResultMessage, model_name: str) -> ClaudeCodeError:
 
 
 def api_failure(said: str, status: int | None, model_name: str) -> ClaudeCodeError:
-    """An API failure; the status may stand only in the words."""
+    """The error of the API; the status may be only in the message."""
     if status is None and (found := re.search(r"\bAPI Error:? (\d{3})\b", said)):
         status = int(found[1])
     if status is not None:
@@ -219,7 +219,7 @@ def too_late(seconds: float, waiting_for: str, model_name: str) -> ClaudeCodeTim
 
 
 def failed_process(error: BaseException | None, model_name: str, stderr: str) -> ClaudeCodeError:
-    """Why the CLI is gone; `None` means that its output ended without a word."""
+    """The error for a CLI that ended; `None` is the end of its output."""
     match error:
         case CLINotFoundError():
             return _MissingCLIError(str(error).rpartition(": ")[2], model_name)

@@ -54,19 +54,19 @@ class WireMessage(TypedDict):
     role: Role
     content: list[Block]
     model: NotRequired[str]
-    """Who answered: Claude Code gives thinking back only to the model whose it is."""
+    """The model that answered: Claude Code sends thinking back only to the same model."""
 
 
 @dataclass(frozen=True)
 class Conversation:
-    """What the model is to see: a system prompt, and messages that end with the user's turn."""
+    """A system prompt, and messages that end with the user's turn."""
 
     system: str
     messages: list[WireMessage]
 
     @property
     def last(self) -> list[Block]:
-        """The user's turn that asks for an answer."""
+        """The last turn of the user."""
         return self.messages[-1]["content"]
 
 
@@ -118,7 +118,7 @@ def _is_unanswered(part: object, answered: set[str]) -> bool:
 
 
 def _cut_off(call: Block) -> Block:
-    """What stands in for the result of a call that Claude Code began: without it a model would make the call again."""
+    """A result for a call that Claude Code started and never reported: without one a model would call again."""
     text = (
         "The run ended before the result of this call was recorded, so its outcome is unknown. "
         "Check whether it took effect before you rely on it or call the tool again."
@@ -141,7 +141,7 @@ def _response_blocks(part: object, wire_name: Callable[[str], str]) -> list[Bloc
             return [_tool_use(cast("NativeToolCallPart[Any]", part), part.tool_name)]
         case NativeToolReturnPart(provider_name="claude-code"):
             return [_tool_result(cast("NativeToolReturnPart[Any]", part))]
-        case _:  # what another provider ran or made for itself means nothing to Claude Code
+        case _:  # native parts of another provider mean nothing to Claude Code
             return []
 
 
@@ -229,7 +229,7 @@ def _with_wire_names(part: object, wire_name: Callable[[str], str]) -> object:
 
 
 def _retry_blocks(part: object, text: str) -> list[Block]:
-    """What a retry says: an answer to the call it names, or the user's words."""
+    """A retry: as the result of the call it names, or as text of the user."""
     if getattr(part, "tool_name", None) is None:
         return [{"type": "text", "text": text}]
     call_id: str = getattr(part, "tool_call_id")  # noqa: B009 - the class is on its way out of pydantic-ai

@@ -1,9 +1,9 @@
-"""What ends a run that Claude Code would continue: retries of tools, usage limits and turns.
+"""Limits that end a run which Claude Code would continue: retries of tools, usage and turns.
 
 Inside one request Claude Code takes as many turns as the model wants. pydantic-ai counts between requests
 and sees none of them, so they are counted here with its rules and its errors. A tool call that must not run
 is never answered: Claude Code waits for it and asks the model nothing more, until its session is closed. Tokens
-are known when a message ends; by then Claude Code may have sent one more request, whose answer nobody reads.
+are known when a message ends; by then Claude Code may have sent one more request, whose answer is not read.
 """
 
 from __future__ import annotations
@@ -24,22 +24,30 @@ DEFAULT_MAX_TURNS = 50
 """Turns of a request that belongs to no agent run: as many as a run has requests by default."""
 
 _DEFAULT_RETRIES = 1
-"""What pydantic-ai gives a tool where neither the tool nor its toolset nor its agent says."""
+"""pydantic-ai's default, if neither the tool nor its toolset nor its agent has one."""
 
 
 class Tally:
-    """What is counted over all requests of a run.
+    """Counts over all requests of a run.
 
     Failed attempts count as in pydantic-ai's `ToolManager`: once per tool and turn, and a turn in which the tool
-    succeeded sets its count back.
+    succeeded resets its count.
     """
 
     def __init__(self) -> None:
-        self.extra_requests = 0
-        """Requests to the API beyond the first of each request of the run, which pydantic-ai counts itself."""
+        self._extra_requests = 0
         self._retries: dict[str, int] = {}
         self._failed: set[str] = set()
         self._succeeded: set[str] = set()
+
+    @property
+    def extra_requests(self) -> int:
+        """Requests to the API beyond the first of each request of the run, which pydantic-ai counts itself."""
+        return self._extra_requests
+
+    def add_requests(self, count: int) -> None:
+        """Count requests to the API that pydantic-ai does not see."""
+        self._extra_requests += count
 
     def next_turn(self) -> None:
         """Close the counts of the turn before."""
@@ -69,15 +77,14 @@ class Guard:
     """Watches one session, and ends the request when a limit is reached."""
 
     def __init__(self, tally: Tally, parked: Callable[[str], bool]) -> None:
-        """Watch nothing yet.
+        """Prepare to count; `begin` starts a request.
 
         Args:
             tally: the counts of the run.
             parked: whether a call of the tool with this name, as Claude Code knows it, goes to pydantic-ai.
         """
-        self.tally = tally
-        self.end: Callable[[Exception], None] = lambda _: None
-        """What ends the request with an error; set by whoever reads the session."""
+        self._tally = tally
+        self._end: Callable[[Exception], None] = lambda _: None
         self._parked = parked
         self._run: RunContext[Any] | None = None
         self._max_turns: int | None = None
@@ -89,26 +96,30 @@ class Guard:
         self._ended = False
         self._unanswered: list[asyncio.Future[None]] = []
 
+    def on_limit(self, end: Callable[[Exception], None]) -> None:
+        """Call `end` with the error when a limit is reached, in place of the callback given before."""
+        self._end = end
+
     def begin(self, run: RunContext[Any] | None, max_turns: int | None) -> None:
         """Start to count for a request of `run`."""
-        self.tally.extra_requests += max(0, self._turns - 1)
+        self._tally.add_requests(max(0, self._turns - 1))
         self._turns, self._used, self._run = 0, RequestUsage(), run
         self._max_turns = DEFAULT_MAX_TURNS if run is None and max_turns is None else max_turns
 
     def turns_left(self) -> int | None:
-        """How many turns the request may take, as far as it is known before it starts."""
+        """How many turns the request may take, as known before it starts."""
         limits = self._limits
         left = [] if self._max_turns is None else [self._max_turns]
         if self._run is not None and limits.request_limit is not None:
-            left.append(max(1, limits.request_limit - self._run.usage.requests - self.tally.extra_requests))
+            left.append(max(1, limits.request_limit - self._run.usage.requests - self._tally.extra_requests))
         return min(left, default=None)
 
     def tool(self, name: str, max_retries: int | None) -> GuardedTool:
-        """The counts of one tool; `max_retries` is what the tool or its toolset says, if anything."""
+        """The counts of one tool; `max_retries` is that of the tool or its toolset, if any."""
         return GuardedTool(self, name, max_retries)
 
-    def heard(self, message: Message) -> None:
-        """Count what the CLI said."""
+    def observe(self, message: Message) -> None:
+        """Count a message of the CLI."""
         if self._ended or not isinstance(message, StreamEvent) or message.parent_tool_use_id is not None:
             return
         try:
@@ -120,17 +131,17 @@ class Guard:
         """End the request with `error`; the first one counts."""
         if not self._ended:
             self._ended = True
-            self.end(error)
+            self._end(error)
 
     def release(self) -> None:
-        """Let go of the calls that got no answer: the session is over."""
+        """Cancel the calls that are never answered: the session is over."""
         for call in self._unanswered:
             call.cancel()
 
     def _count(self, event: Mapping[str, Any]) -> None:
         match event:
             case {"type": "message_start", "message": message}:
-                self.tally.next_turn()
+                self._tally.next_turn()
                 self._turns += 1
                 self._calls = self._leaves = False
                 self._message = {}
@@ -155,14 +166,14 @@ class Guard:
             raise ClaudeCodeLimitError("max_turns", f"the model still called tools after {self._turns} turns")
 
     def _usage(self) -> RunUsage:
-        """What the run has used, this request included."""
+        """The usage of the run, with this request."""
         usage = copy(self._run.usage) if self._run is not None else RunUsage()
         usage.incr(self._used)
-        usage.requests += self.tally.extra_requests + self._turns
+        usage.requests += self._tally.extra_requests + self._turns
         return usage
 
     def _add_usage(self, usage: Mapping[str, Any]) -> None:
-        """Add what one message used so far; each report replaces the one before for the same message."""
+        """Add the usage of one message; each report replaces the one before for the same message."""
         before = self._message
         self._message = before | {name: value for name, value in usage.items() if isinstance(value, int)}
         self._used.input_tokens += _input_tokens(self._message) - _input_tokens(before)
@@ -172,7 +183,7 @@ class Guard:
     def _limits(self) -> UsageLimits:
         return (self._run.usage_limits if self._run is not None else None) or UsageLimits()
 
-    # What a guarded tool does
+    # Called by `GuardedTool`
 
     async def starts(self, name: str) -> None:
         """Count a call that is about to run; it never returns once the request has ended."""
@@ -191,14 +202,14 @@ class Guard:
         """Count a call that has run."""
         self._running -= 1
         if succeeded:
-            self.tally.succeeded(name)
+            self._tally.succeeded(name)
             if self._run is not None:
                 self._run.usage.tool_calls += 1
 
     async def failed(self, name: str, max_retries: int | None, error: ModelRetry) -> None:
         """Count a failed attempt; it never returns if it was one too many."""
         try:
-            self.tally.failed(name, self._retries_of(name, max_retries), error)
+            self._tally.failed(name, self._retries_of(name, max_retries), error)
         except UnexpectedModelBehavior as final:
             self.stop(final)
             await self._never()

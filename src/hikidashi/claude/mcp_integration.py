@@ -1,7 +1,7 @@
-"""Toolsets in, an in-process MCP server for Claude Code out: the high level of spec 002.
+"""Toolsets as an in-process MCP server for Claude Code: the high level of spec 002.
 
 Nothing here needs pydantic-ai's own classes: a tool is whatever has the attributes that
-`PydanticAITool` names. One tool at a time is the business of `tool_converter`.
+`PydanticAITool` names. `tool_converter` converts one tool at a time.
 
 A handler made here logs what its tool raised and lets it through; the server then tells Claude.
 """
@@ -92,7 +92,7 @@ AnyTool = PydanticAITool | _ToolWithFunctionSchema | _ToolWithDefinition
 
 @runtime_checkable
 class AgentToolset(Protocol):
-    """What holds tools by name: `agent._function_toolset`, a `FunctionToolset`, or your own."""
+    """An object with tools by name: `agent._function_toolset`, a `FunctionToolset`, or your own."""
 
     @property
     def tools(self) -> Mapping[str, AnyTool]:
@@ -101,7 +101,7 @@ class AgentToolset(Protocol):
 
 
 class ToolDefinition(TypedDict):
-    """What a toolset says about one tool."""
+    """The definition of a tool in its toolset."""
 
     name: str
     description: str
@@ -172,7 +172,7 @@ def registered_tools(tools: Tools) -> dict[str, AnyTool]:
 
 
 def tool_definitions(tools: Tools, *, names: Collection[str] | None = None) -> list[ToolDefinition]:
-    """What each tool says about itself: name, description, input schema and function.
+    """The definition of each tool: name, description, input schema and function.
 
     Raises:
         ToolValidationError: a tool has no name, function or schema, or two tools share a name.
@@ -206,7 +206,7 @@ def _get_parameters_json_schema(tool: object) -> dict[str, Any]:
     The places, in order: `parameters_json_schema`, `function_schema.json_schema`, `tool_def.parameters_json_schema`.
 
     Raises:
-        ToolValidationError: none of them has one, or it is no dict.
+        ToolValidationError: none of them has one, or it is not a dict.
     """
     name = getattr(tool, "name", None)
     for place in _SCHEMA_PLACES:

@@ -1,4 +1,4 @@
-"""Model settings, checked, and what of them reaches the Claude Code CLI."""
+"""Model settings: validated, and as environment and options of the Claude Code CLI."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class ClaudeCodeModelSettings(ModelSettings, total=False):
     """Where Claude Code runs."""
 
     permission_mode: PermissionMode
-    """How Claude Code decides about tools that nobody allowed."""
+    """How Claude Code decides about tools that are not allowed explicitly."""
 
 
 class CheckedSettings(BaseModel):
-    """The settings of one request that mean something to Claude Code, each of its proper type."""
+    """The settings of one request that Claude Code uses, validated."""
 
     model_config = ConfigDict(strict=True, extra="ignore", arbitrary_types_allowed=True)
 
@@ -59,13 +59,13 @@ class CheckedSettings(BaseModel):
 
 
 def checked(settings: Mapping[str, Any] | None) -> CheckedSettings:
-    """`settings` with every value that concerns Claude Code checked.
+    """The settings that Claude Code uses, validated.
 
     Raises:
         InvalidSettingError: a value has the wrong type, or is out of range.
     """
     given = dict(settings or {})
-    seconds = getattr(given.get("timeout"), "read", None)  # an HTTP timeout object counts by its longest wait
+    seconds = getattr(given.get("timeout"), "read", None)  # of an HTTP timeout object, the time to read
     if seconds is not None:
         given["timeout"] = float(seconds)
     try:
@@ -80,12 +80,12 @@ def checked(settings: Mapping[str, Any] | None) -> CheckedSettings:
 
 
 def overridden(defaults: CheckedSettings, given: CheckedSettings) -> CheckedSettings:
-    """`defaults`, with whatever `given` sets in their place."""
+    """`defaults`, overridden by what is set in `given`."""
     return defaults.model_copy(update={name: getattr(given, name) for name in given.model_fields_set})
 
 
 def environment(settings: CheckedSettings) -> dict[str, str]:
-    """What the settings put into the environment of the CLI."""
+    """The settings that the CLI takes as environment variables."""
     body: dict[str, Any] = {}
     for name in ("temperature", "top_p", "top_k", "stop_sequences"):
         if (value := getattr(settings, name)) is not None:
@@ -131,7 +131,7 @@ class Thinking(TypedDict, total=False):
 
 
 def thinking(level: ThinkingLevel | None) -> Thinking:
-    """How much Claude is to think, as options; nothing where the caller left it open."""
+    """The options for a thinking level; none for None."""
     match level:
         case None:
             return {}

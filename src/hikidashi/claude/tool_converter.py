@@ -1,4 +1,4 @@
-"""One pydantic-ai `Tool` in, one `SdkMcpTool` out: the low level of spec 002.
+"""One pydantic-ai `Tool` as one `SdkMcpTool`: the low level of spec 002.
 
 A handler made here never raises what its tool raised: it answers with `isError`, so that Claude can react.
 Cancellation is no answer and goes through.
@@ -90,7 +90,7 @@ def convert_tool_with_deps(tool: Tool[Any], deps: object) -> SdkMcpTool[Any]:
     value, a dataclass or a pydantic model; the tool gets the object itself, not a copy.
 
     Raises:
-        UnsupportedDepsTypeError: JSON cannot carry `deps`, or something inside it.
+        UnsupportedDepsTypeError: `deps`, or something inside it, cannot be serialised.
         ToolValidationError: `tool` has no usable name, function or schema.
         Unsupported: `tool` requires approval.
     """

@@ -10,7 +10,7 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Run the command line; ends the process with 0 (fine), 1 (something does not work) or 2 (wrong usage)."""
+    """Run the command line; exits with 0 (success), 1 (failure) or 2 (wrong usage)."""
     from .app import run
 
     run()

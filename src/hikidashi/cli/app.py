@@ -5,11 +5,12 @@ from __future__ import annotations
 import io
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from hikidashi import __version__
+from hikidashi.common.language import Language
 from hikidashi.errors import HikidashiError
 
 from .config import config
@@ -26,7 +27,7 @@ _EXAMPLES = """\b
 Examples:
   hikidashi tour             your first minute: tools on the real Claude Code
   hikidashi tour --lang ja   the same in Japanese
-  hikidashi doctor           what is installed here, and does it work
+  hikidashi doctor           what is installed, and whether it works
   hikidashi doctor --json    the same for a program
   hikidashi serve            all your MCP servers behind one
   hikidashi web search QUERY the web, or documents of your own
@@ -69,9 +70,6 @@ app.add_typer(web, name="web")
 app.add_typer(config, name="config")
 
 
-_Language = Literal["en", "ja"]
-
-
 def run() -> None:
     """Run the command line and end the process."""
     _never_fail_to_print()
@@ -104,7 +102,7 @@ def _hikidashi(  # pyright: ignore[reportUnusedFunction]
 
 @app.command(epilog=_TOUR_EXAMPLES, short_help="See tools run on the real Claude Code CLI, step by step.")
 def tour(
-    lang: Annotated[_Language | None, typer.Option(help="Language of the tour.", show_default="from LANG")] = None,
+    lang: Annotated[Language | None, typer.Option(help="Language of the tour.", show_default="from LANG")] = None,
     pause: Annotated[
         bool, typer.Option("--pause/--no-pause", help="Short pauses to read along, on a terminal only.")
     ] = True,
@@ -174,9 +172,7 @@ def chat(
     keep: Annotated[
         bool, typer.Option("--keep/--no-keep", help="Keep the conversation and what was typed in your state folder.")
     ] = True,
-    lang: Annotated[
-        _Language | None, typer.Option(help="Language of the chat.", show_default="from the config")
-    ] = None,
+    lang: Annotated[Language | None, typer.Option(help="Language of the chat.", show_default="from the config")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print each event as a line of JSON.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print the log, instead of keeping it.")] = False,
 ) -> None:

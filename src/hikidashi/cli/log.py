@@ -1,4 +1,4 @@
-"""Where the log goes while a command runs: a library configures none, so a command that needs one does."""
+"""Logging of commands: the library itself configures none."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
+from hikidashi.common.private import make_private, private_folder
 from hikidashi.web.redact import redacted
 
 __all__ = ["logged_to_file", "logged_to_stderr", "warned_on_stderr"]
@@ -19,19 +20,19 @@ _MOST_BYTES = 1_000_000
 
 @contextmanager
 def logged_to_stderr(*, secrets: Sequence[str] = ()) -> Generator[None]:
-    """While it lasts, what hikidashi and strands log goes to stderr, without `secrets` and the environment's keys."""
+    """Send the logs of hikidashi and strands to stderr, without `secrets` and the environment's keys."""
     with _logged(logging.StreamHandler(), secrets):
         yield
 
 
 @contextmanager
 def logged_to_file(path: Path, *, secrets: Sequence[str] = ()) -> Generator[None]:
-    """While it lasts, what hikidashi and strands log goes to `path`; nowhere if it cannot be written.
+    """Send the logs of hikidashi and strands to `path`, or nowhere if it cannot be written.
 
     `secrets` and the environment's keys are left out.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        private_folder(path.parent)
         handler: logging.Handler = _PrivateFileHandler(path, maxBytes=_MOST_BYTES, backupCount=1, encoding="utf-8")
     except OSError:
         handler = logging.NullHandler()  # a command without a log is better than none
@@ -41,7 +42,7 @@ def logged_to_file(path: Path, *, secrets: Sequence[str] = ()) -> Generator[None
 
 @contextmanager
 def warned_on_stderr() -> Generator[None]:
-    """While it lasts, hikidashi's warnings are on stderr too: whoever starts a command should see what it lacks."""
+    """Send hikidashi's warnings to stderr too, such as one about a missing dependency at the start."""
     handler = logging.StreamHandler()
     handler.setLevel(logging.WARNING)
     handler.setFormatter(_Redacting("warning: %(message)s"))
@@ -57,14 +58,12 @@ class _PrivateFileHandler(RotatingFileHandler):
     """A log that only its owner can read."""
 
     def _open(self) -> TextIOWrapper:
-        path = Path(self.baseFilename)
-        path.touch(mode=0o600)
-        path.chmod(0o600)  # also one that was there before
+        make_private(Path(self.baseFilename))
         return super()._open()
 
 
 class _Redacting(logging.Formatter):
-    """Takes keys out of every line and traceback, whoever wrote them: a server may repeat what it was sent."""
+    """Removes keys from every line and traceback: a server may repeat what it was sent."""
 
     def __init__(self, line: str, secrets: Sequence[str] = ()) -> None:
         super().__init__(line)

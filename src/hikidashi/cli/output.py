@@ -1,21 +1,20 @@
-"""What every command needs to print: consoles, errors, the reader's language."""
+"""Output of all commands: consoles, errors, exit codes, the language."""
 
 from __future__ import annotations
 
 import errno
 import os
 import re
-from typing import Literal, NoReturn
+from typing import NoReturn
 
 from rich.console import Console
 from rich.text import Text
 
+from hikidashi.common.language import Language
 from hikidashi.errors import SearchLogError, ToolSearchError, ToolSourceError
 from hikidashi.web.redact import redacted
 
 __all__ = ["Language", "exit_code_of", "language_of_environment", "print_error", "stderr", "stdout"]
-
-Language = Literal["en", "ja"]
 
 _NO_SUCH_FILE = ("there is no such file", "does not exist")
 
@@ -24,7 +23,7 @@ _WIDEST = 100
 
 
 class _Console(Console):
-    """A console that lets a closed pipe be an ordinary error.
+    """A console that raises `BrokenPipeError` for a closed pipe.
 
     rich would raise `SystemExit`, which stops an event loop in the middle and leaves its threads waiting.
     """
@@ -34,25 +33,25 @@ class _Console(Console):
 
 
 def stdout() -> Console:
-    """A console for what the user asked for; plain where colours are unwelcome (NO_COLOR, a pipe, a file)."""
+    """A console for results, without colours if NO_COLOR is set or stdout is no terminal."""
     console = _Console(highlight=False)
     console.width = min(console.width, _WIDEST)
     return console
 
 
 def stderr() -> Console:
-    """A console for what went wrong."""
+    """A console for errors and progress."""
     return Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 def print_error(error: Exception) -> None:
-    """One line about `error`, its remedy included; without keys, which a server may have repeated."""
+    """Print `error` on one line, without keys that a server may have repeated."""
     said = redacted(re.sub(r"\s+", " ", str(error)))
     stderr().print(Text.assemble(("error: ", "bold red"), (said, "red")))
 
 
 def exit_code_of(error: Exception) -> int:
-    """2 for wrong usage, as click has it: a query, pattern or path that cannot be; 1 for what does not work."""
+    """The exit code for `error`: 2 for wrong usage, as click has it (an invalid query, pattern or path), else 1."""
     if isinstance(error, ToolSearchError):
         return 1 if error.code == "unavailable" else 2
     missing = isinstance(error, ToolSourceError | SearchLogError) and error.reason in _NO_SUCH_FILE
@@ -60,6 +59,6 @@ def exit_code_of(error: Exception) -> int:
 
 
 def language_of_environment() -> Language:
-    """The language the environment asks for, as gettext reads it; English unless it is Japanese."""
+    """The language of the environment, read as gettext does: Japanese, or else English."""
     wanted = next((value for name in ("LC_ALL", "LC_MESSAGES", "LANG") if (value := os.environ.get(name))), "")
     return "ja" if wanted.lower().startswith("ja") else "en"

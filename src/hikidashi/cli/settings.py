@@ -1,4 +1,4 @@
-"""What a command runs with: the config in a file, or what serves best without one; and the folder for what it keeps."""
+"""The config that a command runs with: the one in a file, or a default for the keys that are set."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from hikidashi.config import AgentConfig, Config, ToolsConfig, WebSearchConfig, 
 
 from .output import language_of_environment
 
-__all__ = ["config_for", "state_folder"]
+__all__ = ["config_for"]
 
 
 def config_for(named: Path | None) -> Config:
-    """The config in the file `named`, or in the one that is found here; without any, what the keys that are set allow.
+    """The config in the file `named` or in that of the current folder, or a default for the keys that are set.
 
-    Tavily or the local index searches, and a model's API or Claude Code answers.
+    By default Tavily or the local index searches, and a model's API or Claude Code answers.
 
     Raises:
         ConfigError: the file cannot be used.
@@ -29,8 +29,3 @@ def config_for(named: Path | None) -> Config:
     return Config(
         tools=ToolsConfig(web_search=search), agent=AgentConfig(engine=engine, language=language_of_environment())
     )
-
-
-def state_folder() -> Path:
-    """Where commands keep what outlives them: `$XDG_STATE_HOME/hikidashi`, by default under `~/.local/state`."""
-    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "hikidashi"

@@ -1,1 +1,1 @@
-"""What several rooms need and no framework knows: lazy doors, private files, atomic writes, a loopback server."""
+"""Helpers that know no framework: folders, private files, SQLite, URLs, Unicode, a loopback HTTP server."""

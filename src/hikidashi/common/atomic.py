@@ -1,7 +1,7 @@
-"""Files written whole or not at all: beside the target first, then moved over it.
+"""Atomic writes: a temporary file beside the target, then moved over it.
 
-A process that is killed in between leaves its unfinished file. Each writer holds a lock on its own, which ends with the
-process: whoever writes next removes those that nobody holds.
+A process that is killed in between leaves its temporary file. Each writer holds a lock on its own, which ends with the
+process; the next writer removes the files without a lock.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from .private import private_folder
+
 try:
     import fcntl
-except ImportError:  # Windows, where nobody can remove a file that is open
+except ImportError:  # Windows, where an open file cannot be removed
     fcntl = None
 
 __all__ = ["replace_file"]
@@ -23,17 +25,23 @@ _PREFIX = ".hikidashi-"
 _UNFINISHED = _PREFIX + "[0-9a-f]" * 12
 
 
-def replace_file(path: Path, content: bytes) -> None:
+def replace_file(path: Path, content: bytes, *, private: bool = False) -> None:
     """Write `content` to `path`; a reader sees the old file or the new one.
+
+    The file keeps its mode; with `private`, it and the folders that are missing are for their owner only.
 
     Raises:
         OSError: it cannot be written; what was there stays.
         ValueError: it is no path.
     """
     path = Path(os.path.realpath(path))  # a link stays a link
+    if private:
+        private_folder(path.parent)
     _remove_unfinished(path.parent)
     with _unfinished(path.parent) as (beside, file):
         try:
+            with suppress(OSError):  # a new file has the mode of any other, a file system may have none
+                beside.chmod(0o600 if private else path.stat().st_mode & 0o777)
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
@@ -47,7 +55,7 @@ def replace_file(path: Path, content: bytes) -> None:
 
 @contextmanager
 def _unfinished(folder: Path) -> Generator[tuple[Path, BinaryIO]]:
-    """A new file in `folder` that nobody else removes while this process lives."""
+    """A new file in `folder`, locked against removal by other writers."""
     while True:
         beside = folder / (_PREFIX + os.urandom(6).hex())
         with beside.open("xb") as file:
@@ -62,7 +70,7 @@ def _unfinished(folder: Path) -> Generator[tuple[Path, BinaryIO]]:
 def _remove_unfinished(folder: Path) -> None:
     """Remove the files of writers that are gone."""
     for left in folder.glob(_UNFINISHED):
-        with suppress(OSError):  # it is locked, already gone, or somebody else's
+        with suppress(OSError):  # it is locked, already gone, or another user's
             if fcntl is not None:
                 with left.open("rb") as file:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""Names of a package that are loaded when they are first used."""
+"""Lazy imports of the public names of a package."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def lazy(
     package: str, home_of: Mapping[str, str], names: Sequence[str]
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` of `package` (PEP 562): what it loads on first use, and `names` as its listing.
+    """`__getattr__` and `__dir__` for `package` (PEP 562): names are imported on first use.
 
     Args:
         package: its `__name__`.
@@ -26,7 +26,7 @@ def lazy(
         if home is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         value = import_module(f".{name}", package) if home == "." else getattr(import_module(home, package), name)
-        setattr(sys.modules[package], name, value)  # the next use finds it without coming here
+        setattr(sys.modules[package], name, value)  # so that this function is not called again
         return value
 
     return load, lambda: list(names)

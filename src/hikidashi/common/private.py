@@ -1,4 +1,4 @@
-"""Files that only their owner may read: what people searched for, read and said is nobody else's business."""
+"""Files and folders that only their owner can read: what people search for, read and say is private."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ __all__ = ["create_private", "make_private", "private_folder"]
 
 
 def private_folder(folder: Path) -> None:
-    """Make `folder` and what is missing above it; those that are made are for their owner only.
+    """Create `folder` and its missing parents with mode 0700; those that exist keep theirs.
 
     Raises:
-        OSError: it cannot be made.
+        OSError: it cannot be created.
     """
     if folder.is_dir():
         return
@@ -22,29 +22,30 @@ def private_folder(folder: Path) -> None:
         folder.mkdir(mode=0o700)
 
 
-def create_private(path: Path) -> None:
-    """Make the file `path`, for its owner only, unless there is one.
+def create_private(path: Path) -> bool:
+    """Create the empty file `path` with mode 0600; False if it exists.
 
     A file that exists is not opened: closing it would drop the locks that SQLite has on it in this process.
 
     Raises:
-        OSError: it cannot be made.
+        OSError: it cannot be created.
     """
-    with contextlib.suppress(FileExistsError):
+    try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        return False
+    return True
 
 
 def make_private(path: Path) -> None:
-    """Make the database `path` if there is none, with its folder, and take it from everyone but its owner.
+    """Create the file `path` and its folder if missing, and set its mode to 0600.
 
-    SQLite gives the files beside a database the permissions of the database itself. One that belongs to somebody
-    else, who lets us write, is left as it is.
+    A file of another user who lets us write keeps its mode.
 
     Raises:
-        OSError: it cannot be made.
+        OSError: it cannot be created.
     """
     private_folder(path.parent)
     create_private(path)
-    for ending in ("", "-wal", "-shm", "-journal"):
-        with contextlib.suppress(OSError):
-            path.with_name(path.name + ending).chmod(0o600)
+    with contextlib.suppress(OSError):
+        path.chmod(0o600)

@@ -7,7 +7,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
-from urllib.parse import urlsplit
+
+from ..common.urls import split_base_url
 
 __all__ = ["RULE", "Rule", "address", "choice", "described", "flag", "number", "secret", "text"]
 
@@ -141,22 +142,16 @@ def address() -> dict[str, Any]:
     """An http or https address; one with a password in it is refused, and not shown either."""
 
     def fault(value: object) -> str:
-        if not isinstance(value, str) or not _is_address(value):
+        try:
+            parts = split_base_url(value) if isinstance(value, str) else None
+        except ValueError:
+            parts = None
+        if parts is None:
             return "is not an address"
-        return "has a user or password in it" if "@" in urlsplit(value).netloc else ""
+        return "has a user or password in it" if "@" in parts.netloc else ""
 
     allowed = "Write an address such as https://host:8080, without user and password."
     return _metadata(allowed=allowed, fault=fault, shown=False)
-
-
-def _is_address(text: str) -> bool:
-    if any(character.isspace() for character in text):
-        return False
-    try:
-        parts = urlsplit(text)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a port that is no number, brackets around no address
-        return False
 
 
 def _metadata(**rule: Any) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields
 from typing import Any, Literal, get_args
 
+from ..common.language import Language
 from ..errors import ConfigError
 from ._rules import RULE, Rule, address, choice, flag, number, secret, text
 
@@ -23,11 +24,11 @@ __all__ = [
     "rules_of",
 ]
 
-Language = Literal["ja", "en"]
 Engine = Literal["strands", "claude-code"]
 ModelProvider = Literal["anthropic", "openai", "bedrock", "ollama"]
 SearchDepth = Literal["basic", "advanced"]
 SearchProviderName = Literal["tavily", "local", "searxng"]
+SearchRanker = Literal["lexical", "hybrid"]
 Untrusted = Literal["fence", "off"]
 
 
@@ -76,16 +77,24 @@ class WebSearchConfig(Section):
     """How the web is searched; off unless `enabled`."""
 
     enabled: bool = field(default=False, metadata=flag())
+    """Whether the tools are offered at all."""
     api_key: str | None = field(default=None, repr=False, metadata=secret("Tavily's key"))
+    """Tavily's key; without one, the local index or SearXNG can search."""
     search_depth: SearchDepth = field(default="basic", metadata=choice(get_args(SearchDepth)))
+    """Summaries of pages, or passages out of them; with Tavily, advanced costs two credits."""
     max_results: int = field(default=5, metadata=number(1, 20))
+    """How many results a search gives at most."""
     max_content_length: int = field(default=500, metadata=number(0, note=" (0 is unlimited)"))
     """How many characters of each result are shown; 0 is unlimited."""
     _: KW_ONLY
     provider: SearchProviderName | None = field(default=None, metadata=choice(get_args(SearchProviderName)))
-    """Who searches; None is Tavily."""
+    """Who searches; Tavily where nothing is written."""
     base_url: str | None = field(default=None, metadata=address())
+    """Where SearXNG is, which has no address of its own; or another address than Tavily's."""
     index: str | None = field(default=None, metadata=text("the file of the local index"))
+    """The file of the local index, relative to the config file; one in your data folder where nothing is written."""
+    ranker: SearchRanker = field(default="lexical", metadata=choice(get_args(SearchRanker)))
+    """How the local index ranks: by words, or with "hybrid" by meaning too, which needs the extra `semantic`."""
 
     @classmethod
     def conflicts(cls, given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -111,16 +120,20 @@ class AgentConfig(Section):
     engine: Engine = field(default="strands", metadata=choice(get_args(Engine)))
     """Who runs the tools: strands with a model's API, or Claude Code with a subscription."""
     provider: ModelProvider = field(default="anthropic", metadata=choice(get_args(ModelProvider)))
+    """Whose API strands asks; openai is also every server that speaks like it."""
     model: str | None = field(default=None, metadata=text("the model's name"))
-    """None is a good model of the provider."""
+    """A good model of the provider where nothing is written."""
     api_key: str | None = field(default=None, repr=False, metadata=secret("the provider's key"))
-    """None leaves it to the provider's own environment variable."""
+    """The provider's key; its own environment variable where nothing is written."""
     base_url: str | None = field(default=None, metadata=address())
+    """Another address than the provider's own: a compatible server, or a proxy."""
     region: str | None = field(default=None, metadata=text("the AWS region"))
+    """Where Bedrock runs; for no other provider."""
     max_tokens: int = field(default=4096, metadata=number(1))
     """How long one reply of the model may be."""
     system_prompt: str | None = field(default=None, metadata=text("what the model is told first"))
-    language: Language = field(default="ja", metadata=choice(get_args(Language)))
+    """What the model is told first; a prompt for web search where nothing is written."""
+    language: Language = field(default="ja", metadata=choice(get_args(Language)[::-1]))
     """The language of the tools' texts, and of the sentence for a person when something fails."""
     untrusted: Untrusted = field(default="fence", metadata=choice(get_args(Untrusted)))
     """Whether text from the web is marked as data, so that it cannot give orders."""
@@ -142,9 +155,11 @@ class SlackConfig(Section):
     bot_token: str | None = field(
         default=None, repr=False, metadata=secret("the bot token (xoxb-…)", not_starting="xapp-")
     )
+    """As whom the bot writes; SLACK_BOT_TOKEN where nothing is written."""
     app_token: str | None = field(
         default=None, repr=False, metadata=secret("the app-level token (xapp-…)", not_starting="xoxb-")
     )
+    """By which the bot connects (Socket Mode); SLACK_APP_TOKEN where nothing is written."""
     base_url: str | None = field(default=None, metadata=address())
     """Another address than Slack's own: a proxy, or a server of a test."""
 

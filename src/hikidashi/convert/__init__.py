@@ -1,4 +1,4 @@
-"""Tools in, tools out: one file per framework.
+"""Conversions between the neutral `Tool` and each framework, one file per framework.
 
 `from_x` brings the tools of framework x in, `to_x` sends them out. A conversion is faithful or
 refused: what a target cannot express raises `Unsupported`, which names it. This package itself

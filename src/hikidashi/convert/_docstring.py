@@ -1,4 +1,4 @@
-"""What a docstring says about a function and its parameters, in Google, NumPy or reST style."""
+"""Descriptions of a function and its parameters in a docstring of Google, NumPy or reST style."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class Docstring:
     """The parts of a docstring that a model reads."""
 
     description: str = ""
-    """All that comes before the first section."""
+    """The text before the first section."""
     parameters: dict[str, str] = field(default_factory=dict[str, str])
 
 
 def parse_docstring(docstring: str | None) -> Docstring:
-    """The description and the parameters' descriptions in `docstring`; empty where it has none."""
+    """The description and the parameters' descriptions in `docstring`; empty if it has none."""
     lines = inspect.cleandoc(docstring or "").splitlines()
     description: list[str] = []
     parameters: dict[str, str] = {}

@@ -29,7 +29,7 @@ class ToolUse(Protocol):
 
     @property
     def id(self) -> str:
-        """What the `tool_result` refers to."""
+        """The id that the `tool_result` refers to."""
         ...
 
     @property
@@ -46,7 +46,7 @@ class ToolUse(Protocol):
 def to_anthropic(tools: Iterable[Tool]) -> list[dict[str, Any]]:
     """The definitions of `tools` for `messages.create(tools=...)`; never with `cache_control`.
 
-    A tool with `defer_loading` says so: the API then wants a tool search tool beside it.
+    For tools with `defer_loading` the API requires a tool search tool beside them.
 
     Raises:
         ToolValidationError: a name that the API refuses, or one that two tools share.

@@ -1,4 +1,4 @@
-"""What every target asks of tools before it takes them."""
+"""Checks that every target makes before it takes tools."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from ..tool import Tool, ToolResult
 from .root_schema import root_schema
 
 ALIASES = "hikidashi/aliases"
-"""The key in `_meta` for the aliases of a tool, where a target has no other place for them."""
+"""The key in `_meta` for the aliases of a tool, if a target has no other place for them."""
 
 
 PYDANTIC_AI_META = "hikidashi/pydantic-ai"
-"""The key in `_meta` under which what only pydantic-ai knows travels, and comes back."""
+"""The key in `_meta` for what only pydantic-ai has, so that a conversion back restores it."""
 
 
 def mapping(value: object) -> dict[str, Any]:
-    """`value` if it is an object, as metadata from elsewhere should be but need not; else an empty one."""
+    """`value` if it is a mapping, else an empty one: metadata of a foreign source may be anything."""
     return dict(cast("Mapping[str, Any]", value)) if isinstance(value, Mapping) else {}
 
 
@@ -30,7 +30,7 @@ def strings(value: object) -> list[str]:
 
 
 def by_name(tools: Iterable[Tool], *, seen_as: Callable[[str], str] = str) -> dict[str, Tool]:
-    """The tools by the name that the target sees, in order.
+    """The tools by their name in the target, in order.
 
     Raises:
         ToolValidationError: two tools have the same name there.
@@ -48,7 +48,7 @@ def by_name(tools: Iterable[Tool], *, seen_as: Callable[[str], str] = str) -> di
 
 
 def object_schema(tool: Tool, target: str, *, for_claude: bool = False) -> dict[str, Any]:
-    """The input schema of `tool` with one object at its root, untouched where it has that already.
+    """The input schema of `tool` with one object at its root; unchanged if it has that already.
 
     Raises:
         Unsupported: its root cannot be written as one object; see `root_schema`.
@@ -57,7 +57,7 @@ def object_schema(tool: Tool, target: str, *, for_claude: bool = False) -> dict[
 
 
 def unknown_tool(name: str, known: Iterable[str]) -> ToolResult:
-    """What the model reads when it calls a tool that is not there."""
+    """The error for a model that calls an unknown tool."""
     names = list(known)
     close = get_close_matches(name, names, n=1)
     hint = f"Did you mean {close[0]!r}?" if close else f"Known tools: {', '.join(names[:20]) or 'none'}."

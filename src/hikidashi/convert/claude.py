@@ -9,7 +9,7 @@ from typing import Any, cast
 from .. import __version__
 from ..errors import MissingExtra, Unsupported
 from ..tool import Tool, ToolResult, current_call_id, json_text, text
-from ._said_once import NOTHING, said_once
+from ._repetition import NOTHING, without_repetition
 from .checks import by_name, object_schema, unknown_tool
 from .claude_listing import (
     MAX_RESULT_CHARS,
@@ -150,18 +150,18 @@ def allowed_tools(server_name: str, tools: Iterable[Tool]) -> list[str]:
 
 
 def _checked(tool: Tool) -> Tool:
-    """`tool` with the schema that Claude Code lists it under."""
+    """`tool` with the schema that Claude Code lists."""
     schema = listed_schema(tool.name, tool.description, tool.input_schema)
     return replace(tool, input_schema=schema, output_schema=None)
 
 
 def _listed_as(shown: str, tool: Tool) -> Tool:
-    """`tool` under the name that Claude Code shows; where that says nothing of its own name, the description does."""
+    """`tool` under the name that Claude Code shows; if that is only a hash, the description has its own name."""
     return replace(tool, name=shown, description=tool.description or ("" if shown == tool.name else tool.name))
 
 
 def _readable(tool: Tool, longest: int | None, can_read_files: bool) -> Tool:
-    """`tool` such that a model can read all of its answers; see `readable_result`."""
+    """`tool` with results that a model can read in Claude Code; see `readable_result`."""
     own = tool.metadata.get("anthropic/maxResultSizeChars")
     longest = own if isinstance(own, int) and not can_read_files else longest
 
@@ -175,14 +175,14 @@ def _readable(tool: Tool, longest: int | None, can_read_files: bool) -> Tool:
 
 
 def _without_hidden_text(result: ToolResult) -> ToolResult:
-    """`result` such that Claude Code, which shows structured content in place of text, hides neither."""
+    """`result` without loss in Claude Code, which shows structured content in place of text."""
     texts = [block for block in result.content if block["type"] == "text"]
     if result.structured_content is None or all(map(result.is_repeated_by, texts)):
         return result
-    structured, blocks = said_once(result)
+    structured, blocks = without_repetition(result)
     content = result.content
     if structured is not NOTHING and any(block["type"] == "text" for block in blocks):
-        content = (*blocks, text(json_text(structured)))  # each says something that the other does not
+        content = (*blocks, text(json_text(structured)))  # each has something that the other has not
     elif structured is not NOTHING and structured is result.structured_content:
         return result  # which has all of the text
     return replace(result, content=content, structured_content=None)
@@ -217,5 +217,5 @@ def hooks_for_unknown(advice: Callable[[list[str]], str]) -> dict[HookEvent, lis
             return {}
         return {"hookSpecificOutput": {"hookEventName": "PostToolBatch", "additionalContext": said}}
 
-    # The one hook that sees such calls; the SDK types its answer and not its name.
+    # The one hook that sees such calls; the SDK has a type for its output, and none for its name.
     return {cast("HookEvent", "PostToolBatch"): [HookMatcher(hooks=[advise])]}

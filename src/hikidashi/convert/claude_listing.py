@@ -1,4 +1,4 @@
-"""What Claude Code takes in a list of tools, and what it would drop without a word.
+"""What Claude Code accepts in a list of tools, and what it would drop silently.
 
 Measured on the CLI 2.1.325: it drops a tool whose full name is longer than 128 characters or the same as another's, so
 names are mapped to others that fit, and every tool of a server called `ide`; it cuts a description at 4,096
@@ -28,7 +28,7 @@ __all__ = [
 logger = logging.getLogger("hikidashi")
 
 MAX_RESULT_CHARS = 500_000
-"""The most that Claude Code takes; without it a result over about 50,000 characters is moved to a file."""
+"""The largest limit that Claude Code accepts; the default moves results over about 50,000 characters to a file."""
 
 _LONGEST_NAME = 128
 _LONGEST_DESCRIPTION = 4_096
@@ -41,7 +41,7 @@ def shown_name(name: str) -> str:
 
 
 def names_in_claude(server_name: str, names: Iterable[str]) -> WireNames:
-    """What Claude Code calls the tools `names` of a server, behind `mcp__<server>__`.
+    """The names of the tools of a server in Claude Code, without the prefix `mcp__<server>__`.
 
     Raises:
         ToolValidationError: the name of the server leaves no room for them.
@@ -57,7 +57,7 @@ def names_in_claude(server_name: str, names: Iterable[str]) -> WireNames:
 
 
 def wire_name(server_name: str, name: str) -> str:
-    """The whole name of a tool, by which the model knows it; `name` is its name in `names_in_claude`."""
+    """The full name of a tool, as the model sees it; `name` is its name in `names_in_claude`."""
     return f"mcp__{shown_name(server_name)}__{name}"
 
 
@@ -65,7 +65,7 @@ def check_server_name(name: str) -> None:
     """Raise unless Claude Code offers the tools of a server of this name.
 
     Raises:
-        ToolValidationError: it is empty, or one whose tools Claude Code keeps to itself.
+        ToolValidationError: it is empty, or reserved by Claude Code.
     """
     if not name.strip() or name in _RESERVED_SERVERS:
         raise ToolValidationError(

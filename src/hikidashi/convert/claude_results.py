@@ -1,4 +1,4 @@
-"""What a model reads of a tool's result in Claude Code.
+"""Results of tools as a model can read them in Claude Code.
 
 Through MCP it gets text and four kinds of images. Everything else Claude Code writes to a file, and gives the model
 the path; so it does with more than 500,000 characters. A model without `Read` can do nothing with a path: here such
@@ -38,7 +38,7 @@ LONGEST_ERROR = 10_000
 """Characters of an error; Claude Code cuts out its middle."""
 
 IS_ERROR = "This result is an error:"
-"""What an error begins with that cannot be marked as one."""
+"""The first words of an error that cannot have `is_error`."""
 
 _NAMING = 200
 """At most this many characters that Claude Code puts around a resource, with the name of the server in them."""
@@ -48,7 +48,7 @@ _AGENT_MODE = '`ClaudeCodeModel(tool_execution="agent")` carries it as it is.'
 
 @dataclass(frozen=True)
 class _Refused:
-    """Content that a model cannot be shown, and what to return instead."""
+    """Content that a model cannot read, and what to return instead."""
 
     what: str
     remedy: str
@@ -60,7 +60,7 @@ def readable_result(tool_name: str, result: ToolResult, *, longest: int | None =
     Args:
         tool_name: the tool that answered.
         result: its answer.
-        longest: how many characters stay in the conversation; `None` does not look.
+        longest: how many characters stay in the conversation; `None` is no limit.
     """
     shown: list[ContentBlock] = []
     refused: list[_Refused] = []
@@ -157,7 +157,7 @@ def _too_long(result: ToolResult, longest: int) -> str:
 
 
 def _length(result: ToolResult) -> int:
-    """How long Claude Code takes the text of `result` to be; structured content stands in place of it."""
+    """The length of `result` as Claude Code counts it: of the structured content, or else of the text."""
     if result.structured_content is not None and not result.is_error:
         return utf16_length(json_text(result.structured_content))
     return sum(_block_length(block) for block in result.content)

@@ -221,7 +221,7 @@ def _output_schema(hint: Any) -> dict[str, Any] | None:
     try:
         schema = TypeAdapter(kind).json_schema(mode="serialization", schema_generator=_Schema)
     except (PydanticSchemaGenerationError, PydanticUserError):
-        return None  # a result needs no schema to be read; `typing.TypedDict` has none before Python 3.12
+        return None  # an output schema is optional; `typing.TypedDict` has none before Python 3.12
     return schema if schema.get("type") == "object" else None
 
 

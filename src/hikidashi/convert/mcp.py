@@ -1,6 +1,6 @@
 """Tools from a connected MCP session, and tools as an MCP server.
 
-Only this file knows how the `mcp` package spells a tool and its answer; `convert.claude` borrows it.
+Nothing else depends on the types of the `mcp` package for tools and results; `convert.claude` uses this file.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["from_mcp", "to_mcp"]
 
 logger = logging.getLogger("hikidashi")
 
-# What a tool has and MCP has no place for travels in `_meta`, so that `from_mcp` finds it again.
+# `_meta` carries what MCP has no field for, so that `from_mcp` restores it.
 _DEFER_LOADING = "hikidashi/deferLoading"
 _ICONS = "hikidashi/icons"
 
@@ -64,8 +64,8 @@ def to_mcp(
 class _ToolServer(MCPServer[Any]):
     """An `MCPServer` whose tools bring their own JSON Schemas.
 
-    `MCPServer.add_tool` makes the schema from a Python signature and takes no ready one; its public
-    `list_tools` and `call_tool` are what every request goes through, so these two answer for ours.
+    `MCPServer.add_tool` makes the schema from a Python signature and takes no other. Every request goes through the
+    public `list_tools` and `call_tool`, which are overridden here.
     """
 
     def __init__(self, offered: Mapping[str, Tool], *, name: str, version: str, instructions: str | None) -> None:
@@ -84,7 +84,7 @@ class _ToolServer(MCPServer[Any]):
 
 
 def wire_tool(tool: Tool, extra_meta: Mapping[str, Any] | None = None) -> types.Tool:
-    """`tool` as an entry of `tools/list`; keys of `extra_meta` give way to the tool's own metadata."""
+    """`tool` as an entry of `tools/list`; its own metadata wins over `extra_meta`."""
     meta: dict[str, Any] = {**(extra_meta or {}), **tool.metadata}
     icons = meta.pop(_ICONS, None)
     if tool.aliases:
@@ -106,14 +106,14 @@ def wire_tool(tool: Tool, extra_meta: Mapping[str, Any] | None = None) -> types.
 
 
 async def answer(tool: Tool, arguments: dict[str, Any] | None) -> types.CallToolResult:
-    """What `tool` answers on the wire; what it raises is logged, and an `isError` answer for the model."""
+    """The result of `tool` on the wire; an exception is logged, and becomes an `isError` result."""
     try:
         result = await tool.call(arguments or {})
         if tool.output_schema is not None and result.structured_content is None and not result.is_error:
             raise Unsupported("an answer without the structured content that the output schema promises", "MCP")
         return wire_result(result)
     except MCPError:
-        raise  # the server behind a forwarded tool said so: the protocol has its own place for it
+        raise  # an error of the protocol by the server behind a forwarded tool, which stays one
     except (Exception, asyncio.CancelledError) as error:
         if isinstance(error, asyncio.CancelledError) and _is_being_cancelled():
             raise
@@ -131,7 +131,7 @@ def _is_being_cancelled() -> bool:
 
 
 def wire_result(result: ToolResult) -> types.CallToolResult:
-    """`result` as the answer to `tools/call`."""
+    """`result` as the response to `tools/call`."""
     wire = result.to_mcp()
     if not isinstance(result.structured_content, dict):
         wire.pop("structuredContent", None)  # before protocol 2026-07-28 only objects; the text says the same

@@ -1,4 +1,4 @@
-"""Which bytes are text, and which images a model reads."""
+"""Media types: which content is text, and which images a model can read."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from email.message import Message
 __all__ = ["IMAGES", "decoded", "is_text", "utf16_length"]
 
 IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
-"""The images that the Anthropic API takes."""
+"""The image types that the Anthropic API takes."""
 
 _TEXT = frozenset(
     {

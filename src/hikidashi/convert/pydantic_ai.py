@@ -343,7 +343,7 @@ def _needs_approval(name: str) -> Unsupported:
 
 
 class _NoModel(Model):
-    """The model of a context outside of a run: there is none, and it says so."""
+    """Stands for the model of a context outside of a run; a request to it raises `Unsupported`."""
 
     @property
     def model_name(self) -> str:

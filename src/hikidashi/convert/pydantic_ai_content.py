@@ -1,4 +1,4 @@
-"""pydantic-ai's content and MCP's blocks, each as the other."""
+"""Conversion between pydantic-ai's content and MCP's blocks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pydantic_ai.messages import (
 
 from ..errors import Unsupported
 from ..tool import ContentBlock, ToolResult, audio, image, json_text, resource, text
-from ._said_once import NOTHING, said_once
+from ._repetition import NOTHING, without_repetition
 from .checks import PYDANTIC_AI_META, mapping, strings
 
 META = PYDANTIC_AI_META
@@ -33,12 +33,12 @@ _URLS: Mapping[str, type[FileUrl]] = {kind.kind: kind for kind in (AudioUrl, Doc
 
 
 def ours(meta: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """What `_meta` says under our key."""
+    """The value of our key in `_meta`."""
     return mapping((meta or {}).get(META))
 
 
 def to_result(value: object) -> ToolResult:
-    """What a pydantic-ai tool returned, as a neutral result.
+    """The return value of a pydantic-ai tool as a neutral result.
 
     Raises:
         Unsupported: it holds a file on some provider's storage, or a value that has no JSON form.
@@ -60,7 +60,7 @@ def from_result(result: ToolResult) -> Any:
     place of structured content; files stay files. All of it stays in the tool's return: `ToolReturn.content`
     would make a server's words the user's.
     """
-    structured, blocks = said_once(result)
+    structured, blocks = without_repetition(result)
     items: list[Any] = [] if structured is NOTHING else [structured]
     items += map(from_block, blocks)
     value = items[0] if len(items) == 1 else items or ""
@@ -72,7 +72,7 @@ def from_result(result: ToolResult) -> Any:
 
 
 def error_text(result: ToolResult) -> str:
-    """The text of a failure; files, which a retry cannot carry, are mentioned."""
+    """The text of an error; files, which a retry cannot carry, are mentioned."""
     lines = [block["text"] if block["type"] == "text" else f"[{block['type']} left out]" for block in result.blocks]
     return "\n".join(lines) or "The tool failed and did not say why."
 
@@ -167,6 +167,6 @@ def _link(item: FileUrl) -> ContentBlock:
     if item.vendor_metadata:
         extras["vendor_metadata"] = item.vendor_metadata
     link: ContentBlock = {"type": "resource_link", "uri": item.url, "name": item.identifier, "_meta": {META: extras}}
-    with suppress(ValueError):  # nothing in the URL says what it is
+    with suppress(ValueError):  # the URL does not tell its media type
         link["mimeType"] = item.media_type
     return link

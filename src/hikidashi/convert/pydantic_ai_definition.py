@@ -1,4 +1,4 @@
-"""A pydantic-ai `ToolDefinition` and a neutral tool, each as the other."""
+"""Conversion between a pydantic-ai `ToolDefinition` and a neutral tool."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .pydantic_ai_content import META, ours
 
 
 class _Carried(TypedDict, total=False):
-    """What of a `ToolDefinition` has no place in a neutral tool, and travels in its metadata."""
+    """Fields of a `ToolDefinition` that a neutral tool has not, and keeps in its metadata."""
 
     strict: bool | None
     sequential: bool
@@ -53,7 +53,7 @@ def tool_of(definition: ToolDefinition, call: Callable[[dict[str, Any]], Awaitab
 
 
 def definition_of(tool: Tool) -> ToolDefinition:
-    """What pydantic-ai knows of `tool`; annotations and `_meta` are where it has those of MCP tools."""
+    """The definition of `tool`; annotations and `_meta` are where pydantic-ai has those of MCP tools."""
     carried = _carried_by(tool)
     meta = {key: value for key, value in tool.metadata.items() if key != META}
     if tool.aliases:
@@ -109,5 +109,5 @@ def _carried(definition: ToolDefinition, metadata: Mapping[str, Any]) -> dict[st
 def _carried_by(tool: Tool) -> _Carried:
     try:
         return _CARRIED.validate_python(ours(tool.metadata))
-    except ValidationError:  # a server of somebody else's uses the same key
+    except ValidationError:  # another server uses the same key
         return {}

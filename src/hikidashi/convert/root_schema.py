@@ -115,7 +115,7 @@ def _flat(schema: object, document: Schema, seen: frozenset[str], *, is_root: bo
 
 
 def _parts(body: Schema, document: Schema, seen: frozenset[str]) -> Iterator[tuple[object, frozenset[str]]]:
-    """What `body` is composed of, each with the references that led there."""
+    """The schemas that `body` is composed of, each with the references that led there."""
     if "$ref" in body:
         target, reference = _resolved(document, body["$ref"]), str(body["$ref"])
         if reference in seen:
@@ -220,7 +220,7 @@ def _resolved(document: Schema, reference: object) -> object:
 
 
 def _pointed_at(document: object, reference: object) -> object:
-    """What a JSON pointer in a URI fragment leads to; `_MISSING` for any other reference."""
+    """The target of a JSON pointer in a URI fragment; `_MISSING` for any other reference."""
     if reference == "#":
         return document
     if not isinstance(reference, str) or not reference.startswith("#/"):
@@ -260,7 +260,7 @@ def _references(value: object) -> Iterator[str]:
             yield from _references(item)
 
 
-# What every target asks of the result
+# What every target requires of the result
 
 
 def _json(schema: object) -> Schema:
@@ -309,7 +309,7 @@ def _children(value: object) -> list[Any]:
 
 
 def _check_arguments(schema: Schema, for_claude: bool) -> None:
-    """Raise unless Claude Code can read the list of arguments: one that it cannot read costs it every tool."""
+    """Raise unless Claude Code can read the list of arguments; otherwise it drops every tool of the server."""
     properties, required = schema.get("properties", {}), schema.get("required", [])
     if not isinstance(properties, dict):
         raise _Refused(f"whose `properties` are {properties!r}", "They must be an object of schemas by name.")

@@ -118,7 +118,7 @@ def from_strands(tool: AgentTool, *, invocation_state: Mapping[str, Any] | None 
 
 
 class _NeutralTool(AgentTool):
-    """One of our tools, as strands sees it."""
+    """A neutral tool as a strands tool."""
 
     def __init__(self, tool: Tool) -> None:
         super().__init__()
@@ -213,7 +213,7 @@ def _from_result(tool_name: str, event: Any) -> ToolResult:
 
 
 def _only_json(contents: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """The object in `contents`, where it is the only one."""
+    """The object in `contents`, if it is the only one."""
     objects = [content["json"] for content in contents if isinstance(content.get("json"), dict)]
     return objects[0] if len(objects) == 1 else None
 

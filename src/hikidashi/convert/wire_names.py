@@ -1,4 +1,4 @@
-"""Names of tools as the APIs of models take them: ASCII letters, digits, `_` and `-`, and not too many of them.
+"""Tool names that model APIs accept: ASCII letters, digits, `_` and `-`, up to a length.
 
 A name that fits is its own wire name. One that does not keeps what can be read of it and gets a short hash of the
 whole, so that two names never become one, and a name becomes the same wire name in every process.
@@ -64,13 +64,13 @@ class WireNames:
         return name in self._wire
 
     def of(self, name: str) -> str:
-        """The wire name of `name`, which is given one where it has none yet."""
+        """The wire name of `name`; a new one if it has none yet."""
         if name not in self._wire:
             self._give(name)
         return self._wire[name]
 
     def original(self, wire: str) -> str | None:
-        """The name whose wire name is `wire`; None where there is none."""
+        """The name whose wire name is `wire`; None if there is none."""
         return self._original.get(wire)
 
     def _give(self, name: str) -> None:

@@ -4,7 +4,7 @@
     ├── MissingExtra (ImportError)               an optional framework is not installed
     ├── Unsupported (TypeError)                  the target of a conversion cannot express something
     ├── ToolValidationError (ValueError)         a tool has no usable name, function or schema
-    ├── ToolConnectionError (ConnectionError)    the server behind a tool is gone
+    ├── ToolConnectionError (ConnectionError)    the connection to the server of a tool is lost
     ├── ToolSearchError (ValueError)             a search that cannot be answered: its words, pattern or catalogue
     ├── ToolTurnLimitError (RuntimeError)        a model still called tools after the turns it was given
     ├── ToolSourceError (ValueError)             tools that cannot be read from a file, module or list of servers
@@ -14,19 +14,19 @@
     ├── FetchRefused (ValueError)                an address that must not be fetched, such as a private one
     ├── WebIndexError                            the local index of documents cannot be read or written
     ├── SlackError                               Slack refused a call, or cannot be reached
-    ├── ServerUnavailableError (ConnectionError) a server behind the gateway cannot be reached
+    ├── ServerUnavailableError (ConnectionError)  a server behind the gateway cannot be reached
     ├── ConfigError (ValueError)                 a config file that cannot be used: file, line, key, what is allowed
-    └── ClaudeCodeError                          Claude Code, or a tool on its way there
-        ├── UnsupportedDepsTypeError             dependencies that JSON cannot carry
-        ├── MissingDepsError                     a tool reads dependencies that nobody gave
+    └── ClaudeCodeError                          Claude Code, or tools and dependencies for it
+        ├── UnsupportedDepsTypeError             dependencies that cannot be serialised as JSON
+        ├── MissingDepsError                     a tool reads dependencies, and none were given
         ├── DepsJSONError (ValueError)           JSON that does not describe the dependencies asked for
-        ├── TypeHintResolutionError              type hints of dependencies that name nothing
+        ├── TypeHintResolutionError              type hints of dependencies that cannot be resolved
         ├── ToolsetNotRegisteredError            tools were asked for before `set_agent_toolsets()`
         ├── ToolNotFoundError                    a tool was asked for that no toolset has
         ├── InvalidSettingError (ValueError)     a model setting of the wrong type, or out of range
-        ├── ClaudeCodeNotFoundError              the Claude Code CLI is not there
+        ├── ClaudeCodeNotFoundError              the Claude Code CLI was not found
         ├── ClaudeCodeProcessError               the CLI ended, or could not start
-        ├── ClaudeCodeTimeoutError (TimeoutError)  an answer did not come in time
+        ├── ClaudeCodeTimeoutError (TimeoutError)  no answer in time
         ├── ClaudeCodeAPIError                   the model's API refused or failed
         └── ClaudeCodeLimitError                 `max_turns` or `max_budget_usd` was reached
 
@@ -93,6 +93,6 @@ __all__ = [
     "WebIndexError",
 ]
 
-# Tracebacks and pickles name the door people import from, whichever file a class is written in.
+# Tracebacks and pickles name the package that people import from, not the file of the class.
 for _name in __all__:
     globals()[_name].__module__ = __name__

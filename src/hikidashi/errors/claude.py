@@ -1,4 +1,4 @@
-"""Errors of Claude Code: its process, its API, and the tools and dependencies on their way there."""
+"""Errors of Claude Code: its process, its API, and the tools and dependencies for it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from ._base import HikidashiError
 
 
 class ClaudeCodeError(HikidashiError):
-    """Base class of what goes wrong with Claude Code, or with a tool on its way there."""
+    """Base class of errors of Claude Code, and of tools and dependencies for it."""
 
 
 class UnsupportedDepsTypeError(ClaudeCodeError):
-    """Dependencies that JSON cannot carry, at `path` inside them."""
+    """Dependencies that cannot be serialised as JSON, at `path` inside them."""
 
     def __init__(self, type_name: str, path: str = "deps", reason: str = "") -> None:
         super().__init__(type_name, path, reason)
@@ -32,7 +32,7 @@ class UnsupportedDepsTypeError(ClaudeCodeError):
 
 
 class MissingDepsError(ClaudeCodeError):
-    """A tool reads `ctx.deps`, and nobody gave any."""
+    """A tool reads `ctx.deps`, and no deps were given."""
 
     def __init__(self, tool_name: str, wanted: str) -> None:
         super().__init__(tool_name, wanted)
@@ -49,7 +49,7 @@ class MissingDepsError(ClaudeCodeError):
 
 
 class DepsJSONError(ClaudeCodeError, ValueError):
-    """JSON that is broken, or describes something else than the dependencies asked for."""
+    """JSON that is malformed, or does not describe the dependencies asked for."""
 
     def __init__(self, type_name: str, path: str, reason: str) -> None:
         super().__init__(type_name, path, reason)
@@ -65,7 +65,7 @@ class DepsJSONError(ClaudeCodeError, ValueError):
 
 
 class TypeHintResolutionError(ClaudeCodeError):
-    """Type hints of a dataclass that name nothing."""
+    """Type hints of a dataclass that cannot be resolved."""
 
     def __init__(self, type_name: str, detail: str) -> None:
         super().__init__(type_name, detail)
@@ -127,7 +127,7 @@ class InvalidSettingError(ClaudeCodeError, ValueError):
 
 
 class ClaudeCodeNotFoundError(ClaudeCodeError):
-    """The Claude Code CLI is not where it should be."""
+    """The Claude Code CLI was not found."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
@@ -151,12 +151,12 @@ class ClaudeCodeProcessError(ClaudeCodeError):
 
     def __str__(self) -> str:
         code = f" (exit code {self.exit_code})" if self.exit_code is not None else ""
-        said = f" Its last words: {self.stderr.strip()[-500:]}" if self.stderr.strip() else ""
+        said = f" stderr ended with: {self.stderr.strip()[-500:]}" if self.stderr.strip() else ""
         return f"{self.message}{code}.{said} Run `hikidashi doctor` to see whether the CLI works here."
 
 
 class ClaudeCodeTimeoutError(ClaudeCodeError, TimeoutError):
-    """An answer did not come within `seconds`."""
+    """There was no answer within `seconds`."""
 
     def __init__(self, seconds: float, waiting_for: str) -> None:
         super().__init__(seconds, waiting_for)
@@ -174,7 +174,7 @@ class ClaudeCodeAPIError(ClaudeCodeError):
     """The model's API refused the request, or failed."""
 
     remedy: str | None = None
-    """What to do, where the status alone does not say it."""
+    """What to do, if the status alone does not tell."""
 
     def __init__(self, message: str, status_code: int | None = None) -> None:
         super().__init__(message, status_code)
@@ -216,7 +216,7 @@ def _api_remedy(status: int | None) -> str:
         case 429:
             return "Wait and try again, or lower the number of runs at once."
         case int() if status >= 500:
-            return "The service is in trouble: try again later."
+            return "The service failed: try again later."
         case int():
             return "Check the request: model settings, history and tool schemas."
         case None:

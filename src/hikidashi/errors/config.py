@@ -14,7 +14,7 @@ class ConfigError(HikidashiError, ValueError):
         self.reason = reason
         self.key = key
         self.line = line
-        """The line of the file where the fault is, counted from 1; None where there is no such line."""
+        """Line of the error in the file, counted from 1; None if it has none."""
 
     def __str__(self) -> str:
         place = f", line {self.line}" if self.line is not None else ""

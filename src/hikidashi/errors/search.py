@@ -20,14 +20,14 @@ _CODES_OF_2025 = {"invalid_tool_input": "invalid_pattern", "execution_time_excee
 
 
 class ToolSearchError(HikidashiError, ValueError):
-    """A tool search that cannot be answered; `code` says why in the API's words, `message` how to repair it."""
+    """A tool search that cannot be answered; `code` is the API's error code, `message` says how to repair it."""
 
     def __init__(self, code: ToolSearchCode, message: str, position: int | None = None) -> None:
         super().__init__(code, message, position)
         self.code: ToolSearchCode = code
         self.message = message
         self.position = position
-        """Where in the pattern the fault is, counted from 0; None where there is no such place."""
+        """Position of the error in the pattern, counted from 0; None if it has none."""
 
     def __str__(self) -> str:
         return self.message
@@ -61,7 +61,7 @@ class ToolSourceError(HikidashiError, ValueError):
         self.reason = reason
         self.remedy = remedy
         self.line = line
-        """The line of the file where the fault is; None where there is no such line."""
+        """Line of the error in the file; None if it has none."""
 
     def __str__(self) -> str:
         place = f", line {self.line}" if self.line is not None else ""

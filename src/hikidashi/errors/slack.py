@@ -1,4 +1,4 @@
-"""The error of Slack, with what to do about each of its words."""
+"""The error of Slack, with a remedy for each of its codes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SLACK_REMEDIES = {
 
 
 class SlackError(HikidashiError):
-    """Slack refused a call, or cannot be reached; `code` is Slack's own word."""
+    """Slack refused a call, or cannot be reached; `code` is Slack's error code."""
 
     def __init__(self, method: str, code: str, needed: str = "", detail: str = "") -> None:
         super().__init__(method, code, needed, detail)
@@ -30,12 +30,12 @@ class SlackError(HikidashiError):
         """The method of the Web API, such as `chat.postMessage`."""
         self.code = code
         self.needed = needed
-        """The scope the app lacks, where `code` is `missing_scope`."""
+        """The missing scope, if `code` is `missing_scope`."""
         self.detail = detail
 
     @property
     def remedy(self) -> str:
-        """What to do next; empty where nothing is known."""
+        """What to do next; empty if unknown."""
         if self.code == "missing_scope":
             return f"Add the scope `{self.needed or 'that it needs'}` to the Slack app and install it again."
         return _SLACK_REMEDIES.get(self.code, "")

@@ -31,7 +31,7 @@ class ToolValidationError(HikidashiError, ValueError):
 
 
 class ToolConnectionError(HikidashiError, ConnectionError):
-    """The server behind the tool `tool_name` is gone."""
+    """The connection to the server of the tool `tool_name` is lost."""
 
     def __init__(self, tool_name: str, reason: str) -> None:
         super().__init__(tool_name, reason)

@@ -1,4 +1,4 @@
-"""Errors of the web tools: what could not be searched, fetched, read or indexed."""
+"""Errors of the web tools: searching, fetching, reading and indexing."""
 
 from __future__ import annotations
 
@@ -11,13 +11,21 @@ class ErrorType(StrEnum):
     """What kind of failure a `TavilyAPIError` is; the value is the name, as tools print it."""
 
     AUTH_ERROR = "AUTH_ERROR"
+    """The key is missing, wrong or not allowed to do this: check TAVILY_API_KEY."""
     RATE_LIMIT_ERROR = "RATE_LIMIT_ERROR"
+    """Too many requests: wait for `retry_after` seconds where the provider says so."""
     VALIDATION_ERROR = "VALIDATION_ERROR"
+    """The input cannot be used: the message names it and what is allowed."""
     TIMEOUT_ERROR = "TIMEOUT_ERROR"
+    """No answer in time: try again, or raise `timeout`."""
     SERVER_ERROR = "SERVER_ERROR"
+    """The provider failed (HTTP 500): try again later."""
     SERVICE_UNAVAILABLE = "SERVICE_UNAVAILABLE"
+    """The provider is overloaded or down: try again later."""
     NETWORK_ERROR = "NETWORK_ERROR"
+    """The provider cannot be reached: check the network, the proxy and `base_url`."""
     API_ERROR = "API_ERROR"
+    """Any other refusal, such as a plan without credits left: the message says what the provider said."""
 
 
 _WORTH_ANOTHER_TRY = frozenset(
@@ -32,7 +40,10 @@ _WORTH_ANOTHER_TRY = frozenset(
 
 
 class TavilyAPIError(HikidashiError):
-    """A web search, extraction or context that failed, with Tavily or any other provider."""
+    """A web search, extraction or context that failed, with Tavily or any other provider.
+
+    `error_type` says how it failed and so what to do, see `ErrorType`; `is_retryable` whether to try again.
+    """
 
     def __init__(
         self,
@@ -45,9 +56,9 @@ class TavilyAPIError(HikidashiError):
         self.message = message
         self.error_type = ErrorType(error_type)
         self.status_code = status_code
-        """The HTTP status; None where no answer came."""
+        """The HTTP status; None without a response."""
         self.retry_after = retry_after
-        """Seconds the server asked to wait; None where it did not say."""
+        """Seconds the server asked to wait; None if it did not."""
 
     @property
     def is_retryable(self) -> bool:
@@ -76,14 +87,17 @@ class PageError(TavilyAPIError):
 
 
 class FetchRefused(HikidashiError, ValueError):  # noqa: N818 - reads as what it says
-    """`url` must not be fetched: its scheme, host, port or address is not allowed."""
+    """`url` must not be fetched: its scheme, host, port or address is not allowed.
+
+    A private host that may be read is named in the `allowed_hosts` of a fetcher.
+    """
 
     def __init__(self, url: str, reason: str, code: str = "") -> None:
         super().__init__(url, reason, code)
         self.url = url
         self.reason = reason
         self.code = code
-        """The reason as one word, such as `private` or `scheme`; empty where there is none."""
+        """The reason as one word, such as `private` or `scheme`; may be empty."""
 
     def __str__(self) -> str:
         return f"{self.url!r} is not fetched: {self.reason}."

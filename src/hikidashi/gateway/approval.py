@@ -34,8 +34,7 @@ class Approvals:
         """
         private_folder(self._path.parent)
         digests = sorted(self._read() | {_digest(server) for server in servers})
-        replace_file(self._path, json.dumps(digests, indent=1).encode())
-        self._path.chmod(0o600)
+        replace_file(self._path, json.dumps(digests, indent=1).encode(), private=True)
 
     def _read(self) -> set[str]:
         try:

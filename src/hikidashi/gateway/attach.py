@@ -9,39 +9,21 @@ import json
 import os
 import selectors
 import socket
-import stat
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..common.private import private_folder
+from ..common.folders import runtime_folder
 from ..errors import ServerUnavailableError
 
-__all__ = ["ask_daemon", "relay", "runtime_folder", "socket_path", "start_daemon"]
+__all__ = ["ask_daemon", "relay", "socket_path", "start_daemon"]
 
 _NAME = "hikidashi serve"
 _PIECE = 1 << 16
 _START_SECONDS = 20.0
-
-
-def runtime_folder() -> Path:
-    """The user's folder for sockets.
-
-    Raises:
-        ServerUnavailableError: somebody else could write there.
-    """
-    base = os.environ.get("XDG_RUNTIME_DIR")
-    folder = Path(base) / "hikidashi" if base else Path(tempfile.gettempdir()) / f"hikidashi-{os.getuid()}"
-    private_folder(folder)
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
-        raise ServerUnavailableError(_NAME, f"{folder} belongs to somebody else", "Set XDG_RUNTIME_DIR.")
-    folder.chmod(0o700)
-    return folder
 
 
 def socket_path(identity: str) -> Path:

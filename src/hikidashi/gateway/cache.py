@@ -39,8 +39,7 @@ class ListingCache:
         text = json.dumps({"version": _VERSION, "listing": listing.to_json()}, ensure_ascii=True)
         try:
             private_folder(self._folder)
-            replace_file(self._path(server), text.encode())
-            self._path(server).chmod(0o600)
+            replace_file(self._path(server), text.encode(), private=True)
         except OSError as error:
             logger.warning("the tools of MCP server %r are not kept for the next start: %s", server.name, error)
 

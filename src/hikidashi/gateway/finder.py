@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import MissingExtra, ToolSearchError, ToolValidationError
 from ..search.answers.budget import DEFAULT_BUDGET, AnswerBudget, definition_line, short_line
-from ..search.answers.search_tools import asked
+from ..search.answers.search_tools import search_catalog
 from ..search.catalog import ToolCatalog
 from ..search.engine.entry import Entry
 from ..tool import Tool, ToolResult
@@ -71,7 +71,7 @@ class Finder:
         Raises:
             ToolSearchError: the query cannot be answered.
         """
-        found = asked(self.catalog, query, strategy="both", limit=limit)
+        found = search_catalog(self.catalog, query, strategy="both", limit=limit)
         lines: list[str] = []
         if found.entries:
             shown = found.shown(self._budget)

@@ -1,4 +1,4 @@
-"""ToolCatalog: all the tools an agent could have, and the few it needs now."""
+"""`ToolCatalog`: tools to search by words, by pattern or by name."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from ..errors import ToolSearchError
 from .engine import saved as store
 from .engine.analyzer import Analyzer
-from .engine.bm25 import FIELD_WEIGHTS, MAX_TERMS, Index
 from .engine.entry import Entry
 from .engine.explain import HELD_BACK, Explanation, explained, matches_of
 from .engine.fusion import fused
 from .engine.gate import Judgement, judged
 from .engine.glossary import Glossary, is_grammar
+from .engine.index.bm25 import Index
+from .engine.index.fields import weighted_terms
+from .engine.index.vocabulary import Vocabulary
 from .engine.limits import MAX_LIMIT, MAX_QUERY, MAX_TOOLS, check_limit, checked_pattern, checked_query, full
 from .engine.match import ToolMatch
 from .engine.query import Query, read_query
 from .engine.regex import Pattern
 from .engine.rows import Rows, Snapshot, is_identifier
-from .engine.spelling import Speller
 from .overlay import Overlay, entry_with, overlay_of
 
 if TYPE_CHECKING:
@@ -36,12 +37,11 @@ __all__ = ["MAX_LIMIT", "MAX_QUERY", "MAX_TOOLS", "ToolCatalog"]
 logger = logging.getLogger("hikidashi")
 
 _SELECT = "select:"
-_NOT_NAME = re.compile(r"^(?:\(\?[aimsux]+\))?\^?|\$$|\\(?=\W)")  # what a pattern for one name has beside the name
-_NAMED = 20  # tools that a warning names
-_REMEMBERED = 10_000  # misspelled words; people repeat theirs
-_CANDIDATES = 50  # of each ranking: more change nothing among the first ten
-# The share of meaning in a hybrid score: a fifth where tools have all words of a question, since these tell tools
-# apart better, and four fifths where they have none.
+_NOT_NAME = re.compile(r"^(?:\(\?[aimsux]+\))?\^?|\$$|\\(?=\W)")  # flags, anchors and escapes around a name
+_NAMED = 20  # tools named in a warning
+_CANDIDATES = 50  # hits of each ranking that are fused: more do not change the first ten
+# The weight of the semantic ranking in a hybrid score, from all words of the question known to none. Words that tools
+# have rank better.
 _MEANING = 0.2, 0.8
 Ranker = Literal["lexical", "hybrid"]
 
@@ -49,23 +49,22 @@ Ranker = Literal["lexical", "hybrid"]
 class ToolCatalog:
     """Tools to search by words, by pattern or by name.
 
-    Any thread may search while another adds or removes: a search sees the catalogue before or after a change,
-    never in between. It takes well below a millisecond, and with a ranking by meaning a few, so async code calls it as
-    it is.
+    Thread-safe: a search sees the catalogue before or after a change, never in between. A search takes about a
+    millisecond, with the hybrid ranker a few, so that async code can call it directly.
 
     Args:
-        tools: Anthropic, OpenAI or MCP dicts, tools of hikidashi, pydantic-ai, strands or MCP, mixed as they come.
+        tools: Anthropic, OpenAI or MCP dicts, tools of hikidashi, pydantic-ai, strands or MCP, in any mix.
         ranker: "lexical" ranks by words alone; "hybrid" also by meaning, which needs the extra `semantic`.
-        embed: For "hybrid", a function from texts to vectors in place of the model that comes with the extra, or an
-            `Embedder`, which also says under which name to keep vectors on disk.
-        limit_tools: How many tools the catalogue takes; the API's own limit unless raised.
-        limit_query: How many characters a query may have; the API's own limit unless raised.
-        glossary: Words of your own and the English words tools use for them, or a file of them (tab-separated),
-            beside the ones that come with hikidashi. False switches these off: only words that stand there are found.
+        embed: For "hybrid", a function from texts to vectors instead of the default model, or an `Embedder`, which also
+            has the name under which vectors are cached on disk.
+        limit_tools: The maximum number of tools; by default that of the API.
+        limit_query: The maximum length of a query in characters; by default that of the API.
+        glossary: Your own words and the English words that tools use for them, or a file of them (tab-separated), in
+            addition to the bundled glossaries. False disables these: a question finds only words that it has.
         overlay: Aliases and better descriptions for tools of others: an `Overlay`, a dict of its shape, or a file.
 
     Raises:
-        ToolSourceError: the overlay cannot be read, or is none.
+        ToolSourceError: the overlay cannot be read, or is not valid.
         ToolValidationError: a tool has no name, a schema that is no object, or the name of another tool.
         ToolSearchError: there are more tools than `limit_tools`.
         MissingExtra: the ranker is "hybrid", and the extra is not installed.
@@ -97,11 +96,10 @@ class ToolCatalog:
         self._analyzer = Analyzer()
         self._rows = Rows()
         self._index = Index()
-        self._speller = Speller()
-        self._guesses: tuple[int, dict[str, list[str]]] | None = None
+        self._vocabulary = Vocabulary(self._index, self._analyzer)
         self._snapshot: tuple[int, Snapshot] | None = None
         self._fill(entry_with(self._overlay, tool, position) for position, tool in enumerate(tools))
-        self._understand()
+        self._embed_tools()
 
     def __len__(self) -> int:
         return len(self._rows.numbers)
@@ -121,13 +119,18 @@ class ToolCatalog:
             return list(self._rows.numbers)
 
     def get(self, name: str) -> Any | None:
-        """The tool of exactly this name, as the catalogue was given it; None where no tool has it."""
+        """The tool of exactly this name, as it was added; None if there is none."""
         with self._lock:
             number = self._rows.numbers.get(name)
             return None if number is None else self._rows.entry(number).tool
 
+    def raise_limit(self, tools: int) -> None:
+        """Have room for `tools` tools in all; a higher `limit_tools` stays."""
+        with self._lock:
+            self.limit_tools = max(self.limit_tools, tools)
+
     def add(self, tool: Any) -> None:
-        """Put one more tool into the catalogue; the others stay as they are.
+        """Add a tool; the index is updated in place.
 
         Raises:
             ToolValidationError: it has no name, a schema that is no object, or the name of another tool.
@@ -138,7 +141,7 @@ class ToolCatalog:
             self._index.add(self._terms(self._row(entry)))
 
     def remove(self, name: str) -> None:
-        """Take a tool out of the catalogue.
+        """Remove a tool.
 
         Raises:
             ToolSearchError: no tool has this name.
@@ -146,22 +149,21 @@ class ToolCatalog:
         with self._lock:
             number, entry = self._rows.remove(name)
             self._index.remove(number, (term for _, terms in self._terms(entry) for term in terms))
-            if len(self._rows.entries) > 2 * len(self) + 64:  # most numbers are out of use: give out new ones
+            if len(self._rows.entries) > 2 * len(self) + 64:  # most numbers are unused
                 self._renumber()
 
     def search(self, query: str, *, limit: int = 5) -> list[ToolMatch]:
-        """The tools that fit `query` best, best first.
+        """The tools that match `query`, best first.
 
-        Where the search is confident of none (`ToolMatch.confident`), the three nearest at most; an empty list only
-        where no tool has any word of the question that tells tools apart.
+        If the search is confident of none (`ToolMatch.confident`), at most the three nearest; an empty list only if no
+        tool has a word of the question that says what it is about.
 
-        A tool whose name is the query, however spelled (`getUser`, `get user`), comes first. `select:a,b` gives
-        the tools of these names in this order, whatever `limit` says; names no tool has are left out, unless that
-        leaves nothing.
+        A tool whose name is the query in any spelling (`getUser`, `get user`) comes first. `select:a,b` gives the tools
+        of these names in this order, regardless of `limit`; unknown names are left out, unless all are unknown.
 
         Raises:
             ToolSearchError: the query is empty or too long, `limit` is out of range, the catalogue is empty, or
-                `select:` names no tool there is.
+                `select:` names no known tool.
         """
         query = checked_query(query, self.limit_query)
         check_limit(limit, len(self))
@@ -172,7 +174,7 @@ class ToolCatalog:
             return matches_of(*self._judged(query, meaning, limit), limit, self._rows.entry)
 
     def explain(self, query: str, *, limit: int = 5) -> Explanation:
-        """What `search` finds, what it holds back and why, and what it made of each word of `query`.
+        """What `search` finds, what it holds back and why, and how it read each word of `query`.
 
         Raises:
             ToolSearchError: as `search`.
@@ -187,17 +189,9 @@ class ToolCatalog:
             return explained(judgement, asked, limit, self._rows.entry, self._index)
 
     def _judged(self, query: str, meaning: Any, limit: int) -> tuple[Judgement, Query]:
-        """The hits for a question, and what was looked up; the caller holds the lock."""
+        """The hits for a question, and its terms; the caller holds the lock."""
         index = self._index
-        asked = read_query(
-            query,
-            self._analyzer,
-            index.terms,
-            self._nearest,
-            rarity=index.rarity_of,
-            own=self._glossary,
-            bundled=self._bundled,
-        )
+        asked = read_query(query, self._vocabulary, own=self._glossary, bundled=self._bundled)
         by_words = meaning is None
         judgement = judged(index, asked, limit, self._name_terms) if by_words else self._hybrid(asked, meaning)
         named = self._rows.named_by(query)
@@ -206,7 +200,7 @@ class ToolCatalog:
         return judgement.preferring(named), asked
 
     def _with_part_of_name(self, query: str, judgement: Judgement, limit: int) -> Judgement:
-        """`judgement` with the tools whose name has `query` as a part before all others."""
+        """`judgement` with the tools whose name contains `query` first."""
         if self._bundled and is_grammar(query):
             return judgement
         named, is_sure = self._rows.named_with(query)
@@ -221,11 +215,11 @@ class ToolCatalog:
     def search_regex(self, pattern: str, *, limit: int = 5) -> list[ToolMatch]:
         r"""The tools whose name, description or arguments match `pattern`, in catalogue order, an exact name first.
 
-        Python's syntax, always case-insensitive, in time that grows only with the text: no look-around, no
-        back-references. Each name, description and argument is a line of its own: `^get_` and `_data$` find names.
+        Python's syntax, always case-insensitive, matched in linear time: no look-around, no back-references. Each name,
+        description and argument is a line of its own: `^get_` and `_data$` find names.
 
         Raises:
-            ToolSearchError: the pattern is empty, too long, broken, or asks for what this engine does not do;
+            ToolSearchError: the pattern is empty, too long, invalid, or not supported in linear time;
                 `limit` is out of range, or the catalogue is empty.
         """
         pattern = checked_pattern(pattern)
@@ -243,9 +237,9 @@ class ToolCatalog:
         return [ToolMatch(entry.name, 1.0, entry, compiled.places) for entry in entries]
 
     def save(self, path: str | Path) -> None:
-        """Write the catalogue to a file, in place of what was there; `ToolCatalog.load` opens it.
+        """Write the catalogue to a file, atomically; `ToolCatalog.load` opens it.
 
-        Tools that are no dicts are kept as Anthropic tool dicts: name, description, schema, aliases and tags.
+        Tools that are no dicts are saved as Anthropic tool dicts: name, description, schema, aliases and tags.
 
         Raises:
             ToolSearchError: a tool's schema is no JSON, or the file cannot be written.
@@ -268,11 +262,11 @@ class ToolCatalog:
         tools: Iterable[Any] | None = None,
         overlay: Overlay | Mapping[str, Any] | str | Path | None = None,
     ) -> ToolCatalog:
-        """The catalogue that `save` wrote; its tools are dicts. The rest is as for a new catalogue.
+        """The catalogue that `save` wrote; its tools are dicts. The other arguments are those of a new catalogue.
 
-        With `tools`, matches carry these instead. It is as if the catalogue were built of them, but faster: a tool that
-        is described as in the file is not indexed again, one that was changed or is new is. Tools of the file that are
-        not among them are left out, and a warning is logged that names them.
+        With `tools`, the result is the same as a new catalogue of these tools, but faster: only tools that are new or
+        described otherwise than in the file are indexed. Tools of the file that are not among them are left out, and
+        named in a warning.
 
         Raises:
             ToolSearchError: the file is missing, damaged, or no catalogue, or there are more tools than `limit_tools`.
@@ -287,6 +281,7 @@ class ToolCatalog:
             overlay=overlay,
         )
         catalog._rows, catalog._index, digests = store.read(Path(path))
+        catalog._vocabulary = Vocabulary(catalog._index, catalog._analyzer)
         if tools is not None:
             catalog._bind(tools, digests, path)
         elif len(catalog) > limit_tools:
@@ -296,11 +291,11 @@ class ToolCatalog:
                 tool = catalog.get(name)
                 catalog.remove(name)
                 catalog.add(tool)
-        catalog._understand()
+        catalog._embed_tools()
         return catalog
 
     def _bind(self, tools: Iterable[Any], digests: Mapping[str, bytes], path: str | Path) -> None:
-        """Put `tools` in place of those that were read from a file."""
+        """Replace the tools that were read from a file by `tools`."""
         live = Rows()
         for position, tool in enumerate(tools):
             live.add(entry_with(self._overlay, tool, position))
@@ -324,11 +319,11 @@ class ToolCatalog:
         self._rows.reorder(live.numbers)
 
     def _fill(self, entries: Iterable[Entry]) -> None:
-        """Put tools into an empty catalogue."""
+        """Add tools to an empty catalogue."""
         self._index.extend(self._terms(entry) for entry in map(self._row, entries))
 
-    def _understand(self) -> None:
-        """Have a vector for each tool: at once for a whole catalogue, so that no search waits for thousands."""
+    def _embed_tools(self) -> None:
+        """Embed all tools that have no vector yet."""
         if self._meanings is not None and self._rows.numbers:
             self._meanings.update(self._index.version, self._rows.numbers.values(), self._rows.entry)
 
@@ -339,15 +334,15 @@ class ToolCatalog:
         return entry
 
     def _meaning_of(self, query: str) -> Any:
-        """The vector of a question; None where it is ranked by words alone."""
+        """The vector of a question; None if it is ranked by words alone."""
         if self._meanings is None or not self._meanings.embedder.reads(query):
             return None
         return self._meanings.vector(query)
 
     def _hybrid(self, asked: Query, meaning: Any) -> Judgement:
-        """The hits by words and by meaning, and how sure it is of them."""
+        """The fused hits of the lexical and the semantic ranking."""
         assert self._meanings is not None
-        self._understand()
+        self._embed_tools()
         by_words = self._index.top(asked.weights, _CANDIDATES)
         by_meaning = self._meanings.similar(meaning, _CANDIDATES, [number for number, _ in by_words])
         doubt = ""
@@ -365,15 +360,13 @@ class ToolCatalog:
         return self._analyzer.terms("\n".join((entry.name, *entry.aliases)))
 
     def _terms(self, entry: Entry) -> Iterator[tuple[int, list[str]]]:
-        terms = self._analyzer.terms
-        for name, texts in entry.texts():
-            if texts:
-                yield FIELD_WEIGHTS[name], terms(texts[0] if len(texts) == 1 else "\n".join(texts))[:MAX_TERMS]
+        return weighted_terms(entry, self._analyzer)
 
     def _renumber(self) -> None:
         entries = [self._rows.entry(number) for number in self._rows.numbers.values()]
-        version = self._index.version + 1  # what was computed before must not pass for new
+        version = self._index.version + 1  # scores and snapshots of the old index are stale
         self._rows, self._index = Rows(), Index()
+        self._vocabulary = Vocabulary(self._index, self._analyzer)
         self._fill(entries)
         self._index.version = version
         if self._meanings is not None:
@@ -382,7 +375,7 @@ class ToolCatalog:
     def _select(self, listed: str) -> list[ToolMatch]:
         with self._lock:
             numbers = self._rows.numbers
-            whole = listed.strip()  # a name may have a comma in it
+            whole = listed.strip()  # a name may contain a comma
             parts = [whole] if whole in numbers else listed.split(",")
             names = list(dict.fromkeys(name.strip() for name in parts if name.strip()))
             known = [name for name in names if name in numbers]
@@ -391,31 +384,15 @@ class ToolCatalog:
             entries = [self._rows.entry(numbers[name]) for name in known[:MAX_LIMIT]]
             return [ToolMatch(entry.name, 1.0, entry, _by_name) for entry in entries]
 
-    def _nearest(self, word: str) -> list[str]:
-        """The vocabulary's words that `word` may be a misspelling of."""
-        index = self._index
-        if index.new_terms is None:
-            index.new_terms = list(index.terms)
-            self._speller = Speller()
-        if index.new_terms:
-            self._speller.add(index.new_terms)
-            index.new_terms = []
-        if self._guesses is None or self._guesses[0] != index.version or len(self._guesses[1]) >= _REMEMBERED:
-            self._guesses = index.version, {}
-        guesses = self._guesses[1]
-        if word not in guesses:
-            guesses[word] = self._speller.nearest(word, index.terms)
-        return guesses[word]
-
     def _seen_by_patterns(self) -> Snapshot:
-        """The catalogue as it is now; a search by pattern holds no lock while it reads."""
+        """The tools as they are now: a search by pattern does not hold the lock while it matches."""
         if self._snapshot is None or self._snapshot[0] != self._index.version:
             self._snapshot = self._index.version, self._rows.snapshot()
         return self._snapshot[1]
 
 
 def _meanings(embed: Embed | None) -> Meanings:
-    from .engine.embeddings import Meanings, embedder_of  # only a hybrid catalogue pays for this import
+    from .engine.embeddings import Meanings, embedder_of  # needed by hybrid catalogues only
 
     return Meanings(embedder_of(embed))
 

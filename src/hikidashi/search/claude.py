@@ -1,4 +1,4 @@
-"""Tool search for Claude Code, through the Claude Agent SDK: any number of tools for the price of two."""
+"""Tool search for Claude Code, through the Claude Agent SDK: two tools stand for any number."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .. import __version__
 from ..errors import MissingExtra
 from ..tool import Tool, ToolResult
 from .answers.budget import DEFAULT_BUDGET, AnswerBudget
-from .answers.search_tools import Desk, Strategy, names_in
+from .answers.search_tools import FoundTools, Strategy, ToolSearchHandler, names_in
 from .answers.texts import CALL_TOOL, SEARCH_TOOLS, Language, Recorder, wording
 from .catalog import ToolCatalog
 
@@ -38,36 +38,36 @@ def to_claude_search(
     record: Recorder | None = None,
     budget: AnswerBudget | int = DEFAULT_BUDGET,
 ) -> McpSdkServerConfig:
-    """A server for `ClaudeAgentOptions(mcp_servers={name: ...})` that shows two tools, however many there are.
+    """An MCP server for `ClaudeAgentOptions(mcp_servers={name: ...})` that lists two tools for any number of tools.
 
-    `search_tools` answers with name, description and input schema of what fits; `call_tool` calls one of these. The
-    tool itself checks the arguments. A tool that was not found before is not called: the answer shows it, so that the
-    next call can be right. Allow both with `allowed_tools=search_tool_names(name)`; a permission callback finds the
-    tool's own name in the input of `call_tool`. With `hooks=search_hooks(name)` a model that calls a tool by its own
-    name is told to search as well.
+    `search_tools` returns the name, description and input schema of matching tools; `call_tool` calls one of them. The
+    tool itself validates the arguments. A tool that was not found before is not called: the answer shows its
+    definition, so that the model can call it again. Allow both with `allowed_tools=search_tool_names(name)`; a
+    permission callback finds the tool's own name in the input of `call_tool`. With `hooks=search_hooks(name)`, a model
+    that calls a tool by its own name is told to search.
 
-    One server serves one conversation: what was found stays found as long as it lives. For a conversation that is
-    resumed, `discovered` names what was found before.
+    One server serves one conversation, and remembers what was found as long as it lives. For a conversation that is
+    resumed, pass the names that were found before as `discovered`.
 
     Args:
         tools: hikidashi tools, or a catalogue of them, which may change while the server runs.
         name: The key in `mcp_servers`.
-        version: What the server says its version is.
-        strategy: What a query is: words, a pattern, or either (a pattern between slashes).
-        max_results: How many tools a search shows at most.
-        always_loaded: Names of tools that the model sees from the start, beside the two.
+        version: The version that the server reports.
+        strategy: How a query is read: as words, as a regular expression, or both (an expression between slashes).
+        max_results: Maximum number of tools that a search returns.
+        always_loaded: Names of tools that are listed from the start, beside the two.
         discovered: Names of tools that count as found already.
-        about: What the tools are for, in a few words: all that the model knows of them before it searches.
-        language: The language of what the model reads.
+        about: What the tools are for, in a few words, added to the description of `search_tools`.
+        language: Language of the text that the model reads.
         record: Recorder notified of each search and call.
-        budget: The most tokens that an answer of a search costs: see `AnswerBudget`.
+        budget: Maximum number of tokens in the answer to a search: see `AnswerBudget`.
 
     Raises:
-        ToolValidationError: a tool is called `search_tools` or `call_tool`, is no hikidashi tool, or `always_loaded`
-            names one that is not there.
-        ValueError: `strategy`, `max_results` or `language` is none of what it can be.
+        ToolValidationError: a tool is called `search_tools` or `call_tool`, or is not a hikidashi tool, or
+            `always_loaded` names a tool that does not exist.
+        ValueError: `strategy`, `max_results`, `language` or `budget` is invalid.
     """
-    desk = Desk(
+    handler = ToolSearchHandler(
         tools,
         strategy=strategy,
         max_results=max_results,
@@ -76,26 +76,26 @@ def to_claude_search(
         record=record,
         budget=budget,
     )
-    loaded = desk.always_loaded(always_loaded)
-    found = dict.fromkeys([*names_in("discovered", discovered), *(tool.name for tool in loaded)])
+    loaded = handler.always_loaded(always_loaded)
+    found = FoundTools([*names_in("discovered", discovered), *(tool.name for tool in loaded)])
 
     def search(arguments: dict[str, Any]) -> ToolResult:
-        return desk.search(arguments, found)
+        return handler.search(arguments, found)
 
     async def call(arguments: dict[str, Any]) -> ToolResult:
-        return await desk.call(arguments, found)
+        return await handler.call(arguments, found)
 
-    offered = [desk.search_tool(search), desk.call_tool(call), *(tool.deferred(False) for tool in loaded)]
+    offered = [handler.search_tool(search), handler.call_tool(call), *(tool.deferred(False) for tool in loaded)]
     return to_claude(offered, name=name, version=version, always_load=True)
 
 
 def search_tool_names(server_name: str = "tools") -> list[str]:
-    """The two tools of `to_claude_search` as Claude Code names them, for `allowed_tools`."""
+    """The names of the two tools of `to_claude_search` in Claude Code, for `allowed_tools`."""
     return [f"mcp__{shown_name(server_name)}__{tool}" for tool in (SEARCH_TOOLS, CALL_TOOL)]
 
 
 def search_hooks(server_name: str = "tools", *, language: Language = "en") -> dict[HookEvent, list[HookMatcher]]:
-    """Hooks for `ClaudeAgentOptions(hooks=...)` by which a tool called by its own name brings the advice to search."""
+    """Hooks for `ClaudeAgentOptions(hooks=...)` that tell a model to search when it calls a tool by its own name."""
     words = wording(language)
     own = f"mcp__{shown_name(server_name)}__"
 

@@ -1,4 +1,4 @@
-"""Tool search as an MCP server, for clients that know nothing of it."""
+"""Tool search as an MCP server, for any MCP client."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .. import __version__
 from ..errors import MissingExtra
 from ..tool import Tool, ToolResult
 from .answers.budget import DEFAULT_BUDGET, AnswerBudget
-from .answers.search_tools import Desk, Strategy
+from .answers.search_tools import FoundTools, Strategy, ToolSearchHandler
 from .answers.texts import CALL_TOOL, Language, Recorder
 from .catalog import ToolCatalog
 
@@ -30,7 +30,7 @@ __all__ = ["to_mcp_search"]
 
 _SESSION_ID = "mcp-session-id"  # streamable HTTP
 _MOST_SESSIONS = 10_000
-"""HTTP sessions whose findings are kept; one that is dropped is told to search again."""
+"""HTTP sessions whose found tools are remembered; in a session dropped from here, the model has to search again."""
 
 
 def to_mcp_search(
@@ -48,35 +48,36 @@ def to_mcp_search(
     record: Recorder | None = None,
     budget: AnswerBudget | int = DEFAULT_BUDGET,
 ) -> MCPServer[Any]:
-    """An MCP server that lists two tools, `search_tools` and `call_tool`, however many there are.
+    """An MCP server that lists two tools, `search_tools` and `call_tool`, for any number of tools.
 
-    `search_tools` answers with name, description and input schema of what fits; `call_tool` calls one of these. With
-    `list_found`, what a session found is in its own `tools/list` from then on, under its own name, and the session is
-    told that the list changed: clients that follow that notification may call it directly. A tool that the session
-    has not found is not called: the answer shows it, so that the next call can be right.
+    `search_tools` returns the name, description and input schema of matching tools; `call_tool` calls one of them.
+    With `list_found`, the tools that a session has found are added to its `tools/list` under their own names, and the
+    session is notified that the list has changed: clients that follow the notification may call them directly. A tool
+    that the session has not found is not called: the answer shows its definition, so that the model can call it again.
 
-    Streamable HTTP without a session id (protocol 2026-07-28, or `stateless_http=True`) has nobody to remember what
-    was found: the list stays as it is, every tool can be called, and an error shows the tool's definition.
+    Without a session id, Streamable HTTP (protocol 2026-07-28, or `stateless_http=True`) is stateless: the list does
+    not change, every tool can be called, and an error shows the tool's definition.
 
     Args:
         tools: hikidashi tools, or a catalogue of them, which may change while the server runs.
         name: The name of the server.
         version: The version of the server.
-        instructions: What the server tells a client about itself.
-        strategy: What a query is: words, a pattern, or either (a pattern between slashes).
-        max_results: How many tools a search shows at most.
+        instructions: The `instructions` that the server sends to a client.
+        strategy: How a query is read: as words, as a regular expression, or both (an expression between slashes).
+        max_results: Maximum number of tools that a search returns.
         always_loaded: Names of tools that are listed from the start, beside the two.
-        list_found: Whether what a session found is listed for it; a changed list costs the client its prompt cache.
-        about: What the tools are for, in a few words: all that the model knows of them before it searches.
-        language: The language of what the model reads.
+        list_found: Whether found tools are listed; a changed list invalidates the client's prompt cache.
+        about: What the tools are for, in a few words, added to the description of `search_tools`.
+        language: Language of the text that the model reads.
         record: Recorder notified of each search and call.
-        budget: The most tokens that an answer of a search costs: see `AnswerBudget`.
+        budget: Maximum number of tokens in the answer to a search: see `AnswerBudget`.
 
     Raises:
-        ToolValidationError: a tool is called `search_tools` or `call_tool`, is no hikidashi tool, or `always_loaded`
-            names one that is not there.
+        ToolValidationError: a tool is called `search_tools` or `call_tool`, or is not a hikidashi tool, or
+            `always_loaded` names a tool that does not exist.
+        ValueError: `strategy`, `max_results`, `language` or `budget` is invalid.
     """
-    desk = Desk(
+    handler = ToolSearchHandler(
         tools,
         strategy=strategy,
         max_results=max_results,
@@ -86,17 +87,17 @@ def to_mcp_search(
         budget=budget,
     )
     return _SearchServer(
-        desk, always_loaded, list_found=list_found, name=name, version=version, instructions=instructions
+        handler, always_loaded, list_found=list_found, name=name, version=version, instructions=instructions
     )
 
 
-_Findings = OrderedDict[str, dict[str, None]]
-"""What each session of one transport found, in order; sessions without an id are one."""
+_Findings = OrderedDict[str, FoundTools]
+"""The found tools by session id, for one transport; sessions without an id share one entry."""
 
 
 @asynccontextmanager
 async def _findings(_: MCPServer[_Findings]) -> AsyncGenerator[_Findings]:
-    # mcp enters this once for each stdio or in-memory connection, and once for all sessions of an HTTP application.
+    # mcp enters this once per stdio or in-memory connection, and once for all sessions of an HTTP application.
     yield OrderedDict()
 
 
@@ -105,7 +106,7 @@ class _SearchServer(MCPServer[_Findings]):
 
     def __init__(
         self,
-        desk: Desk,
+        handler: ToolSearchHandler,
         always_loaded: Iterable[str],
         *,
         list_found: bool,
@@ -113,12 +114,12 @@ class _SearchServer(MCPServer[_Findings]):
         version: str,
         instructions: str | None,
     ) -> None:
-        self._desk = desk
-        self._loaded = {tool.name: tool for tool in desk.always_loaded(always_loaded)}
+        self._handler = handler
+        self._loaded = {tool.name: tool for tool in handler.always_loaded(always_loaded)}
         self._list_found = list_found
-        self._found: ContextVar[dict[str, None] | None] = ContextVar("hikidashi_found", default=None)
-        """What the session of the running request has found; None where there is no session."""
-        own = (desk.search_tool(self._search), desk.call_tool(self._call))
+        self._found: ContextVar[FoundTools | None] = ContextVar("hikidashi_found", default=None)
+        """The tools found in the session of the current request; None without a session."""
+        own = (handler.search_tool(self._search), handler.call_tool(self._call))
         self._own = {tool.name: tool for tool in own}
         super().__init__(
             name, version=version, instructions=instructions, lifespan=_findings, middleware=[self._in_session]
@@ -127,16 +128,16 @@ class _SearchServer(MCPServer[_Findings]):
     async def list_tools(self) -> list[types.Tool]:
         listed = {**self._own, **self._loaded}
         if self._list_found:
-            found = ((name, self._desk.tool(name)) for name in self._found.get() or ())
+            found = ((name, self._handler.tool(name)) for name in self._found.get() or ())
             listed |= {name: tool for name, tool in found if tool is not None and name not in listed}
-        return [*(wire_tool(self._desk.listed(tool)) for tool in listed.values()), *await super().list_tools()]
+        return [*(wire_tool(self._handler.listed(tool)) for tool in listed.values()), *await super().list_tools()]
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> types.CallToolResult | types.InputRequiredResult:
         if tool := self._loaded.get(name):
             return await answer(tool, arguments)
-        if name not in self._own and name not in self._desk.catalog and await self._is_added(name):
+        if name not in self._own and name not in self._handler.catalog and await self._is_added(name):
             return await super().call_tool(name, arguments, context)
         own, given = (name, arguments) if name in self._own else (CALL_TOOL, {"name": name, "arguments": arguments})
         before = len(self._found.get() or ())
@@ -147,17 +148,17 @@ class _SearchServer(MCPServer[_Findings]):
         return result
 
     async def _is_added(self, name: str) -> bool:
-        """Whether `name` is a tool that was added to the server by its own means."""
+        """Whether `name` was added with `MCPServer.add_tool` or its decorator."""
         return any(tool.name == name for tool in await super().list_tools())
 
     def _search(self, arguments: dict[str, Any]) -> ToolResult:
         found = self._found.get()
-        return self._desk.search(arguments, {} if found is None else found)
+        return self._handler.search(arguments, FoundTools() if found is None else found)
 
     async def _call(self, arguments: dict[str, Any]) -> ToolResult:
         if tool := self._loaded.get(str(arguments.get("name"))):
-            return await self._desk.call(arguments, {tool.name: None})
-        return await self._desk.call(arguments, self._found.get())
+            return await self._handler.call(arguments, FoundTools([tool.name]))
+        return await self._handler.call(arguments, self._found.get())
 
     async def _in_session(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         token = self._found.set(_found_by(ctx))
@@ -166,19 +167,19 @@ class _SearchServer(MCPServer[_Findings]):
         finally:
             self._found.reset(token)
         if ctx.method == "initialize" and self._list_found and isinstance(result, dict):
-            # `MCPServer` has no option for this: clients before 2026-07-28 would not expect the notification.
+            # `MCPServer` has no option for this; clients before 2026-07-28 need it to expect the notification.
             capabilities = cast("dict[str, Any]", result["capabilities"])
             tools = {**capabilities.get("tools", {}), "listChanged": True}
             return {**result, "capabilities": {**capabilities, "tools": tools}}
         return result
 
 
-def _found_by(ctx: ServerRequestContext[Any, Any]) -> dict[str, None] | None:
+def _found_by(ctx: ServerRequestContext[Any, Any]) -> FoundTools | None:
     session_id = "" if ctx.request is None else _http_session(ctx.request)
     if session_id is None:
         return None
     findings = cast("_Findings", ctx.lifespan_context)
-    found = findings.setdefault(session_id, {})
+    found = findings.setdefault(session_id, FoundTools())
     findings.move_to_end(session_id)
     if len(findings) > _MOST_SESSIONS:
         findings.popitem(last=False)
@@ -186,5 +187,5 @@ def _found_by(ctx: ServerRequestContext[Any, Any]) -> dict[str, None] | None:
 
 
 def _http_session(request: Any) -> str | None:
-    """The session a request belongs to: streamable HTTP has its id in a header, the older SSE in the address."""
+    """The session id of a request: a header in streamable HTTP, a query parameter in the older SSE."""
     return request.headers.get(_SESSION_ID) or request.query_params.get("session_id")

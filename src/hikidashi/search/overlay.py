@@ -1,6 +1,6 @@
-"""Overlay: other words and better descriptions for tools that somebody else wrote.
+"""`Overlay`: aliases and better descriptions for tools of others.
 
-A file of it is YAML or JSON:
+As a file, YAML or JSON:
 
     tools:
       github__create_issue:
@@ -11,13 +11,13 @@ A file of it is YAML or JSON:
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
+from ..common.atomic import replace_file
 from ..errors import ToolSourceError
 from ..tool import Tool
 from .engine.entry import Entry, entry_of
@@ -34,17 +34,17 @@ _LARGEST = 20_000_000
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Addition:
-    """What is said of one tool beside its own words."""
+    """Aliases and a description for one tool."""
 
     aliases: tuple[str, ...] = ()
-    """Further words that find it."""
+    """Further words that find the tool."""
     description: str | None = None
-    """What stands in the place of its own description."""
+    """Replaces the description of the tool; None keeps it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Overlay:
-    """What is said of tools beside their own words, by the names of the tools."""
+    """Aliases and descriptions for tools, by name."""
 
     tools: Mapping[str, Addition] = field(default_factory=dict[str, Addition])
 
@@ -53,7 +53,7 @@ class Overlay:
         """The overlay in a YAML or JSON file.
 
         Raises:
-            ToolSourceError: it cannot be read, or is none; the error names each key, and the line of the first.
+            ToolSourceError: it cannot be read, or is not valid; the error names each key and its line.
         """
         source = str(path)
         return _checked(*_parsed(_text(Path(path)), source), source)
@@ -63,12 +63,12 @@ class Overlay:
         """The overlay in a dict of the same shape as a file.
 
         Raises:
-            ToolSourceError: it is none.
+            ToolSourceError: it is not valid.
         """
         return _checked(content, {}, "overlay")
 
     def applied(self, tool: Any) -> Any:
-        """`tool` with what the overlay says of it; a tool of another framework than ours stays as it is."""
+        """`tool` with its aliases and description; only dicts and tools of hikidashi can be changed."""
         said = self.tools.get(_name_of(tool))
         if said is None:
             return tool
@@ -80,7 +80,7 @@ class Overlay:
         return tool
 
     def with_aliases(self, words: Mapping[str, Iterable[str]]) -> Overlay:
-        """The overlay with further aliases, by the names of the tools."""
+        """The overlay with further aliases, by name of the tool."""
         tools = dict(self.tools)
         for name, more in words.items():
             known = tools.get(name, Addition())
@@ -88,16 +88,16 @@ class Overlay:
         return Overlay(tools)
 
     def unknown(self, names: Iterable[str]) -> list[str]:
-        """The tools it speaks of that are not among `names`."""
+        """The tools of the overlay that are not among `names`."""
         known = set(names)
         return [name for name in self.tools if name not in known]
 
     def as_json(self) -> dict[str, Any]:
-        """The overlay as a file holds it."""
+        """The overlay as the content of a file."""
         return {"tools": {name: _plain(said) for name, said in self.tools.items()}}
 
     def write(self, path: str | Path) -> None:
-        """Put the overlay into a file, JSON if its name ends so and YAML otherwise, at once.
+        """Write the overlay to a file, atomically: JSON if its name ends with `.json`, else YAML.
 
         Raises:
             ToolSourceError: the file has comments, which would be lost, or cannot be written.
@@ -108,19 +108,17 @@ class Overlay:
             if not as_json and file.exists() and _has_comments(_text(file)):
                 remedy = "Name another file, or take the comments out."
                 raise ToolSourceError(str(path), "has comments, which writing would lose", remedy)
-            beside = file.with_name(f".{file.name}.{os.getpid()}")
-            beside.write_text(self._as_text(as_json=as_json), encoding="utf-8")
-            beside.replace(file)
+            replace_file(file, self._as_text(as_json=as_json).encode())
         except OSError as error:
             raise ToolSourceError(str(path), f"cannot be written ({error.strerror})", "Check the path.") from error
 
     def _as_text(self, *, as_json: bool) -> str:
         if as_json:
             return json.dumps(self.as_json(), ensure_ascii=False, indent=2) + "\n"
-        import yaml  # most catalogues have no overlay, and need not wait for this
+        import yaml  # slow to import, and most catalogues have no overlay
 
         content = self.as_json()
-        for readable in (True, False):  # some signs of line ends come back as spaces unless they are escaped
+        for readable in (True, False):  # some line separators are read back as spaces unless they are escaped
             text = yaml.safe_dump(content, allow_unicode=readable, sort_keys=False, width=120)
             if yaml.safe_load(text) == content:
                 break
@@ -128,10 +126,10 @@ class Overlay:
 
 
 def overlay_of(given: Overlay | Mapping[str, Any] | str | Path | None) -> Overlay | None:
-    """The overlay that an option gives: itself, a dict of its shape, or the path of a file.
+    """The overlay of an option: an `Overlay`, a dict of its shape, or the path of a file.
 
     Raises:
-        ToolSourceError: it cannot be read, or is none.
+        ToolSourceError: it cannot be read, or is not valid.
     """
     if given is None or isinstance(given, Overlay):
         return given
@@ -139,7 +137,7 @@ def overlay_of(given: Overlay | Mapping[str, Any] | str | Path | None) -> Overla
 
 
 def entry_with(overlay: Overlay | None, tool: Any, position: int | None = None) -> Entry:
-    """The catalogue row of `tool`, with what the overlay says of it.
+    """The entry of `tool`, with the aliases and the description of the overlay.
 
     Raises:
         ToolValidationError: it is no tool, see `entry_of`.
@@ -190,7 +188,7 @@ def _plain(said: Addition) -> dict[str, Any]:
 
 
 def _has_comments(text: str) -> bool:
-    """Whether a YAML file has comments of its own; a `#` in a text counts too, which is on the safe side."""
+    """Whether a YAML file may have comments; a `#` after a space in a text counts too, to be safe."""
     return _COMMENT.search(text.removeprefix(_WRITTEN_BY)) is not None
 
 
@@ -212,7 +210,7 @@ def _text(path: Path) -> str:
 
 def _parsed(text: str, source: str) -> tuple[Any, _Lines]:
     """The content of a file, and the lines of its keys."""
-    import yaml  # most catalogues have no overlay, and need not wait for this
+    import yaml  # slow to import, and most catalogues have no overlay
 
     is_json = source.lower().endswith(".json")
     lines: _Lines = {}
@@ -220,9 +218,9 @@ def _parsed(text: str, source: str) -> tuple[Any, _Lines]:
     try:
         content = json.loads(text) if is_json else yaml.safe_load(text)
         try:
-            # YAML takes JSON too, but for tabs.
+            # YAML parsers read JSON too, except tabs.
             twice = _note_lines(yaml.SafeLoader(text.replace("\t", " ")).get_single_node(), (), lines)
-        except yaml.YAMLError:  # nearly all JSON: the others do without lines
+        except yaml.YAMLError:  # not all JSON is YAML: then errors have no lines
             lines.clear()
     except json.JSONDecodeError as error:
         raise ToolSourceError(source, f"is not JSON: {error.msg} (column {error.colno})", line=error.lineno) from error
@@ -240,7 +238,7 @@ def _parsed(text: str, source: str) -> tuple[Any, _Lines]:
 
 
 def _note_lines(node: Any, path: tuple[str, ...], lines: _Lines) -> tuple[str, ...]:
-    """Put the lines of the keys into `lines`, three levels deep; the first key that comes twice."""
+    """Collect the lines of the keys, three levels deep; the path of the first duplicate key, if any."""
     if node is None or node.id != "mapping" or len(path) > 2:
         return ()
     twice: tuple[str, ...] = ()

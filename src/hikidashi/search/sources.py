@@ -1,6 +1,6 @@
-"""Catalogues from where tools are kept: a JSON file, a saved catalogue, a Python module.
+"""Catalogues from a JSON file, a saved catalogue, or a Python module.
 
-No framework is imported before a source turns out to need it.
+A framework is imported only if a source needs it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SHAPES = "Use a list of tools, one tool per line (JSONL), or the result of MCP'
 
 
 def catalog_from(source: str | Path, *, ranker: Ranker = "lexical", overlay: Overlay | None = None) -> ToolCatalog:
-    """The catalogue of the tools that `source` holds, see `tools_from`; a saved catalogue is opened as it is.
+    """The catalogue of the tools in `source`, see `tools_from`; a saved catalogue is loaded as it is.
 
     Raises:
         ToolSourceError: they cannot be read, one of them is no tool, or two have one name.
@@ -43,7 +43,7 @@ def catalog_from(source: str | Path, *, ranker: Ranker = "lexical", overlay: Ove
 def catalog_of(
     tools: Iterable[Any], source: str, *, ranker: Ranker = "lexical", overlay: Overlay | None = None
 ) -> ToolCatalog:
-    """The catalogue of `tools`, however many; a fault in them names `source`.
+    """The catalogue of `tools`, without a limit on their number; errors name `source`.
 
     Raises:
         ToolSourceError: one of them is no tool, or two have one name.
@@ -67,7 +67,7 @@ def catalog_of(
 
 
 def tools_from(source: str | Path) -> list[Any]:
-    """The tools that `source` holds.
+    """The tools in `source`.
 
     `source` is a JSON or JSONL file of Anthropic, OpenAI or MCP tools, also as MCP's `tools/list` gives them, a file
     that `ToolCatalog.save` wrote, or `module:attribute` for tools in Python: a list of tools or functions, a
@@ -89,7 +89,7 @@ def tools_from(source: str | Path) -> list[Any]:
 
 
 def _saved(path: Path, *, ranker: Ranker = "lexical", overlay: Overlay | None = None) -> ToolCatalog | None:
-    """The catalogue in a file that `ToolCatalog.save` wrote, None for any other file."""
+    """The catalogue in a file that `ToolCatalog.save` wrote; None for any other file."""
     try:
         if not path.is_file():
             return None
@@ -102,7 +102,7 @@ def _saved(path: Path, *, ranker: Ranker = "lexical", overlay: Overlay | None = 
 
 
 def no_such_file(source: str, remedy: str) -> ToolSourceError:
-    """The error for a path where nothing is."""
+    """The error for a path that does not exist."""
     return ToolSourceError(source, "there is no such file", remedy)
 
 
@@ -114,7 +114,7 @@ def text_of(path: Path) -> str:
     """The text of a file.
 
     Raises:
-        ToolSourceError: it cannot be read, or is no UTF-8.
+        ToolSourceError: it cannot be read, or is not UTF-8.
     """
     try:
         return path.read_text(encoding="utf-8-sig")
@@ -135,7 +135,7 @@ def parsed(text: str, source: str, first_line: int = 1) -> Any:
     except json.JSONDecodeError as error:
         reason = f"is not JSON: {error.msg} (column {error.colno})"
         raise ToolSourceError(source, reason, line=first_line + error.lineno - 1) from error
-    except ValueError as error:  # a number of thousands of digits
+    except ValueError as error:  # a number with thousands of digits
         raise ToolSourceError(source, f"is not JSON: {error}", line=first_line) from error
     except RecursionError as error:
         raise ToolSourceError(source, "is nested too deeply") from error
@@ -151,7 +151,7 @@ def _from_json(text: str, source: str) -> list[Any]:
 
 
 def _is_object(line: str) -> bool:
-    """Whether a first line is JSON of its own, so that the others are too."""
+    """Whether a line is a JSON object, as each line of a JSONL file is."""
     try:
         return isinstance(json.loads(line), dict)
     except (ValueError, RecursionError):
@@ -159,7 +159,7 @@ def _is_object(line: str) -> bool:
 
 
 def _listed(data: Any, source: str, line: int | None = None) -> list[Any]:
-    """The tools in parsed JSON; the API's own search tools, which a saved request has, are left out."""
+    """The tools in parsed JSON, without the API's own search tools, which a saved request may have."""
     while isinstance(data, dict):
         content = cast("dict[str, Any]", data)
         if "mcpServers" in content:
@@ -198,7 +198,7 @@ def _from_python(source: str) -> list[Any]:
         sys.path.insert(0, here)
     try:
         value: Any = importlib.import_module(module_name)
-    except (Exception, SystemExit) as error:  # importing runs the user's code, which may raise anything
+    except (Exception, SystemExit) as error:  # importing runs code of the user
         remedy = "Run it where the module can be imported."
         raise ToolSourceError(source, f"importing {module_name!r} failed ({_told(error)})", remedy) from error
     try:
@@ -210,7 +210,7 @@ def _from_python(source: str) -> list[Any]:
         return list(_tools_in(value, source))
     except (MissingExtra, ToolSourceError):
         raise
-    except Exception as error:  # a toolset may run code of any kind to list its tools
+    except Exception as error:  # listing the tools of a toolset may run any code
         raise ToolSourceError(source, f"its tools cannot be listed ({_told(error)})") from error
 
 
@@ -231,7 +231,7 @@ def _tools_in(value: Any, source: str) -> Iterable[Any]:
 
 
 def _has_toolset(value: Any) -> bool:
-    """Whether `value` is a pydantic-ai agent or toolset; asking their classes would import pydantic-ai."""
+    """Whether `value` is a pydantic-ai agent or toolset, without importing pydantic-ai."""
     ours = any(base.__module__.partition(".")[0] == "pydantic_ai" for base in type(value).__mro__)
     return ours and (hasattr(value, "toolsets") or hasattr(value, "get_tools"))
 

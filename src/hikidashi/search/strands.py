@@ -1,4 +1,4 @@
-"""Tool search for strands: what a search finds is loaded into the running agent."""
+"""Tool search for strands: found tools are loaded into the running agent."""
 
 from __future__ import annotations
 
@@ -10,12 +10,21 @@ from typing import Any, cast
 
 from ..errors import MissingExtra, ToolSearchError, ToolValidationError, Unsupported
 from ..tool import Tool
+from ._alias import alias
 from .answers.budget import DEFAULT_BUDGET, AnswerBudget, budget_of
-from .answers.search_tools import Strategy, asked, catalog_of, check_options, names_in, nearest
+from .answers.search_tools import (
+    Strategy,
+    catalog_of,
+    check_options,
+    names_in,
+    require_tool,
+    search_catalog,
+    similar_names,
+)
 from .answers.texts import SEARCH_TOOLS, Language, Recorder, found_names, wording
 from .catalog import ToolCatalog
 from .engine.entry import Entry, entry_of
-from .mcp_servers.lost_connection import telling_lost_connections
+from .mcp_servers.lost_connection import reporting_lost_connections
 from .mcp_servers.unreachable import unreachable_of
 
 try:
@@ -37,18 +46,18 @@ from ..convert.checks import object_schema, strings
 from ..convert.strands import to_strands
 from ..convert.wire_names import WireNames
 
-__all__ = ["ToolSearchHook", "searchable"]
+__all__ = ["ToolSearchHook", "searchable", "to_strands_search"]
 
 logger = logging.getLogger("hikidashi")
 
 _STATE = "hikidashi_found_tools"
-"""The key in the agent's state, which a session keeps even where its messages are summed up or cut."""
+"""The key in the agent's state, which a session keeps even when its messages are summarised or truncated."""
 
 _LONGEST_NAME = 64
-"""What strands runs, of ASCII letters, digits, `_` and `-`; it offers others to the model and refuses the call."""
+"""Strands runs names of up to 64 ASCII letters, digits, `_` and `-`; it lists others and refuses their calls."""
 
 
-def searchable(
+def to_strands_search(
     tools: Iterable[Tool | AgentTool] | ToolCatalog,
     *,
     strategy: Strategy = "both",
@@ -59,29 +68,30 @@ def searchable(
     record: Recorder | None = None,
     budget: AnswerBudget | int = DEFAULT_BUDGET,
 ) -> ToolSearchHook:
-    """Tool search over `tools` for `strands.Agent(hooks=[searchable(tools)])`; leave them out of the agent's own tools.
+    """A hook for `strands.Agent(hooks=[to_strands_search(tools)])`; do not pass the same tools as `tools=`.
 
-    The agent gets `search_tools`. What it finds is in the agent's registry before the next model call, and stays: the
-    model calls it by name, like any other tool. An agent that starts with `messages` of an earlier conversation has
-    what was found in them; one that restores a session, or starts with another's `state`, has all that was found,
-    even where messages were summed up or cut. A call of a tool that was not found is answered with the advice to
-    search, and loads it. A hikidashi tool whose name strands could not call gets one that it can: see `WireNames`.
+    The agent gets `search_tools`. Found tools are in the agent's registry before the next model call, and stay there:
+    the model calls them by name, like any other tool. An agent that starts with the `messages` of an earlier
+    conversation has the tools found in them; one that restores a session, or starts with another agent's `state`, has
+    all that were found, even if messages were summarised or truncated. A call of a tool that was not found loads it,
+    and tells the model to call it again. A hikidashi tool whose name strands cannot call gets a valid one: see
+    `WireNames`.
 
     Args:
         tools: hikidashi or strands tools, mixed, or a catalogue of them.
-        strategy: What a query is: words, a pattern, or either (a pattern between slashes).
-        max_results: How many tools a search loads at most.
+        strategy: How a query is read: as words, as a regular expression, or both (an expression between slashes).
+        max_results: Maximum number of tools that a search loads.
         always_loaded: Names of tools that the model sees from the start.
-        about: What the tools are for, in a few words: all that the model knows of them before it searches.
-        language: The language of what the model reads.
+        about: What the tools are for, in a few words, added to the description of `search_tools`.
+        language: Language of the text that the model reads.
         record: Recorder notified of each search and call.
-        budget: The most tokens that the definitions of the tools cost which one search loads: see `AnswerBudget`.
+        budget: Maximum number of tokens in the definitions that one search loads: see `AnswerBudget`.
 
     Raises:
-        ToolValidationError: a tool is called `search_tools` or is of another framework; a tool of strands has a name
-            that strands cannot call, or takes for another's; `always_loaded` names one that is not there.
+        ToolValidationError: a tool is called `search_tools` or is of another framework; the name of a strands tool is
+            invalid, or the same as another's to strands; `always_loaded` names a tool that does not exist.
         Unsupported: the root of an input schema is not an object.
-        ValueError: `strategy`, `max_results`, `language` or `budget` is none of what it can be.
+        ValueError: `strategy`, `max_results`, `language` or `budget` is invalid.
     """
     check_options(strategy, max_results)
     return ToolSearchHook(
@@ -96,8 +106,12 @@ def searchable(
     )
 
 
+searchable = alias("searchable", to_strands_search)
+"""Alias of `to_strands_search`."""
+
+
 class ToolSearchHook(HookProvider):
-    """Gives agents `search_tools` and loads what it finds: see `searchable`. One hook may serve many agents."""
+    """Gives agents `search_tools` and loads the tools it finds: see `to_strands_search`. May serve many agents."""
 
     def __init__(
         self,
@@ -125,17 +139,17 @@ class ToolSearchHook(HookProvider):
 
     def register_hooks(self, registry: HookRegistry, **kwargs: Any) -> None:
         """Called by strands."""
-        registry.add_callback(AgentInitializedEvent, self._equip)
+        registry.add_callback(AgentInitializedEvent, self._add_search_tool)
         registry.add_callback(BeforeModelCallEvent, self._restore)
         registry.add_callback(BeforeToolCallEvent, self._before_call)
 
     def search(self, query: str, agent: Any) -> str:
-        """What the model reads of a search; the tools found are in the agent's registry then.
+        """The answer to a search, for the model; found tools are loaded into the agent's registry.
 
         Raises:
-            ToolSearchError: the query cannot be answered.
+            ToolSearchError: the query is invalid.
         """
-        found = asked(self.catalog, query, strategy=self._strategy, limit=self._max_results)
+        found = search_catalog(self.catalog, query, strategy=self._strategy, limit=self._max_results)
         entries = tuple(self._in_strands(entry) for entry in found.entries)
         shown = replace(found, entries=entries).shown(self._budget)
         loaded = self._load((entry.name for entry in shown.whole), agent)
@@ -149,11 +163,11 @@ class ToolSearchHook(HookProvider):
         return f"{said}\n{self._words.hidden(found.hidden)}" if found.hidden else said
 
     def _in_strands(self, entry: Entry) -> Entry:
-        """`entry` under the name that strands knows the tool by."""
+        """`entry` under the name of the tool in strands."""
         with self._loading:
             return replace(entry, name=self._names.of(entry.name))
 
-    def _equip(self, event: AgentInitializedEvent[Any]) -> None:
+    def _add_search_tool(self, event: AgentInitializedEvent[Any]) -> None:
         registry: ToolRegistry = event.agent.tool_registry
         description = self._words.search_description(self._about)
         registry.register_tool(_SearchTool(self, description, self._words[f"query {self._strategy}"]))
@@ -161,7 +175,7 @@ class ToolSearchHook(HookProvider):
             self._register(self._names.of(name), registry)
 
     def _restore(self, event: BeforeModelCallEvent) -> None:
-        # Here and not when the agent is made: a session manager brings messages and state later than that.
+        # Not when the agent is made: a session manager restores messages and state after that.
         agent = cast("Any", event.agent)
         self._load([*_kept(agent), *_found_before(agent.messages)], agent)
 
@@ -176,12 +190,12 @@ class ToolSearchHook(HookProvider):
         elif (self._names.original(name) or name) in unreachable_of(self.catalog):
             event.cancel_tool = self._words.unreachable(name)
         else:
-            near = map(self._names.of, nearest(self.catalog, name))
+            near = map(self._names.of, similar_names(self.catalog, name))
             event.cancel_tool = self._words.unknown(name, near)
 
     def _load(self, names: Iterable[str], agent: Any) -> set[str]:
-        """Put tools into the agent's registry, for good; those that are there then."""
-        with self._loading:  # searches of one turn may run in threads of their own
+        """Load tools into the agent's registry for good; return the names that are loaded."""
+        with self._loading:  # searches of one turn may run in different threads
             loaded = dict.fromkeys(name for name in names if self._register(name, agent.tool_registry))
             kept = _kept(agent)
             if not loaded.keys() <= set(kept):
@@ -196,7 +210,7 @@ class ToolSearchHook(HookProvider):
             return False
         try:
             registry.register_tool(self._for_strands(tool, name))
-        except (ValueError, Unsupported) as error:  # put into the catalogue later, or too much like another name
+        except (ValueError, Unsupported) as error:  # added to the catalogue later, or the same name to strands
             logger.warning("strands cannot load the tool %r: %s", name, error)
             return False
         return True
@@ -207,8 +221,8 @@ class ToolSearchHook(HookProvider):
             return checked
         entry = self._budget.cut(entry_of(checked))
         said = entry.description or ("" if name == checked.name else checked.name)
-        told = telling_lost_connections(checked.renamed(name), self._words)
-        return to_strands([replace(told, description=said, input_schema=entry.input_schema)])[0]
+        callable_tool = reporting_lost_connections(checked.renamed(name), self._words)
+        return to_strands([replace(callable_tool, description=said, input_schema=entry.input_schema)])[0]
 
 
 class _SearchTool(AgentTool):
@@ -251,12 +265,12 @@ class _SearchTool(AgentTool):
 
 
 def _seen_by_strands(name: str) -> str:
-    """What strands compares the names of tools by."""
+    """The form of a name by which strands tells tools apart."""
     return name.replace("-", "_")
 
 
 def _checked_names(catalog: ToolCatalog, always_loaded: Iterable[str]) -> list[str]:
-    """The names of the catalogue's tools, which strands can load and call; those that cannot change come first."""
+    """The names of the catalogue's tools, all of them valid in strands; names that cannot change come first."""
     fixed: dict[str, str] = {SEARCH_TOOLS: SEARCH_TOOLS}
     others: list[str] = []
     for tool in catalog:
@@ -269,13 +283,12 @@ def _checked_names(catalog: ToolCatalog, always_loaded: Iterable[str]) -> list[s
         if other != name or name == SEARCH_TOOLS:
             raise ToolValidationError(f"strands takes the tools {other!r} and {name!r} for one. Rename one.", name)
     for name in always_loaded:
-        if name not in catalog:
-            raise ToolValidationError(f"`always_loaded` names {name!r}, which the catalogue does not have.", name)
+        require_tool(catalog, name)
     return [*fixed.values(), *others]
 
 
 def _checked(tool: Any) -> Tool | AgentTool:
-    """`tool`, which strands can load and call."""
+    """`tool`; raise unless strands can load and call it."""
     if not isinstance(tool, Tool | AgentTool):
         raise ToolValidationError(
             f"strands cannot run a {type(tool).__name__}. Bring it in with `from_mcp`, `from_pydantic_ai` or "
@@ -294,12 +307,12 @@ def _checked(tool: Any) -> Tool | AgentTool:
 
 
 def _kept(agent: Any) -> list[str]:
-    """The names of tools that the agent's state says were found."""
+    """The names of found tools in the agent's state."""
     return strings(agent.state.get(_STATE))
 
 
 def _found_before(messages: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """The names that searches in `messages` found."""
+    """The names of tools that searches in `messages` found."""
     searches: set[str] = set()
     for message in messages:
         for block in message["content"]:

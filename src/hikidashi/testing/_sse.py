@@ -67,7 +67,7 @@ def wire(value: object) -> bytes:
     """`value` as JSON in UTF-8, the way the API writes it."""
     try:
         return json.dumps(value, ensure_ascii=False).encode()
-    except UnicodeEncodeError:  # half of a UTF-16 pair has no UTF-8, only an escape
+    except UnicodeEncodeError:  # a lone surrogate has no UTF-8, only an escape
         return json.dumps(value).encode()
 
 

@@ -1,4 +1,4 @@
-"""What the Messages API refuses and a test should notice, with the API's own words.
+"""Requests that the Messages API refuses, with the same error messages.
 
 Only mistakes a client can make with well-typed code are here; this is no schema of the API.
 """

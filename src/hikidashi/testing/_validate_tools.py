@@ -1,4 +1,4 @@
-"""Which tools the Messages API refuses, in its own words: one of them costs the whole request."""
+"""Tools that the Messages API refuses, with the same error messages; one of them fails the whole request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can go wrong on the way to a model: answers for a script that are no reply.
+"""Faults of the Messages API, as steps of a script.
 
 MessagesServer([fault.rate_limited(retry_after=0), fault.cut(after_events=3), say("at last")])
 """
@@ -41,7 +41,7 @@ class ErrorStatus:
 
 @dataclass(frozen=True)
 class Slow:
-    """Silence, then an answer."""
+    """A delay, then an answer."""
 
     seconds: float
     then: Answer
@@ -66,7 +66,7 @@ class Hang:
 
 
 Fault = ErrorStatus | Slow | Cut | Malformed | Hang
-"""What a script answers when it is not a `Reply`."""
+"""A step of a script that is not a `Reply`."""
 
 
 def status(
@@ -92,12 +92,12 @@ def server_error() -> ErrorStatus:
 
 
 def overloaded() -> ErrorStatus:
-    """HTTP 529: the service has too much to do."""
+    """HTTP 529: the service is overloaded."""
     return ErrorStatus(529, "overloaded_error", "Overloaded")
 
 
 def slow(seconds: float, then: Answer) -> Slow:
-    """Nothing for `seconds`, not even a status, and `then` the answer."""
+    """No byte for `seconds`, then the answer `then`."""
     return Slow(seconds, then)
 
 

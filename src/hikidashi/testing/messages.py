@@ -1,4 +1,4 @@
-"""The Messages API on loopback, with a script where the model would be."""
+"""The Messages API on loopback, with a script in place of the model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .tool_search import Dialect, with_searches_done
 
 __all__ = ["MessagesServer"]
 
-# The service's own word that trying again is useless; clients that retry a 500 otherwise wait for seconds.
+# The service's header that a retry is useless; clients that retry a 500 otherwise wait for seconds.
 _NO_RETRY = {"x-should-retry": "false"}
 
 
@@ -71,7 +71,7 @@ class MessagesServer(LoopbackServer):
 
     @property
     def remaining(self) -> int:
-        """How many steps of the script nobody has asked for."""
+        """How many steps of the script are left."""
         with self._lock:
             return len(self._steps)
 
@@ -100,7 +100,7 @@ class MessagesServer(LoopbackServer):
         }
 
     def handle(self, exchange: Exchange) -> None:
-        """Answers one request."""
+        """Answer one request."""
         match exchange.method, exchange.path:
             case "POST", "/v1/messages":
                 self._messages(exchange)

@@ -1,4 +1,4 @@
-"""What a client sent to `POST /v1/messages`, in the words a test asks about it."""
+"""A request to `POST /v1/messages`, with properties for assertions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["RecordedRequest", "blocks_of"]
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedRequest:
-    """One request to the Messages API, as it came."""
+    """One request to the Messages API, as received."""
 
     path: str
     """The path with its query, such as `/v1/messages?beta=true`."""

@@ -1,4 +1,4 @@
-"""What a scripted model answers: replies, and the functions that write them.
+"""Replies of a scripted model, and functions that make them.
 
 turn(think("Two sums."), "I add both.", call("add", {"a": 1, "b": 2}), call("add", {"a": 3, "b": 4}))
 """
@@ -75,7 +75,7 @@ class Reply:
 
 
 Answer = Reply | Fault | str
-"""What one request gets; a string is `say(string)`."""
+"""The answer to one request; a string is `say(string)`."""
 
 Step = Answer | Callable[[RecordedRequest], Answer]
 """An answer, or a function that finds it; the function runs in the server's thread and may block."""

@@ -1,4 +1,4 @@
-"""Tavily's API on loopback, with a handful of pages where the web would be."""
+"""Tavily's API on loopback, with a few pages in place of the web."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ class TavilyPage:
     title: str
     url: str
     content: str
-    """What a search shows of it."""
+    """The content of a search result."""
     raw_content: str | None = None
-    """What an extraction gives; `None` is the content again."""
+    """The content of an extraction; `None` is `content`."""
     score: float | None = None
-    """The score it always has; `None` is the share of the query's words that it has."""
+    """Its score; `None` is the share of the query's words that it has."""
     published_date: str | None = None
 
     @property
@@ -58,7 +58,7 @@ class TavilyPage:
 
 @dataclass(frozen=True, kw_only=True)
 class TavilyRequest:
-    """One request to the API, as it came."""
+    """One request to the API, as received."""
 
     method: str
     path: str
@@ -145,7 +145,7 @@ class TavilyServer(LoopbackServer):
             return sum(self._spent.values())
 
     def handle(self, exchange: Exchange) -> None:
-        """Answers one request."""
+        """Answer one request."""
         request = TavilyRequest(
             method=exchange.method, path=exchange.path, headers=exchange.headers, body=_parsed(exchange.body)
         )

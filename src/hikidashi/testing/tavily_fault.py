@@ -1,4 +1,4 @@
-"""What can go wrong on the way to Tavily: answers a `TavilyServer` gives instead of results.
+"""Faults of Tavily's API, which a `TavilyServer` answers with instead of results.
 
 TavilyServer(pages, faults=[tavily_fault.rate_limited(retry_after=0), tavily_fault.cut(), None])
 
@@ -38,7 +38,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Raw:
-    """An answer of this very status and body, whatever was asked."""
+    """An answer with this status and body, whatever the request."""
 
     status: int
     body: bytes = b""
@@ -47,14 +47,14 @@ class Raw:
 
 @dataclass(frozen=True)
 class Late:
-    """Silence, then an answer: `then`, or what the request asks for."""
+    """A delay, then an answer: `then`, or the ordinary one."""
 
     seconds: float
     then: TavilyFault | None = None
 
 
 TavilyFault = Fault | Raw | Late
-"""What a `TavilyServer` answers when it does not answer the question."""
+"""An answer of a `TavilyServer` other than results."""
 
 
 def status(code: int, message: str, *, headers: Mapping[str, str] | None = None) -> Raw:
@@ -74,7 +74,7 @@ def bad_request(message: str = "Invalid topic. Must be 'general', 'news' or 'fin
 
 
 def unauthorized() -> Raw:
-    """HTTP 401: the key is not known, any more."""
+    """HTTP 401: an unknown or revoked key."""
     return status(401, "Unauthorized: missing or invalid API key.")
 
 
@@ -115,7 +115,7 @@ def server_error() -> Raw:
 
 
 def unavailable(*, retry_after: float | None = None) -> Raw:
-    """HTTP 503 from the gateway, which knows HTML only."""
+    """HTTP 503 of a gateway, with an HTML body."""
     wait = {} if retry_after is None else {"retry-after": f"{retry_after:g}"}
     page = b"<html><head><title>503 Service Temporarily Unavailable</title></head></html>"
     return Raw(503, page, {"content-type": "text/html", **wait})
@@ -127,7 +127,7 @@ def not_json() -> Raw:
 
 
 def slow(seconds: float, then: TavilyFault | None = None) -> Late:
-    """Nothing for `seconds`, not even a status, and `then` the fault, or with `None` the answer."""
+    """No byte for `seconds`, then the fault `then`, or with `None` the ordinary answer."""
     return Late(seconds, then)
 
 

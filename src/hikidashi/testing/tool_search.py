@@ -66,7 +66,7 @@ def with_searches_done(answer: Answer, request: RecordedRequest, *, dialect: Dia
 
 
 def refused_tools(body: Mapping[str, Any]) -> str | None:
-    """Why the API refuses the deferred tools or the tool references of a request, in its own words."""
+    """The API's error for the deferred tools or tool references of a request; None if it has none."""
     tools = cast("list[dict[str, Any]]", body.get("tools") or [])
     for tool in tools:
         if tool.get("defer_loading") and tool.get("cache_control"):

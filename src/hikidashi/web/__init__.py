@@ -11,14 +11,28 @@ from typing import TYPE_CHECKING
 from ..common.lazy import lazy
 
 if TYPE_CHECKING:
+    from ..common.language import Language
     from ..errors import ErrorType, FetchRefused, TavilyAPIError, WebIndexError
     from .answers.fence import Untrusted
-    from .answers.format import Language, format_context, format_error, format_extract, format_search
+    from .answers.format import format_context, format_error, format_extract, format_search
+    from .crawl.options import CrawlOptions, CrawlResults, MapResults
+    from .filters import ExtractOptions, FilterArguments, PageFormat, SearchFilters, TimeRange, Topic
     from .mcp import serve_stdio, web_mcp_server
-    from .provider import SearchDepth, SearchProvider
+    from .pages.fetch import Fetched, Fetcher, Resolver
+    from .provider import AnswerKind, ProviderName, SearchDepth, SearchProvider
     from .providers.cache import ResultCache
     from .providers.choose import choose_provider
-    from .providers.local import LocalIndex, LocalSearchProvider
+    from .providers.local import (
+        Found,
+        IndexTotals,
+        ListedDocument,
+        LocalIndex,
+        LocalSearchProvider,
+        Ranker,
+        StoredDocument,
+    )
+    from .providers.local.semantic import Embed
+    from .providers.retry import RetryPolicy
     from .providers.searxng import SearxngProvider
     from .providers.tavily.client import TavilyAPIClient
     from .pydantic_ai import (
@@ -30,30 +44,55 @@ if TYPE_CHECKING:
         web_toolset,
     )
     from .results import ExtractedPage, ExtractResults, FailedPage, SearchContext, SearchHit, SearchResults
-    from .tools import web_tools
+    from .text.words import Term
+    from .tools import SearchDefaults, WebTools, web_tools
 
 _HOME_OF = {
+    "AnswerKind": ".provider",
+    "CrawlOptions": ".crawl.options",
+    "CrawlResults": ".crawl.options",
+    "Embed": ".providers.local.semantic",
     "ErrorType": "..errors",
+    "ExtractOptions": ".filters",
     "ExtractResults": ".results",
     "ExtractedPage": ".results",
     "FailedPage": ".results",
     "FetchRefused": "..errors",
-    "Language": ".answers.format",
+    "Fetched": ".pages.fetch",
+    "Fetcher": ".pages.fetch",
+    "FilterArguments": ".filters",
+    "Found": ".providers.local",
+    "IndexTotals": ".providers.local",
+    "Language": "..common.language",
+    "ListedDocument": ".providers.local",
     "LocalIndex": ".providers.local",
     "LocalSearchProvider": ".providers.local",
+    "MapResults": ".crawl.options",
+    "PageFormat": ".filters",
+    "ProviderName": ".provider",
+    "Ranker": ".providers.local",
+    "Resolver": ".pages.fetch",
     "ResultCache": ".providers.cache",
+    "RetryPolicy": ".providers.retry",
     "SearchContext": ".results",
+    "SearchDefaults": ".tools",
     "SearchDepth": ".provider",
+    "SearchFilters": ".filters",
     "SearchHit": ".results",
     "SearchProvider": ".provider",
     "SearchResults": ".results",
     "SearxngProvider": ".providers.searxng",
+    "StoredDocument": ".providers.local",
     "TavilyAPIClient": ".providers.tavily.client",
     "TavilyAPIError": "..errors",
     "TavilySearchDeps": ".pydantic_ai",
     "TavilyToolsRepositoryMixin": ".pydantic_ai",
+    "Term": ".text.words",
+    "TimeRange": ".filters",
+    "Topic": ".filters",
     "Untrusted": ".answers.fence",
     "WebIndexError": "..errors",
+    "WebTools": ".tools",
     "choose_provider": ".providers.choose",
     "format_context": ".answers.format",
     "format_error": ".answers.format",
@@ -69,27 +108,51 @@ _HOME_OF = {
 }
 
 __all__ = [
+    "AnswerKind",
+    "CrawlOptions",
+    "CrawlResults",
+    "Embed",
     "ErrorType",
+    "ExtractOptions",
     "ExtractResults",
     "ExtractedPage",
     "FailedPage",
     "FetchRefused",
+    "Fetched",
+    "Fetcher",
+    "FilterArguments",
+    "Found",
+    "IndexTotals",
     "Language",
+    "ListedDocument",
     "LocalIndex",
     "LocalSearchProvider",
+    "MapResults",
+    "PageFormat",
+    "ProviderName",
+    "Ranker",
+    "Resolver",
     "ResultCache",
+    "RetryPolicy",
     "SearchContext",
+    "SearchDefaults",
     "SearchDepth",
+    "SearchFilters",
     "SearchHit",
     "SearchProvider",
     "SearchResults",
     "SearxngProvider",
+    "StoredDocument",
     "TavilyAPIClient",
     "TavilyAPIError",
     "TavilySearchDeps",
     "TavilyToolsRepositoryMixin",
+    "Term",
+    "TimeRange",
+    "Topic",
     "Untrusted",
     "WebIndexError",
+    "WebTools",
     "choose_provider",
     "format_context",
     "format_error",

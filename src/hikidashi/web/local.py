@@ -1,4 +1,4 @@
-"""Alias of `hikidashi.web.providers.local`, where these names live now."""
+"""Alias of `hikidashi.web.providers.local`."""
 
 from .providers.local import (
     Found,

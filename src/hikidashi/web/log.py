@@ -1,7 +1,7 @@
-"""What the web tools tell the log: that they start, that they are done, and nothing a page said.
+"""Log lines of the web tools: when a call starts and ends, without any content of pages.
 
-Queries are logged as they were asked; of addresses only scheme, host and path, because the rest may hold a key.
-Importing this adds no handler: `logging.getLogger("hikidashi").setLevel("INFO")` shows the lines.
+Queries are logged in full, addresses as scheme, host and path only, because the rest may contain a key. Importing this
+adds no handler: `logging.getLogger("hikidashi").setLevel("INFO")` shows the lines.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ _MOST_URLS = 20
 
 
 def log_verbose_tool_start(tool_name: str, arguments: Mapping[str, object]) -> None:
-    """Logs that `tool_name` was called; values are quoted, so that none can pose as a line of its own."""
+    """Log that `tool_name` was called; values are quoted, so that none can forge a line."""
     logger.info("%s start: %s", tool_name, {name: _short(value) for name, value in arguments.items()})
 
 
 def log_verbose_tool_done(
     tool_name: str, status: Status, execution_time_ms: float, *, provider: str = "", cached: bool = False
 ) -> None:
-    """Logs how `tool_name` ended and how long it took, and whether the answer came from the cache."""
+    """Log the outcome and duration of a call, and whether the answer came from the cache."""
     by = f" provider={provider}" if provider else ""
     logger.info("%s %s: %.1f ms%s%s", tool_name, status, execution_time_ms, by, " cached" if cached else "")
 
 
 def log_verbose_tool_failed(tool_name: str, error: Exception) -> None:
-    """Logs what nobody foresaw: the type of `error` and where it was raised; its text may hold anything."""
+    """Log the type of an unexpected `error` and where it was raised; not its text, which may contain a key."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -44,7 +44,7 @@ def log_verbose_tool_failed(tool_name: str, error: Exception) -> None:
 
 
 def shown_urls(urls: object) -> object:
-    """`urls` as the log may show them: without user names, passwords, queries and fragments."""
+    """`urls` for the log: without user names, passwords, queries and fragments."""
     if isinstance(urls, str) or not isinstance(urls, Sequence):
         return f"<{type(urls).__name__}>"
     return [_shown(url) for url in cast("Sequence[object]", urls)[:_MOST_URLS]]

@@ -7,9 +7,9 @@ from collections.abc import Generator
 from contextlib import aclosing, contextmanager
 from typing import Any
 
+from ..common.language import Language
 from ..errors import MissingExtra
 from .answers.fence import Untrusted
-from .answers.format import Language
 from .provider import SearchProvider
 from .tools import web_tools
 

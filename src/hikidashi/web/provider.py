@@ -1,4 +1,4 @@
-"""What a search provider is: the one interface the tools know, whether Tavily, SearXNG or the local index answers."""
+"""The interface of a search provider, which Tavily, SearXNG and the local index implement."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from .results import ExtractResults, SearchContext, SearchResults
 if TYPE_CHECKING:
     from .filters import ExtractOptions, SearchFilters
 
-__all__ = ["ProviderName", "SearchDepth", "SearchProvider"]
+__all__ = ["AnswerKind", "ProviderName", "SearchDepth", "SearchProvider"]
 
 SearchDepth = Literal["basic", "advanced", "fast", "ultra-fast"]
-"""Summaries of pages, or the passages that matter; the last two are summaries too, sooner where a provider can."""
+""""basic" gives summaries, "advanced" the relevant passages; the other two give summaries faster, if supported."""
+AnswerKind = bool | Literal["basic", "advanced"]
+"""Whether to include a short answer; Tavily writes it in two lengths, "basic" if True."""
 ProviderName = Literal["tavily", "local", "searxng"]
 
 
@@ -21,13 +23,13 @@ ProviderName = Literal["tavily", "local", "searxng"]
 class SearchProvider(Protocol):
     """Answers searches, extractions and contexts; every failure is a `TavilyAPIError`.
 
-    A filter or option that a provider cannot carry out is refused by name, never ignored. An address that cannot be
-    read is not a failure: it is listed in `ExtractResults.failed_results`.
+    A filter or option that a provider does not support is refused by name, never ignored. A page that cannot be read is
+    not a failure: it is listed in `ExtractResults.failed_results`.
     """
 
     @property
     def name(self) -> str:
-        """What the provider is called in results and logs."""
+        """The name of the provider in results and logs."""
         ...
 
     async def search(
@@ -39,11 +41,11 @@ class SearchProvider(Protocol):
         include_answer: bool = False,
         filters: SearchFilters | None = None,
     ) -> SearchResults:
-        """The best hits for `query` among the pages that `filters` let through."""
+        """The best hits for `query` among the pages that `filters` allow."""
         ...
 
     async def extract(self, urls: Sequence[str], *, options: ExtractOptions | None = None) -> ExtractResults:
-        """The text of each of `urls`, or of the parts that `options` ask for."""
+        """The text of each of `urls`, as `options` ask for."""
         ...
 
     async def context(
@@ -53,5 +55,5 @@ class SearchProvider(Protocol):
         ...
 
     async def aclose(self) -> None:
-        """Gives connections and files back; may be called twice."""
+        """Close connections and files; may be called twice."""
         ...

@@ -1,23 +1,23 @@
 """The web tools for pydantic-ai: the functions spec 000 names, and a toolset for any agent.
 
-The functions take their provider, language and fencing from `ctx.deps`; they never raise for a failing search, but
-return the error text that section 5.3 gives. The schema promises ranges, the functions check them: a model that
-ignores them reads what is allowed instead of using up the agent's retries.
+The functions take provider, language and fencing from `ctx.deps`. A failed search does not raise, but returns the error
+text of section 5.3. Ranges are in the schema and checked by the functions: a model that ignores them reads what is
+allowed instead of using up the agent's retries.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, cast
 
 from pydantic import WithJsonSchema
 
+from ..common.language import Language
 from ..errors import MissingExtra
 from ..tool import ToolResult
 from .answers.bounded import ANSWER_TOKENS
 from .answers.fence import Untrusted
-from .answers.format import Language
 from .provider import SearchProvider
 from .tools import SPEC_DEFAULTS, TOOL_NAMES, SearchDefaults, WebTools, definition, full_definition
 
@@ -40,16 +40,20 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True)
 class TavilySearchDeps:
-    """What the tools find in `ctx.deps`."""
+    """The dependencies of the tools, in `ctx.deps`."""
 
     client: SearchProvider = cast("SearchProvider", None)  # noqa: RUF009 - a class, not a call
-    """Who answers; without one, Tavily where `TAVILY_API_KEY` is set, else the local index."""
+    """The provider; by default Tavily if `TAVILY_API_KEY` is set, else the local index."""
     language: Language = "ja"
     """The language of the answers."""
     untrusted: Untrusted = None
-    """`"fence"` marks what comes from the web as data; `None` keeps the formats exactly as spec 000 has them."""
+    """`"fence"` marks text from the web as data; `None` keeps the exact formats of spec 000."""
     max_tokens: int | None = None
-    """About how many tokens an answer has at most; with `None` any number, as spec 000 has it."""
+    """Limit of an answer in estimated tokens.
+
+    `None` is the limit of the mixin or agent that registered the tools; the functions of spec 000 by themselves have no
+    limit.
+    """
 
     def __post_init__(self) -> None:
         if cast("SearchProvider | None", self.client) is None:
@@ -123,7 +127,7 @@ async def tavily_context(
 
 
 class TavilyToolsRepositoryMixin:
-    """Gives a class that keeps tools for an agent the three web tools.
+    """Mixin that adds the three web tools to a class.
 
     ```python
     class Tools(TavilyToolsRepositoryMixin):
@@ -136,9 +140,11 @@ class TavilyToolsRepositoryMixin:
     """
 
     tavily_language: Language = "ja"
-    """The language in which the model is told what the tools do."""
+    """The language of the tools' descriptions."""
     tavily_defaults: SearchDefaults = SPEC_DEFAULTS
-    """How `tavily_search` searches where the model does not say."""
+    """Defaults of `tavily_search`."""
+    tavily_max_tokens: int | None = ANSWER_TOKENS
+    """Limit of an answer in estimated tokens if `ctx.deps` has none; `None` is unlimited."""
 
     @property
     def tavily_tools(self) -> list[Tool[TavilySearchDeps]]:
@@ -148,11 +154,17 @@ class TavilyToolsRepositoryMixin:
         return list(toolset.tools.values())
 
     def register_tavily_tools(self, target: Agent[TavilySearchDeps, Any] | FunctionToolset[TavilySearchDeps]) -> None:
-        """Adds the three tools to an agent or a toolset that exists already."""
-        search = _search_by(self.tavily_defaults)
-        for name, function in zip(TOOL_NAMES, (search, tavily_extract, tavily_context), strict=True):
-            told = definition(name, self.tavily_language, self.tavily_defaults)
-            target.tool(name=name, description=told.description, schema_generator=_always(told.input_schema))(function)
+        """Add the three tools to an agent or a toolset.
+
+        They answer as the functions of spec 000 do, within `tavily_max_tokens`; `tavily_extract` also takes `query` and
+        `offset`, to read a long page in parts. A failed call is raised as `ToolFailed`.
+        """
+        language, defaults = self.tavily_language, self.tavily_defaults
+        for name, function in zip(TOOL_NAMES, _registered(defaults, self.tavily_max_tokens), strict=True):
+            reads_pages = name == "tavily_extract"
+            defined = full_definition(name, None, language) if reads_pages else definition(name, language, defaults)
+            schema = _always(defined.input_schema)
+            target.tool(name=name, description=defined.description, schema_generator=schema)(function)
 
 
 def web_toolset(
@@ -165,32 +177,46 @@ def web_toolset(
 ) -> FunctionToolset[Any]:
     """The three tools for an agent with any deps, or none: `Agent(toolsets=[web_toolset()])`.
 
-    Without `client`, Tavily answers where `TAVILY_API_KEY` is set, else the local index. The tools take the filters
-    that the provider can carry out, and an answer has at most about `max_tokens` tokens.
+    The default provider is Tavily if `TAVILY_API_KEY` is set, else the local index. The tools take the filters that the
+    provider supports, and an answer has at most about `max_tokens` tokens.
     """
     deps = TavilySearchDeps(
         client=cast("SearchProvider", client), language=language, untrusted=untrusted, max_tokens=max_tokens
     )
     toolset = FunctionToolset[Any](id="hikidashi-web")
     for name, function in zip(TOOL_NAMES, _texts(deps.tools, defaults), strict=True):
-        told = full_definition(name, deps.client, language, defaults)
-        schema = _always(told.input_schema)
+        defined = full_definition(name, deps.client, language, defaults)
+        schema = _always(defined.input_schema)
         toolset.add_function(
-            function, name=name, takes_ctx=False, description=told.description, schema_generator=schema
+            function, name=name, takes_ctx=False, description=defined.description, schema_generator=schema
         )
     return toolset
 
 
-def _search_by(defaults: SearchDefaults) -> Callable[..., Coroutine[Any, Any, str]]:
+def _registered(defaults: SearchDefaults, max_tokens: int | None) -> list[Callable[..., Coroutine[Any, Any, str]]]:
+    """The functions behind the tools that the mixin registers."""
+
+    def tools_of(ctx: RunContext[TavilySearchDeps]) -> WebTools:
+        tools = ctx.deps.tools
+        return tools if tools.max_tokens is not None else replace(tools, max_tokens=max_tokens)
+
     async def search(
         ctx: RunContext[TavilySearchDeps],
         query: str,
         search_depth: str = defaults.search_depth,
         max_results: int = defaults.max_results,
     ) -> str:
-        return await tavily_search(ctx, query, search_depth, max_results)
+        return _text_or_failure(await tools_of(ctx).search(query, search_depth, max_results))
 
-    return search
+    async def extract(
+        ctx: RunContext[TavilySearchDeps], urls: list[str], query: str | None = None, offset: int = 0
+    ) -> str:
+        return _text_or_failure(await tools_of(ctx).extract(urls, query, offset))
+
+    async def context(ctx: RunContext[TavilySearchDeps], query: str, max_tokens: int | None = None) -> str:
+        return _text_or_failure(await tools_of(ctx).context(query, max_tokens))
+
+    return [search, extract, context]
 
 
 def _texts(tools: WebTools, defaults: SearchDefaults) -> list[Callable[..., Coroutine[Any, Any, str]]]:
@@ -208,14 +234,14 @@ def _texts(tools: WebTools, defaults: SearchDefaults) -> list[Callable[..., Coro
 
 
 def _text_or_failure(result: ToolResult) -> str:
-    """The text of an answer; a failed one reaches the model, and whoever watches the run, as a failure."""
+    """The text of an answer; a failed one is raised as `ToolFailed`, so that traces show the failure."""
     if result.is_error:
         raise ToolFailed(result.text)
     return result.text
 
 
 def _always(input_schema: dict[str, Any]) -> type[GenerateToolJsonSchema]:
-    """A generator that gives `input_schema` for the arguments of a tool, whatever its signature says."""
+    """A schema generator that returns `input_schema` regardless of the function's signature."""
 
     class Exactly(GenerateToolJsonSchema):
         def generate(self, schema: Any, mode: Any = "validation") -> dict[str, Any]:

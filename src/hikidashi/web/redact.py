@@ -1,4 +1,4 @@
-"""Secrets taken out of texts that others wrote: a server may repeat the key it was sent."""
+"""Redaction of secrets: a server may repeat the key it was sent."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ import os
 from collections.abc import Iterable, Iterator
 from urllib.parse import quote, quote_plus
 
+from ..common.unicode import well_formed
+
 __all__ = ["redacted"]
 
 HIDDEN = "***"
-_SHORTEST = 6  # hiding less would garble the words around it
+_SHORTEST = 6  # shorter secrets would match ordinary words
 _NAMES_OF_SECRETS = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
 
 
 def redacted(text: str, secrets: Iterable[str | None] = ()) -> str:
-    """`text` with `***` for each of `secrets`, and for what the environment has under the name of a key.
+    """`text` with `***` for each of `secrets`, and for each key in the environment.
 
-    Also found are the forms in which servers repeat them: percent-encoded, base64, in another case, or cut off at the
-    end of the text.
+    Covers the forms in which servers repeat them: percent-encoded, base64, in another case, or cut off at the end.
     """
-    # The longest first, so that no form leaves the rest of another one behind.
+    # Longest first, so that no form leaves a remainder of another one.
     for form in sorted({form for secret in _all(secrets) for form in _forms(secret)}, key=len, reverse=True):
         text = _without(text, form)
     return text
@@ -35,16 +36,17 @@ def _all(secrets: Iterable[str | None]) -> Iterator[str]:
 
 def _forms(secret: str) -> Iterator[str]:
     yield secret
+    secret = well_formed(secret)  # a variable of the environment may hold bytes that are no UTF-8
     yield quote(secret, safe="")
     yield quote_plus(secret)
-    raw = secret.encode("utf-8", "replace")
+    raw = secret.encode()
     yield base64.b64encode(raw).decode().rstrip("=")
     yield base64.urlsafe_b64encode(raw).decode().rstrip("=")
 
 
 def _without(text: str, form: str) -> str:
     lowered, sought = text.lower(), form.lower()
-    if len(lowered) != len(text):  # a few letters have another length in lower case
+    if len(lowered) != len(text):  # a few characters change length in lower case
         lowered, sought = text, form
     pieces: list[str] = []
     start = 0
@@ -52,7 +54,7 @@ def _without(text: str, form: str) -> str:
         pieces += [text[start:found], HIDDEN]
         start = found + len(form)
     rest = text[start:]
-    # What was cut off in the middle of a secret ends with the beginning of it.
+    # A text cut off inside a secret ends with a prefix of it.
     for length in range(min(len(form) - 1, len(rest)), max(_SHORTEST, len(form) // 2) - 1, -1):
         if lowered.endswith(sought[:length]):
             rest = rest[:-length] + HIDDEN

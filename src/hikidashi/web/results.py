@@ -1,4 +1,4 @@
-"""What a web search, an extraction and a context give back: the same values from every provider."""
+"""Results of searches, extractions and contexts, the same for every provider."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ __all__ = ["ExtractResults", "ExtractedPage", "FailedPage", "SearchContext", "Se
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SearchHit:
-    """One page, or one passage of it, that answers a query."""
+    """A page, or a passage of one, found by a search."""
 
     title: str
     url: str
     content: str
     """A summary of the page, or the passage itself."""
     score: float
-    """How well it answers, from 0 to 1."""
+    """Relevance, from 0 to 1."""
     published_date: str | None = None
 
 
@@ -25,15 +25,15 @@ class SearchResults:
     """The hits of one query, best first."""
 
     query: str
-    """The query as it was asked, also where a shorter one was sent."""
+    """The query as given, even if a shortened one was sent."""
     results: tuple[SearchHit, ...]
     answer: str | None = None
-    """A summary by the provider, where one was asked for."""
+    """A summary by the provider, if requested."""
     provider: str = ""
     cached: bool = False
-    """Whether this came from the cache rather than the provider."""
+    """Whether this came from the cache."""
     credits: float | None = None
-    """What the provider charged for it; None where it does not say."""
+    """The cost in credits; None if the provider does not say."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,7 +55,7 @@ class FailedPage:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ExtractResults:
-    """The pages that could be read and those that could not, each in the order asked for."""
+    """The pages that could be read and those that could not, both in the order requested."""
 
     results: tuple[ExtractedPage, ...]
     failed_results: tuple[FailedPage, ...] = ()
@@ -66,14 +66,14 @@ class ExtractResults:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SearchContext:
-    """Passages about a query, packed into a number of tokens, ready for a prompt."""
+    """Passages about a query, packed into a token budget, ready for a prompt."""
 
     query: str
     text: str
     sources: tuple[str, ...]
-    """The address of each passage, in order, without repetition."""
+    """The addresses of the passages, in order, without duplicates."""
     tokens: int
-    """About how many tokens `text` is."""
+    """Estimated tokens of `text`."""
     provider: str = ""
     cached: bool = False
     credits: float | None = None

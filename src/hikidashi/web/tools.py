@@ -1,7 +1,7 @@
-"""The three web tools in neutral form: what they are called, what they take, and what they answer.
+"""The three web tools, independent of any framework: names, schemas, and answers.
 
-Every face of the tools (pydantic-ai, MCP, Claude Code, strands) calls the functions here, so all of them check, log,
-time and word their answers alike. A provider raises; a tool answers with the error text of spec 000.
+The tools for pydantic-ai, MCP, Claude Code and strands call the functions here, so that all validate, log and format
+alike. A provider raises; a tool returns the error text of spec 000.
 """
 
 from __future__ import annotations
@@ -13,18 +13,28 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, Unpack, get_args
 
+from ..common.language import Language, in_language
 from ..convert.functions import from_function
 from ..errors import ErrorType, TavilyAPIError
 from ..tool import Tool, ToolAnnotations, ToolResult, text
-from .answers.bounded import ANSWER_TOKENS, MOST_CONTEXT_TOKENS, bounded_hits, bounded_pages
+from .answers.bounded import (
+    ANSWER_TOKENS,
+    LONGEST_ERROR,
+    MOST_CONTEXT_TOKENS,
+    bounded_context,
+    bounded_hits,
+    bounded_pages,
+)
 from .answers.fence import Untrusted, fence
-from .answers.format import Language, format_context, format_error, format_extract, format_search
-from .asking import ask_context, ask_extract, ask_search, supported_filters
+from .answers.format import format_context, format_error, format_extract, format_search
+from .call_provider import ask_context, ask_extract, ask_search, supported_filters
 from .filters import MOST_DOMAINS, ExtractOptions, FilterArguments, TimeRange, Topic, check_filters
 from .log import log_verbose_tool_done, log_verbose_tool_failed, log_verbose_tool_start, shown_urls
 from .provider import SearchDepth, SearchProvider
 from .results import ExtractResults, SearchContext, SearchResults
+from .text.shorten import short_line
 from .validate import check_max_results, check_max_tokens, check_offset, check_query, check_search_depth
+from .wording.messages import api_error, texts
 
 __all__ = [
     "META",
@@ -41,7 +51,7 @@ __all__ = [
 TOOL_NAMES = ("tavily_search", "tavily_extract", "tavily_context")
 
 META = "hikidashi/web"
-"""Where `ToolResult.meta` says who answered, whether from the cache, and what it cost."""
+"""Key in `ToolResult.meta` for the provider, whether the answer was cached, and its cost."""
 
 _READS_THE_WEB = ToolAnnotations(read_only=True, destructive=False, idempotent=True, open_world=True)
 
@@ -50,7 +60,7 @@ _Results = TypeVar("_Results", SearchResults, ExtractResults, SearchContext)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Definition:
-    """What a model is told about a tool."""
+    """Description and input schema of a tool."""
 
     description: str
     input_schema: dict[str, Any]
@@ -58,7 +68,7 @@ class Definition:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SearchDefaults:
-    """How `tavily_search` searches where the model does not say."""
+    """Defaults of `tavily_search`."""
 
     search_depth: SearchDepth = "basic"
     max_results: int = 5
@@ -68,37 +78,37 @@ SPEC_DEFAULTS = SearchDefaults()
 
 
 def definition(tool_name: str, language: Language = "ja", defaults: SearchDefaults = SPEC_DEFAULTS) -> Definition:
-    """What a model is told about `tool_name`: for `tavily_search` exactly what section 6.2 of spec 000 shows."""
+    """The definition of `tool_name`; for `tavily_search` exactly that of section 6.2 of spec 000."""
     return Definition(
-        description=_DESCRIPTIONS[language][tool_name],
-        input_schema=_object(tool_name, _fields(language, defaults), _TAKES[tool_name][0]),
+        description=texts(language)[f"tool.{tool_name}"],
+        input_schema=_schema(tool_name, _TAKES[tool_name][0], language, defaults),
     )
 
 
 def full_definition(
     tool_name: str,
-    provider: SearchProvider,
+    provider: SearchProvider | None,
     language: Language = "ja",
     defaults: SearchDefaults = SPEC_DEFAULTS,
 ) -> Definition:
-    """The same with the filters that `provider` can carry out, and with the ways to read a page in parts."""
-    more = ["query", "offset"] if tool_name == "tavily_extract" else supported_filters(provider)
-    fields = _fields(language, defaults) | deepcopy(_MORE_FIELDS[language])
-    if tool_name == "tavily_extract":
-        fields["query"] = {**fields["query"], "description": _PASSAGES_FOR[language]}
-    names = [*_TAKES[tool_name][0], *more]
-    return Definition(description=_DESCRIPTIONS[language][tool_name], input_schema=_object(tool_name, fields, names))
+    """The same with the filters that `provider` supports, and the arguments to read a page in parts."""
+    filters = [] if provider is None else supported_filters(provider)
+    more = ["query", "offset"] if tool_name == "tavily_extract" else filters
+    return Definition(
+        description=texts(language)[f"tool.{tool_name}"],
+        input_schema=_schema(tool_name, [*_TAKES[tool_name][0], *more], language, defaults),
+    )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WebTools:
-    """The tools of one provider, in one language: each method gives the answer a model reads, and never raises."""
+    """The tools of one provider in one language; each method returns the answer for the model, and never raises."""
 
     provider: SearchProvider
     language: Language = "ja"
     untrusted: Untrusted = None
     max_tokens: int | None = None
-    """About how many tokens an answer has at most; with `None` any number, as spec 000 has it."""
+    """Limit of an answer in estimated tokens; `None` is unlimited, as in spec 000."""
 
     async def search(
         self,
@@ -112,29 +122,28 @@ class WebTools:
         async def run() -> tuple[SearchResults, list[str]]:
             found = await ask_search(
                 self.provider,
-                check_query(query, language=self.language),
-                search_depth=check_search_depth(search_depth, language=self.language),
-                max_results=check_max_results(max_results, language=self.language),
-                filters=check_filters(**filters, language=self.language),
-                language=self.language,
+                check_query(query),
+                search_depth=check_search_depth(search_depth),
+                max_results=check_max_results(max_results),
+                filters=check_filters(**filters),
             )
             if self.max_tokens is None:
                 return found, []
-            return bounded_hits(found, max_tokens=self.max_tokens, tool="tavily_extract", language=self.language)
+            return bounded_hits(found, max_tokens=self.max_tokens, tool="tavily_extract")
 
         return await self._answered("tavily_search", {"query": query}, run, format_search)
 
     async def extract(self, urls: Sequence[str], query: str | None = None, offset: int = 0) -> ToolResult:
-        """The text of pages, or the passages of them that matter for `query`, and which could not be read."""
+        """The text of pages, or their passages relevant to `query`, and the pages that could not be read."""
 
         async def run() -> tuple[ExtractResults, list[str]]:
-            start = check_offset(offset, language=self.language)
+            start = check_offset(offset)
             options = ExtractOptions(query=query or None)
-            pages = await ask_extract(self.provider, urls, options=options, language=self.language)
+            pages = await ask_extract(self.provider, urls, options=options)
             if self.max_tokens is None and not start:
                 return pages, []
             most = self.max_tokens or sys.maxsize
-            return bounded_pages(pages, max_tokens=most, offset=start, tool="tavily_extract", language=self.language)
+            return bounded_pages(pages, max_tokens=most, offset=start, tool="tavily_extract")
 
         return await self._answered("tavily_extract", {"urls": shown_urls(urls)}, run, format_extract)
 
@@ -147,17 +156,18 @@ class WebTools:
         """Passages for a prompt."""
 
         async def run() -> tuple[SearchContext, list[str]]:
-            most = check_max_tokens(max_tokens, language=self.language)
+            most = check_max_tokens(max_tokens)
             if self.max_tokens is not None and most is not None:
                 most = min(most, max(self.max_tokens, MOST_CONTEXT_TOKENS))
             found = await ask_context(
                 self.provider,
-                check_query(query, language=self.language),
+                check_query(query),
                 max_tokens=most,
-                filters=check_filters(**filters, language=self.language),
-                language=self.language,
+                filters=check_filters(**filters),
             )
-            return found, []
+            if self.max_tokens is None:
+                return found, []
+            return bounded_context(found, max_tokens=most or self.max_tokens), []
 
         return await self._answered("tavily_context", {"query": query}, run, format_context)
 
@@ -172,27 +182,35 @@ class WebTools:
         started = time.perf_counter()
         try:
             results, notes = await run()
-            said: str = format_results(results, language=self.language)
+            answer: str = format_results(results, language=self.language)
         except Exception as error:
             log_verbose_tool_done(tool_name, "failed", _milliseconds_since(started))
-            return ToolResult.error(format_error(self._foreseen(tool_name, error), language=self.language))
+            told = format_error(self._as_api_error(tool_name, error), language=self.language)
+            return ToolResult.error(told if self.max_tokens is None else self._short_error(told))
         log_verbose_tool_done(
             tool_name, "success", _milliseconds_since(started), provider=results.provider, cached=results.cached
         )
         if self.untrusted == "fence":
-            said = fence(said, language=self.language)
+            answer = fence(answer, language=self.language)
         about = {"provider": results.provider, "cached": results.cached, "credits": results.credits}
-        # Not one page could be read: whoever watches should see that nothing came of the call.
+        # No page could be read, so the call counts as failed.
         nothing_read = isinstance(results, ExtractResults) and not results.results
-        return ToolResult(content=(text("\n\n".join([said, *notes])),), is_error=nothing_read, meta={META: about})
+        return ToolResult(
+            content=(text("\n\n".join([answer, *(in_language(note, self.language) for note in notes)])),),
+            is_error=nothing_read,
+            meta={META: about},
+        )
 
-    def _foreseen(self, tool_name: str, error: Exception) -> TavilyAPIError:
+    def _short_error(self, told: str) -> str:
+        message, _, kind = told.rpartition("\n")
+        return f"{short_line(message, LONGEST_ERROR)}\n{kind}"
+
+    def _as_api_error(self, tool_name: str, error: Exception) -> TavilyAPIError:
         if isinstance(error, TavilyAPIError):
             return error
         log_verbose_tool_failed(tool_name, error)
-        # Neither the log nor the model gets the text of an error that nobody foresaw: it may hold a key.
-        message = _UNEXPECTED[self.language].format(kind=type(error).__name__)
-        return TavilyAPIError(message, ErrorType.API_ERROR)
+        # The text of an unexpected error may contain a key, so neither the log nor the model gets it.
+        return api_error("unexpected", ErrorType.API_ERROR, kind=type(error).__name__)
 
 
 def web_tools(
@@ -204,8 +222,8 @@ def web_tools(
 ) -> list[Tool]:
     """The three tools as neutral `Tool`s, for `to_mcp`, `to_strands`, `to_anthropic` and the others.
 
-    They take the filters that `provider` can carry out. An answer has at most about `max_tokens` tokens; a note at its
-    end says what is left, and how to get it.
+    They take the filters that `provider` supports. An answer has at most about `max_tokens` tokens; a note at its end
+    says how to get the rest.
     """
     tools = WebTools(provider=provider, language=language, untrusted=untrusted, max_tokens=max_tokens)
     functions: list[Callable[..., Any]] = [tools.search, tools.extract, tools.context]
@@ -213,78 +231,23 @@ def web_tools(
 
 
 def _tool(name: str, function: Callable[..., Any], tools: WebTools) -> Tool:
-    told = full_definition(name, tools.provider, tools.language)
-    tool = from_function(function, name=name, description=told.description, annotations=_READS_THE_WEB)
-    return replace(tool, input_schema=told.input_schema)
-
-
-def _fields(language: Language, defaults: SearchDefaults) -> dict[str, dict[str, Any]]:
-    fields = deepcopy(_FIELDS[language])
-    fields["search_depth"]["default"] = defaults.search_depth
-    fields["max_results"]["default"] = defaults.max_results
-    return fields
+    defined = full_definition(name, tools.provider, tools.language)
+    tool = from_function(function, name=name, description=defined.description, annotations=_READS_THE_WEB)
+    return replace(tool, input_schema=defined.input_schema)
 
 
 def _milliseconds_since(started: float) -> float:
     return (time.perf_counter() - started) * 1000
 
 
-_UNEXPECTED: dict[Language, str] = {
-    "ja": "予期しないエラーが発生しました（{kind}）。発生箇所はログに記録されています。",
-    "en": "An unexpected {kind} occurred. The log says where.",
-}
-
-_DESCRIPTIONS: dict[Language, dict[str, str]] = {
-    "ja": {
-        "tavily_search": "Web検索を実行する",
-        "tavily_extract": "URL群からコンテンツを抽出する",
-        "tavily_context": "RAG用検索コンテキストを取得する",
-    },
-    "en": {
-        "tavily_search": "Search the web",
-        "tavily_extract": "Extract the content of URLs",
-        "tavily_context": "Get search context for RAG",
-    },
-}
-
-_DEPTH: dict[str, Any] = {"type": "string", "enum": ["basic", "advanced"], "default": "basic"}
-_RESULTS: dict[str, Any] = {"type": "integer", "minimum": 1, "maximum": 20, "default": 5}
-_URLS: dict[str, Any] = {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 20}
-_TOKENS: dict[str, Any] = {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}], "default": None}
-
-# Section 6.2 describes the query and leaves the numbers to speak for themselves.
-_FIELDS: dict[Language, dict[str, dict[str, Any]]] = {
-    "ja": {
-        "query": {"type": "string", "description": "検索クエリ"},
-        "search_depth": _DEPTH,
-        "max_results": _RESULTS,
-        "urls": {**_URLS, "description": "抽出対象URL群"},
-        "max_tokens": {**_TOKENS, "description": "最大トークン数"},
-    },
-    "en": {
-        "query": {"type": "string", "description": "Search query"},
-        "search_depth": _DEPTH,
-        "max_results": _RESULTS,
-        "urls": {**_URLS, "description": "URLs to extract"},
-        "max_tokens": {**_TOKENS, "description": "Most tokens of context"},
-    },
-}
-
-_TAKES: dict[str, tuple[list[str], list[str]]] = {
-    "tavily_search": (["query", "search_depth", "max_results"], ["query"]),
-    "tavily_extract": (["urls"], ["urls"]),
-    "tavily_context": (["query", "max_tokens"], ["query"]),
-}
-
-
-_PASSAGES_FOR: dict[Language, str] = {
-    "ja": "この質問に関係する箇所だけを返す",
-    "en": "Give only the passages that matter for this question",
-}
-
 _DATE: dict[str, Any] = {"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}$"}
 _DOMAINS: dict[str, Any] = {"type": "array", "items": {"type": "string"}, "maxItems": MOST_DOMAINS}
-_MORE: dict[str, dict[str, Any]] = {
+_ARGUMENTS: dict[str, dict[str, Any]] = {
+    "query": {"type": "string"},
+    "search_depth": {"type": "string", "enum": ["basic", "advanced"], "default": "basic"},
+    "max_results": {"type": "integer", "minimum": 1, "maximum": 20, "default": 5},
+    "urls": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 20},
+    "max_tokens": {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}], "default": None},
     "topic": {"type": "string", "enum": list(get_args(Topic))},
     "time_range": {"type": "string", "enum": list(get_args(TimeRange))},
     "start_date": _DATE,
@@ -294,34 +257,24 @@ _MORE: dict[str, dict[str, Any]] = {
     "country": {"type": "string"},
     "offset": {"type": "integer", "minimum": 0, "default": 0},
 }
-_MORE_SAID: dict[Language, dict[str, str]] = {
-    "ja": {
-        "topic": "検索対象の分野",
-        "time_range": "この期間内に公開されたページだけ",
-        "start_date": "この日以降のページだけ（YYYY-MM-DD）",
-        "end_date": "この日以前のページだけ（YYYY-MM-DD）",
-        "include_domains": "このドメインのページだけ",
-        "exclude_domains": "このドメインのページを除く",
-        "country": "この国のページを優先する（英語の国名）",
-        "offset": "各ページをこの文字位置から返す（長いページの続きを読むとき）",
-    },
-    "en": {
-        "topic": "What kind of pages to search",
-        "time_range": "Only pages published within this time",
-        "start_date": "Only pages of this day or later (YYYY-MM-DD)",
-        "end_date": "Only pages of this day or earlier (YYYY-MM-DD)",
-        "include_domains": "Only pages of these domains",
-        "exclude_domains": "No pages of these domains",
-        "country": "Prefer pages of this country (its English name)",
-        "offset": "Give each page from this character on, to read on in a long page",
-    },
+
+_TAKES: dict[str, tuple[list[str], list[str]]] = {
+    "tavily_search": (["query", "search_depth", "max_results"], ["query"]),
+    "tavily_extract": (["urls"], ["urls"]),
+    "tavily_context": (["query", "max_tokens"], ["query"]),
 }
-_MORE_FIELDS: dict[Language, dict[str, dict[str, Any]]] = {
-    language: {name: {**_MORE[name], "description": said} for name, said in sayings.items()}
-    for language, sayings in _MORE_SAID.items()
-}
+"""The arguments that spec 000 gives each tool, and those of them that are required."""
 
 
-def _object(tool_name: str, fields: Mapping[str, dict[str, Any]], names: Sequence[str]) -> dict[str, Any]:
-    required = _TAKES[tool_name][1]
-    return {"type": "object", "properties": {name: fields[name] for name in names}, "required": list(required)}
+def _schema(tool_name: str, names: Sequence[str], language: Language, defaults: SearchDefaults) -> dict[str, Any]:
+    words = texts(language)
+    properties = {name: deepcopy(_ARGUMENTS[name]) for name in names}
+    for name, described in properties.items():
+        key = "extract_query" if (tool_name, name) == ("tavily_extract", "query") else name
+        # Section 6.2 of spec 000 describes neither the depth nor the number of results.
+        if f"argument.{key}" in words:
+            described["description"] = words[f"argument.{key}"]
+    if tool_name == "tavily_search":
+        properties["search_depth"]["default"] = defaults.search_depth
+        properties["max_results"]["default"] = defaults.max_results
+    return {"type": "object", "properties": properties, "required": list(_TAKES[tool_name][1])}

@@ -87,6 +87,15 @@ def test_of_too_many_the_oldest_go_and_of_too_old_all(tmp_path: Path) -> None:
     assert {one.name for one in conversations.all()} == {"day-4", "much-later"}
 
 
+def test_what_a_chat_that_was_killed_left_half_written_goes_after_a_day(tmp_path: Path) -> None:
+    half, fresh = tmp_path / "hello.jsonl.1234", tmp_path / "bye.jsonl.5678"
+    for draft, written in ((half, 0), (fresh, 2 * DAY)):
+        draft.write_text("{")
+        os.utime(draft, (written, written))
+    keep(Conversations(tmp_path, days=9_999_999, clock=lambda: 2.0 * DAY), "hello")
+    assert [half.exists(), fresh.exists()] == [False, True]
+
+
 def test_a_name_may_be_written_in_part(tmp_path: Path) -> None:
     conversations = Conversations(tmp_path)
     for question in ("async Python", "async", "Tokyo weather"):

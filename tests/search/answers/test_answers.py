@@ -19,11 +19,9 @@ from tests.support import Heard, Unsure, saying_its_name
 from hikidashi import Tool, ToolResult, from_function
 from hikidashi.convert.wire_names import WireNames
 from hikidashi.errors import ToolConnectionError
+from hikidashi.search import ToolRun, run_anthropic_search, search_tool_names, to_claude_search, to_mcp_search
 from hikidashi.search.answers.budget import tokens_of
 from hikidashi.search.answers.texts import found_names
-from hikidashi.search.anthropic import ToolRun, run_tools
-from hikidashi.search.claude import search_tool_names, to_claude_search
-from hikidashi.search.mcp import to_mcp_search
 from hikidashi.testing import MessagesServer, call, say, turn
 
 Server = Callable[..., MessagesServer]
@@ -173,7 +171,7 @@ QUESTION = {"role": "user", "content": "?"}
 def run(server: MessagesServer, tools: Any, **options: Any) -> ToolRun:
     with Anthropic(base_url=server.url, api_key="sk-test", max_retries=0) as client:
         asked: dict[str, Any] = {"model": "claude-opus-5-5", "max_tokens": 100, "force": True, "messages": [QUESTION]}
-        start: Any = run_tools
+        start: Any = run_anthropic_search
         return start(client, tools, **asked | options)
 
 
@@ -183,7 +181,9 @@ def texts(message: dict[str, Any]) -> str:
 
 @pytest.mark.parametrize("expand", ["references", "tools"])
 def test_the_loop_says_that_the_nearest_are_uncertain(messages_server: Server, expand: str) -> None:
-    server = messages_server([call("tool_search", {"query": "send mail"}), call("send_mail", {"to": "Ada"}), say("ok")])
+    server = messages_server(
+        [call("search_tools", {"query": "send mail"}), call("send_mail", {"to": "Ada"}), say("ok")]
+    )
     heard = Heard()
     ended = run(server, Unsure([MAIL]), expand=expand, record=heard)
     assert "perhaps not what you need" in texts(server.requests[1].messages[-1])
@@ -197,7 +197,7 @@ def test_the_loop_says_that_the_nearest_are_uncertain(messages_server: Server, e
 @pytest.mark.parametrize("expand", ["references", "tools"])
 def test_the_loop_loads_what_fits_the_budget_and_names_the_rest(messages_server: Server, expand: str) -> None:
     server = messages_server(
-        [call("tool_search", {"query": "write a report"}), call("tool_search", {"query": "select:huge"}), say("ok")]
+        [call("search_tools", {"query": "write a report"}), call("search_tools", {"query": "select:huge"}), say("ok")]
     )
     ended = run(server, [*REPORTS, HUGE], expand=expand, budget=2_500)
     said = server.requests[1].messages[-1]
@@ -215,7 +215,7 @@ def test_the_loop_calls_tools_of_any_name(messages_server: Server) -> None:
     wire = WireNames(names, longest=128)
     tools = [saying_its_name(name) for name in names]
     shown = [wire.of(name) for name in names]
-    search_all = call("tool_search", {"query": f"select:{','.join(names)}"})
+    search_all = call("search_tools", {"query": f"select:{','.join(names)}"})
     server = messages_server([search_all, turn(*(call(name) for name in shown[1:])), say("ok")])
     heard = Heard()
     ended = run(server, tools, record=heard, always_loaded=["メール送信"])

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hikidashi.search.engine import bm25
-from hikidashi.search.engine.bm25 import Index
+from hikidashi.search.engine.index import bm25, postings
+from hikidashi.search.engine.index.bm25 import Index
 
 WORDS = ["get", "user", "mail", "send", "weather", "file", "list", "rare", "odd", "unique"]
 Fields = list[tuple[int, list[str]]]
@@ -33,10 +33,10 @@ def plain_bm25f(tools: list[Fields], query: dict[str, float], limit: int) -> lis
         for term, gain in query.items():
             having = sum(term in other for other in counts)
             if term in count:
-                rarity = log(1 + (len(tools) - having + 0.5) / (having + 0.5))
+                idf = log(1 + (len(tools) - having + 0.5) / (having + 0.5))
                 frequency = count[term] / 20
                 saturated = frequency / (frequency + 1.2 * (1 - 0.6 + 0.6 * lengths[number] / average))
-                scores[number] = scores.get(number, 0) + gain * rarity * saturated
+                scores[number] = scores.get(number, 0) + gain * idf * saturated
     return sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:limit]
 
 
@@ -82,7 +82,7 @@ def test_frequent_words_only_add_to_tools_that_rare_words_proposed() -> None:
 def test_among_many_tools_the_best_are_those_of_a_plain_bm25f(
     monkeypatch: pytest.MonkeyPatch, seed: int, table: int
 ) -> None:
-    monkeypatch.setattr(bm25, "_TABLE", table)  # for more tools than that, a term has no table of scores
+    monkeypatch.setattr(postings, "_TABLE", table)  # for more tools than that, a term has no table of scores
     monkeypatch.setattr(bm25, "_DIRECT", table // 4)
     chance = Random(seed)
     often = [1 / (place + 1) for place in range(len(WORDS))]
@@ -119,8 +119,8 @@ def test_equal_tools_stand_in_the_order_they_were_added() -> None:
 def test_a_term_counts_more_in_a_name_and_where_it_is_rare() -> None:
     index = index_of([[(50, ["mail"]), (20, ["x", "y"])], [(50, ["x"]), (20, ["mail", "y"])], [(50, ["y"])]])
     assert [number for number, _ in index.top({"mail": 1.0}, 5)] == [0, 1]
-    assert index.rarity_of("mail") > index.rarity_of("y")
-    assert index.rarity_of("nowhere") > index.rarity_of("mail")
+    assert index.idf("mail") > index.idf("y")
+    assert index.idf("nowhere") > index.idf("mail")
 
 
 def test_an_index_knows_which_terms_are_in_which_tools() -> None:
@@ -156,8 +156,9 @@ def test_an_index_filled_at_once_grows_and_shrinks_as_any(tools: list[Fields], q
 def test_a_term_that_outgrows_its_table_and_shrinks_back_ranks_as_in_a_fresh_index(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for name, value in (("_TABLE", 30), ("_DIRECT", 10), ("_LONG", 25)):
-        monkeypatch.setattr(bm25, name, value)
+    monkeypatch.setattr(postings, "_TABLE", 30)
+    monkeypatch.setattr(bm25, "_DIRECT", 10)
+    monkeypatch.setattr(bm25, "_LONG", 25)
     chance = Random(7)
     tools: list[Fields] = [
         [(50, chance.choices(WORDS, k=2)), (20, chance.choices(WORDS, k=chance.randint(1, 9)))] for _ in range(120)

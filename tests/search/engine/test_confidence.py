@@ -9,7 +9,7 @@ from benchmarks.search.catalogue import catalogue
 from benchmarks.search.data import SHIPPED, load
 
 from hikidashi.search import ToolCatalog
-from hikidashi.search.engine._wording import is_told
+from hikidashi.search.engine._statement import is_statement
 
 
 def tool(name: str, description: str) -> dict[str, Any]:
@@ -170,11 +170,11 @@ def test_an_explanation_has_what_a_search_finds_and_what_it_holds_back(large: To
     ],
 )
 def test_questions_orders_and_bare_words_are_asked(asked: str) -> None:
-    assert not is_told(asked)
+    assert not is_statement(asked)
 
 
 @pytest.mark.parametrize(
     "told", ["the soup was too salty", "I miss the sea", "It’s raining again", "月がきれいですね", "他走了"]
 )
 def test_statements_are_told(told: str) -> None:
-    assert is_told(told)
+    assert is_statement(told)

@@ -15,7 +15,7 @@ import pytest
 
 from hikidashi.errors import MissingExtra, ToolSearchError
 from hikidashi.search import Embedder, ToolCatalog
-from hikidashi.search.engine._vector_cache import VectorCache, cache_folder
+from hikidashi.search.engine._vector_cache import VectorCache
 from hikidashi.search.engine.embeddings import default_embedder
 from hikidashi.search.engine.fusion import fused
 
@@ -174,16 +174,8 @@ def test_a_cache_that_cannot_be_used_is_no_obstacle(
 
 
 def test_the_file_of_a_model_lies_in_the_users_cache_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert VectorCache("some/model 1").path == tmp_path / "hikidashi" / "embeddings" / "some_model_1.sqlite"
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    assert cache_folder() == Path.home() / ".cache" / "hikidashi"
-    monkeypatch.setattr(sys, "platform", "darwin")
-    assert cache_folder() == Path.home() / "Library" / "Caches" / "hikidashi"
-    monkeypatch.setattr(sys, "platform", "win32")
-    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path))
-    assert cache_folder() == tmp_path / "hikidashi"
     assert len(VectorCache("m" * 500).path.name) < 200
 
 
@@ -194,7 +186,6 @@ def test_a_user_without_a_home_searches_all_the_same(
         raise RuntimeError("Could not determine home directory.")
 
     monkeypatch.setattr(Path, "home", nowhere)
-    monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     catalog = ToolCatalog(TOOLS, ranker="hybrid", embed=Embedder(embed=model, id="toy"))
     assert names(catalog, "umbrella")[0] == "get_weather"
@@ -280,7 +271,7 @@ def test_a_search_after_a_failed_one_embeds_what_is_missing(model: Model) -> Non
 def test_texts_reach_the_model_as_valid_unicode(model: Model) -> None:
     catalog = ToolCatalog([{"name": "x", "description": "half \ud83d a pair"}], ranker="hybrid", embed=model)
     catalog.search("mail \ud83d")
-    assert model.asked[1:] == ["x. half ? a pair", "mail ?"]
+    assert model.asked[1:] == ["x. half \ufffd a pair", "mail \ufffd"]
 
 
 def test_kept_vectors_that_do_not_fit_are_made_again(model: Model, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ WORDS = re.compile(r"[a-z0-9]+(?: [a-z0-9]+)*")
 
 @cache
 def glossary() -> list[tuple[str, list[str]]]:
-    source = files("hikidashi.search").joinpath("glossary", "en.tsv").read_text(encoding="utf-8")
+    source = files("hikidashi.search.engine").joinpath("glossary", "en.tsv").read_text(encoding="utf-8")
     lines = [line.split("\t") for line in source.split("\n") if line and not line.startswith("#")]
     return [(word, english.split("|")) for word, english in lines]
 

@@ -18,7 +18,7 @@ ONE_KANA = re.compile("[\u3041-\u309f\u30a0-\u30ff]")
 
 @cache
 def lines() -> list[str]:
-    source = files("hikidashi.search").joinpath("glossary", "ja.tsv").read_text(encoding="utf-8")
+    source = files("hikidashi.search.engine").joinpath("glossary", "ja.tsv").read_text(encoding="utf-8")
     return [line for line in source.split("\n") if line and not line.startswith("#")]
 
 

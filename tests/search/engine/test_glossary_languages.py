@@ -16,9 +16,9 @@ from hikidashi.search.engine.analyzer import fold
 from hikidashi.search.engine.glossary import understand
 from hikidashi.search.engine.glossary._inflection import bases
 from hikidashi.search.engine.glossary._language import languages_of
-from hikidashi.search.engine.glossary.files import LATIN, even, homographs, lexicon, stop_words
+from hikidashi.search.engine.glossary.files import LATIN, homographs, lexicon, plain_letters, stop_words
 
-HERE = files("hikidashi.search").joinpath("glossary")
+HERE = files("hikidashi.search.engine").joinpath("glossary")
 HOMOGRAPHS = "die in on chat plan gift see art son pour but main pain location coin sale four date hat rest tag"
 BUNDLED = [file.name.removesuffix(".tsv") for file in HERE.iterdir() if file.name.endswith(".tsv")]
 
@@ -39,7 +39,7 @@ def english_of(question: str) -> set[str]:
 
 def languages(question: str, known: str = "") -> list[str]:
     spelled = re.findall(r"[^\W\d_]+", question)
-    return languages_of([even(word) for word in spelled], spelled, known.split().__contains__)
+    return languages_of([plain_letters(word) for word in spelled], spelled, known.split().__contains__)
 
 
 def tool(name: str, description: str = "") -> dict[str, Any]:
@@ -50,7 +50,7 @@ def tool(name: str, description: str = "") -> dict[str, Any]:
 def test_every_file_is_read_as_it_is_written(language: str) -> None:
     """Reading does not check the lines: what it relies on is checked here."""
     assert [line for line in lines(f"{language}.tsv") if not re.fullmatch(r"[^\t]+\t[^\t]+", line)] == []
-    even_out = even if language == "en" or language in LATIN else fold
+    even_out = plain_letters if language == "en" or language in LATIN else fold
     expected = {
         even_out(word): even_out(english) for word, english in (line.split("\t") for line in lines(f"{language}.tsv"))
     }
@@ -61,7 +61,7 @@ def test_every_file_is_read_as_it_is_written(language: str) -> None:
 @pytest.mark.parametrize("language", [*LATIN, "ko", "zh"])
 def test_every_stop_word_is_read(language: str) -> None:
     words = lines(f"stopwords/{language}.txt")
-    assert stop_words(language) == {(even(word) if language in LATIN else word).strip() for word in words}
+    assert stop_words(language) == {(plain_letters(word) if language in LATIN else word).strip() for word in words}
     assert len(words) > 100
 
 
@@ -246,7 +246,7 @@ def test_what_is_told_in_another_language_needs_more_than_one_word_in_common(tal
         tool("wind_speed", "Wind."),
         tool("x", "Sky, bread, pipe."),
     ]
-    assert understand(talk, lambda word: False).is_told
+    assert understand(talk, lambda word: False).is_statement
     assert [match for match in ToolCatalog(tools).search(talk) if getattr(match, "confident", True)] == []
 
 
@@ -268,7 +268,7 @@ def test_what_is_told_in_another_language_needs_more_than_one_word_in_common(tal
     ],
 )
 def test_a_request_in_another_language_is_not_taken_for_talk(request_text: str) -> None:
-    assert not understand(request_text, lambda word: False).is_told
+    assert not understand(request_text, lambda word: False).is_statement
 
 
 def test_an_english_question_reads_no_other_glossary() -> None:
@@ -293,9 +293,9 @@ def test_homographs_are_plain_words() -> None:
 @given(st.text(alphabet=st.characters(codec="latin-1", categories=["L"]), min_size=1, max_size=30))
 def test_a_word_is_its_own_first_base_and_bases_are_no_longer_than_it_by_more_than_an_ending(word: str) -> None:
     for language in ("en", *LATIN):
-        forms = bases(even(word), language)
-        assert forms[0] == even(word)
-        assert all(len(form) <= len(even(word)) + 3 for form in forms)
+        forms = bases(plain_letters(word), language)
+        assert forms[0] == plain_letters(word)
+        assert all(len(form) <= len(plain_letters(word)) + 3 for form in forms)
 
 
 @given(st.lists(st.sampled_from(sorted(lexicon("de").meanings)), min_size=1, max_size=8))

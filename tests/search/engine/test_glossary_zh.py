@@ -16,6 +16,11 @@ from tests.glossary_support import (
     without_shared_meaning,
 )
 
+from hikidashi.search.engine.analyzer import Analyzer
+from hikidashi.search.engine.index.bm25 import Index
+from hikidashi.search.engine.index.vocabulary import Vocabulary
+from hikidashi.search.engine.query import read_query
+
 HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
 
 
@@ -161,3 +166,8 @@ def test_a_letter_that_stands_inside_other_words_is_no_word(word: str) -> None:
 def test_no_word_is_read_across_the_border_of_two_common_ones(text: str, border: str) -> None:
     assert border in text
     assert border not in english_of("zh")
+
+
+def test_the_words_that_no_tool_has_come_in_the_order_of_the_question() -> None:
+    query = read_query("鼎的簋的钺的璧的琮", Vocabulary(Index(), Analyzer()))
+    assert query.missing == ["鼎", "簋", "钺", "璧", "琮"]

@@ -8,6 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hikidashi.search import ToolCatalog
+from hikidashi.search.engine.analyzer import Analyzer
+from hikidashi.search.engine.index.bm25 import Index
+from hikidashi.search.engine.index.vocabulary import Vocabulary
 from hikidashi.search.engine.spelling import Speller
 from hikidashi.search.engine.stem import stem
 
@@ -91,3 +94,17 @@ def test_an_error_in_an_ending_in_a_short_word_or_at_the_start_is_seen_through(w
 def test_several_guesses_that_meet_in_a_tool_make_it_certain_and_one_alone_does_not() -> None:
     assert DESK.search("sennd invoce to tanaka")[0].confident
     assert not DESK.search("the old brigde collapsed over paymets")[0].confident
+
+
+def test_a_vocabulary_follows_its_index() -> None:
+    index = Index()
+    vocabulary = Vocabulary(index, Analyzer())
+    index.extend([[(20, ["calendar", "mail"])], [(20, ["mail"])]])
+    assert ("mail" in vocabulary, "weather" in vocabulary) == (True, False)
+    assert vocabulary.idf("weather") > vocabulary.idf("calendar") > vocabulary.idf("mail")
+    assert (vocabulary.nearest("calender"), vocabulary.nearest("wether")) == (["calendar"], [])
+    index.add([(20, ["wether", "weather"])])
+    index.remove(0, ["calendar", "mail"])
+    assert (vocabulary.nearest("calender"), vocabulary.nearest("weahter")) == ([], ["weather"])
+    index.add([(20, ["calendar"])])
+    assert vocabulary.nearest("calender") == ["calendar"]

@@ -15,8 +15,7 @@ from tests.mcp_support import served
 
 from hikidashi import from_function, to_mcp
 from hikidashi.errors import ToolSourceError
-from hikidashi.search.mcp_servers import Answer, tools_of_servers
-from hikidashi.search.mcp_servers.config import McpServer, read_mcp_config
+from hikidashi.search import McpServer, ServerTools, read_mcp_config, tools_of_servers
 
 MAIL = """
 from hikidashi import from_function, to_mcp
@@ -98,7 +97,7 @@ def python(name: str, code: str, *args: str, **env: str) -> McpServer:
     )
 
 
-def names(answer: Answer) -> list[str]:
+def names(answer: ServerTools) -> list[str]:
     return [tool.name for tool in answer.tools]
 
 
@@ -147,19 +146,31 @@ def test_variables_are_filled_in_from_the_environment(tmp_path: Path, monkeypatc
     [
         ("[]", "has no `mcpServers`"),
         ('{"tools": []}', "has no `mcpServers`"),
-        ('{"mcpServers": {"a": {}}}', "server 'a' has neither a command nor an address"),
-        ('{"mcpServers": {"a": null}}', "server 'a' has neither a command nor an address"),
-        ('{"mcpServers": {"a": {"command": 5}}}', "server 'a' has neither a command nor an address"),
-        ('{"mcpServers": {"a": {"command": "x", "args": "--port 1"}}}', "server 'a' has `args` that are no list of"),
-        ('{"mcpServers": {"a": {"command": "x", "args": [null]}}}', "server 'a' has `args` that are no list of texts"),
-        ('{"mcpServers": {"a": {"command": "x", "env": ["A=1"]}}}', "server 'a' has `env` that are no object of texts"),
-        ('{"mcpServers": {"a": {"command": "x", "env": {"A": null}}}}', "server 'a' has `env` that are no object"),
-        ('{"mcpServers": {"a": {"command": "x", "cwd": 5}}}', "server 'a' has a `cwd` that is no text"),
+        ('{"mcpServers": {"a": {}}}', "server 'a' has neither a `command` nor a `url`"),
+        ('{"mcpServers": {"a": null}}', "server 'a' has neither a `command` nor a `url`"),
+        ('{"mcpServers": {"a": {"command": 5}}}', "server 'a' has neither a `command` nor a `url`"),
+        (
+            '{"mcpServers": {"a": {"command": "x", "args": "--port 1"}}}',
+            "server 'a' has `args` that is not a list of strings",
+        ),
+        (
+            '{"mcpServers": {"a": {"command": "x", "args": [null]}}}',
+            "server 'a' has `args` that is not a list",
+        ),
+        (
+            '{"mcpServers": {"a": {"command": "x", "env": ["A=1"]}}}',
+            "server 'a' has `env` that is not an object",
+        ),
+        (
+            '{"mcpServers": {"a": {"command": "x", "env": {"A": null}}}}',
+            "server 'a' has `env` that is not an object of",
+        ),
+        ('{"mcpServers": {"a": {"command": "x", "cwd": 5}}}', "server 'a' has a `cwd` that is not a string"),
         (
             '{"mcpServers": {"a": {"url": "http://x", "headers": "X: 1"}}}',
-            "server 'a' has `headers` that are no object",
+            "server 'a' has `headers` that is not an object",
         ),
-        ('{"mcpServers": {"a": {"url": "ws://x", "type": "ws"}}}', "server 'a' is of type 'ws', which nobody here can"),
+        ('{"mcpServers": {"a": {"url": "ws://x", "type": "ws"}}}', "server 'a' has the unknown type 'ws'"),
         ('{"mcpServers": {"a": {"command": "${HIKIDASHI_UNSET}"}}}', "needs the environment variable HIKIDASHI_UNSET"),
         ('{\n"mcpServers":\n}', ", line 3: is not JSON"),
     ],
@@ -193,7 +204,7 @@ async def test_servers_that_fail_are_told_by_name_and_the_others_answer(tmp_path
     dead, mail, missing, refused, odd, paged = answers
     assert (names(mail), mail.failure) == (["mail__send_mail"], None)
     assert (names(paged), paged.failure) == (["paged__tool_0", "paged__tool_1", "paged__tool_2"], None)
-    assert str(dead.failure).endswith("; its last words: no such database")
+    assert str(dead.failure).endswith("; stderr ended with: no such database")
     assert "No such file" in str(missing.failure)
     assert "ConnectError" in str(refused.failure)
     assert odd.failure

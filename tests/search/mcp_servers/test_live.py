@@ -24,12 +24,17 @@ from tests.support import saying_its_name
 
 from hikidashi import Tool
 from hikidashi.errors import ToolConnectionError, ToolValidationError
-from hikidashi.search import ToolCatalog
+from hikidashi.search import (
+    LiveServers,
+    McpServer,
+    ServerState,
+    ToolCatalog,
+    deferred,
+    to_mcp_search,
+    to_pydantic_ai_search,
+    toolset_of,
+)
 from hikidashi.search.answers.texts import found_names
-from hikidashi.search.mcp import to_mcp_search
-from hikidashi.search.mcp_servers.config import McpServer
-from hikidashi.search.mcp_servers.live import LiveServers, ServerState
-from hikidashi.search.pydantic_ai import deferred, tool_search, toolset_of
 
 MODERN = """
 import os, pathlib, sys
@@ -242,7 +247,7 @@ async def test_when_it_is_left_the_servers_end_and_the_tools_are_gone(tmp_path: 
         pid = (tmp_path / "pid").read_text()
     assert catalog.names == ["get_weather"]
     assert not Path(f"/proc/{pid}").exists()
-    with pytest.raises(ToolConnectionError, match="not followed any more"):
+    with pytest.raises(ToolConnectionError, match="no longer followed"):
         await tool.call({})
 
 
@@ -278,7 +283,7 @@ async def test_pydantic_ai_has_the_tools_of_live_servers_as_they_are_in_each_ste
             return ModelResponse(parts=[rest.pop(0) if rest else TextPart("done")])
 
         toolsets = [deferred(toolset_of(catalog))]
-        agent = Agent(FunctionModel(answer), toolsets=toolsets, capabilities=[tool_search(catalog=catalog)])
+        agent = Agent(FunctionModel(answer), toolsets=toolsets, capabilities=[to_pydantic_ai_search(catalog=catalog)])
         result = await agent.run("?")
     assert result.output == "done"
     assert "sent to None by" in str(result.all_messages()[-2])

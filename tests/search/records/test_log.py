@@ -23,9 +23,8 @@ from mcp.client import Client
 
 from hikidashi import from_function
 from hikidashi.errors import SearchLogError
-from hikidashi.search.mcp import to_mcp_search
+from hikidashi.search import Recorder, SearchLog, to_mcp_search
 from hikidashi.search.records import _store as record_store
-from hikidashi.search.records.log import Recorder, SearchLog
 
 
 @pytest.fixture
@@ -40,7 +39,7 @@ def opened(path: Path) -> Generator[sqlite3.Connection]:
 
 
 def in_a_new_process(script: str, path: Path) -> subprocess.Popen[str]:
-    start = "import sys\nfrom hikidashi.search.records.log import SearchLog\nlog = SearchLog(sys.argv[1])\n"
+    start = "import sys\nfrom hikidashi.search import SearchLog\nlog = SearchLog(sys.argv[1])\n"
     command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", start + script, str(path)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
@@ -326,7 +325,7 @@ def damaged(path: Path) -> bytes:
 def test_a_damaged_file_is_refused_and_left_as_it_is(path: Path, content: Callable[[Path], bytes]) -> None:
     broken = content(path)
     path.write_bytes(broken)
-    with pytest.raises(SearchLogError, match="is damaged, or no SQLite file") as caught:
+    with pytest.raises(SearchLogError, match="is damaged") as caught:
         SearchLog(path)
     assert str(path) in str(caught.value)
     assert str(caught.value).endswith("It was left as it is: move it away, or name another file.")
@@ -358,13 +357,13 @@ def test_an_empty_file_is_a_new_log(path: Path) -> None:
 
 @pytest.mark.parametrize("must_exist", [False, True])
 def test_a_folder_is_no_log(tmp_path: Path, must_exist: bool) -> None:
-    with pytest.raises(SearchLogError, match="cannot be opened"):
+    with pytest.raises(SearchLogError, match="cannot be opened or written"):
         SearchLog(tmp_path, must_exist=must_exist)
 
 
 def test_a_file_in_the_place_of_the_folder_is_told(path: Path) -> None:
     path.touch()
-    with pytest.raises(SearchLogError, match="cannot be opened"):
+    with pytest.raises(SearchLogError, match="cannot be opened or written"):
         SearchLog(path / "searches.db")
 
 
@@ -417,8 +416,8 @@ log.close()
 """
     said, _ = in_a_new_process(script, path).communicate(timeout=60)
     assert said.startswith("SearchLogError The search log ")
-    assert "cannot be written" in said
-    assert said.endswith("Make room on the disk.\n")
+    assert "cannot be read or written: disk I/O error" in said
+    assert said.endswith("Check the disk, and try again.\n")
     assert queries(path) == ["early", *["x" * 1_000] * 2_000]
 
 

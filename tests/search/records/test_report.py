@@ -11,9 +11,17 @@ from typing import Any
 
 import pytest
 
-from hikidashi.search import ToolCatalog
-from hikidashi.search.records.log import SearchLog
-from hikidashi.search.records.report import CalledTool, EmptySearch, FoundTool, Missed, Proposal, Report, report
+from hikidashi.search import (
+    CalledTool,
+    EmptySearch,
+    FoundTool,
+    Missed,
+    Proposal,
+    Report,
+    SearchLog,
+    ToolCatalog,
+    report,
+)
 
 
 def tool(name: str, description: str) -> dict[str, Any]:

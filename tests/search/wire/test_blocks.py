@@ -132,7 +132,7 @@ def test_references_are_read_by_themselves_and_a_call_is_written_without_its_ans
     assert referenced_tools(reference_blocks(["a", "b", "a"])) == ["a", "b"]
     unanswered = ToolSearchCall(id="toolu_1", variant="client", query="mail")
     assert unanswered.to_blocks() == [
-        {"type": "tool_use", "id": "toolu_1", "name": "tool_search", "input": {"query": "mail"}}
+        {"type": "tool_use", "id": "toolu_1", "name": "search_tools", "input": {"query": "mail"}}
     ]
 
 
@@ -158,4 +158,12 @@ def test_what_is_written_is_read_again(asked: str, limit: int | None, outcome: d
 @given(st.text(min_size=1), LIMITS, st.lists(NAMES, min_size=1, max_size=5))
 def test_a_search_by_the_client_is_read_again(query: str, limit: int | None, names: list[str]) -> None:
     call = ToolSearchCall(id="toolu_1", variant="client", query=query, limit=limit, references=tuple(names))
-    assert tool_searches(call.to_blocks(), client_tool="tool_search") == [call]
+    assert tool_searches(call.to_blocks(), client_tool="search_tools") == [call]
+
+
+@pytest.mark.parametrize("asked", ["search_tools", "tool_search"])
+@pytest.mark.parametrize("written", ["search_tools", "tool_search"])
+def test_both_names_of_our_search_tool_are_read(asked: str, written: str) -> None:
+    call = ToolSearchCall(id="toolu_1", variant="client", query="mail", references=("send_mail",))
+    assert tool_searches(call.to_blocks(client_tool=written), client_tool=asked) == [call]
+    assert tool_searches(call.to_blocks(client_tool=written), client_tool="find") == []

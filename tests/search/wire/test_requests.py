@@ -22,8 +22,7 @@ from hypothesis import strategies as st
 
 from hikidashi import Tool, ToolResult, ToolValidationError, Unsupported
 from hikidashi.errors import ToolSearchError
-from hikidashi.search import ToolCatalog
-from hikidashi.search.wire import Provider, Variant, client_search_tool, tool_search_request, worth_it
+from hikidashi.search import Provider, ToolCatalog, Variant, client_search_tool, to_anthropic_search, worth_it
 from hikidashi.testing._validate import refusal
 
 MODEL = "claude-opus-5-5"
@@ -60,7 +59,7 @@ A, B, C = definition("a"), definition("b"), definition("c")
 def test_the_search_tool_comes_first_and_the_others_deferred_in_their_order(
     variant: Variant, search: dict[str, Any]
 ) -> None:
-    request = tool_search_request([C, A, B], variant=variant, model=MODEL, force=True)
+    request = to_anthropic_search([C, A, B], variant=variant, model=MODEL, force=True)
     assert request == {
         "tools": [search, *({**tool, "defer_loading": True} for tool in (C, A, B))],
         "betas": ["advanced-tool-use-2025-11-20"],
@@ -77,44 +76,44 @@ def test_the_search_tool_comes_first_and_the_others_deferred_in_their_order(
     ],
 )
 def test_each_provider_has_its_header(provider: Provider, header: str) -> None:
-    assert tool_search_request([A], provider=provider, model=MODEL, force=True)["betas"] == [header]
+    assert to_anthropic_search([A], provider=provider, model=MODEL, force=True)["betas"] == [header]
 
 
 def test_headers_can_be_left_out_or_given() -> None:
-    assert "betas" not in tool_search_request([A], betas="off", force=True)
-    assert tool_search_request([A], betas=["my-beta"], force=True)["betas"] == ["my-beta"]
-    assert tool_search_request([A], betas=["my-beta"]) == {"tools": [A], "betas": ["my-beta"]}
+    assert "betas" not in to_anthropic_search([A], betas="off", force=True)
+    assert to_anthropic_search([A], betas=["my-beta"], force=True)["betas"] == ["my-beta"]
+    assert to_anthropic_search([A], betas=["my-beta"]) == {"tools": [A], "betas": ["my-beta"]}
 
 
 def test_tools_named_as_always_loaded_are_not_deferred() -> None:
-    request = tool_search_request([A, B, C], always_loaded=["b"], force=True)
+    request = to_anthropic_search([A, B, C], always_loaded=["b"], force=True)
     assert (loaded(request), deferred(request)) == (["tool_search_tool_regex", "b"], ["a", "c"])
 
 
 def test_the_five_most_used_tools_are_kept_loaded() -> None:
     tools = [definition(f"t{number}") for number in range(9)]
     usage = {"t8": 50, "t1": 7, "t2": 7, "t3": 7, "t4": 7, "t5": 7, "t0": 0, "gone": 99}
-    assert loaded(tool_search_request(tools, usage=usage, force=True))[1:] == ["t1", "t2", "t3", "t4", "t8"]
+    assert loaded(to_anthropic_search(tools, usage=usage, force=True))[1:] == ["t1", "t2", "t3", "t4", "t8"]
 
 
 def test_usage_fills_up_what_is_always_loaded() -> None:
     tools = [definition(f"t{number}") for number in range(9)]
-    request = tool_search_request(tools, always_loaded=["t0", "t1", "t2", "t3"], usage={"t7": 2, "t8": 1}, force=True)
+    request = to_anthropic_search(tools, always_loaded=["t0", "t1", "t2", "t3"], usage={"t7": 2, "t8": 1}, force=True)
     assert loaded(request)[1:] == ["t0", "t1", "t2", "t3", "t7"]
 
 
 def test_a_tool_that_says_it_is_not_deferred_is_kept() -> None:
-    request = tool_search_request([{**A, "defer_loading": False}, B], force=True)
+    request = to_anthropic_search([{**A, "defer_loading": False}, B], force=True)
     assert request["tools"] == [REGEX, A, {**B, "defer_loading": True}]
 
 
 def test_an_unknown_name_to_keep_is_refused() -> None:
     with pytest.raises(ToolValidationError, match="`always_loaded` names 'x', but there is no such tool"):
-        tool_search_request([A], always_loaded=["x"], force=True)
+        to_anthropic_search([A], always_loaded=["x"], force=True)
 
 
 def test_a_cache_breakpoint_moves_from_a_deferred_tool_to_the_last_loaded_one() -> None:
-    request = tool_search_request([A, B, {**C, "cache_control": CACHE}], always_loaded=["a"], force=True)
+    request = to_anthropic_search([A, B, {**C, "cache_control": CACHE}], always_loaded=["a"], force=True)
     assert request["tools"] == [
         REGEX,
         {**A, "cache_control": CACHE},
@@ -124,14 +123,14 @@ def test_a_cache_breakpoint_moves_from_a_deferred_tool_to_the_last_loaded_one() 
 
 
 def test_a_cache_breakpoint_moves_to_the_search_tool_where_no_other_is_loaded() -> None:
-    request = tool_search_request([{**A, "cache_control": CACHE}], force=True)
+    request = to_anthropic_search([{**A, "cache_control": CACHE}], force=True)
     assert request["tools"] == [{**REGEX, "cache_control": CACHE}, {**A, "defer_loading": True}]
 
 
 def test_a_cache_breakpoint_on_a_loaded_tool_stays_as_it_is() -> None:
     mine = {"type": "ephemeral", "ttl": "1h"}
     tools = [{**A, "cache_control": mine}, {**B, "cache_control": CACHE}]
-    assert tool_search_request(tools, always_loaded=["a"], force=True)["tools"][1:] == [
+    assert to_anthropic_search(tools, always_loaded=["a"], force=True)["tools"][1:] == [
         {**A, "cache_control": mine},
         {**B, "defer_loading": True},
     ]
@@ -140,7 +139,7 @@ def test_a_cache_breakpoint_on_a_loaded_tool_stays_as_it_is() -> None:
 def test_the_same_tools_give_the_same_bytes_and_are_left_untouched() -> None:
     tools = [{**A, "cache_control": CACHE}, B, {**C, "defer_loading": True}]
     before = deepcopy(tools)
-    first, second = (json.dumps(tool_search_request(tools, usage={"b": 1}, force=True)) for _ in range(2))
+    first, second = (json.dumps(to_anthropic_search(tools, usage={"b": 1}, force=True)) for _ in range(2))
     assert first == second
     assert tools == before
 
@@ -148,19 +147,19 @@ def test_the_same_tools_give_the_same_bytes_and_are_left_untouched() -> None:
 @pytest.mark.parametrize("variant", ["regex", "bm25"])
 def test_a_model_that_cannot_search_is_refused_with_the_way_out(variant: Variant) -> None:
     with pytest.raises(Unsupported, match=r"'claude-3-5-haiku-latest' on 'anthropic' .*`variant=.client.`"):
-        tool_search_request([A], variant=variant, model="claude-3-5-haiku-latest", force=True)
+        to_anthropic_search([A], variant=variant, model="claude-3-5-haiku-latest", force=True)
 
 
 def test_a_model_that_cannot_search_gets_the_loaded_tools_of_the_client_variant() -> None:
     old = "claude-3-5-haiku-latest"
-    request = tool_search_request([A, B], variant="client", model=old, always_loaded=["b"], force=True)
+    request = to_anthropic_search([A, B], variant="client", model=old, always_loaded=["b"], force=True)
     assert request == {"tools": [client_search_tool(), B]}
 
 
 def test_an_unknown_model_passes_only_by_force() -> None:
     with pytest.raises(Unsupported, match=r"not known from its name.*or pass `force=True`"):
-        tool_search_request(large(12), model="claude-test")
-    assert len(deferred(tool_search_request(large(12), model="claude-test", force=True))) == 12
+        to_anthropic_search(large(12), model="claude-test")
+    assert len(deferred(to_anthropic_search(large(12), model="claude-test", force=True))) == 12
 
 
 @pytest.mark.parametrize(
@@ -177,7 +176,7 @@ def test_few_or_small_tools_come_plain_and_the_reason_is_told(
     assert (bool(verdict), verdict.tools) == (False, len(tools))
     assert verdict.reason.startswith(reason)
     with caplog.at_level(logging.INFO, "hikidashi"):
-        request = tool_search_request([{**tool, "defer_loading": True} for tool in tools], model="claude-test")
+        request = to_anthropic_search([{**tool, "defer_loading": True} for tool in tools], model="claude-test")
     assert request == {"tools": tools}
     assert verdict.reason in caplog.text
 
@@ -186,14 +185,14 @@ def test_ten_large_tools_are_worth_a_search() -> None:
     verdict = worth_it(large(10))
     assert verdict.worth_it
     assert verdict.tokens >= 10_000
-    assert len(deferred(tool_search_request(large(10), model=MODEL))) == 10
+    assert len(deferred(to_anthropic_search(large(10), model=MODEL))) == 10
 
 
 def test_ten_thousand_tools_are_taken_and_one_more_is_refused() -> None:
     tools = [definition(f"t{number}") for number in range(10_001)]
-    assert len(deferred(tool_search_request(tools[:-1], model=MODEL))) == 10_000
+    assert len(deferred(to_anthropic_search(tools[:-1], model=MODEL))) == 10_000
     with pytest.raises(ToolSearchError, match="takes 10,000 tools, and these are 10,001"):
-        tool_search_request(tools, model=MODEL)
+        to_anthropic_search(tools, model=MODEL)
 
 
 def test_tools_of_every_kind_become_definitions() -> None:
@@ -213,12 +212,12 @@ def test_tools_of_every_kind_become_definitions() -> None:
         {"name": "silent", "input_schema": {"type": "object", "properties": {}}},
         {"type": "web_search_20250305", "name": "web_search"},
     ]
-    assert tool_search_request(tools) == {"tools": expected}
-    assert loaded(tool_search_request(tools, force=True)) == ["tool_search_tool_regex", "web_search"]
+    assert to_anthropic_search(tools) == {"tools": expected}
+    assert loaded(to_anthropic_search(tools, force=True)) == ["tool_search_tool_regex", "web_search"]
 
 
 def test_a_catalogue_is_taken_as_it_is() -> None:
-    assert deferred(tool_search_request(ToolCatalog([B, A]), force=True)) == ["b", "a"]
+    assert deferred(to_anthropic_search(ToolCatalog([B, A]), force=True)) == ["b", "a"]
 
 
 @pytest.mark.parametrize(
@@ -242,17 +241,17 @@ def test_a_catalogue_is_taken_as_it_is() -> None:
 )
 def test_tools_that_the_api_would_refuse_are_refused_here(tools: list[Any], said: str) -> None:
     with pytest.raises(ToolValidationError, match=said):
-        tool_search_request(tools, force=True)
+        to_anthropic_search(tools, force=True)
 
 
 def test_schemas_are_sent_with_one_object_at_the_root_or_refused() -> None:
     node = {"type": "object", "properties": {"next": {"$ref": "#/$defs/N"}}}
     rooted = {**A, "input_schema": {"$ref": "#/$defs/N", "$defs": {"N": node}}}
-    assert tool_search_request([rooted])["tools"] == [{**A, "input_schema": {**node, "$defs": {"N": node}}}]
+    assert to_anthropic_search([rooted])["tools"] == [{**A, "input_schema": {**node, "$defs": {"N": node}}}]
     refused: list[dict[str, Any]] = [{**node, "oneOf": [node, node]}, {**node, "properties": {"$top": {}}}]
     for schema in refused:
         with pytest.raises(Unsupported, match="The Anthropic API cannot express the input schema of tool 'a'"):
-            tool_search_request([{**A, "input_schema": schema}])
+            to_anthropic_search([{**A, "input_schema": schema}])
 
 
 def test_a_definition_that_is_no_json_is_refused_by_name() -> None:
@@ -263,16 +262,16 @@ def test_a_definition_that_is_no_json_is_refused_by_name() -> None:
 
 def test_what_only_the_catalogue_searches_is_not_sent(tmp_path: Path) -> None:
     told = {**A, "aliases": ["alpha"], "tags": ["letters"], "title": "A", "_meta": {"tags": ["x"]}, "type": None}
-    assert tool_search_request([told]) == {"tools": [A]}
+    assert to_anthropic_search([told]) == {"tools": [A]}
     ToolCatalog([told]).save(tmp_path / "tools")
-    assert tool_search_request(ToolCatalog.load(tmp_path / "tools"), force=True)["tools"][1:] == [
+    assert to_anthropic_search(ToolCatalog.load(tmp_path / "tools"), force=True)["tools"][1:] == [
         {**A, "defer_loading": True}
     ]
 
 
 def test_what_only_the_api_knows_is_sent_untouched() -> None:
     told = {**A, "strict": True, "input_examples": [{"q": "x"}], "allowed_callers": ["direct"]}
-    assert json.dumps(tool_search_request([told])["tools"]) == json.dumps([told])
+    assert json.dumps(to_anthropic_search([told])["tools"]) == json.dumps([told])
 
 
 def test_tool_objects_of_each_framework_become_definitions() -> None:
@@ -287,7 +286,7 @@ def test_tool_objects_of_each_framework_become_definitions() -> None:
         strands_tool(name="from_strands")(weather),
         mcp.types.Tool(name="from_mcp", title="Weather", description="Current weather.", input_schema=schema),
     ]
-    search, *sent = tool_search_request(made, force=True)["tools"]
+    search, *sent = to_anthropic_search(made, force=True)["tools"]
     assert search == REGEX
     assert [tool["name"] for tool in sent] == ["from_pydantic_ai", "from_strands", "from_mcp"]
     for tool in sent:
@@ -306,7 +305,7 @@ def test_tool_objects_of_each_framework_become_definitions() -> None:
 )
 def test_a_word_that_no_option_knows_is_refused(options: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=re.escape(said)):
-        tool_search_request([A], **options)
+        to_anthropic_search([A], **options)
 
 
 def client_of(provider: Provider, seen: list[httpx2.Request]) -> Any:
@@ -345,7 +344,7 @@ def client_of(provider: Provider, seen: list[httpx2.Request]) -> Any:
 )
 def test_the_client_of_each_provider_takes_the_request(provider: Provider, model: str, header: str) -> None:
     seen: list[httpx2.Request] = []
-    request = tool_search_request([A], provider=provider, model=model, force=True)
+    request = to_anthropic_search([A], provider=provider, model=model, force=True)
     with client_of(provider, seen) as client:
         client.beta.messages.create(
             model=model, max_tokens=9, messages=[{"role": "user", "content": "Hello?"}], **request
@@ -381,13 +380,13 @@ def test_no_request_is_one_that_the_api_refuses(
     names = [tool["name"] for tool in tools]
     kept = data.draw(st.lists(st.sampled_from(names), unique=True)) if names else []
     before = deepcopy(tools)
-    request = tool_search_request(tools, variant=variant, always_loaded=kept, force=True)
+    request = to_anthropic_search(tools, variant=variant, always_loaded=kept, force=True)
     body = {"model": MODEL, "max_tokens": 9, "messages": [{"role": "user", "content": "Hello?"}], **request}
     assert refusal({"x-api-key": "sk-test"}, body) is None
     assert loaded(request)[0] == request["tools"][0]["name"]
     assert set(kept) <= set(loaded(request))
     assert [tool["name"] for tool in request["tools"][1:]] == names
-    assert json.dumps(tool_search_request(tools, variant=variant, always_loaded=kept, force=True)) == json.dumps(
+    assert json.dumps(to_anthropic_search(tools, variant=variant, always_loaded=kept, force=True)) == json.dumps(
         request
     )
     assert tools == before

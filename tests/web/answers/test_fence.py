@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hikidashi.common.language import Language
 from hikidashi.web.answers.fence import fence, unfenced
-from hikidashi.web.answers.format import Language
 
 pieces = st.lists(
     st.sampled_from(

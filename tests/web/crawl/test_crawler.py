@@ -81,11 +81,11 @@ def failures(site: Site, results: CrawlResults | MapResults) -> dict[str, str]:
 
 
 async def crawl(site: Site, url: str = "/", **options: Any) -> CrawlResults:
-    return await crawl_site(f"{site.url}{url}", CrawlOptions(**options), fetcher=site.fetcher, language="en")
+    return await crawl_site(f"{site.url}{url}", CrawlOptions(**options), fetcher=site.fetcher)
 
 
 async def map_of(site: Site, url: str = "/", **options: Any) -> MapResults:
-    return await map_site(f"{site.url}{url}", CrawlOptions(**options), fetcher=site.fetcher, language="en")
+    return await map_site(f"{site.url}{url}", CrawlOptions(**options), fetcher=site.fetcher)
 
 
 async def test_pages_come_level_by_level_in_the_order_of_their_links(site: Site) -> None:
@@ -150,7 +150,7 @@ async def test_other_sites_are_left_alone_unless_they_are_allowed(site: Site) ->
         hosts = {urlsplit(server.url).netloc for server in (site, other)}
         fetcher = Fetcher(allowed_hosts=hosts)
         options = CrawlOptions(allow_external=True)
-        found = await crawl_site(f"{site.url}/", options, fetcher=fetcher, language="en")
+        found = await crawl_site(f"{site.url}/", options, fetcher=fetcher)
         assert paths(site, found) == ["/", f"{other.url}/out", "/a"]
         private = "it leads to a private, local or reserved address"
         assert failures(site, found) == {"http://10.0.0.1/router": private, "http://metadata.google.internal/": private}
@@ -166,7 +166,7 @@ async def test_a_redirect_out_of_the_site_or_against_its_rules_is_not_followed(s
         site.pages["/c"] = (302, b"", {"location": "/closed"})
         site.robots("User-agent: *\nDisallow: /closed")
         fetcher = Fetcher(allowed_hosts={urlsplit(server.url).netloc for server in (site, other)})
-        found = await crawl_site(f"{site.url}/", CrawlOptions(), fetcher=fetcher, language="en")
+        found = await crawl_site(f"{site.url}/", CrawlOptions(), fetcher=fetcher)
         assert paths(site, found) == ["/", "/b"]
         assert failures(site, found) == {
             "/a": f"it redirects to {other.url}/out, which is outside this crawl",
@@ -208,7 +208,7 @@ async def test_a_crawl_gives_what_it_has_when_its_time_is_over(site: Site) -> No
 
 async def test_a_crawl_ends_before_its_answer_grows_without_end(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     (first,) = (await crawl(site, limit=1)).results
-    monkeypatch.setattr(crawler, "_MOST_LETTERS", len(first.raw_content) + 10)
+    monkeypatch.setattr(crawler, "_MAX_CHARACTERS", len(first.raw_content) + 10)
     found = await crawl(site, max_depth=2)
     assert paths(site, found) == ["/"]
     assert list(failures(site, found)) == ["/a"]

@@ -102,3 +102,20 @@ async def test_a_host_is_asked_once_and_one_that_cannot_tell_allows_nothing(
     assert host.asked == ["/robots.txt"]
     assert await robots.known_refusal("http://other.example/") is None
     await robots.aclose()
+
+
+class Huge(LoopbackServer):
+    """A robots.txt without end."""
+
+    def handle(self, exchange: Exchange) -> None:
+        exchange.begin_stream(200, {"content-type": "text/plain"})
+        while True:
+            exchange.send(b"User-agent: *\nDisallow: /\n" * 1_000)
+
+
+async def test_a_robots_txt_that_cannot_be_read_allows_nothing() -> None:
+    with Huge() as host:
+        robots = Robots(Fetcher(allowed_hosts={urlsplit(host.url).netloc}, max_bytes=100_000))
+        said = await robots.refusal(f"{host.url}/page")
+        await robots.aclose()
+    assert said == "its robots.txt could not be read: it is larger than 97.7 KB"

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hikidashi.web.pages import _html
-from hikidashi.web.pages._gates import FOR_LEXBOR, FOR_TRAFILATURA, Shape, shape_of
+from hikidashi.web.pages._complexity import LEXBOR_LIMIT, TRAFILATURA_LIMIT, Complexity, complexity_of
 from hikidashi.web.pages._html import title_of
 from hikidashi.web.pages._reading import Page, read_page
 
@@ -28,7 +28,7 @@ def stripped(html: str) -> str:
 
 def test_the_shape_of_a_page_counts_what_costs_time() -> None:
     html = '<html><body><div id="a" class="b c"><p>one<p>two<br/><span/></div><div><div><i>x</i></div></div>'
-    assert shape_of(html) == Shape(size=len(html), elements=10, attributes=5, depth=3)
+    assert complexity_of(html) == Complexity(size=len(html), elements=10, attributes=5, depth=3)
 
 
 @pytest.mark.parametrize(
@@ -47,8 +47,8 @@ def test_the_shape_of_a_page_counts_what_costs_time() -> None:
     ],
 )
 def test_no_parser_is_given_a_page_made_to_hurt_it(html: str, trafilatura: bool, lexbor: bool) -> None:
-    shape = shape_of(html)
-    assert (shape.fits(FOR_TRAFILATURA), shape.fits(FOR_LEXBOR)) == (trafilatura, lexbor)
+    complexity = complexity_of(html)
+    assert (complexity.fits(TRAFILATURA_LIMIT), complexity.fits(LEXBOR_LIMIT)) == (trafilatura, lexbor)
 
 
 def test_the_article_is_told_from_its_surroundings() -> None:

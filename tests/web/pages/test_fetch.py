@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from hikidashi.common.loopback import Exchange, LoopbackServer
 from hikidashi.errors import ErrorType, FetchRefused, PageError, TavilyAPIError
 from hikidashi.web.pages._connect import Resolver, resolve
-from hikidashi.web.pages._decompress import Decompressor, TooLarge, Undecodable
-from hikidashi.web.pages._failures import of_status
+from hikidashi.web.pages._errors import status_error
+from hikidashi.web.pages.decompress import Decompressor, TooLarge, Undecodable
 from hikidashi.web.pages.fetch import Fetched, Fetcher
 
 PAGE = b"<title>Drawers</title><p>Every tool has its place."
@@ -455,7 +455,7 @@ def test_a_proxy_that_is_none_is_refused_without_its_password(proxy: str) -> Non
 
 
 def test_a_failure_survives_pickle() -> None:
-    error = of_status("https://a.example/", 429, 3.0)
+    error = status_error("https://a.example/", 429, 3.0)
     copy = pickle.loads(pickle.dumps(error))
     assert (copy.url, copy.reason, copy.error_type, copy.status_code, copy.retry_after, str(copy)) == (
         "https://a.example/",

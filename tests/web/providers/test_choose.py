@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from hikidashi.errors import ErrorType, TavilyAPIError
+from hikidashi.config import WebSearchConfig
+from hikidashi.errors import ErrorType, MissingExtra, TavilyAPIError
+from hikidashi.search.engine.embeddings import default_embedder
 from hikidashi.testing import TavilyServer
 from hikidashi.web.provider import SearchProvider
-from hikidashi.web.providers.choose import choose_provider, provider_name
+from hikidashi.web.providers.choose import choose_provider, configured_provider, provider_name
+from hikidashi.web.providers.local import LocalIndex, ingest
 
 
 @pytest.fixture(autouse=True)
@@ -93,3 +98,29 @@ def test_a_choice_that_cannot_be_made_says_what_to_do(arguments: dict[str, Any],
 def test_it_is_said_in_japanese_unless_told_otherwise() -> None:
     with pytest.raises(TavilyAPIError, match="プロバイダー 'google' はありません"):
         choose_provider("google")
+
+
+def test_the_ranking_by_meaning_is_chosen_here_and_in_a_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = LocalIndex(tmp_path / "web.db")
+    for name in ("a.md", "b.md"):
+        (tmp_path / name).write_text(f"# {name}\n\nThe drawer holds a tool.\n")
+    asyncio.run(ingested(index, tmp_path))
+    named = choose_provider("local", index=index.path, ranker="hybrid")
+    configured = configured_provider(WebSearchConfig(provider="local", index=str(index.path), ranker="hybrid"))
+    plain = choose_provider("local", index=index.path)
+
+    def score(provider: SearchProvider) -> float:
+        return asyncio.run(provider.search("drawer")).results[0].score
+
+    assert score(named) == score(configured) != score(plain)
+    with pytest.raises(TavilyAPIError, match="`ranker` is 'best'"):
+        choose_provider("local", ranker=cast("Any", "best"), language="en")
+    monkeypatch.setitem(sys.modules, "wordllama", None)
+    default_embedder.cache_clear()
+    with pytest.raises(MissingExtra, match=r"hikidashi\[semantic\]"):
+        choose_provider("local", ranker="hybrid")
+
+
+async def ingested(index: LocalIndex, folder: Path) -> None:
+    async for _ in ingest(index, [str(folder)]):
+        pass

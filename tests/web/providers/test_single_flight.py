@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from hikidashi.web.providers.single_flight import Landed, SingleFlight
+from hikidashi.web.providers.single_flight import Shared, SingleFlight
 
 
 class Work:
@@ -25,7 +25,7 @@ class Work:
         return self.times
 
 
-async def started(flights: SingleFlight[int], work: Work, count: int) -> list[asyncio.Task[Landed[int]]]:
+async def started(flights: SingleFlight[int], work: Work, count: int) -> list[asyncio.Task[Shared[int]]]:
     tasks = [asyncio.create_task(flights.run("key", work)) for _ in range(count)]
     await work.begun.wait()
     await asyncio.sleep(0)
@@ -36,7 +36,7 @@ async def test_all_who_ask_meanwhile_get_the_same_and_one_of_them_leads() -> Non
     flights, work = SingleFlight[int](), Work()
     tasks = await started(flights, work, 5)
     work.may_end.set()
-    assert await asyncio.gather(*tasks) == [Landed(1, leader=True), *[Landed(1, leader=False)] * 4]
+    assert await asyncio.gather(*tasks) == [Shared(1, leader=True), *[Shared(1, leader=False)] * 4]
     assert len(flights) == 0
 
 

@@ -38,9 +38,9 @@ ANSWER = st.fixed_dictionaries(
 def test_hits_of_any_answer_are_whole_or_refused(answer: dict[str, Any]) -> None:
     if not isinstance(answer.get("results", []), list | None):
         with pytest.raises(TavilyAPIError, match="results"):
-            read_hits(answer, limit=3, language="ja")
+            read_hits(answer, limit=3)
         return
-    hits = read_hits(answer, limit=3, language="ja")
+    hits = read_hits(answer, limit=3)
     assert len(hits) <= 3
     for hit in hits:
         assert all(isinstance(text, str) for text in (hit.title, hit.url, hit.content))
@@ -57,7 +57,7 @@ def test_credits_and_summary_of_any_answer_are_usable_or_none(answer: dict[str, 
 @given(ANSWER, st.lists(st.sampled_from(["https://a.jp", "https://b.jp", "https://c.jp/x"]), unique=True))
 def test_every_address_asked_for_is_answered_once(answer: dict[str, Any], asked: list[str]) -> None:
     try:
-        pages, failed = read_pages(answer, asked, "ja")
+        pages, failed = read_pages(answer, asked)
     except TavilyAPIError:
         return
     assert sorted([*pages, *(page.url for page in failed)]) == sorted(asked)
@@ -84,12 +84,12 @@ def test_every_address_asked_for_is_answered_once(answer: dict[str, Any], asked:
     ],
 )
 def test_fields_that_are_missing_or_strange_get_a_value(item: dict[str, Any], hit: SearchHit) -> None:
-    assert read_hits({"results": [item]}, limit=5, language="ja") == (hit,)
+    assert read_hits({"results": [item]}, limit=5) == (hit,)
 
 
 def test_items_without_address_and_text_and_items_that_are_none_are_left_out() -> None:
     answer = {"results": [{"title": "empty"}, None, "text", 5, {"content": "c"}]}
-    assert read_hits(answer, limit=9, language="ja") == (SearchHit(title="", url="", content="c", score=0),)
+    assert read_hits(answer, limit=9) == (SearchHit(title="", url="", content="c", score=0),)
 
 
 def test_an_address_may_come_back_in_another_spelling() -> None:
@@ -101,7 +101,7 @@ def test_an_address_may_come_back_in_another_spelling() -> None:
             {"url": "https://example.com/A", "raw_content": "a"},
         ]
     }
-    assert read_pages(answer, asked, "ja") == (
+    assert read_pages(answer, asked) == (
         {
             "https://example.com": ExtractedPage(url="https://example.com", raw_content="home", title="H"),
             "https://Example.com/A/": ExtractedPage(url="https://Example.com/A/", raw_content="a"),
@@ -120,7 +120,7 @@ def test_an_address_with_a_slash_at_its_end_and_one_without_are_two_pages() -> N
             {"url": "https://a.jp/y/", "raw_content": "with"},
         ]
     }
-    pages, failed = read_pages(answer, asked, "en")
+    pages, failed = read_pages(answer, asked)
     assert {url: page.raw_content for url, page in pages.items()} == {
         "https://a.jp/x": "without",
         "https://a.jp/x/": "with",
@@ -131,27 +131,27 @@ def test_an_address_with_a_slash_at_its_end_and_one_without_are_two_pages() -> N
 
 def test_the_one_address_that_is_left_was_sent_on() -> None:
     answer = {"results": [{"url": "https://www.example.com/new", "raw_content": "text"}]}
-    pages, failed = read_pages(answer, ["https://example.com/old"], "ja")
+    pages, failed = read_pages(answer, ["https://example.com/old"])
     assert (pages["https://example.com/old"].raw_content, failed) == ("text", ())
 
 
 def test_of_several_strangers_none_is_guessed() -> None:
     answer = {"results": [{"url": f"https://other.jp/{n}", "raw_content": "text"} for n in range(2)]}
-    pages, failed = read_pages(answer, ["https://a.jp", "https://b.jp"], "en")
+    pages, failed = read_pages(answer, ["https://a.jp", "https://b.jp"])
     assert pages == {}
     assert [page.error for page in failed] == ["the API returned nothing for it"] * 2
 
 
 def test_a_page_given_twice_answers_for_no_other() -> None:
     answer = {"results": [{"url": "https://a.jp", "raw_content": "a"}] * 2}
-    pages, failed = read_pages(answer, ["https://a.jp", "https://b.jp"], "en")
+    pages, failed = read_pages(answer, ["https://a.jp", "https://b.jp"])
     assert list(pages) == ["https://a.jp"]
     assert [page.url for page in failed] == ["https://b.jp"]
 
 
 def test_a_page_without_text_and_a_failure_without_words_get_a_reason() -> None:
     answer = {"results": [{"url": "https://a.jp", "raw_content": None}], "failed_results": [{"url": "https://b.jp"}]}
-    assert read_pages(answer, ["https://a.jp", "https://b.jp"], "en")[1] == (
+    assert read_pages(answer, ["https://a.jp", "https://b.jp"])[1] == (
         FailedPage(url="https://a.jp", error="the page holds no text"),
         FailedPage(url="https://b.jp", error="the page could not be extracted"),
     )

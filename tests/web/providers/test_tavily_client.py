@@ -319,9 +319,9 @@ async def test_where_the_api_says_no_cost_the_price_list_counts() -> None:
 @pytest.mark.parametrize(
     ("module", "package"),
     [
-        ("_tavily_errors", "tavily"),
-        ("_tavily_connections", "tavily"),
-        ("_httpx_pool", "httpx"),
+        ("providers.tavily._errors", "tavily"),
+        ("providers.tavily._connections", "tavily"),
+        ("providers.httpx_pool", "httpx"),
     ],
 )
 def test_without_its_package_a_module_says_what_to_install(

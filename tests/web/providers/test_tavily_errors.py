@@ -220,7 +220,7 @@ async def test_what_cannot_pass_is_sent_once(fault: Any) -> None:
 def test_any_exception_at_all_becomes_an_error_with_a_message(
     kind: type[Exception], text: str, secret: str | None
 ) -> None:
-    error = translate(kind(text), None, timeout=1, language="ja", secret=secret)
+    error = translate(kind(text), None, timeout=1, secret=secret)
     assert error.message
     assert error.error_type in {ErrorType.NETWORK_ERROR, ErrorType.API_ERROR}
 
@@ -251,3 +251,11 @@ async def test_a_wait_of_decades_is_not_repeated() -> None:
     error = await failure(tavily_fault.rate_limited(retry_after=2_301_440_000))
     assert error.retry_after == 2_301_440_000
     assert "Try again" not in error.message
+
+
+async def test_a_reason_for_a_page_of_a_crawl_that_repeats_the_key_is_told_without_it() -> None:
+    body = {"results": [], "failed_results": [{"url": PAGE.url, "error": "denied for tvly-test"}]}
+    with TavilyServer([PAGE], faults=[tavily_fault.raw(200, json.dumps(body))]) as server:
+        async with TavilyAPIClient("tvly-test", base_url=server.url, retry=NO_RETRY) as client:
+            (failed,) = (await client.crawl("https://example.com/")).failed_results
+    assert failed.error == "denied for ***"

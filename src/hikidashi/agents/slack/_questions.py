@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from ...common.sqlite import connect, transaction
 from ._events import Question
 
 __all__ = ["Asked", "Questions"]
@@ -213,13 +214,9 @@ class Questions:
 
     @contextmanager
     def _opened(self, path: Path) -> Generator[sqlite3.Connection]:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with suppress(FileExistsError):
-            # SQLite would make it readable for others.
-            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         now = self._clock()
-        with closing(sqlite3.connect(path, timeout=self._wait_seconds, isolation_level=None)) as database:
-            database.execute("BEGIN IMMEDIATE")  # of two bots that are asked the same, one is first
+        # Of two bots that are asked the same, one is first.
+        with closing(connect(path, timeout=self._wait_seconds)) as database, transaction(database):
             columns = ", ".join(f"{name} {kind}" for name, kind in _COLUMNS.items())
             database.execute(f"CREATE TABLE IF NOT EXISTS seen ({columns}) WITHOUT ROWID")
             there = {row[1] for row in database.execute("PRAGMA table_info(seen)")}
@@ -234,7 +231,6 @@ class Questions:
                     (now - seconds, now + seconds),
                 )
             yield database
-            database.commit()
 
 
 class _Life:

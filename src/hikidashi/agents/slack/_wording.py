@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+
+from ...common.language import Language
 
 __all__ = ["WAITING", "Language", "Words", "words_in"]
-
-Language = Literal["ja", "en"]
 
 WAITING = ":hourglass_flowing_sand:"
 """Stands before what the bot is doing, at the end of an answer that is still growing."""

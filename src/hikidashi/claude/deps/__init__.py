@@ -1,1 +1,1 @@
-"""Which dependencies can cross a process as JSON; the checks behind `deps_support`."""
+"""Checks that dependencies can be serialised as JSON, for `deps_support`."""

@@ -1,4 +1,4 @@
-"""Which types can cross a process as JSON: a walk through type hints that names the place of the first that cannot."""
+"""Types that can be serialised as JSON: a walk through type hints that reports the first that cannot."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ def type_name(hint: object) -> str:
 
 
 def adapter(hint: Any) -> TypeAdapter[list[Any]]:
-    """What reads and writes a JSON list of one `hint`.
+    """A pydantic adapter for a JSON list of one `hint`.
 
     The list is there because pydantic takes a config for a list, but not for a dataclass alone.
 
     Raises:
-        TypeHintResolutionError: `hint` reaches a forward reference that names nothing.
+        TypeHintResolutionError: `hint` reaches a forward reference that cannot be resolved.
         UnsupportedDepsTypeError: pydantic has no schema for `hint`.
     """
     try:
@@ -74,7 +74,7 @@ def adapter(hint: Any) -> TypeAdapter[list[Any]]:
     except (PydanticSchemaGenerationError, PydanticUserError) as error:
         raise UnsupportedDepsTypeError(type_name(hint), reason=_reason(error)) from error
     if not found.pydantic_complete:
-        unresolved = ", ".join(unresolved_hints(hint)) or "a forward reference names nothing"
+        unresolved = ", ".join(unresolved_hints(hint)) or "a forward reference cannot be resolved"
         raise TypeHintResolutionError(type_name(hint), unresolved)
     return found
 
@@ -93,9 +93,9 @@ def check_type(hint: Any, path: str) -> bool:
 
 
 def unresolved_hints(hint: Any) -> list[str]:
-    """The places inside `hint` whose forward references name nothing."""
+    """The places inside `hint` whose forward references cannot be resolved."""
     unresolved: list[str] = []
-    with suppress(UnsupportedDepsTypeError):  # another trouble, told by whoever needs a schema
+    with suppress(UnsupportedDepsTypeError):  # another error, reported when a schema is needed
         _walk(hint, type_name(hint), set(), unresolved)
     return unresolved
 
@@ -156,7 +156,7 @@ def _walk_all(hints: Iterable[Any], path: str, seen: set[Any], unresolved: list[
 
 
 def _refuse_lost_arguments(owner: type, path: str) -> None:
-    """An `InitVar` is gone after `__init__`: without a default nobody can call that again."""
+    """Raise for an `InitVar` without a default: its value is lost after `__init__`, which could not be called again."""
     if not dataclasses.is_dataclass(owner):
         return
     kept = {field.name for field in dataclasses.fields(owner)}

@@ -179,7 +179,7 @@ def _any_of(values: Any) -> Any:
 
 
 def _bind(hint: Any, value: Any, found: dict[Any, Any]) -> None:
-    """Note what `value` says about the type variables in `hint`."""
+    """Record the types that `value` implies for the type variables in `hint`."""
     if isinstance(hint, TypeVar):
         seen = _described(value)
         found[hint] = Union[found.get(hint, seen), seen]  # noqa: UP007 - made at run time

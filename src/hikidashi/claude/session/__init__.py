@@ -1,4 +1,4 @@
 """One live Claude Code CLI: how it starts, what it streams, which calls wait, and how it ends.
 
-Offers `Session`, `Scope` and the launch of both to the model.
+Offers `Session`, `RunScope`, and how both start, to the model.
 """

@@ -26,7 +26,7 @@ def finish_reason(stop_reason: str) -> FinishReason | None:
 
 
 def finish_details(delta: Mapping[str, Any]) -> dict[str, Any]:
-    """What a `message_delta` says about the end of its message, for `provider_details`."""
+    """The end of a message in its `message_delta`, for `provider_details`."""
     details: dict[str, Any] = {"finish_reason": delta["stop_reason"]}
     stopped: Mapping[str, Any] = delta.get("stop_details") or {}
     if stopped.get("explanation") is not None:
@@ -37,7 +37,7 @@ def finish_details(delta: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def cut_short(provider_details: Mapping[str, Any] | None, runs_a_call: bool) -> bool:
-    """Whether what the model said is the answer, although it was not done.
+    """Whether an answer that was cut short is final.
 
     Claude Code would ask it to go on, up to three times, with no setting to stop it. A call that it runs itself
     before the tokens were used up is different: then there are results to go on with.

@@ -34,7 +34,7 @@ from ..history import Block, Conversation, WireMessage, transcript
 from ..limits import Guard, Tally
 from ..settings import CheckedSettings, environment, thinking
 from ..tools.restrictions import Restrictions
-from ._offer import Offer
+from ._expected_tools import ExpectedTools
 from .parking import ParkedTools
 from .scope import RunScope
 from .session import Deadline, Session
@@ -47,17 +47,17 @@ _LONGEST_ARGUMENT = 100_000
 _LONGEST_MESSAGE = 1 << 30
 
 _TEMPORARY = "CLAUDE_CODE_TMPDIR"
-"""The environment variable that says where Claude Code puts temporary files."""
+"""The environment variable for the folder of Claude Code's temporary files."""
 
 _BUNDLED_CLI = Path(claude_agent_sdk.__file__).with_name("_bundled") / "claude"
 _TIED_CLI = Path(__file__).with_name("tied_cli.sh")
 _TIED_CLI_NEEDS = ("setpriv", "setsid")
 
 _ENVIRONMENT = {
-    "CLAUDE_CODE_DISABLE_ATTACHMENTS": "1",  # else reminders about tokens and dates ride along with each turn
+    "CLAUDE_CODE_DISABLE_ATTACHMENTS": "1",  # else each turn carries reminders about tokens and dates
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-    "ENABLE_TOOL_SEARCH": "false",  # a model gets the tools its agent gives it
-    "MCP_TOOL_TIMEOUT": str(7 * 24 * 3600 * 1000),  # how long a tool may take is for its agent to say
+    "ENABLE_TOOL_SEARCH": "false",  # the agent decides which tools the model sees
+    "MCP_TOOL_TIMEOUT": str(7 * 24 * 3600 * 1000),  # timeouts of tools are the agent's
 }
 
 _SUB_AGENTS = {"Agent", "Task"}
@@ -70,7 +70,7 @@ _WITH_SUB_AGENTS = {
 
 @dataclass(frozen=True)
 class Launch:
-    """What stays the same for every session of a model."""
+    """Options that all sessions of a model share."""
 
     model_name: str
     allowed_tools: tuple[str, ...]
@@ -85,37 +85,37 @@ class Launch:
 
 @dataclass(frozen=True)
 class Question:
-    """What a request asks of Claude Code."""
+    """One request to Claude Code."""
 
     talk: Conversation
     wire_name: Callable[[str], str]
     parked: ParkedTools
-    offered: Sequence[ToolDefinition]
+    server_tools: Sequence[ToolDefinition]
     """The tools that an MCP server of this process runs."""
     servers: Mapping[str, McpSdkServerConfig]
     settings: CheckedSettings
     parameters: ModelRequestParameters
     guard: Guard
     deps: object = None
-    """What the tools that run here find in their context."""
+    """The `ctx.deps` of the tools that run in this process."""
 
     @property
-    def offer(self) -> Offer:
+    def expected_tools(self) -> ExpectedTools:
         """The tools that the model is to see."""
-        return Offer([*self.parked.names, *(self.wire_name(tool.name) for tool in self.offered)])
+        return ExpectedTools([*self.parked.names, *(self.wire_name(tool.name) for tool in self.server_tools)])
 
     @property
     def identity(self) -> object:
-        """What must be the same for a session that answered one question to go on with another."""
+        """What must be equal for a session to continue with another question."""
         return self.started_with, id(self.deps)
 
     @property
     def started_with(self) -> object:
-        """What a CLI knows from its start on."""
+        """What a CLI is started with."""
         return (
             self.talk.system,
             self.parked.listing,
-            [(tool.name, tool.description, tool.parameters_json_schema) for tool in self.offered],
+            [(tool.name, tool.description, tool.parameters_json_schema) for tool in self.server_tools],
             list(self.servers),
             self.settings,
             self.parameters.output_mode,
@@ -125,7 +125,7 @@ class Question:
 
     @property
     def warm_key(self) -> object:
-        """What must be the same for a CLI that was started before the question came."""
+        """What must be equal for a CLI that was started in advance."""
         return self.started_with, self.max_turns
 
     @cached_property
@@ -145,7 +145,7 @@ class Question:
 async def launch(
     start: Launch, question: Question, scope: RunScope | None, deadline: Deadline, warm: WarmSessions | None = None
 ) -> Session:
-    """A session that holds the conversation and was asked its last turn: a new one, or one of `warm`.
+    """A session with the conversation whose last turn was sent: a new one, or one of `warm`.
 
     Raises:
         ClaudeCodeError: the CLI is missing, did not start, or not in time.
@@ -159,11 +159,10 @@ async def launch(
     else:
         session.serve(question.parked, question.guard, wire_name=question.wire_name, identity=question.identity)
     if scope is not None:
-        scope.sessions.append(session)
+        scope.add(session)
     try:
         await session.start(deadline)
-        session.held = list(question.talk.messages)
-        await session.ask(prompt)
+        await session.begin(question.talk.messages, prompt)
     except BaseException:
         await session.close()
         raise
@@ -190,7 +189,7 @@ async def _created(start: Launch, question: Question) -> tuple[Session, list[Blo
         if question.settings.resume is not None:
             options.resume = question.settings.resume
         elif any(block["type"] == "tool_result" for block in talk.last):
-            # Results are no prompt: Claude Code takes the turn up again that was interrupted before them.
+            # Results are no prompt: Claude Code resumes the turn that was interrupted before them.
             options.env["CLAUDE_CODE_RESUME_INTERRUPTED_TURN"] = "1"
             # If that turn ends with a prompt, it is asked again as it is. If it ends with results, Claude Code adds
             # "Continue from where you left off.". It looks at the first block alone, and drops an empty one.
@@ -212,7 +211,7 @@ def _session(start: Launch, question: Question, options: ClaudeAgentOptions, res
         question.guard,
         wire_name=question.wire_name,
         identity=question.identity,
-        offer=question.offer,
+        expected_tools=question.expected_tools,
         resources=resources.pop_all(),
     )
 
@@ -259,7 +258,7 @@ def _output_schema(output: OutputObjectDefinition) -> dict[str, Any]:
 
 
 def _hooks(question: Question) -> dict[HookEvent, list[HookMatcher]]:
-    """What tells a model to search that calls a tool it has not found: the CLI itself only says there is none."""
+    """Hooks that tell a model to search when it calls a tool it has not found; the CLI only says there is none."""
     defined = question.parameters.tool_defs.values()
     search = next((tool.name for tool in defined if tool.tool_kind == "tool-search"), None)
     if search is None:
@@ -276,7 +275,7 @@ def _tied(cli_path: str | Path | None) -> tuple[str | Path | None, dict[str, str
     """A CLI that ends with this process, where Linux can do that, and the environment it needs."""
     cli = shutil.which(cli_path or _BUNDLED_CLI) or shutil.which("claude")
     if cli is None or not os.access(_TIED_CLI, os.X_OK) or not all(map(shutil.which, _TIED_CLI_NEEDS)):
-        return cli_path, {}  # a path that leads nowhere is for the SDK to refuse
+        return cli_path, {}  # the SDK refuses a path that does not exist
     return _TIED_CLI, {"HIKIDASHI_CLAUDE_CLI": cli}
 
 
@@ -286,7 +285,7 @@ def _built_in(start: Launch) -> list[str]:
 
 
 def _private_folder(start: Launch, resources: ExitStack) -> Path:
-    """A folder for the temporary files of one CLI, which leaves some behind each time: it goes when the CLI does."""
+    """A folder for the temporary files of one CLI, which leaves some behind; removed when the CLI has ended."""
     parent = start.env.get(_TEMPORARY) or os.environ.get(_TEMPORARY)
     folder = tempfile.mkdtemp(prefix="hikidashi-", dir=parent)
     resources.callback(shutil.rmtree, folder, ignore_errors=True)
@@ -302,7 +301,7 @@ def _system_prompt(system: str, folder: Path) -> str | SystemPromptFile:
 
 
 async def _remember(options: ClaudeAgentOptions, past: Sequence[WireMessage]) -> None:
-    """Make the CLI start with the conversation so far, from a transcript that lives only as long as it does."""
+    """Start the CLI with the conversation so far, from a transcript in memory."""
     session_id = str(uuid4())
     entries = transcript(past, session_id=session_id, cwd=str(options.cwd or ""), model=options.model or "")
     store = InMemorySessionStore()

@@ -1,8 +1,7 @@
-"""An MCP server whose calls wait until somebody outside answers them.
+"""An MCP server whose calls wait for results from outside.
 
-Claude Code calls a tool; the call parks here; pydantic-ai runs the tool in its own way; the answer
-wakes the call. The server the SDK builds hides the id of the call and checks arguments itself, so
-this one stands on `mcp.server.Server`.
+Claude Code calls a tool; the call waits (is parked) here; pydantic-ai runs the tool; the result completes the call.
+The SDK's own server hides the id of the call and validates arguments itself, so this one is an `mcp.server.Server`.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from ..history import Block
 from ..tools.restrictions import OwnToolRestrictions, Restrictions
 
 CALL_ID_META = "claudecode/toolUseId"
-"""Where Claude Code says which `tool_use` block a call comes from."""
+"""The key in `_meta` for the id of the `tool_use` block that a call comes from."""
 
 
 def _error(text: str) -> CallToolResult:
@@ -37,7 +36,7 @@ _NOT_FOR_SUB_AGENTS = _error(
 
 
 class ParkedTools:
-    """Tools that Claude Code can call and that somebody else runs.
+    """Tools that Claude Code can call and pydantic-ai runs.
 
     `names` has those of tools that may be listed later: no tool changes its name because another one joins it.
     """
@@ -56,13 +55,13 @@ class ParkedTools:
         self._restrictions = restrictions or OwnToolRestrictions(Restrictions())
         self._wire = names_in_claude(server_name, [*names, *(definition.name for definition in definitions)])
         self.names = {self.wire_name(definition.name): definition.name for definition in definitions}
-        """Name on Claude Code's side → name on pydantic-ai's."""
+        """Name in Claude Code → name in pydantic-ai."""
         self._listed = [_listed(definition, self._wire.of(definition.name)) for definition in definitions]
         self._calls: dict[str, asyncio.Future[CallToolResult]] = {}
-        self._let_go: set[str] = set()
-        """Ids of the calls that were ended without the answer they waited for."""
+        self._released: set[str] = set()
+        """Ids of the calls that were ended without a result."""
         self.abandoned = False
-        """Whether a turn of Claude Code ended with such a call: what it holds is then not what happened."""
+        """Whether a turn of Claude Code ended with such a call: then it does not hold the true conversation."""
 
     def wire_name(self, name: str) -> str:
         """The name the model sees."""
@@ -70,7 +69,7 @@ class ParkedTools:
 
     @property
     def listing(self) -> list[dict[str, Any]]:
-        """What the model is told of the tools: two sessions with equal listings are interchangeable."""
+        """The tools as the model sees them; sessions with equal listings are interchangeable."""
         return [tool.model_dump(by_alias=True, exclude_none=True) for tool in self._listed]
 
     def config(self) -> McpSdkServerConfig:
@@ -79,11 +78,11 @@ class ParkedTools:
         return McpSdkServerConfig(type="sdk", name=self.server_name, instance=cast("Any", server))
 
     def is_restricted(self, name: str) -> bool:
-        """Whether a call of the tool `name` must be seen whole before it may park."""
+        """Whether a call of the tool `name` may be refused, depending on its arguments."""
         return self._restrictions.restricts(name)
 
     def surely_parks(self, wire_name: str) -> bool:
-        """Whether every call under this name on Claude Code's side parks, whatever its arguments."""
+        """Whether every call of the tool with this name in Claude Code parks, whatever its arguments."""
         name = self.names.get(wire_name)
         return name is not None and not self.is_restricted(name)
 
@@ -92,26 +91,26 @@ class ParkedTools:
         return self._restrictions.refusal(name, arguments, self._schemas.get(name, {}))
 
     def answer(self, results: Iterable[Block]) -> None:
-        """Wake the calls that the `tool_result` blocks answer."""
+        """Complete the calls that the `tool_result` blocks answer."""
         for block in results:
             future = self._call(block["tool_use_id"])
             if not future.done():
                 future.set_result(_mcp_result(block))
 
     def refuse(self, call_ids: Iterable[str]) -> None:
-        """Answer calls that nobody outside will see: those of a sub-agent of Claude Code."""
+        """Refuse calls of a sub-agent of Claude Code, which pydantic-ai does not see."""
         for call_id in call_ids:
             future = self._call(call_id)
             if not future.done():
                 future.set_result(_NOT_FOR_SUB_AGENTS)
 
     def release(self, call_ids: Iterable[str] | None = None) -> None:
-        """End these calls without the answer they wait for, or all of them: Claude Code goes on to what is behind."""
+        """End these calls, or all, without a result, so that Claude Code goes on to the calls behind them."""
         # With a result and not a cancellation, which would end the MCP server and fail the calls after this one.
         for call_id in list(self._calls if call_ids is None else call_ids):
             future = self._call(call_id)
             if not future.done():
-                self._let_go.add(call_id)
+                self._released.add(call_id)
                 future.set_result(_NO_ANSWER)
 
     async def end_abandoned_turn(self, turn: Any, _: str | None, __: HookContext) -> HookJSONOutput:
@@ -120,7 +119,7 @@ class ParkedTools:
         Such is that of a call which was released, or which Claude Code gave up.
         """
         calls = [call["tool_use_id"] for call in turn["tool_calls"]]
-        if not any(call_id in self._let_go or self._waits(call_id) for call_id in calls):
+        if not any(call_id in self._released or self._waits(call_id) for call_id in calls):
             return {}
         self.abandoned = True
         return {"continue_": False, "stopReason": "A call waits for its answer from outside."}
@@ -130,7 +129,7 @@ class ParkedTools:
         return future is not None and (future.cancelled() or not future.done())
 
     def _call(self, call_id: str) -> asyncio.Future[CallToolResult]:
-        # Whichever side comes first makes the future: Claude Code may call before its turn is complete.
+        # Created by whichever side is first: Claude Code may call before its turn is complete.
         return self._calls.setdefault(call_id, asyncio.get_running_loop().create_future())
 
     async def _list(self, _: ServerRequestContext[Any, Any], __: PaginatedRequestParams | None) -> ListToolsResult:
@@ -151,8 +150,8 @@ def _listed(definition: ToolDefinition, name: str) -> McpTool:
             "name": name,
             "description": description or ("" if name == definition.name else definition.name),
             "inputSchema": listed_schema(definition.name, description, definition.parameters_json_schema),
-            # Claude Code runs the calls of one turn side by side only if they say they only read.
-            # pydantic-ai decides about that itself, so here every call may park at once.
+            # Claude Code runs only the calls of read-only tools concurrently. pydantic-ai decides about that itself, so
+            # every call may park at once.
             "annotations": {"readOnlyHint": True},
             "_meta": {"anthropic/maxResultSizeChars": MAX_RESULT_CHARS, "anthropic/alwaysLoad": True},
         }

@@ -1,7 +1,7 @@
-"""Which live sessions belong to which run of an agent.
+"""The live sessions of each run of an agent.
 
-A session may wait between two requests only if somebody is sure to end it. pydantic-ai holds a scope of
-the model around each run and leaves it however the run ends; outside of one, nothing is kept alive.
+A session may outlive a request only if something is sure to end it. pydantic-ai holds a scope of the model around each
+run and leaves it however the run ends; outside of one, no session is kept.
 """
 
 from __future__ import annotations
@@ -23,71 +23,85 @@ class RunScope:
     """The sessions of one run."""
 
     def __init__(self, limit: asyncio.Timeout) -> None:
-        self.sessions: list[Session] = []
         self.tally = Tally()
         self.downloads: Downloads = {}
-        self.ended = False
+        self._sessions: list[Session] = []
+        self._ended = False
         self._limit = limit
-        self.late: Callable[[], ClaudeCodeTimeoutError] | None = None
-        """What to raise when the run is ended at a deadline."""
+        self._timeout_error: Callable[[], ClaudeCodeTimeoutError] | None = None
         self._alarm: asyncio.TimerHandle | None = None
-        self.after: Callable[[], None] | None = None
-        """What to do when the run has ended well."""
+        self._on_success: Callable[[], None] | None = None
 
-    def holding(self, talk: Conversation, identity: object) -> Session | None:
-        """The live session that lacks nothing of `talk` but its last turn, if there is one that can be given it."""
+    @property
+    def ended(self) -> bool:
+        """Whether the run is over."""
+        return self._ended
+
+    @property
+    def sessions(self) -> tuple[Session, ...]:
+        """The sessions that end with the run."""
+        return tuple(self._sessions)
+
+    def add(self, session: Session) -> None:
+        """End `session` with the run."""
+        self._sessions.append(session)
+
+    def on_success(self, callback: Callable[[], None]) -> None:
+        """Call `callback` when the run has ended without an error, in place of the one given before."""
+        self._on_success = callback
+
+    def session_for(self, talk: Conversation, identity: object) -> Session | None:
+        """The live session that can take the last turn of `talk`, if any."""
         if not can_travel_by_mcp(talk.last):
             return None
-        for session in self.sessions:
-            if not session.alive or session.parked.abandoned or session.identity != identity:
-                continue
-            lacking = session.lacks(talk)
-            if lacking is None:
-                continue
-            answered = {block["tool_use_id"] for block in lacking if block["type"] == "tool_result"}
-            # Something said beside the results can be put into history, not into a turn that waits.
-            if answered >= session.waiting and (not session.waiting or len(answered) == len(lacking)):
-                return session
-        return None
+        return next((session for session in self._sessions if session.can_continue(talk, identity)), None)
 
     async def end_answered(self, talk: Conversation) -> None:
-        """End the sessions whose calls the last turn of `talk` answers: another one goes on in their place."""
-        answered = {block["tool_use_id"] for block in talk.last if block["type"] == "tool_result"}
-        over = [session for session in self.sessions if session.waiting and session.waiting <= answered]
-        self.sessions = [session for session in self.sessions if session not in over]
-        await asyncio.gather(*(session.close() for session in over))
+        """End the sessions whose calls the last turn of `talk` answers: a new one takes their place."""
+        answered = [session for session in self._sessions if session.is_answered_by(talk)]
+        self._sessions = [session for session in self._sessions if session not in answered]
+        await asyncio.gather(*(session.close() for session in answered))
 
-    def wait_until(self, deadline: Deadline, late: Callable[[], ClaudeCodeTimeoutError] | None) -> None:
+    def wait_until(self, deadline: Deadline, timeout_error: Callable[[], ClaudeCodeTimeoutError] | None) -> None:
         """End the sessions at `deadline` unless a request comes before, and the run too if there is an error for it.
 
-        The tools that a run calls belong to the request that asked for them. Where it waits for something else, such
+        The tools that a run calls belong to the request that asked for them. If the run waits for something else, such
         as an approval, it may go on later, with a new session.
         """
-        if deadline.at is None or self.ended or self._limit.expired():
+        if deadline.at is None or self._ended or self._limit.expired():
             return
         # Beside the limit: a run that waits for a thread is cancelled only when the thread is done.
         self._alarm = asyncio.get_running_loop().call_at(deadline.at, self._stop_sessions)
-        self.late = late
-        if late is not None:
+        self._timeout_error = timeout_error
+        if timeout_error is not None:
             self._limit.reschedule(deadline.at)
 
     def begin_request(self) -> None:
-        """Lift the deadline of the request before."""
+        """Cancel the deadline of the request before."""
         if not self._limit.expired():
             self._limit.reschedule(None)
         if self._alarm is not None:
             self._alarm.cancel()
 
     def _stop_sessions(self) -> None:
-        for session in self.sessions:
+        for session in self._sessions:
             session.stop()
 
     async def end(self) -> None:
         """End every session, all at once."""
         self.begin_request()
-        self.ended = True
-        sessions, self.sessions = self.sessions, []
+        self._ended = True
+        sessions, self._sessions = self._sessions, []
         await asyncio.gather(*(session.close() for session in sessions))
+
+    def timed_out(self) -> ClaudeCodeTimeoutError | None:
+        """The error of a run that was ended at a deadline of `wait_until`; None if it was not."""
+        return self._timeout_error() if self._timeout_error is not None and self._limit.expired() else None
+
+    def succeeded(self) -> None:
+        """Run the callback of `on_success`."""
+        if self._on_success is not None:
+            self._on_success()
 
 
 # Weak references: each context that a run leaves behind keeps the value, and with it every session of that run.
@@ -106,7 +120,7 @@ async def run_scope(model: object) -> AsyncGenerator[None]:
     """A scope for the sessions that `model` opens inside.
 
     Raises:
-        ClaudeCodeTimeoutError: a tool that pydantic-ai runs was not ready at the deadline of the request it belongs to.
+        ClaudeCodeTimeoutError: a tool that pydantic-ai runs missed the deadline of the request that called it.
     """
     limit = asyncio.timeout(None)
     scope = RunScope(limit)
@@ -119,8 +133,8 @@ async def run_scope(model: object) -> AsyncGenerator[None]:
                 # Not reset: the run may end in another context than it began in. An ended scope is as good as none.
                 await scope.end()
     except TimeoutError as error:
-        if scope.late is None or not limit.expired():
+        late = scope.timed_out()
+        if late is None:
             raise
-        raise scope.late() from error
-    if scope.after is not None:
-        scope.after()
+        raise late from error
+    scope.succeeded()

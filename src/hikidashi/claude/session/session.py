@@ -1,7 +1,7 @@
-"""One live conversation with the Claude Code CLI.
+"""`Session`: one live conversation with the Claude Code CLI.
 
-A task of its own owns the client from connect to disconnect, so neither the cancellation of a caller
-nor the end of its task can leave a process behind: whatever happens, the task ends the CLI first.
+A task of its own owns the client from connect to disconnect, so that neither the cancellation of a caller nor the end
+of its task leaves a process behind. Only the session changes its state; others call the methods that say what happened.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import contextvars
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -23,46 +23,47 @@ from claude_agent_sdk import (
     ResultMessage,
 )
 from claude_agent_sdk.types import HookEvent, HookJSONOutput
+from pydantic_ai.messages import ModelResponse
 
 from ...errors import ClaudeCodeTimeoutError
 from ..failures import failed_process, too_late
-from ..history import Block, Conversation, WireMessage
+from ..history import Block, Conversation, WireMessage, append_response
 from ..limits import Guard
-from ._offer import Offer
+from ._expected_tools import ExpectedTools
 from .parking import ParkedTools
 
 # Disconnecting in the middle of a turn takes 7 s and lets the CLI go on calling the API;
-# interrupting it first takes a few milliseconds. This bounds the wait for its last word.
+# interrupting it first takes a few milliseconds. This bounds the wait for its last message.
 _INTERRUPT_GRACE = 2.0
 
 _BACKGROUND_DELAY = 0.05
-"""Seconds after which a CLI that nobody waits for is started."""
+"""Seconds before a CLI is started in the background."""
 
 Hooks = dict[HookEvent, list[HookMatcher]]
 
 _AFTER_CALLS = cast("HookEvent", "PostToolBatch")
-"""The hook after the last call of a turn; the SDK types its answer and not its name."""
+"""The hook after the last call of a turn; the SDK has a type for its output, and none for its name."""
 
 
 class Deadline:
-    """The moment by which an answer must be there."""
+    """When a request must be answered."""
 
     def __init__(self, seconds: float | None) -> None:
         self.seconds = seconds
         self.at = None if seconds is None else asyncio.get_running_loop().time() + seconds
-        """In the time of the event loop."""
+        """On the clock of the event loop; None is never."""
 
     def timeout(self) -> asyncio.Timeout:
-        """A context that ends at the deadline."""
+        """A context manager that raises `TimeoutError` at the deadline."""
         return asyncio.timeout_at(self.at)
 
     def passed(self, waiting_for: str, model_name: str) -> ClaudeCodeTimeoutError:
-        """The error to raise when it has passed."""
+        """The error to raise after the deadline."""
         return too_late(self.seconds or 0, waiting_for, model_name)
 
 
 class Session:
-    """A running CLI, the messages it holds, and the calls it waits for."""
+    """A running CLI, the conversation it holds, and the calls it waits for."""
 
     def __init__(
         self,
@@ -72,83 +73,127 @@ class Session:
         *,
         wire_name: Callable[[str], str],
         identity: object,
-        offer: Offer,
+        expected_tools: ExpectedTools,
         resources: contextlib.ExitStack,
     ) -> None:
         """Prepare a session; nothing runs before `start`.
 
         Args:
             options: how to start the CLI.
-            parked: the tools whose calls wait for an answer from outside.
-            guard: what counts turns and calls, and ends a request at a limit.
+            parked: the tools whose calls wait for a result from pydantic-ai.
+            guard: counts turns and calls, and ends a request at a limit.
             wire_name: the name Claude Code knows a tool by.
-            identity: whatever must be equal for another request to continue here.
-            offer: the tools that Claude Code is to offer to the model.
-            resources: what the CLI needs as long as it runs, closed with it.
+            identity: what must be equal for another request to continue here.
+            expected_tools: the tools that Claude Code must offer to the model.
+            resources: closed when the CLI has ended.
         """
-        self.parked = parked
-        self.guard = guard
-        guard.end = self._stop
-        self.wire_name = wire_name
-        self.identity = identity
-        self.offer = offer
-        self.held: list[WireMessage] = []
-        """The conversation as the CLI has it."""
-        self.waiting: set[str] = set()
-        """Ids of the calls that wait for an answer."""
-        self.parked_before = False
-        """Whether a call has waited here before."""
-        self.was_alive = False
-        """Whether the CLI was started before the request that it now answers, and may have ended since."""
-        self.spent_usd = 0.0
+        self._parked = parked
+        self._guard = guard
+        guard.on_limit(self._stop)
+        self._wire_name = wire_name
+        self._identity = identity
+        self._expected_tools = expected_tools
+        self._held: list[WireMessage] = []
+        self._waiting: frozenset[str] = frozenset()
+        self._has_parked = False
+        self._is_reused = False
+        self._spent_usd = 0.0
         self._model_name = options.model or "default"
         self._stderr: deque[str] = deque(maxlen=50)
-        heard = self._overheard(options.stderr)
-        self._client = ClaudeSDKClient(replace(options, stderr=heard, hooks=self._with_end_of_turn(options.hooks)))
+        stderr = self._with_stderr_kept(options.stderr)
+        self._client = ClaudeSDKClient(replace(options, stderr=stderr, hooks=self._with_end_of_turn(options.hooks)))
         self._resources = resources
         self._messages: asyncio.Queue[Message | BaseException | None] = asyncio.Queue()
         self._stopped: Exception | None = None
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._ready.add_done_callback(lambda ready: ready.cancelled() or ready.exception())  # heard, if by nobody else
+        self._ready.add_done_callback(
+            lambda ready: ready.cancelled() or ready.exception()
+        )  # retrieved: asyncio warns of none
         self._in_turn = False
         self._over = False
         self._ending = False
         self._task: asyncio.Task[None] | None = None
 
     @property
+    def parked(self) -> ParkedTools:
+        """The tools whose calls wait for a result from pydantic-ai."""
+        return self._parked
+
+    @property
+    def guard(self) -> Guard:
+        """Counts turns and calls, and ends a request at a limit."""
+        return self._guard
+
+    @property
+    def expected_tools(self) -> ExpectedTools:
+        """The tools that Claude Code must offer to the model."""
+        return self._expected_tools
+
+    @property
     def alive(self) -> bool:
-        """Whether the CLI can still be asked something."""
+        """Whether the CLI can still take a turn."""
         return self._task is not None and not (self._task.done() or self._over or self._ending)
 
-    def lacks(self, talk: Conversation) -> list[Block] | None:
-        """What of the last turn of `talk` the CLI does not hold; `None` if that is not all it does not hold.
+    @property
+    def is_reused(self) -> bool:
+        """Whether the CLI was started before the request that it answers now, and may have ended since."""
+        return self._is_reused
 
-        It holds a part of that turn where it ran some of the calls that the turn answers.
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a call waits for its result."""
+        return bool(self._waiting)
+
+    @property
+    def has_parked(self) -> bool:
+        """Whether a call waited here in an earlier request."""
+        return self._has_parked
+
+    def can_continue(self, talk: Conversation, identity: object) -> bool:
+        """Whether `continue_with(talk)` leads to the same conversation as a new CLI would."""
+        if not self.alive or self._parked.abandoned or self._identity != identity:
+            return False
+        missing = self._missing(talk)
+        if missing is None:
+            return False
+        answered = {block["tool_use_id"] for block in missing if block["type"] == "tool_result"}
+        # A turn that waits takes results alone: a prompt beside them can only be sent as history.
+        return answered >= self._waiting and (not self._waiting or len(answered) == len(missing))
+
+    def is_answered_by(self, talk: Conversation) -> bool:
+        """Whether calls wait here, and the last turn of `talk` has all of their results."""
+        answered = {block["tool_use_id"] for block in talk.last if block["type"] == "tool_result"}
+        return bool(self._waiting) and self._waiting <= answered
+
+    def _missing(self, talk: Conversation) -> list[Block] | None:
+        """The blocks of the last turn of `talk` that the CLI does not hold; None if it lacks an earlier turn.
+
+        It holds some of them already if it ran some of the calls that the turn answers.
         """
         before, last = talk.messages[:-1], talk.last
-        if self.held == before:
+        if self._held == before:
             return last
-        known = self.held[-1]["content"] if len(self.held) == len(talk.messages) else []
-        if not known or self.held[:-1] != before or last[: len(known)] != known:
+        known = self._held[-1]["content"] if len(self._held) == len(talk.messages) else []
+        if not known or self._held[:-1] != before or last[: len(known)] != known:
             return None
         return last[len(known) :]
 
     def serve(self, parked: ParkedTools, guard: Guard, *, wire_name: Callable[[str], str], identity: object) -> None:
-        """Take the place of a session that would have been started with these."""
-        self.parked, self.guard, self.wire_name, self.identity = parked, guard, wire_name, identity
-        guard.end = self._stop
-        self.was_alive = True
+        """Serve a request for which a session with these would have been started."""
+        self._parked, self._guard, self._wire_name, self._identity = parked, guard, wire_name, identity
+        guard.on_limit(self._stop)
+        self._is_reused = True
 
     def start_in_background(self) -> None:
-        """Start the CLI for a run that is yet to come, and with nothing of the context of this one.
+        """Start the CLI for a later run, in an empty context.
 
-        Not at once: asyncio waits for ever if it is cancelled while it starts a process, as at the end of
-        `asyncio.run()`, and a program that ends right after its run needs no CLI.
+        Not at once: asyncio hangs if it is cancelled while it starts a process, as at the end of `asyncio.run()`,
+        and a program that ends right after its run needs no CLI.
         """
         self._begin(contextvars.Context(), delay=_BACKGROUND_DELAY)
 
     async def start(self, deadline: Deadline) -> None:
-        """Start the CLI, if it was not started before, and wait until it listens.
+        """Start the CLI if necessary, and wait until it is ready.
 
         Raises:
             ClaudeCodeError: it is missing, did not start, or not in time.
@@ -161,8 +206,8 @@ class Session:
         except TimeoutError as error:
             raise deadline.passed("the Claude Code CLI to start", self._model_name) from error
 
-    async def listening(self) -> None:
-        """Return when the CLI listens, or has failed to."""
+    async def started(self) -> None:
+        """Return when the CLI is ready, or has failed to start."""
         await asyncio.wait([self._ready])
 
     def _begin(self, context: contextvars.Context | None, *, delay: float) -> None:
@@ -174,30 +219,44 @@ class Session:
         self._ready.cancel()
         self._resources.close()
 
-    async def ask(self, blocks: Sequence[Block] | None) -> None:
-        """Send the user's turn; `None` lets the CLI go on with the turn it resumed."""
+    async def begin(self, messages: Sequence[WireMessage], prompt: Sequence[Block] | None) -> None:
+        """Send the first turn to a CLI that then holds `messages`; without a prompt it goes on with a resumed turn."""
+        self._held = list(messages)
+        await self._send(prompt)
+
+    async def _send(self, blocks: Sequence[Block] | None) -> None:
         self._in_turn = True
         if blocks is not None:
             try:
                 await self._client.query(_user_turn(list(blocks)))
-            except Exception as error:  # the CLI is gone: whoever reads the answer hears of it
+            except Exception as error:  # the CLI has ended: `messages` raises it
                 self._messages.put_nowait(error)
 
-    async def go_on(self, talk: Conversation) -> None:
-        """Send the last turn of `talk`: answers to the calls that wait, or what the user says next."""
-        blocks = self.lacks(talk) or []
-        self.held = list(talk.messages)
-        self.was_alive = True
-        if not self.waiting:
-            await self.ask(blocks)
+    async def continue_with(self, talk: Conversation) -> None:
+        """Send the last turn of `talk`: results of the calls that wait, or the next prompt."""
+        blocks = self._missing(talk) or []
+        self._held = list(talk.messages)
+        self._is_reused = True
+        if not self._waiting:
+            await self._send(blocks)
             return
         self._in_turn = True
-        self.parked_before = True
-        self.waiting = set()
-        self.parked.answer(blocks)
+        self._has_parked = True
+        self._waiting = frozenset()
+        self._parked.answer(blocks)
+
+    def record_answer(self, answer: ModelResponse, *, waiting: Iterable[str]) -> None:
+        """Add `answer` to the conversation; the calls with the ids `waiting` wait for their results."""
+        append_response(self._held, answer, self._wire_name)
+        self._waiting = frozenset(waiting)
+
+    def record_cost(self, total_usd: float) -> float:
+        """What the last turn cost, given what the CLI has spent since its start."""
+        cost, self._spent_usd = total_usd - self._spent_usd, total_usd
+        return cost
 
     async def messages(self, deadline: Deadline) -> AsyncIterator[Message]:
-        """What the CLI says, as it says it.
+        """The messages of the CLI as they arrive.
 
         Raises:
             ClaudeCodeError: the CLI ended, or nothing came before the deadline.
@@ -213,17 +272,17 @@ class Session:
                 raise self._stopped
             if message is None or isinstance(message, BaseException):
                 raise failed_process(message, self._model_name, "\n".join(self._stderr)) from message
-            self.offer.check(message)
+            self._expected_tools.check(message)
             yield message
 
     def stop(self) -> None:
-        """Begin to end the CLI."""
+        """Begin to end the CLI; `close` waits for the end."""
         if self._task is not None and not self._ending:  # a second cancellation would break into the ending itself
             self._ending = True
             self._task.cancel()
 
     async def close(self) -> None:
-        """End the CLI, and wait until it is gone even if the caller is cancelled meanwhile."""
+        """End the CLI, and wait until it has ended even if the caller is cancelled meanwhile."""
         self.stop()
         if self._task is None:
             self._resources.close()
@@ -232,7 +291,7 @@ class Session:
         while not self._task.done():
             try:
                 await asyncio.wait([self._task])
-            except asyncio.CancelledError as error:  # later: the ending is bounded, and a process left behind is not
+            except asyncio.CancelledError as error:  # raised later: ending takes seconds, a leaked process stays
                 cancelled = error
         if cancelled is not None:
             raise cancelled
@@ -246,10 +305,10 @@ class Session:
                 if isinstance(message, ResultMessage):
                     self._in_turn = False
                 self._messages.put_nowait(message)
-                self.guard.heard(message)
+                self._guard.observe(message)
             self._over = True
             self._messages.put_nowait(None)
-        except Exception as error:  # whatever it is, the one who waits must hear of it
+        except Exception as error:  # raised where the caller waits
             self._over = True
             if self._ready.done():
                 self._messages.put_nowait(error)
@@ -260,26 +319,26 @@ class Session:
             await self._end()
 
     def _stop(self, error: Exception) -> None:
-        """End what is read with `error`: a limit was reached."""
+        """Let `messages` raise `error`: a limit was reached."""
         self._stopped = error
         self._messages.put_nowait(error)
 
     def _with_end_of_turn(self, hooks: Hooks | None) -> Hooks:
-        """`hooks`, and one that ends a turn in which a call was given up."""
+        """`hooks`, and one that ends a turn in which a call got no result."""
 
         async def end_abandoned_turn(turn: Any, call_id: str | None, context: HookContext) -> HookJSONOutput:
-            return await self.parked.end_abandoned_turn(turn, call_id, context)
+            return await self._parked.end_abandoned_turn(turn, call_id, context)
 
         given = hooks or {}
         return {**given, _AFTER_CALLS: [*given.get(_AFTER_CALLS, []), HookMatcher(hooks=[end_abandoned_turn])]}
 
-    def _overheard(self, listener: Callable[[str], None] | None) -> Callable[[str], None]:
-        def hear(line: str) -> None:
+    def _with_stderr_kept(self, callback: Callable[[str], None] | None) -> Callable[[str], None]:
+        def keep(line: str) -> None:
             self._stderr.append(line)
-            if listener is not None:
-                listener(line)
+            if callback is not None:
+                callback(line)
 
-        return hear
+        return keep
 
     async def _end(self) -> None:
         try:
@@ -291,8 +350,8 @@ class Session:
                             if isinstance(message, ResultMessage):
                                 break
         finally:
-            self.parked.release()
-            self.guard.release()
+            self._parked.release()
+            self._guard.release()
             with contextlib.suppress(Exception):
                 await self._client.disconnect()
 

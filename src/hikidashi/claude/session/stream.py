@@ -1,4 +1,4 @@
-"""One answer of Claude Code, as it arrives, in pydantic-ai's parts."""
+"""One answer of Claude Code as pydantic-ai's streamed response."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from pydantic_ai.usage import RequestUsage
 from ...errors import ClaudeCodeProcessError
 from ...tool import json_text
 from ..failures import failed_result
-from ..history import CLAUDE_CODE, append_response
+from ..history import CLAUDE_CODE
 from ._finish import cut_short, finish_details, finish_reason
 from ._turn import TurnCalls
 from .session import Deadline, Session
@@ -49,18 +49,18 @@ class _RunningCall:
 
 @dataclass
 class ClaudeCodeStreamedResponse(StreamedResponse):
-    """Reads a session until it has answered, or waits for answers itself."""
+    """Reads a session until it has answered, or waits for tool results."""
 
     session: Session
     _relaunch: Callable[[], Awaitable[Session]]
-    """How to begin again if a session that was alive before this request turns out to be dead."""
+    """Starts a new session, in place of one that was reused and turns out to have ended."""
     _deadline: Deadline
     _requested_model: str
     _native_output: bool
-    """The answer is the JSON value that Claude Code checked, not the text around it."""
+    """Whether the answer is the JSON value that Claude Code validated, not the text around it."""
 
     complete: bool = field(default=False, init=False)
-    """Whether the answer was read to its end, so that the session can be asked again."""
+    """Whether the answer was read to its end, so that the session can take another turn."""
     _message_id: str = field(default="", init=False)
     _message_usage: dict[str, int] = field(default_factory=dict[str, int], init=False)
     _model_name: str = field(default="", init=False)
@@ -69,7 +69,7 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
     """Whether Claude Code itself answers a call of the message."""
     _calls: TurnCalls = field(default_factory=TurnCalls, init=False)
     _results: list[ToolResultBlock] = field(default_factory=list[ToolResultBlock], init=False)
-    """Results that came while the message that asked for them was still arriving."""
+    """Results that arrived before the message that called for them was complete."""
     _timestamp: datetime = field(default_factory=lambda: datetime.now(UTC), init=False)
 
     async def _get_event_iterator(self) -> AsyncIterator[ModelResponseStreamEvent]:
@@ -78,7 +78,7 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
                 for event in self._api_event(message.event):
                     yield event
                 if message.event["type"] == "message_delta" and cut_short(self.provider_details, self._runs_a_call):
-                    # Claude Code would ask the model to go on, and lose what it has said: end it before it does.
+                    # Claude Code would ask the model to go on, and lose this answer.
                     await self.session.close()
                     return
             elif isinstance(message, UserMessage):
@@ -98,11 +98,11 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
                 return
 
     async def _messages(self) -> AsyncIterator[Message]:
-        relaunch = self._relaunch if self.session.was_alive else None
+        relaunch = self._relaunch if self.session.is_reused else None
         try:
             async for message in self.session.messages(self._deadline):
                 if relaunch is not None and isinstance(message, ResultMessage) and self.session.parked.abandoned:
-                    break  # the calls that this request answers had been given up before it came
+                    break  # the calls that this request answers were abandoned before it
                 if isinstance(message, StreamEvent):
                     relaunch = None
                 yield message
@@ -117,8 +117,7 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
 
     def _finish(self) -> None:
         self.complete = True
-        self.session.waiting = self._calls.waiting
-        append_response(self.session.held, self.get(), self.session.wire_name)
+        self.session.record_answer(self.get(), waiting=self._calls.waiting)
 
     def _api_event(self, event: dict[str, Any]) -> list[ModelResponseStreamEvent]:
         match event:
@@ -129,7 +128,7 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
                 self._message_usage = {}
                 self._runs_a_call = False
                 self._count(message.get("usage") or {})
-                self._calls.arriving = True
+                self._calls.begin_message()
             case {"type": "content_block_start", "index": index, "content_block": block}:
                 return self._block_start(index, block)
             case {"type": "content_block_delta", "index": index, "delta": delta}:
@@ -148,14 +147,14 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
         return []
 
     def _message_stop(self) -> list[ModelResponseStreamEvent]:
-        self._calls.arriving = False
+        self._calls.end_message()
         events = [self._own_result(block) for block in self._results]
         self._results = []
-        if self._calls.held_up_by_waiting(self.session.offer.names):
-            # Claude Code runs such calls one after another, and would never come to them. The results that pydantic-ai
-            # finds for the calls before them reach the model in a new session.
+        if self._calls.held_up_by_waiting(self.session.expected_tools.names):
+            # Claude Code runs such calls one after another, and would never run these. The results of the calls before
+            # them reach the model in a new session.
             self.session.parked.release(self._calls.waiting)
-            self._calls.released = True
+            self._calls.release()
         return events
 
     def _block_start(self, index: int, block: dict[str, Any]) -> list[ModelResponseStreamEvent]:
@@ -234,10 +233,10 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
         return [self._parts_manager.handle_part(vendor_part_id=call.id, part=part)]
 
     def _is_refused(self, name: str, arguments: str) -> bool:
-        """Whether the call does not park, so that Claude Code goes on by itself with what it was told instead."""
+        """Whether the call is refused, so that Claude Code goes on with the refusal as its result."""
         try:
             parsed: object = json.loads(arguments or "{}")
-        except ValueError:  # nothing that could run: pydantic-ai says so
+        except ValueError:  # pydantic-ai reports it
             parsed = {}
         return self.session.parked.refusal(name, parsed) is not None
 
@@ -252,8 +251,8 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
         for block in results:
             self._calls.answered(block.tool_use_id)
         if self._calls.arriving:
-            # Claude Code begins to run calls, and answers one of a tool it does not know, before their message has
-            # ended. In the history the results of a message stand after all of its calls.
+            # Claude Code starts calls, and answers those of unknown tools, before their message is complete. In the
+            # history the results of a message stand after all of its calls.
             self._results += results
             return []
         return [self._own_result(block) for block in results]
@@ -271,16 +270,15 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
     def _result(self, result: ResultMessage) -> list[ModelResponseStreamEvent]:
         if result.is_error:
             raise failed_result(result, self.model_name)
-        total = result.total_cost_usd or 0.0
-        cost, self.session.spent_usd = total - self.session.spent_usd, total
+        cost = self.session.record_cost(result.total_cost_usd or 0.0)
         self.provider_details = {
             **(self.provider_details or {}),
             "session_id": result.session_id,
             "total_cost_usd": cost,
             "num_turns": result.num_turns,
         }
-        if not self.session.parked_before:
-            # A turn that parked was priced by pydantic-ai already; the CLI's sum would count it twice.
+        if not self.session.has_parked:
+            # pydantic-ai has priced the turns that parked already; the CLI's sum would count them twice.
             self._usage.cost = Decimal(str(cost))
         if self._native_output and result.structured_output is not None:
             content = json_text(result.structured_output)
@@ -288,7 +286,7 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
         return []
 
     def _count(self, usage: dict[str, Any]) -> None:
-        """Add what one API message used so far; each report replaces the one before for the same message."""
+        """Add the usage of one API message; each report replaces the one before for the same message."""
         before = _request_usage(self._message_usage)
         self._message_usage |= {name: value for name, value in usage.items() if isinstance(value, int)}
         now = _request_usage(self._message_usage)
@@ -300,7 +298,7 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
         )
 
     async def close_stream(self) -> None:
-        """End the CLI: a stream that is closed early will not be read again."""
+        """End the CLI: a stream that is closed early is not read again."""
         await self.session.close()
 
     @property
@@ -310,12 +308,12 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
 
     @property
     def provider_name(self) -> str:
-        """Whose model it is."""
+        """`"anthropic"`."""
         return "anthropic"
 
     @property
     def provider_url(self) -> None:
-        """Known to the CLI alone."""
+        """None: only the CLI knows it."""
         return None
 
     @property
@@ -335,7 +333,7 @@ def _request_usage(usage: dict[str, int]) -> RequestUsage:
 
 
 def _result_content(content: str | list[dict[str, Any]] | None) -> str | list[str | BinaryContent]:
-    """What a tool of Claude Code's own answered: text or, where there are images, text and images."""
+    """The result of a tool of Claude Code itself: text or, if it has images, text and images."""
     if content is None or isinstance(content, str):
         return content or ""
     items = [_result_item(block) for block in content]

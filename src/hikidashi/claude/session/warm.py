@@ -1,4 +1,4 @@
-"""CLIs that are started before they are needed: most of a short run is the start of Claude Code.
+"""CLIs that are started in advance: most of a short run is the start of Claude Code.
 
 One of these is only ever used for a request that would have started the same CLI: same options, same tools, same
 system prompt, same environment. It lists the tools it was started with; calls go to the tools of that request.
@@ -45,7 +45,7 @@ class WarmSessions:
     def prepare(
         self, key: object, servers: Mapping[str, McpSdkServerConfig], create: Callable[[Mapping[str, Any]], Session]
     ) -> None:
-        """Start a CLI for the next request with this `key`; the oldest that waits gives way.
+        """Start a CLI for the next request with this `key`; the oldest one is ended if there are too many.
 
         Args:
             key: what must be equal for the CLI to be used.
@@ -67,7 +67,7 @@ class WarmSessions:
         self._all.append(_Waiting(_complete(key), session, listing, loop, end_of_life))
 
     def take(self, key: object, servers: Mapping[str, McpSdkServerConfig]) -> Session | None:
-        """A CLI that waits on this event loop, with its calls led to `servers`, if one has this `key`."""
+        """A CLI with this `key` that waits on this event loop, its calls redirected to `servers`; None without one."""
         loop = asyncio.get_running_loop()
         self._drop_ended()
         complete = _complete(key)
@@ -79,10 +79,10 @@ class WarmSessions:
         return None
 
     async def ready(self) -> int:
-        """How many CLIs wait on this event loop, once all of them listen."""
+        """How many CLIs wait on this event loop, once all are ready."""
         loop = asyncio.get_running_loop()
         mine = [waiting.session for waiting in self._all if waiting.loop is loop]
-        await asyncio.gather(*(session.listening() for session in mine))
+        await asyncio.gather(*(session.started() for session in mine))
         return sum(session.alive for session in mine)
 
     async def close(self) -> None:
@@ -95,7 +95,7 @@ class WarmSessions:
         await asyncio.gather(*(waiting.session.close() for waiting in gone if waiting.loop is loop))
 
     def close_at_exit(self) -> None:
-        """End the CLIs of event loops that stand still and were not closed."""
+        """End the CLIs of event loops that neither run nor are closed."""
         for loop in {waiting.loop for waiting in self._all}:
             if not loop.is_closed() and not loop.is_running():
                 loop.run_until_complete(self.close())
@@ -106,7 +106,7 @@ class WarmSessions:
                 self._remove(waiting)
 
     def _remove(self, waiting: _Waiting) -> bool:
-        """Whether it was still there: runs in several threads may share a model."""
+        """Remove it; False if another thread was first."""
         try:
             self._all.remove(waiting)
         except ValueError:
@@ -117,12 +117,12 @@ class WarmSessions:
 
 
 def _complete(key: object) -> object:
-    """`key` with what a process inherits."""
+    """`key` with the environment and folder that a process inherits."""
     return key, dict(os.environ), Path.cwd()
 
 
 def _with_same_tools(config: McpSdkServerConfig) -> McpSdkServerConfig:
-    """A server that lists the same tools, and whose calls can be led elsewhere."""
+    """A server that lists the same tools, and whose calls can be redirected."""
     server: Server[Any] = Server(config["name"])
     _copy_handler(_server(config), server, "tools/list")
     _copy_handler(_server(config), server, "tools/call")
@@ -130,7 +130,7 @@ def _with_same_tools(config: McpSdkServerConfig) -> McpSdkServerConfig:
 
 
 def _lead_calls(waiting: McpSdkServerConfig, config: McpSdkServerConfig) -> None:
-    """Let calls of the one server run in the other, in the context of the caller."""
+    """Redirect calls of `waiting` to the server of `config`, in the context of the caller."""
     context = contextvars.copy_context()
 
     def in_context(handler: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:

@@ -1,1 +1,1 @@
-"""pydantic-ai tools as Claude Code runs them: taken apart, restricted, called in order."""
+"""pydantic-ai tools as Claude Code runs them: unwrapped, restricted, called in order."""

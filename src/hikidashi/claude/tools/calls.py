@@ -47,10 +47,10 @@ _MCP_BLOCKS = (
 
 
 def check_tool(name: object, function: object) -> None:
-    """Nothing, if a tool of this name can call this function.
+    """Raise unless a tool of this name can call this function.
 
     Raises:
-        ToolValidationError: the name is empty, or the function is none.
+        ToolValidationError: the name is empty, or the function is not callable.
     """
     if not isinstance(name, str) or not name.strip():
         raise ToolValidationError(f"A tool needs a name, got {name!r}. Give it one with `Tool(function, name=...)`.")
@@ -61,10 +61,10 @@ def check_tool(name: object, function: object) -> None:
 
 
 def check_server_name(name: object, place: str) -> str:
-    """`name`, if a server can be called so.
+    """`name`, if it is valid for a server.
 
     Raises:
-        ToolValidationError: it is no text, or empty.
+        ToolValidationError: it is not text, or empty.
     """
     if isinstance(name, str) and name.strip():
         return name
@@ -115,7 +115,7 @@ def call_of_tool(tool: Tool[Any], ctx: DepsContext[Any] | None, timeout: float |
         timeout: seconds to wait where the tool names no time of its own.
 
     Raises:
-        Unsupported: `tool` requires an approval, which nobody could give.
+        Unsupported: `tool` requires approval, which cannot be asked for here.
     """
     if tool.requires_approval:
         raise Unsupported(f"tool {tool.name!r}, which requires approval", _TARGET, _AGENT_MODE)
@@ -145,7 +145,7 @@ def call_of_function(function: Callable[..., Any], ctx: DepsContext[Any] | None,
         setattr(bound, attribute, getattr(function, attribute, type(function).__name__))
     try:
         tool = Tool[Any](bound, takes_ctx=False, name=name)
-    except (NameError, TypeError):  # hints that name nothing, or an object with `__call__`: nothing to check by
+    except (NameError, TypeError):  # hints that cannot be resolved, or an object with `__call__`: no validation
 
         def unchecked(**arguments: Any) -> Any:
             return bound(**arguments)
@@ -173,7 +173,7 @@ class Attempts(Protocol):
 async def answer(
     call: Call, arguments: Mapping[str, Any] | None, tool_name: str, attempts: Attempts | None = None
 ) -> ToolResult:
-    """What the tool answered; what the model can repair is a result with `is_error`.
+    """The result of the tool; an error that the model can repair has `is_error`.
 
     Raises:
         Exception: whatever else the tool raised.
@@ -228,7 +228,7 @@ def _result_of_tool_return(value: ToolReturn[Any]) -> ToolResult:
 
 
 def failure(tool_name: str, error: Exception) -> ToolResult:
-    """What Claude reads when a tool raised."""
+    """The error for Claude when a tool raised."""
     return ToolResult.error(f"Tool {tool_name!r} failed. {type(error).__name__}: {error}")
 
 
@@ -251,7 +251,7 @@ def _invalid_arguments(tool_name: str, error: ValidationError) -> ModelRetry:
 
 
 async def _without_waiting(running: Coroutine[Any, Any, T], seconds: float | None) -> T:
-    """What `running` returns; if it is late or cancelled, a thread that it waits for is left behind.
+    """The result of `running`; after a timeout or cancellation, a thread that it waits for is left running.
 
     Awaited directly, a thread would hold up the cancellation until it is done, and nothing can stop a thread.
     """

@@ -1,4 +1,4 @@
-"""Which context a tool gets when Claude Code runs it: the deps given, `None`, or an error that they are missing."""
+"""The context of a tool that Claude Code runs: the deps given, `None`, or an error that deps are missing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CONTENT_WITH_NONE = (None, type(None), Any, object)
 
 
 class NoDeps(DepsContext[Any]):
-    """The context of a tool that wants deps when nobody gave any: it says so when it is asked for them."""
+    """The context of a tool that needs deps if none were given: reading them raises."""
 
     __slots__ = ("_tool_name", "_wanted")
 
@@ -29,7 +29,7 @@ class NoDeps(DepsContext[Any]):
 
     @property
     def deps(self) -> Any:
-        """Nothing: there are none.
+        """Raises: there are none.
 
         Raises:
             MissingDepsError: always.

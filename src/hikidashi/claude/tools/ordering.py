@@ -1,4 +1,4 @@
-"""In which order the calls of one turn run: side by side, but for those that must run alone."""
+"""The order of the calls of one turn: concurrent, except for those that must run alone."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 
 class CallOrder:
-    """Admits calls in the order they come; a call that runs alone waits for all before it and holds up all after it.
+    """Starts calls in order; one that runs alone waits for all before it, and all after it wait for it.
 
     pydantic-ai does the same with tools that are `sequential`. Claude Code could do it too, but would hold up a
     tool that is not read-only behind a call that waits for an approval.

@@ -1,6 +1,6 @@
-"""Which tools Claude Code may not use, and which values their parameters may have.
+"""Disallowed tools, and allowed values of tool parameters.
 
-Tools of this process are checked here, before they run: neither a mode of permission nor a settings file
+Tools of this process are checked here, before they run: neither a permission mode nor a settings file
 changes that. For the tools of Claude Code and of further MCP servers, its own rules and a `PreToolUse`
 hook do the same.
 """
@@ -27,14 +27,14 @@ Allowed = object
 a string must match as a whole, or a function that is given the value and says whether it is allowed."""
 
 ParameterRestrictions = Mapping[str, Mapping[str, Allowed]]
-"""Tool name → parameter → what it may be."""
+"""Tool name → parameter → allowed values."""
 
 _WITHOUT_HOOKS = "CLAUDE_CODE_SIMPLE"
 _RESTRICTIONS, _DISALLOWED = "tool_parameter_restrictions", "disallowed_tools"
 
 
 class Restrictions:
-    """What a model may not do with tools."""
+    """Disallowed tools and restricted parameters."""
 
     def __init__(self, disallowed: Iterable[str] = (), parameters: ParameterRestrictions | None = None) -> None:
         """Check what was given.
@@ -158,7 +158,7 @@ def _allows(allowed: Allowed, value: object) -> bool:
         case _ if callable(allowed):
             try:
                 return bool(cast("Callable[[object], object]", allowed)(value))
-            except Exception:  # a check that fails has not allowed anything
+            except Exception:  # a check that raises has not allowed anything
                 logger.exception("the restriction %s failed", _described(allowed))
                 return False
         case _:

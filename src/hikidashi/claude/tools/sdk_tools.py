@@ -1,4 +1,4 @@
-"""What both layers of spec 002 hand to the Claude Agent SDK: an `SdkMcpTool`, and a server of tools."""
+"""Tools for the Claude Agent SDK, in both layers of spec 002: an `SdkMcpTool`, and a server of tools."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def sdk_tool(tool: Tool, handler: Handler) -> SdkMcpTool[Any]:
 
 
 def server_of(tools: Iterable[Tool], name: str) -> McpSdkServerConfig:
-    """A server of `tools` that loses nothing of their results on the way to Claude Code.
+    """A server of `tools` whose results reach Claude Code whole.
 
     Raises:
         ToolValidationError: two tools share a name.

@@ -1,4 +1,4 @@
-"""What can be registered with Claude Code's in-process server, taken apart into toolsets and tools.
+"""Toolsets and tools that can be registered with Claude Code's in-process server, unwrapped.
 
 pydantic-ai lists the tools of a toolset only inside a run. What is registered before one is therefore
 limited to toolsets whose tools can be read off: function toolsets, and wrappers that change names or
@@ -33,7 +33,7 @@ from ...errors import ToolValidationError, Unsupported
 _TARGET = "The in-process MCP server of Claude Code"
 _AGENT_MODE = 'Use `ClaudeCodeModel(tool_execution="agent")`, where pydantic-ai itself runs the tools.'
 
-# What they change, an agent applies itself when it says which tools a request offers.
+# The agent itself applies what they change, when it decides which tools a request offers.
 _DEFINITIONS_ONLY = (
     FilteredToolset,
     PreparedToolset,

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hikidashi.agents.conversation import Message
+from hikidashi.common.private import create_private, private_folder
+from hikidashi.common.unicode import well_formed
 
 from .keep import Transcript
 
@@ -83,13 +85,12 @@ class Conversations:
         Raises:
             OSError: the folder cannot be written.
         """
-        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        private_folder(self._folder)
         self._tidy()
         name = _name_of(question)
         for number in range(1, 10_000):
             path = self._folder / f"{name}{f'-{number}' if number > 1 else ''}.jsonl"
-            with suppress(FileExistsError):
-                os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+            if create_private(path):
                 return path
         raise FileExistsError(f"{name} is taken 10,000 times")
 
@@ -109,6 +110,10 @@ class Conversations:
         for place, one in enumerate(self.all()):
             if place >= self._most - 1 or one.used < oldest:
                 one.path.unlink(missing_ok=True)
+        for draft in self._folder.glob("*.jsonl.*"):  # of a chat that was killed while it wrote
+            with suppress(OSError):
+                if draft.stat().st_mtime < self._clock() - _DAY:
+                    draft.unlink()
 
 
 class Keeper:
@@ -168,7 +173,7 @@ def _stamp(path: Path) -> tuple[int, int, int] | None:
 def _name_of(question: str) -> str:
     """The first words of a question as the name of a file: letters and digits of any language, and hyphens."""
     plain = unicodedata.normalize("NFKC", question).casefold()
-    words = re.findall(r"[^\W_]+", plain.encode("utf-8", "ignore").decode())
+    words = re.findall(r"[^\W_]+", well_formed(plain))
     name = ""
     for word in words:
         longer = f"{name}-{word}" if name else word[:_LONGEST_NAME]

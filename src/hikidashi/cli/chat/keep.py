@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from hikidashi.agents.conversation import Message
+from hikidashi.common.atomic import replace_file
+from hikidashi.common.private import make_private
+from hikidashi.common.unicode import well_formed
 
 __all__ = ["MOST_ENTRIES", "Transcript", "TypedHistory"]
 
@@ -59,9 +61,9 @@ class TypedHistory:
             if len(kept) >= 2 * MOST_ENTRIES or not self._path.exists():
                 _replace(self._path, [*kept[-MOST_ENTRIES:], entry])
                 return
-            self._path.chmod(0o600)
-            with self._path.open("a", encoding="utf-8", errors="replace") as file:
-                file.write(json.dumps(entry, ensure_ascii=False) + "\n")
+            make_private(self._path)
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(_line_of(entry))
 
 
 def _lines_of(path: Path) -> list[str]:
@@ -72,18 +74,11 @@ def _lines_of(path: Path) -> list[str]:
 
 
 def _replace(path: Path, entries: Iterable[object]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    draft = path.with_name(f"{path.name}.{os.getpid()}")
-    try:
-        with open(draft, "w", encoding="utf-8", errors="replace", opener=_private) as file:
-            file.writelines(f"{json.dumps(entry, ensure_ascii=False)}\n" for entry in entries)
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+    replace_file(path, "".join(map(_line_of, entries)).encode(), private=True)
 
 
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
+def _line_of(entry: object) -> str:
+    return well_formed(json.dumps(entry, ensure_ascii=False)) + "\n"
 
 
 def _entry_of(line: str) -> str:

@@ -8,8 +8,9 @@ from datetime import datetime
 import typer
 from rich.text import Text
 
+from hikidashi.common.folders import state_folder
+
 from ..output import Language, stdout
-from ..settings import state_folder
 from ..tools.text import cut
 from .conversations import Conversations, Kept
 from .words import WORDS

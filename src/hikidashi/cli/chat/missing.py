@@ -1,4 +1,4 @@
-"""What a config needs and this machine lacks: `chat` refuses to start without it, and `config check` says the same."""
+"""What a config needs and this machine lacks: `chat` and `slack` do not start, and `config check` says the same."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ _EXTRAS = {
     "pydantic_ai": ("pydantic-ai-slim", "pydantic-ai"),
     "strands": ("strands-agents", "strands"),
     "tavily": ("tavily-python", "tavily"),
+    "wordllama": ("wordllama", "semantic"),
 }
 _CLAUDE_CODE = ("claude_agent_sdk", "mcp", "pydantic_ai")
 _MODELS = {"anthropic": "anthropic", "openai": "openai", "bedrock": "boto3", "ollama": "ollama"}
@@ -93,6 +94,8 @@ def _packages(config: Config) -> Iterator[str]:
     yield from _CLAUDE_CODE if agent.engine == "claude-code" else ("strands", _MODELS[agent.provider])
     if search is not None and search.usable:
         yield from _SEARCHES[search.provider or "tavily"]
+        if search.provider == "local" and search.ranker == "hybrid":
+            yield "wordllama"
 
 
 def _package_missing(package: str, source: str) -> HikidashiError:

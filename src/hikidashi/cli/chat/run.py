@@ -16,11 +16,12 @@ from rich.text import Text
 
 from hikidashi.agents.conversation import Message, Responder
 from hikidashi.agents.responder import make_responder
+from hikidashi.common.folders import state_folder
 from hikidashi.config import Config, WebSearchConfig
 
 from ..log import logged_to_file, logged_to_stderr, warned_on_stderr
 from ..output import Language, stdout
-from ..settings import config_for, state_folder
+from ..settings import config_for
 from .background import LateResponder
 from .conversations import Conversations, Keeper, Kept
 from .links import shows_hyperlinks

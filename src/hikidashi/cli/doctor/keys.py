@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
-from urllib.parse import urlsplit
+
+from hikidashi.common.urls import split_base_url
 
 from .report import Check
 
@@ -57,7 +58,7 @@ def _mistake(name: str, value: str) -> tuple[str, str] | None:
 
 def _is_web_address(value: str) -> bool:
     try:
-        parts = urlsplit(value)
+        split_base_url(value)
     except ValueError:
         return False
-    return parts.scheme in ("http", "https") and bool(parts.hostname)
+    return True

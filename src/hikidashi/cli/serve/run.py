@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Literal
 
 import typer
 
+from hikidashi.common.folders import cache_folder, state_folder
+from hikidashi.common.urls import is_loopback
 from hikidashi.errors import ToolSourceError
 from hikidashi.gateway.approval import Approvals, shown_command
 from hikidashi.gateway.attach import relay, socket_path, start_daemon
 from hikidashi.gateway.config import identity_of, read_servers
 from hikidashi.gateway.options import GatewayOptions, GatewayServer
-
-from ..settings import state_folder
 
 if TYPE_CHECKING:
     from hikidashi.gateway import Gateway
@@ -94,7 +94,7 @@ def _gateway(asked: Asked, servers: list[GatewayServer]) -> Gateway:
     return Gateway(
         servers,
         options=asked.options,
-        cache=ListingCache(state_folder() / "gateway"),
+        cache=ListingCache(cache_folder() / "gateway"),
         record=None if asked.record is None else SearchLog(asked.record),
         keys=(key,) if key else (),
     )

@@ -8,7 +8,8 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from hikidashi.gateway.attach import ask_daemon, runtime_folder
+from hikidashi.common.folders import runtime_folder
+from hikidashi.gateway.attach import ask_daemon
 
 from ..output import stdout
 

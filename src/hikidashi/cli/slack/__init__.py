@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
+
+from hikidashi.common.language import Language
 
 __all__ = ["EXAMPLES", "slack"]
 
@@ -41,9 +43,7 @@ def slack(
     check: Annotated[bool, typer.Option("--check", help="Connect, say as whom, and end.")] = False,
     manifest: Annotated[bool, typer.Option("--manifest", help="Print the manifest of the Slack app.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the manifest as JSON.")] = False,
-    lang: Annotated[
-        Literal["ja", "en"] | None, typer.Option(help="Language of the bot.", show_default="from the config")
-    ] = None,
+    lang: Annotated[Language | None, typer.Option(help="Language of the bot.", show_default="from the config")] = None,
     grace: Annotated[
         float, typer.Option(metavar="SECONDS", help="How long answers under way may take at the end.", min=0)
     ] = 20.0,

@@ -11,12 +11,14 @@ from rich.text import Text
 from hikidashi.agents.conversation import Responder
 from hikidashi.agents.responder import make_responder
 from hikidashi.agents.slack import Identity, SlackBot
+from hikidashi.common.folders import state_folder
 from hikidashi.config import Config, SlackConfig
 from hikidashi.errors import ConfigError
 
+from ..chat.missing import first_problem
 from ..log import logged_to_stderr
 from ..output import Language, stdout
-from ..settings import config_for, state_folder
+from ..settings import config_for
 
 __all__ = ["run_slack"]
 
@@ -43,7 +45,7 @@ def run_slack(*, config_path: Path | None, language: Language | None, check_only
     """Answers in Slack until a signal comes; with `check_only`, only until it is connected.
 
     Raises:
-        ConfigError: The config cannot be used, or names no tokens.
+        ConfigError: The config cannot be used, names no tokens, or the model lacks its key or login.
         SlackError: Slack refused a token, or cannot be reached.
     """
     os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")  # stdout and stderr are read by programs
@@ -52,6 +54,8 @@ def run_slack(*, config_path: Path | None, language: Language | None, check_only
     bot_token = _token(slack.bot_token, "bot_token", "xoxb-", config)
     app_token = _token(slack.app_token, "app_token", "xapp-", config)
     spoken: Language = language or config.agent.language
+    if problem := first_problem(config, language=spoken):
+        raise problem  # a bot that connects and then fails every question would help nobody
     with logged_to_stderr(secrets=config.secrets):
         responder = make_responder(config)
         bot = SlackBot(
@@ -60,7 +64,7 @@ def run_slack(*, config_path: Path | None, language: Language | None, check_only
             app_token=app_token,
             base_url=slack.base_url,
             language=spoken,
-            seen_file=_seen_file(),
+            seen_file=state_folder() / "slack-seen.sqlite",
         )
         asyncio.run(_serve(bot, responder, spoken, check_only=check_only, grace=grace))
 
@@ -91,10 +95,3 @@ def _token(configured: str | None, key: str, start: str, config: Config) -> str:
         reason = f"is missing. Set {variable} to the token that begins with {start}; `hikidashi slack --help` says how."
         raise ConfigError(config.path or "config", reason, f"slack.{key}")
     return token
-
-
-def _seen_file() -> Path:
-    try:
-        return state_folder() / "slack-seen.sqlite"
-    except RuntimeError:  # a container may run as a user without a home: then nothing can be kept, which the bot tells
-        return Path(os.devnull, "slack-seen.sqlite")

@@ -1,4 +1,4 @@
-"""`hikidashi tools`: look into a catalogue of tools as a model's search does."""
+"""`hikidashi tools`: search a catalogue of tools, count its tokens, report on recorded searches."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from typing import Any
 from hikidashi.search import ToolCatalog
 from hikidashi.search.engine.entry import entry_of
 from hikidashi.search.wire import client_search_tool
-from hikidashi.search.wire.definitions import FEWEST_TOKENS, FEWEST_TOOLS, judged
+from hikidashi.search.wire.definitions import FEWEST_TOKENS, FEWEST_TOOLS, verdict_on
 from hikidashi.tokens import estimate_tokens
 
 __all__ = ["Budget", "budget_of"]
@@ -33,7 +33,7 @@ class Budget:
 
     @property
     def change(self) -> float:
-        """What search adds to the tokens, as a share of all loaded; below zero where it saves."""
+        """Change of the tokens by search, as a share of all loaded; negative if it saves."""
         return self.with_search / self.all_loaded - 1 if self.all_loaded else 0.0
 
     def as_json(self) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def budget_of(catalog: ToolCatalog, *, loaded: int = 5) -> Budget:
         loaded=loaded,
         with_search=search + (round(total / len(costs) * loaded) if costs else 0),
         at_most=search + sum(cost for cost, _ in costs[:loaded]),
-        worth_it=judged(definitions).worth_it,
+        worth_it=verdict_on(definitions).worth_it,
         reason=_reason(len(costs), total),
         largest=tuple((name, cost) for cost, name in costs[:5]),
     )
@@ -72,6 +72,6 @@ def _reason(tools: int, tokens: int) -> str:
 
 
 def _definition(tool: Any) -> dict[str, Any]:
-    """What the model reads of a tool, whatever its framework; unlike the API, any name will do."""
+    """The definition of a tool as the model reads it; unlike the API, it may have any name."""
     entry = entry_of(tool)
     return {"name": entry.name, "description": entry.description, "input_schema": entry.input_schema}

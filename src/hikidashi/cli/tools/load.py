@@ -44,7 +44,7 @@ def load(
     ranker: Ranker = "lexical",
     overlay: Overlay | None = None,
 ) -> Loaded:
-    """The catalogue of a file or of MCP servers, whose progress is told on standard error.
+    """The catalogue of a file or of MCP servers, with progress on standard error.
 
     Raises:
         ToolSourceError: the tools cannot be read, or no server answered.
@@ -69,11 +69,11 @@ def _of_servers(config: Path, seconds: float) -> tuple[list[Tool], dict[str, str
     servers = read_mcp_config(config)
     if not servers:
         raise ToolSourceError(str(config), "has no server that is switched on", "Add one under `mcpServers`.")
-    from hikidashi.search.mcp_servers import Answer, tools_of_servers
+    from hikidashi.search.mcp_servers import ServerTools, tools_of_servers
 
     console = stderr()
 
-    def tell(answer: Answer) -> None:
+    def tell(answer: ServerTools) -> None:
         if answer.failure is None:
             console.print(
                 Text.assemble(("✓ ", "green"), clean(f"{answer.server}: {counted(len(answer.tools), 'tool')}"))
@@ -83,7 +83,7 @@ def _of_servers(config: Path, seconds: float) -> tuple[list[Tool], dict[str, str
 
     names = ", ".join(server.name for server in servers)
     console.print(Text(clean(f"Asking {counted(len(servers), 'MCP server')}: {names}"), "dim"))
-    # What goes wrong with a server is told in one line above; the client would log it with a traceback.
+    # An error of a server is printed above; the client would log it with a traceback.
     logging.getLogger("mcp").setLevel(logging.CRITICAL)
     answers = asyncio.run(tools_of_servers(servers, seconds=seconds, on_answer=tell))
     failed = {answer.server: answer.failure for answer in answers if answer.failure is not None}

@@ -1,4 +1,4 @@
-"""What recorded searches say, for a person or for a program."""
+"""The report on recorded searches, for a person or as JSON."""
 
 from __future__ import annotations
 

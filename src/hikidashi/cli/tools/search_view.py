@@ -1,4 +1,4 @@
-"""What a search found, for a person or for a program."""
+"""The result of a search, for a person or as JSON."""
 
 from __future__ import annotations
 

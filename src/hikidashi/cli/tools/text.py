@@ -1,4 +1,4 @@
-"""Text of unknown origin, made fit for a terminal."""
+"""Untrusted text, made safe for a terminal."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _UNFIT = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x1f\x7f-\x9f\u2028\u2029\
 
 
 def clean(text: str) -> str:
-    """`text` in one line, without characters that a terminal would obey."""
+    """`text` in one line, without control characters."""
     return " ".join(_UNFIT.sub(lambda found: " " if found[0].isspace() else "", text).split())
 
 
 def clean_lines(text: str) -> str:
-    """`text` with its lines and indents, without characters that a terminal would obey."""
+    """`text` with its lines and indents, without other control characters."""
     return "\n".join(_UNFIT.sub("", line.replace("\t", "    ")) for line in re.split(r"\r\n|\n|\r", text))
 
 
@@ -61,7 +61,7 @@ def print_row(console: Console, cells: Sequence[Text], widths: Sequence[int], la
 
 
 def is_bounded(console: Console) -> bool:
-    """Whether lines have to end somewhere: on a terminal, or where `COLUMNS` says so; not in a plain pipe."""
+    """Whether lines are wrapped: on a terminal, or if `COLUMNS` is set; not in a plain pipe."""
     return console.is_terminal or "COLUMNS" in os.environ
 
 
@@ -74,5 +74,5 @@ def _joined(cells: Sequence[Text], widths: Sequence[int]) -> Text:
 
 
 def more(total: int, shown: int) -> Text:
-    """What stands below a list that was cut."""
+    """The note below a list that was cut."""
     return Text(f"  … and {total - shown:,} more: --json shows all", "dim")

@@ -1,4 +1,4 @@
-"""What a catalogue costs, for a person or for a program."""
+"""The tokens of a catalogue, for a person or as JSON."""
 
 from __future__ import annotations
 

@@ -1,170 +1,127 @@
-"""Acts one and two: the agent on Claude Code, its tools run by pydantic-ai, then by Claude Code itself."""
+"""The agent on Claude Code: its tools run by pydantic-ai, then by Claude Code."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterable
 
-from pydantic_ai import Agent, AgentRun
+from pydantic_ai import RunContext
 from pydantic_ai.messages import (
     AgentStreamEvent,
     FunctionToolCallEvent,
     FunctionToolResultEvent,
-    ModelResponseStreamEvent,
     NativeToolCallPart,
     NativeToolReturnPart,
     PartEndEvent,
     PartStartEvent,
     TextPart,
-    ToolCallPart,
-    ToolReturnPart,
 )
 
-from hikidashi.claude.model import ClaudeCodeModel
+from hikidashi import ClaudeCodeModel
 from hikidashi.testing import MessagesServer, call, say, turn
 
-from .events import ActStarted, Answered, Asked, Called, DiaryRead, Offered, OfferedTool, Outcome, Returned, Said, Used
 from .stage import Stage
-from .trip import Diary, trip_agent
+from .trip import Diary
 
 __all__ = ["claude_code_runs_the_tools", "pydantic_ai_runs_the_tools"]
 
 
-_OUTCOMES: Mapping[str, Outcome] = {"success": "success", "retried": "retry"}
-
-
-async def pydantic_ai_runs_the_tools(stage: Stage, number: int) -> None:
-    """Two calls at once, one that must be tried again, and dependencies that are changed."""
-    words = stage.words
-    place, day = words.place, words.saturday
+async def pydantic_ai_runs_the_tools(stage: Stage) -> None:
+    """Two calls at once, one that is tried again, and deps that the tools change."""
+    text, trip = stage.text, stage.trip
+    tables = [{"place": trip.place, "day": trip.saturday, "time": time, "people": 2} for time in ("18:00", "18:30")]
+    thought = text("I look at the sky and the timetable first.", "まず空模様と時刻表を見ます。")
+    answer = text(
+        "Rain from three, so take an umbrella. Nozomi 19 leaves at 09:12 and is there at 11:27. "
+        "Nishiki was full at six; you have a table at 18:30.",
+        "15時から雨なので傘をお持ちください。のぞみ19号が 09:12 発、11:27 着です。"
+        "「錦」は18時が満席だったので、18:30 に2名で取りました。",
+    )
     script = [
         turn(
-            words.first_thought,
-            call("weather", {"city": words.city, "day": words.saturday}),
-            call("trains", {"origin": words.origin, "destination": words.city, "after": "09:00"}),
+            thought,
+            call("weather", {"city": trip.city, "day": trip.saturday}),
+            call("trains", {"origin": trip.origin, "destination": trip.city, "after": "09:00"}),
         ),
-        call("book_table", {"place": place, "day": day, "time": "18:00", "people": 2}),
-        call("book_table", {"place": place, "day": day, "time": "18:30", "people": 2}),
-        say(words.first_answer),
+        *(call("book_table", table) for table in tables),
+        say(answer),
     ]
-    await stage.tell(
-        ActStarted(
-            number=number,
-            title=words.agent_title,
-            about=words.agent_about,
-            code='model = ClaudeCodeModel("sonnet", tool_execution="agent")',
-        )
+    await stage.begin_act(
+        text("pydantic-ai runs the tools", "pydantic-ai がツールを実行する"),
+        text(
+            "Validation, retries and live deps as ever; one CLI process for the whole run.",
+            "検証も再試行も deps もいつもの pydantic-ai のまま。CLI は 1 プロセスだけです。",
+        ),
+        code='model = ClaudeCodeModel("sonnet", tool_execution="agent")',
+    )
+    question = text(
+        "We go to Kyoto on Saturday. How is the weather, which train leaves Tokyo after nine, "
+        "and can Nishiki seat two of us at six?",
+        "土曜に京都へ行きます。天気と、9時より後に東京を出る列車は? 18時に「錦」を2名で取れますか?",
     )
     async with stage.claude_code(script, "agent") as (model, server):
-        await _run(stage, trip_agent(words), model, server, words.first_question)
+        await _run(stage, model, server, question)
 
 
-async def claude_code_runs_the_tools(stage: Stage, number: int) -> None:
+async def claude_code_runs_the_tools(stage: Stage) -> None:
     """The same agent and diary, its tools registered with the model."""
-    words = stage.words
-    script = [
-        call("weather", {"city": words.city, "day": words.sunday}),
-        call("book_table", {"place": words.place, "day": words.sunday, "time": "12:00", "people": 2}),
-        say(words.second_answer),
-    ]
-    await stage.tell(
-        ActStarted(
-            number=number,
-            title=words.mcp_title,
-            about=words.mcp_about,
-            code="model.set_agent_toolsets(agent._function_toolset, deps=diary)",
-        )
+    text, trip = stage.text, stage.trip
+    answer = text(
+        "Sunday is clear, 21 degrees. Lunch for two is booked for 12:00.",
+        "日曜は一日じゅう晴れ、21度です。「錦」の昼食を 12:00 に2名で予約しました。",
     )
-    agent = trip_agent(words)
+    script = [
+        call("weather", {"city": trip.city, "day": trip.sunday}),
+        call("book_table", {"place": trip.place, "day": trip.sunday, "time": "12:00", "people": 2}),
+        say(answer),
+    ]
+    await stage.begin_act(
+        text("Claude Code runs the tools", "Claude Code がツールを実行する"),
+        text(
+            "The same agent. An in-process MCP server runs each tool when it is called.",
+            "エージェントは同じ。呼ばれたツールはプロセス内の MCP サーバーが実行します。",
+        ),
+        code="model.set_agent_toolsets(agent._function_toolset, deps=diary)",
+    )
+    question = text("If Sunday is dry, book us lunch there at noon.", "日曜が晴れなら、同じ店で正午に昼食を予約して。")
     async with stage.claude_code(script, "mcp") as (model, server):
-        model.set_agent_toolsets(agent._function_toolset, deps=stage.diary)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the name spec 002 gives
-        await _run(stage, agent, model, server, words.second_question)
+        model.set_agent_toolsets(trip.agent._function_toolset, deps=trip.diary)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the name spec 002 gives
+        await _run(stage, model, server, question)
 
 
-async def _run(
-    stage: Stage, agent: Agent[Diary, str], model: ClaudeCodeModel, server: MessagesServer, question: str
-) -> None:
-    await stage.tell(Asked(text=question))
-    reporter = _Reporter(stage, server)
+async def _run(stage: Stage, model: ClaudeCodeModel, server: MessagesServer, question: str) -> None:
+    said: str | None = None
+
+    async def follow(_: RunContext[Diary], events: AsyncIterable[AgentStreamEvent]) -> None:
+        nonlocal said
+        async for event in events:
+            if said is None:  # the first event: Claude Code has sent the tools to the model
+                said = ""
+                tools = server.requests[0].tools
+                await stage.offer((tool["name"], tool.get("description"), tool["input_schema"]) for tool in tools)
+            match event:
+                case PartEndEvent(part=TextPart(content=said)):
+                    pass
+                case PartStartEvent(part=NativeToolCallPart() as part) | FunctionToolCallEvent(part=part):
+                    if said:
+                        await stage.tell("said", text=said)
+                        said = ""
+                    arguments = part.args_as_dict()
+                    await stage.tell("called", id=part.tool_call_id, tool=part.tool_name, arguments=arguments)
+                case PartStartEvent(part=NativeToolReturnPart() as part) | FunctionToolResultEvent(part=part):
+                    outcome = {"success": "success", "retried": "retry"}.get(part.outcome, "failed")
+                    result = {"content": part.model_response_str(), "outcome": outcome}
+                    await stage.tell("returned", id=part.tool_call_id, tool=part.tool_name, **result)
+                case _:
+                    pass
+
+    await stage.tell("asked", text=question)
     started = time.perf_counter()
-    with stage.audience.waiting():
-        async with agent.iter(question, model=model, deps=stage.diary) as run:
-            await reporter.follow(run)
-        seconds = time.perf_counter() - started
-        result = run.result
-        assert result is not None, "a run that raised nothing has a result"
-        await stage.tell(Answered(text=result.output))
-        await stage.tell(DiaryRead(entries=tuple(stage.diary.entries)))
-        await stage.tell(
-            Used(
-                api_requests=len(server.requests),
-                input_tokens=run.usage.input_tokens,
-                output_tokens=run.usage.output_tokens,
-                cost_usd=float(run.usage.cost or 0),
-                seconds=seconds,
-            )
-        )
-
-
-class _Reporter:
-    """Tells the audience about each event of a run, in the order they happen."""
-
-    def __init__(self, stage: Stage, server: MessagesServer) -> None:
-        self._tell = stage.tell
-        self._server = server
-        self._offers_told = False
-        self._said = ""
-
-    async def follow(self, run: AgentRun[Diary, str]) -> None:
-        async for node in run:
-            if Agent.is_model_request_node(node):
-                async with node.stream(run.ctx) as stream:
-                    async for event in stream:
-                        await self._model_event(event)
-            elif Agent.is_call_tools_node(node):
-                async with node.stream(run.ctx) as tool_events:
-                    async for event in tool_events:
-                        await self._tool_event(event)
-
-    async def _model_event(self, event: ModelResponseStreamEvent | AgentStreamEvent) -> None:
-        await self._offers()
-        match event:
-            case PartEndEvent(part=TextPart(content=text)):
-                self._said = text
-            case PartStartEvent(part=NativeToolCallPart() as part):
-                await self._call(part)
-            case PartStartEvent(part=NativeToolReturnPart() as part):
-                await self._return(part, str(part.content))
-            case _:
-                pass
-
-    async def _tool_event(self, event: object) -> None:
-        if isinstance(event, FunctionToolCallEvent):
-            await self._call(event.part)
-        elif isinstance(event, FunctionToolResultEvent):  # pragma: no branch - these agents have no other
-            await self._return(event.part, event.part.model_response_str())
-
-    async def _call(self, part: ToolCallPart | NativeToolCallPart) -> None:
-        if self._said:
-            await self._tell(Said(text=self._said))
-            self._said = ""
-        await self._tell(Called(id=part.tool_call_id, tool=part.tool_name, arguments=part.args_as_dict()))
-
-    async def _return(self, part: ToolReturnPart | NativeToolReturnPart, content: str) -> None:
-        outcome = _OUTCOMES.get(part.outcome, "failed")
-        await self._tell(Returned(id=part.tool_call_id, tool=part.tool_name, content=content, outcome=outcome))
-
-    async def _offers(self) -> None:
-        """The tools as they stand in the request that Claude Code sent to the model."""
-        if self._offers_told or not self._server.requests:
-            return
-        self._offers_told = True
-        tools = tuple(
-            OfferedTool(
-                name=tool["name"],
-                description=tool.get("description", ""),
-                arguments=tuple(tool["input_schema"].get("properties", {})),
-            )
-            for tool in self._server.requests[0].tools
-        )
-        await self._tell(Offered(tools=tools))
+    with stage.waiting():
+        result = await stage.trip.agent.run(question, model=model, deps=stage.trip.diary, event_stream_handler=follow)
+        used = {"api_requests": len(server.requests), "seconds": time.perf_counter() - started}
+        usage = result.usage
+        tokens = {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
+        await stage.tell("answered", text=result.output)
+        await stage.tell("diary_read", entries=list(stage.trip.diary.entries))
+        await stage.tell("used", **used, **tokens, cost_usd=float(usage.cost or 0))

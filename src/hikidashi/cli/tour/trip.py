@@ -1,86 +1,58 @@
-"""The agent of the tour: three tools for a weekend in Kyoto, and a diary they write in.
-
-The data is made up, in two languages; a tool knows the places of both.
-"""
+"""The agent of the tour: three tools for a weekend in Kyoto, with made-up data, and a diary as their deps."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from pydantic_ai import Agent, ModelRetry, RunContext, Tool
+from pydantic_ai import Agent, ModelRetry, RunContext
 
-from .words import Words
-
-__all__ = ["Diary", "Forecast", "Train", "trip_agent"]
+__all__ = ["Diary", "Trip"]
 
 
 @dataclass
 class Diary:
-    """The dependencies of the tools: live, and theirs to change."""
+    """The deps of the tools, which write to it."""
 
     entries: list[str] = field(default_factory=list[str])
 
 
-@dataclass(frozen=True)
-class Forecast:
-    """The weather of a day."""
+class Trip:
+    """The places and days of the trip in one language, the diary, and the agent that plans it."""
 
-    sky: str
-    high: int
+    def __init__(self, text: Callable[[str, str], str]) -> None:
+        self.diary = Diary()
+        self.origin, self.city, self.place = text("Tokyo", "東京"), text("Kyoto", "京都"), text("Nishiki", "錦")
+        self.saturday, self.sunday = text("Saturday", "土曜"), text("Sunday", "日曜")
+        forecasts: dict[str, dict[str, str | int]] = {
+            self.saturday: {"sky": text("rain from three", "15時から雨"), "high": 17},
+            self.sunday: {"sky": text("clear all day", "一日じゅう晴れ"), "high": 21},
+        }
+        timetable = [
+            {"name": text("Nozomi 13", "のぞみ13号"), "departs": "08:42", "arrives": "10:56"},
+            {"name": text("Nozomi 19", "のぞみ19号"), "departs": "09:12", "arrives": "11:27"},
+        ]
+        free_times = {self.saturday: ["18:30", "20:00"], self.sunday: ["12:00", "13:30"]}
 
+        def weather(city: str, day: str) -> dict[str, str | int]:
+            return forecasts[day]
 
-@dataclass(frozen=True)
-class Train:
-    """A train, and when it leaves and arrives."""
+        def trains(origin: str, destination: str, after: str) -> list[dict[str, str]]:
+            return [train for train in timetable if train["departs"] >= after]
 
-    name: str
-    departs: str
-    arrives: str
+        def book_table(ctx: RunContext[Diary], place: str, day: str, time: str, people: int) -> str:
+            if time not in free_times[day]:
+                free = ", ".join(free_times[day])
+                raise ModelRetry(text(f"Full at {time}. Free: {free}.", f"{time}は満席です。空き: {free}"))
+            entry = text(f"{day} {time}, {place}, table for {people}", f"{day} {time} {place} {people}名")
+            ctx.deps.entries.append(entry)
+            return text(f"Booked: {entry}.", f"予約しました: {entry}")
 
-
-_FORECASTS = {
-    ("Kyoto", "Saturday"): Forecast("rain from three", 17),
-    ("Kyoto", "Sunday"): Forecast("clear all day", 21),
-    ("京都", "土曜"): Forecast("15時から雨", 17),
-    ("京都", "日曜"): Forecast("一日じゅう晴れ", 21),
-}
-
-_TRAINS = {
-    ("Tokyo", "Kyoto"): [Train("Nozomi 13", "08:42", "10:56"), Train("Nozomi 19", "09:12", "11:27")],
-    ("東京", "京都"): [Train("のぞみ13号", "08:42", "10:56"), Train("のぞみ19号", "09:12", "11:27")],
-}
-
-_FREE = {
-    ("Nishiki", "Saturday"): ("18:30", "20:00"),
-    ("Nishiki", "Sunday"): ("12:00", "13:30"),
-    ("錦", "土曜"): ("18:30", "20:00"),
-    ("錦", "日曜"): ("12:00", "13:30"),
-}
-
-
-def trip_agent(words: Words) -> Agent[Diary, str]:
-    """An agent with the three tools, described in the reader's language, and no model yet."""
-
-    def weather(city: str, day: str) -> Forecast:
-        return _FORECASTS[city, day]
-
-    def trains(origin: str, destination: str, after: str) -> list[Train]:
-        return [train for train in _TRAINS[origin, destination] if train.departs >= after]
-
-    def book_table(ctx: RunContext[Diary], place: str, day: str, time: str, people: int) -> str:
-        free = _FREE[place, day]
-        if time not in free:
-            raise ModelRetry(words.full.format(place=place, time=time, free=", ".join(free)))
-        entry = words.entry.format(place=place, day=day, time=time, people=people)
-        ctx.deps.entries.append(entry)
-        return words.booked.format(entry=entry)
-
-    return Agent(
-        deps_type=Diary,
-        instructions=words.instructions,
-        tools=[
-            Tool(weather, description=words.weather),
-            Tool(trains, description=words.trains),
-            Tool(book_table, description=words.book_table),
-        ],
-    )
+        weather.__doc__ = text("The forecast for a city on a day.", "都市と曜日から天気予報を返す。")
+        trains.__doc__ = text("Trains between two cities that leave after a time.", "指定時刻より後の、都市間の列車。")
+        book_table.__doc__ = text("Book a table, and write it in the diary.", "席を予約し、手帳に書き込む。")
+        self.agent = Agent(
+            deps_type=Diary,
+            instructions=text("You plan short trips. Be brief.", "小さな旅の計画を手伝います。手短に答えてください。"),
+            tools=[weather, trains, book_table],
+        )

@@ -1,60 +1,59 @@
-"""Act five: documents on this machine, searched as the web would be."""
+"""Web search without a key: documents on this machine."""
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Sequence
 from importlib.metadata import metadata
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from hikidashi.web.providers.local import LocalIndex, LocalSearchProvider, ingest
 
-from .events import ActStarted, Found, Hit
 from .stage import Stage
 
-__all__ = ["documents_are_searched_like_the_web"]
+__all__ = ["documents_are_searched"]
 
-_SHOWN = 3
 _HEADING = re.compile(r"\A#+ .*\n+")  # the title has it already
+_ENGLISH, _JAPANESE = "run pydantic-ai tools in Claude Code", "ツールを検索するには"
 
 
-async def documents_are_searched_like_the_web(stage: Stage, number: int) -> None:
-    """The documents are indexed for real, in a temporary folder, and asked in two languages."""
-    words = stage.words
-    await stage.tell(
-        ActStarted(
-            number=number,
-            title=words.web_title,
-            about=words.web_about,
-            code="await choose_provider().search(question)",
-        )
+async def documents_are_searched(stage: Stage) -> None:
+    """The documents are indexed in a temporary folder, and searched in two languages."""
+    text = stage.text
+    await stage.begin_act(
+        text("The web, without a key", "キーなしで、ウェブのツール"),
+        text(
+            "Documents of your own in an index on this machine; with TAVILY_API_KEY the same tools ask Tavily.",
+            "手元の文書をこのマシンで索引にします。TAVILY_API_KEY があれば、同じツールが Tavily に尋ねます。",
+        ),
+        code="await choose_provider().search(question)",
     )
+    queries = [text(_ENGLISH, _JAPANESE), text(_JAPANESE, _ENGLISH)]
     with TemporaryDirectory(prefix="hikidashi-tour-", ignore_cleanup_errors=True) as folder:
+        sources = list(map(str, stage.documents))
+        if not sources:
+            sources, queries = [_own_readme(folder)], [_ENGLISH]
         path = Path(folder, "web.db")
         index = LocalIndex(path)
-        async for _ in ingest(index, _sources(stage.documents, Path(folder))):
+        async for _ in ingest(index, sources):
             pass
         passages = index.totals().passages
         index.close()
         async with LocalSearchProvider(path) as provider:
-            for question in words.web_questions:
-                if not (stage.documents or question.isascii()):
-                    continue  # the README that is always there is in English
+            for query in queries:
                 started = time.perf_counter()
-                found = await provider.search(question, search_depth="advanced", max_results=_SHOWN)
+                found = await provider.search(query, search_depth="advanced", max_results=3)
                 seconds = time.perf_counter() - started
-                hits = tuple(
-                    Hit(name=hit.title, text=_HEADING.sub("", hit.content), score=hit.score) for hit in found.results
-                )
-                await stage.tell(Found(query=question, among=passages, things="passages", hits=hits, seconds=seconds))
+                hits = [
+                    {"name": hit.title, "text": _HEADING.sub("", hit.content), "score": hit.score}
+                    for hit in found.results
+                ]
+                await stage.tell("found", query=query, among=passages, things="passages", hits=hits, seconds=seconds)
 
 
-def _sources(documents: Sequence[Path], folder: Path) -> list[str]:
-    """What to index: the documents given, or the README that every installed copy carries."""
-    if documents:
-        return [str(document) for document in documents]
-    readme = folder / "README.md"
+def _own_readme(folder: str) -> str:
+    """The README, in English, that every installed copy of hikidashi carries."""
+    readme = Path(folder, "README.md")
     readme.write_text(str(metadata("hikidashi").json["description"]), encoding="utf-8")
-    return [str(readme)]
+    return str(readme)

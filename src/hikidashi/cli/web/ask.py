@@ -7,8 +7,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 from hikidashi.web.answers.format import format_context, format_extract, format_search
-from hikidashi.web.asking import ask_context, ask_extract, ask_search
+from hikidashi.web.call_provider import ask_context, ask_extract, ask_search
 from hikidashi.web.filters import ExtractOptions, SearchFilters, check_filters
+from hikidashi.web.language import errors_in
 from hikidashi.web.provider import SearchDepth, SearchProvider
 
 from .choice import Choice
@@ -39,8 +40,7 @@ def search(
             search_depth=depth,
             max_results=max_results,
             include_answer=answer,
-            filters=_filters(wanted, choice),
-            language=choice.language,
+            filters=_filters(wanted),
         ),
     )
     if as_json:
@@ -57,7 +57,7 @@ def extract(choice: Choice, urls: Sequence[str], reading: ReadingOptions, *, as_
     options = ExtractOptions(
         depth=reading.depth, format=reading.format, query=reading.query, chunks_per_source=reading.chunks
     )
-    pages = _asked(choice, lambda provider: ask_extract(provider, urls, options=options, language=choice.language))
+    pages = _asked(choice, lambda provider: ask_extract(provider, urls, options=options))
     if as_json:
         print_json(pages)
     else:
@@ -70,9 +70,7 @@ def context(choice: Choice, query: str, wanted: FilterOptions, *, max_tokens: in
     """Print passages about `query`; whether there are any."""
     packed = _asked(
         choice,
-        lambda provider: ask_context(
-            provider, query, max_tokens=max_tokens, filters=_filters(wanted, choice), language=choice.language
-        ),
+        lambda provider: ask_context(provider, query, max_tokens=max_tokens, filters=_filters(wanted)),
     )
     if as_json:
         print_json(packed)
@@ -84,7 +82,7 @@ def context(choice: Choice, query: str, wanted: FilterOptions, *, max_tokens: in
     return bool(packed.text)
 
 
-def _filters(wanted: FilterOptions, choice: Choice) -> SearchFilters:
+def _filters(wanted: FilterOptions) -> SearchFilters:
     return check_filters(
         topic=wanted.topic,
         time_range=wanted.time_range,
@@ -93,7 +91,6 @@ def _filters(wanted: FilterOptions, choice: Choice) -> SearchFilters:
         include_domains=wanted.include_domain,
         exclude_domains=wanted.exclude_domain,
         country=wanted.country,
-        language=choice.language,
     )
 
 
@@ -105,4 +102,5 @@ def _asked(choice: Choice, question: Callable[[SearchProvider], Awaitable[T]]) -
         finally:
             await provider.aclose()
 
-    return asyncio.run(ask())
+    with errors_in(choice.language):
+        return asyncio.run(ask())

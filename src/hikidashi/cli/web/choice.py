@@ -5,15 +5,20 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
+from hikidashi.common.folders import cache_folder
 from hikidashi.errors import ErrorType, TavilyAPIError
 from hikidashi.web.provider import ProviderName, SearchProvider
 from hikidashi.web.providers.choose import KEY_VARIABLE, SEARXNG_VARIABLE, choose_provider, provider_name
 
 from ..output import Language, language_of_environment
 from .options import ProviderOptions
+
+if TYPE_CHECKING:
+    from hikidashi.web.local import Ranker
 
 __all__ = ["Choice", "choice_of", "language_of"]
 
@@ -25,6 +30,7 @@ class Choice:
     name: ProviderName
     base_url: str | None
     index: Path | None
+    ranker: Ranker
     keyless: bool
     cache: bool
     timeout: float | None
@@ -39,6 +45,7 @@ class Choice:
             self.name,
             base_url=self.base_url,
             index=self.index,
+            ranker=self.ranker,
             keyless=self.keyless,
             cache=ResultCache(cache_path()) if kept else None,
             timeout=self.timeout,
@@ -48,8 +55,7 @@ class Choice:
 
 def cache_path() -> Path:
     """Where answers are kept: `hikidashi/web-cache.db` in the user's cache folder."""
-    folder = os.environ.get("XDG_CACHE_HOME")
-    return (Path(folder) if folder else Path.home() / ".cache") / "hikidashi" / "web-cache.db"
+    return cache_folder() / "web-cache.db"
 
 
 def language_of(lang: Language | None) -> Language:
@@ -68,6 +74,8 @@ def choice_of(asked: ProviderOptions) -> Choice:
     name = provider_name(named)
     if asked.index is not None and name != "local":
         raise typer.BadParameter(f"--index belongs to --provider local, not {name}.")
+    if asked.ranker != "lexical" and name != "local":
+        raise typer.BadParameter(f"--ranker belongs to --provider local, not {name}.")
     if asked.keyless and named != "tavily":
         raise typer.BadParameter("--keyless belongs to --provider tavily.")
     if asked.base_url and name == "local":
@@ -83,6 +91,7 @@ def choice_of(asked: ProviderOptions) -> Choice:
         name=name,
         base_url=asked.base_url,
         index=asked.index,
+        ranker=asked.ranker,
         keyless=asked.keyless,
         cache=asked.cache,
         timeout=asked.timeout,

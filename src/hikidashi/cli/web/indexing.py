@@ -19,10 +19,10 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.text import Text
 
 from hikidashi.web.crawl.options import CrawlOptions
-from hikidashi.web.pages.reasons import in_language
 from hikidashi.web.providers.local import IndexTotals, IngestEvent, LocalIndex, ingest
 from hikidashi.web.providers.local.sources import is_web_address
 from hikidashi.web.providers.local.watch import Snapshot, changed, snapshot
+from hikidashi.web.wording.reasons import translate_reason
 
 from ..output import Language, stderr, stdout
 from ..tools.text import clean, counted
@@ -72,7 +72,7 @@ class _Tally:
         self.counts[event.kind] += 1
         if event.kind not in self.reasons:
             return None
-        reason = in_language(event.reason, self.language)
+        reason = translate_reason(event.reason, self.language)
         self.reasons[event.kind].append({"url": event.url, "reason": reason})
         if self.counts[event.kind] > _MOST_COMPLAINTS:
             return None
@@ -213,7 +213,10 @@ def _bar(console: Console) -> Progress:
 
 def name_of(url: str) -> str:
     """The path of a file, or the address of a page."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # such as `http://[`
+        return url
     return unquote(parts.path) if parts.scheme == "file" else url
 
 

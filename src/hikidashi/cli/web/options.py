@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from hikidashi.common.language import Language
+
 if TYPE_CHECKING:
     from hikidashi.web.crawl.options import CrawlOptions
 
@@ -17,7 +19,7 @@ Index = Annotated[
     Path | None,
     typer.Option("--index", metavar="FILE", help="The local index.", show_default="in your data folder"),
 ]
-Lang = Annotated[Literal["en", "ja"] | None, typer.Option(help="Language of the output.", show_default="from LANG")]
+Lang = Annotated[Language | None, typer.Option(help="Language of the output.", show_default="from LANG")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 _Provider = Literal["tavily", "local", "searxng"]
@@ -35,6 +37,10 @@ class ProviderOptions:
         str | None, typer.Option(metavar="URL", help="Where Tavily's API or SearXNG is.", show_default=False)
     ] = None
     index: Index = None
+    ranker: Annotated[
+        Literal["lexical", "hybrid"],
+        typer.Option(help="How the local index ranks: by words, or by meaning too."),
+    ] = "lexical"
     keyless: Annotated[bool, typer.Option("--keyless", help="Ask Tavily without a key (--provider tavily).")] = False
     cache: Annotated[bool, typer.Option("--cache/--no-cache", help="Keep Tavily's answers for an hour.")] = True
     timeout: Annotated[

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from hikidashi.common.loopback import is_loopback
+from hikidashi.common.urls import is_loopback
 from hikidashi.errors import WebIndexError
 from hikidashi.web.tavily_api.server import SearchServer, Served
 

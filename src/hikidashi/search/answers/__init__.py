@@ -1,4 +1,4 @@
-"""What a model reads of a search, within a budget of tokens, and the `search_tools` and `call_tool` pair.
+"""The answers to a search that a model reads, within a token budget, and the `search_tools` and `call_tool` pair.
 
-Offers `Desk`, `asked` and `wording` to the seams.
+The seams use `ToolSearchHandler`, `search_catalog` and `wording`.
 """

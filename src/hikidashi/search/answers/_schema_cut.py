@@ -1,4 +1,4 @@
-"""JSON Schemas of arguments made smaller, step by step, each of them still a schema that a call can follow."""
+"""JSON Schemas of arguments, shortened step by step; each step is a valid schema."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ __all__ = ["compact_schema", "smaller_schemas"]
 _SCHEMAS_BY_NAME = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
 _SCHEMAS = ("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames")
 _LISTS_OF_SCHEMAS = ("anyOf", "oneOf", "allOf", "prefixItems")
-_ASIDES = frozenset({"examples", "example", "$comment", "default", "deprecated", "markdownDescription"})
+_ANNOTATIONS = frozenset({"examples", "example", "$comment", "default", "deprecated", "markdownDescription"})
 _SOME_VALUES = 8
-_DEEPEST = 60  # deeper ones say nothing to a model, and recursion has its limit
+_DEEPEST = 60  # deeper levels do not help a model, and recursion is limited
 
 _Change = Callable[[dict[str, Any], int], dict[str, Any]]
 
 
 def compact_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """`schema` without `$schema` and the titles that libraries make from names; a property may be called so."""
+    """`schema` without `$schema` and generated titles; a property named `title` stays."""
     return _changed(schema, lambda part, _: part, 0)
 
 
 def smaller_schemas(schema: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """`schema`, then less and less of it: descriptions first, then asides, long lists of values, depth, arguments."""
+    """`schema`, then ever shorter versions: less of descriptions, annotations, enums, deep levels, arguments."""
     yield compact_schema(schema)
     for length in (200, 60, 0):
         yield _changed(schema, _describing(length), 0)
-    bare = _changed(schema, _without_asides, 0)
+    bare = _changed(schema, _without_annotations, 0)
     yield bare
     for depth in (4, 3, 2, 1):
         yield _flattened(bare, depth)
@@ -53,7 +53,7 @@ def smaller_schemas(schema: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _changed(schema: Mapping[str, Any], change: _Change, depth: int) -> dict[str, Any]:
-    """`schema` with `change` made to each schema in it, the innermost first."""
+    """`schema` with `change` applied to each subschema, the innermost first."""
     if depth > _DEEPEST:
         return {}
     part: dict[str, Any] = {}
@@ -88,9 +88,9 @@ def _describing(length: int) -> _Change:
     return change
 
 
-def _without_asides(part: dict[str, Any], _: int) -> dict[str, Any]:
-    """Neither descriptions nor examples; of a long list of values a few, as examples: the others stay allowed."""
-    plain = {key: value for key, value in part.items() if key not in _ASIDES and key != "description"}
+def _without_annotations(part: dict[str, Any], _: int) -> dict[str, Any]:
+    """Without descriptions and examples; a long enum becomes a few examples, so that all values stay allowed."""
+    plain = {key: value for key, value in part.items() if key not in _ANNOTATIONS and key != "description"}
     values = plain.get("enum")
     if isinstance(values, list) and len(cast("list[Any]", values)) > _SOME_VALUES:
         del plain["enum"]
@@ -101,7 +101,7 @@ def _without_asides(part: dict[str, Any], _: int) -> dict[str, Any]:
 
 
 def _flattened(schema: dict[str, Any], depth: int) -> dict[str, Any]:
-    """`schema` down to `depth`; what is deeper keeps its type alone, and definitions are named no more."""
+    """`schema` down to `depth`; deeper levels keep their type alone, without references to definitions."""
 
     def change(part: dict[str, Any], at: int) -> dict[str, Any]:
         return part if at < depth else _type_of(part)

@@ -1,4 +1,4 @@
-"""How long the answer to one search may be, and which tools it then shows whole, in short, or only counts."""
+"""The token budget of the answer to one search: which tools it shows in full, in one line, or only counts."""
 
 from __future__ import annotations
 
@@ -16,24 +16,23 @@ __all__ = ["DEFAULT_BUDGET", "AnswerBudget", "Shown", "budget_of", "definition_l
 
 _DEFAULT = 5_000
 _FEWEST = 200
-_CHARACTERS_PER_TOKEN = 6  # of a text without spaces, which the estimate would take for a few words
-_ABOUT = 120  # characters of a description that stand for it
-_FRAME = 150  # tokens of the sentences around the tools
-_LEAST_SAID = 60  # tokens of a description that stay before the schema is touched
+_CHARACTERS_PER_TOKEN = 6  # of text without spaces, which the estimate takes for a few words
+_ABOUT = 120  # characters of a description in a one-line summary
+_FRAME = 150  # tokens reserved for the sentences around the tools
+_LEAST_DESCRIPTION = 60  # tokens of a description that are kept while the schema is shortened
 _CUT = " […cut: {shown:,} of {total:,} characters]"
 _SHORT_SCHEMA = " […the arguments are shown in short]"
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerBudget:
-    """The most tokens that the answer to one search costs, estimated.
+    """Maximum number of tokens (estimated) in the answer to one search.
 
-    The best tools are shown whole as far as they fit, the others by name and one line, and what does not fit either
-    is counted. Where the best alone is too long, its description is cut, then the descriptions in its schema, and
-    only then the schema itself.
+    The best tools are shown in full as far as they fit, the next ones by name and one line, and the rest is counted. If
+    the best tool alone is too long, its description is cut, then the descriptions in its schema, then the schema.
 
     Raises:
-        ValueError: there are fewer than 200 tokens, in which no tool can be shown.
+        ValueError: `tokens` is less than 200, too few to show a tool.
     """
 
     tokens: int = _DEFAULT
@@ -43,9 +42,9 @@ class AnswerBudget:
             raise ValueError(f"`tokens` of a budget is {self.tokens!r}: use a whole number from {_FEWEST} on.")
 
     def shown(self, entries: Sequence[Entry], cost: Callable[[Entry], int] | None = None) -> Shown:
-        """Which of `entries`, best first, are shown whole, and which in short.
+        """Which of `entries`, best first, are shown in full, and which in one line.
 
-        `cost` says what a tool costs that is shown whole, where that is not its line of JSON.
+        `cost` gives the tokens of a tool in full, if not those of its line of JSON.
         """
         of_whole = _cost_of_line if cost is None else cost
         left = self.tokens - _FRAME
@@ -71,52 +70,54 @@ class AnswerBudget:
         return Shown(tuple(whole), tuple(short), len(entries) - len(lines))
 
     def cut(self, entry: Entry, tokens: int | None = None) -> Entry:
-        """`entry` with a definition of at most `tokens`, or of all there are in the budget; itself where it fits."""
+        """`entry` with a definition of at most `tokens`, by default the whole budget; `entry` itself if it fits."""
         room = max(_FEWEST // 2, self.tokens - _FRAME if tokens is None else tokens)
         if _cost_of_line(entry) <= room:
             return entry
         bare = replace(entry, description="")
-        least = min(_LEAST_SAID, tokens_of(entry.description))
+        least = min(_LEAST_DESCRIPTION, tokens_of(entry.description))
         note = ""
         for schema in smaller_schemas(entry.input_schema):
             bare = replace(bare, input_schema=schema)
             if _cost_of_line(bare) + tokens_of(note) + least <= room:
                 break
             note = _SHORT_SCHEMA
-        return replace(bare, description=_said(entry.description, room - _cost_of_line(bare) - tokens_of(note)) + note)
+        return replace(
+            bare, description=_cut_text(entry.description, room - _cost_of_line(bare) - tokens_of(note)) + note
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What of the tools found an answer shows."""
+    """The tools in the answer to a search."""
 
     whole: tuple[Entry, ...]
-    """With all that a call needs."""
+    """Shown in full: name, description and input schema."""
     short: tuple[Entry, ...] = ()
-    """By name and one line."""
+    """Shown by name and one line."""
     further: int = 0
-    """How many do not fit even so."""
+    """Number of tools that are only counted."""
 
 
 DEFAULT_BUDGET = AnswerBudget()
 
 
 def budget_of(given: AnswerBudget | int) -> AnswerBudget:
-    """The budget that an option gives.
+    """The value of a `budget` option as an `AnswerBudget`.
 
     Raises:
-        ValueError: it is no whole number, or too small.
+        ValueError: it is not a whole number, or too small.
     """
     return given if isinstance(given, AnswerBudget) else AnswerBudget(given)
 
 
 def tokens_of(text: str) -> int:
-    """What `text` costs, at least a token for every six characters."""
+    """Estimated tokens of `text`; at least one for every six characters."""
     return max(estimate_tokens(text), -(-len(text) // _CHARACTERS_PER_TOKEN))
 
 
 def definition_line(entry: Entry) -> str:
-    """A tool as one line of JSON, with all that a call needs."""
+    """A tool in full, as one line of JSON: name, description and input schema."""
     return _one_line(
         {
             "name": entry.name,
@@ -127,7 +128,7 @@ def definition_line(entry: Entry) -> str:
 
 
 def short_line(entry: Entry) -> str:
-    """A tool by name and one line; not to be taken for a definition, it begins with another key."""
+    """A tool by name and short description; the first key differs from that of a definition."""
     said = " ".join(entry.description[: 4 * _ABOUT].split())
     return _one_line({"tool": entry.name, "about": said if len(said) <= _ABOUT else said[: _ABOUT - 1] + "…"})
 
@@ -136,8 +137,8 @@ def _cost_of_line(entry: Entry) -> int:
     return tokens_of(definition_line(entry))
 
 
-def _said(description: str, room: int) -> str:
-    """As much of `description` as costs `room` tokens, with a note of what is missing."""
+def _cut_text(description: str, room: int) -> str:
+    """`description` cut to `room` tokens, with a note of how much is missing."""
     if tokens_of(description) <= room:
         return description
     note = _CUT.format(shown=len(description), total=len(description))
@@ -155,6 +156,6 @@ def _one_line(shown: dict[str, Any]) -> str:
     try:
         line = json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
         line.encode()
-    except (TypeError, ValueError):  # no JSON value, or half of a UTF-16 pair
+    except (TypeError, ValueError):  # not a JSON value, or a lone surrogate
         return json.dumps(json.loads(json_text(shown)), ensure_ascii=False, separators=(",", ":"))
     return line

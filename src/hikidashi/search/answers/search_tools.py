@@ -1,13 +1,12 @@
 """The `search_tools` and `call_tool` pair: a model searches with the one and calls what was found with the other.
 
-Both are neutral tools, so whatever a target does with tools it does with these; nothing of them grows with the
-catalogue.
+Both are neutral tools, so any target can convert them, and their size does not depend on the catalogue.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast, get_args
@@ -16,47 +15,61 @@ from ...errors import ToolSearchError, ToolValidationError
 from ...tool import Tool, ToolAnnotations, ToolResult, text
 from ..catalog import MAX_LIMIT, MAX_TOOLS, ToolCatalog
 from ..engine.entry import Entry, entry_of
-from ..mcp_servers.lost_connection import telling_lost_connections
+from ..mcp_servers.lost_connection import reporting_lost_connections
 from ..mcp_servers.unreachable import unreachable_of
 from .budget import AnswerBudget, Shown, budget_of
 from .texts import CALL_TOOL, SEARCH_TOOLS, Language, Recorder, wording
 
 __all__ = [
-    "Desk",
     "Found",
+    "FoundTools",
     "Strategy",
-    "asked",
+    "ToolSearchHandler",
+    "callable_tool",
     "catalog_of",
+    "check_max_results",
     "check_options",
     "entry_named",
     "names_in",
-    "nearest",
+    "require_tool",
+    "search_catalog",
+    "similar_names",
 ]
 
 Strategy = Literal["words", "regex", "both"]
 Kind = Literal["words", "nearest", "regex", "select"]
 
 _SELECT = "select:"
-_MAX_NEAR = 3
+_MAX_SIMILAR = 3
 
 
 def check_options(strategy: str, max_results: int) -> None:
-    """Refuse at once what would otherwise fail in the middle of a conversation.
+    """Raise unless both options are valid, before a conversation begins.
 
     Raises:
-        ValueError: one of them is none of what it can be.
+        ValueError: one of them is invalid.
     """
     if strategy not in get_args(Strategy):
         raise ValueError(f"`strategy` is {strategy!r}: use 'words', 'regex' or 'both'.")
-    if type(max_results) is not int or not 1 <= max_results <= MAX_LIMIT:
-        raise ValueError(f"`max_results` is {max_results!r}: use a whole number from 1 to {MAX_LIMIT}; 5 is usual.")
+    check_max_results(max_results)
+
+
+def check_max_results(value: object, option: str = "max_results") -> int:
+    """`value`, the maximum number of tools of a search.
+
+    Raises:
+        ValueError: it is not a whole number from 1 to 50; the message names `option`.
+    """
+    if type(value) is not int or not 1 <= value <= MAX_LIMIT:
+        raise ValueError(f"`{option}` is {value!r}: use a whole number from 1 to {MAX_LIMIT}; 5 is usual.")
+    return value
 
 
 def names_in(option: str, names: Iterable[str]) -> list[str]:
     """The names given for `option`.
 
     Raises:
-        ValueError: it is one string, whose letters would pass for names.
+        ValueError: it is a single string.
     """
     if isinstance(names, str):
         raise ValueError(f"`{option}` is {names!r}: use a list of names, such as [{names!r}].")
@@ -65,34 +78,34 @@ def names_in(option: str, names: Iterable[str]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a search found."""
+    """The result of a search."""
 
     kind: Kind
-    """How the query was meant; "nearest" are words that no tool surely fits."""
+    """How the query was read; "nearest" means words for which no match is certain."""
     entries: tuple[Entry, ...]
     further: int = 0
-    """How many more match; no more than 50 are looked for."""
+    """Number of further matches; counted up to 50 in all."""
     hidden: tuple[str, ...] = ()
-    """Tools that fit, and whose server does not answer."""
+    """Names of matching tools whose server does not answer."""
 
     @property
     def confident(self) -> bool:
-        """Whether the tools are about the question."""
+        """Whether the tools match the query with certainty."""
         return self.kind != "nearest"
 
     def shown(self, budget: AnswerBudget, cost: Callable[[Entry], int] | None = None) -> Shown:
-        """What of it an answer shows: see `AnswerBudget.shown`."""
+        """The tools that an answer shows: see `AnswerBudget.shown`."""
         shown = budget.shown(self.entries, cost)
         return replace(shown, further=shown.further + self.further)
 
 
-def asked(catalog: ToolCatalog, query: str, *, strategy: Strategy, limit: int) -> Found:
-    """The tools that `query` finds, and how it was meant.
+def search_catalog(catalog: ToolCatalog, query: str, *, strategy: Strategy, limit: int) -> Found:
+    """Search `catalog` as a model asks.
 
-    `select:a,b` always goes by name; with "both", `/…/` is a pattern and the rest are words.
+    `select:a,b` always selects by name; with "both", `/…/` is a regular expression and anything else is words.
 
     Raises:
-        ToolSearchError: the query cannot be answered; its text is for the model.
+        ToolSearchError: the query is invalid; the message is for the model.
     """
     query = query.strip()
     slashed = len(query) > 2 and query.startswith("/") and query.endswith("/")
@@ -103,7 +116,7 @@ def asked(catalog: ToolCatalog, query: str, *, strategy: Strategy, limit: int) -
         kind, query = "regex", query[1:-1] if slashed else query
     hidden = unreachable_of(catalog).matching(query, regex=kind == "regex", limit=limit)
     try:
-        # More than are shown, to say how many there are.
+        # More than are shown, to count them.
         matches = (catalog.search_regex if kind == "regex" else catalog.search)(query, limit=MAX_LIMIT)
     except ToolSearchError:
         if not hidden:
@@ -121,30 +134,62 @@ def entry_named(catalog: ToolCatalog, name: str) -> Entry | None:
     return None if tool is None else entry_of(tool)
 
 
-def nearest(catalog: ToolCatalog, name: str) -> list[str]:
-    """The names of tools that somebody who wrote `name` may have meant."""
+def require_tool(catalog: ToolCatalog, name: str) -> Any:
+    """The tool that `always_loaded` names.
+
+    Raises:
+        ToolValidationError: the catalogue does not have it.
+    """
+    tool = catalog.get(name)
+    if tool is None:
+        raise ToolValidationError(f"`always_loaded` names {name!r}, which the catalogue does not have.", name)
+    return tool
+
+
+def similar_names(catalog: ToolCatalog, name: str) -> list[str]:
+    """The names of tools similar to `name`."""
     try:
-        return [match.name for match in catalog.search(name, limit=_MAX_NEAR) if match.confident]
-    except ToolSearchError:  # it is empty, or longer than a query may be
+        return [match.name for match in catalog.search(name, limit=_MAX_SIMILAR) if match.confident]
+    except ToolSearchError:  # the catalogue is empty, or the name longer than a query may be
         return []
 
 
 def catalog_of(tools: Iterable[Any] | ToolCatalog) -> ToolCatalog:
-    """The catalogue of `tools`; one that is there already is used as it is, and may change later."""
+    """A catalogue of `tools`; a catalogue is returned as it is, and may change later."""
     if isinstance(tools, ToolCatalog):
         return tools
     listed = list(tools)
     return ToolCatalog(listed, limit_tools=max(MAX_TOOLS, len(listed)))
 
 
-class Desk:
+class FoundTools:
+    """The names of the tools that one conversation has found, in order."""
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        self._names = dict.fromkeys(names)
+
+    def add(self, names: Iterable[str]) -> None:
+        """Count `names` as found."""
+        self._names.update(dict.fromkeys(names))
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(tuple(self._names))
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+class ToolSearchHandler:
     """Answers `search_tools` and `call_tool` for one catalogue of callable tools.
 
-    It remembers nothing itself: who has found what is given with each call.
+    It is stateless: the tools that a conversation has found are passed to each call.
 
     Raises:
-        ToolValidationError: a tool cannot be called, or has the name of one of the desk's own.
-        ValueError: `strategy`, `max_results`, `language` or `budget` is none of what it can be.
+        ToolValidationError: a tool cannot be called, or is named `search_tools` or `call_tool`.
+        ValueError: `strategy`, `max_results`, `language` or `budget` is invalid.
     """
 
     def __init__(
@@ -167,7 +212,7 @@ class Desk:
         self._words = wording(language)
         self._record = record
         for tool in self.catalog:
-            _callable(tool)
+            callable_tool(tool)
         for name in (SEARCH_TOOLS, CALL_TOOL):
             if name in self.catalog:
                 raise ToolValidationError(
@@ -177,33 +222,31 @@ class Desk:
                 )
 
     def tool(self, name: str) -> Tool | None:
-        """The catalogue's tool of this name."""
+        """The tool named `name`, if the catalogue has it."""
         tool = self.catalog.get(name)
-        return None if tool is None else _callable(tool)
+        return None if tool is None else callable_tool(tool)
 
     def listed(self, tool: Tool) -> Tool:
-        """`tool` with a definition no longer than the budget allows, as a list of tools shows it."""
+        """`tool` with a definition cut to the budget, for `tools/list`."""
         entry = entry_of(tool)
         cut = self._budget.cut(entry)
         return tool if cut is entry else replace(tool, description=cut.description, input_schema=cut.input_schema)
 
     def always_loaded(self, names: Iterable[str]) -> list[Tool]:
-        """The catalogue's tools of these names, to be called directly; `record` hears of it.
+        """The tools of these names, to be called directly; their calls are recorded.
 
         Raises:
             ToolValidationError: the catalogue does not have one of them.
         """
         found: list[Tool] = []
         for name in names_in("always_loaded", names):
-            tool = self.tool(name)
-            if tool is None:
-                raise ToolValidationError(f"`always_loaded` names {name!r}, which the catalogue does not have.", name)
-            told = telling_lost_connections(tool, self._words)
-            found.append(told if self._record is None else _heard(told, self._record))
+            tool = callable_tool(require_tool(self.catalog, name))
+            loaded = reporting_lost_connections(tool, self._words)
+            found.append(loaded if self._record is None else _recorded(loaded, self._record))
         return found
 
     def search_tool(self, search: Callable[[dict[str, Any]], ToolResult]) -> Tool:
-        """`search_tools`, answered by `search`."""
+        """The tool `search_tools`, which calls `search`."""
 
         async def call(arguments: dict[str, Any]) -> ToolResult:
             return search(arguments)
@@ -218,7 +261,7 @@ class Desk:
         )
 
     def call_tool(self, call: Callable[[dict[str, Any]], Awaitable[ToolResult]]) -> Tool:
-        """`call_tool`, answered by `call`."""
+        """The tool `call_tool`, which calls `call`."""
         properties = {
             "name": {"type": "string", "description": self._words["call name"]},
             "arguments": {"type": "object", "description": self._words["call arguments"]},
@@ -230,19 +273,19 @@ class Desk:
             call=call,
         )
 
-    def search(self, arguments: dict[str, Any], found: dict[str, None]) -> ToolResult:
-        """The tools that fit; their names are added to `found`."""
+    def search(self, arguments: dict[str, Any], found: FoundTools) -> ToolResult:
+        """Answer `search_tools`; the names of tools shown in full are added to `found`."""
         query = arguments.get("query")
         if not isinstance(query, str):
             return ToolResult.error(f"`query` is {query!r}. {self._words[f'query {self._strategy}']}")
         try:
-            result = asked(self.catalog, query, strategy=self._strategy, limit=self._max_results)
+            result = search_catalog(self.catalog, query, strategy=self._strategy, limit=self._max_results)
         except ToolSearchError as error:
             return ToolResult.error(str(error))
         shown = result.shown(self._budget)
         if self._record is not None:
             self._record.searched(query, result.kind, [entry.name for entry in result.entries])
-        found.update((entry.name, None) for entry in shown.whole)
+        found.add(entry.name for entry in shown.whole)
         return ToolResult.of(self._said(query, result, shown))
 
     def _said(self, query: str, result: Found, shown: Shown) -> str:
@@ -251,10 +294,10 @@ class Desk:
         said = self._words.definitions(query, shown, confident=result.confident)
         return f"{said}\n{self._words.hidden(result.hidden)}" if result.hidden else said
 
-    async def call(self, arguments: dict[str, Any], found: dict[str, None] | None) -> ToolResult:
-        """What the tool answers; one that is not in `found` is not called, shown and added instead.
+    async def call(self, arguments: dict[str, Any], found: FoundTools | None) -> ToolResult:
+        """Answer `call_tool`; a tool that is not in `found` is not called, but shown and added to `found`.
 
-        Where nobody can remember (`None`), it is called, and shown beside an error.
+        Without a session (`found` is None) it is called, and its definition is added to an error.
         """
         name = arguments.get("name")
         if not isinstance(name, str):
@@ -263,23 +306,23 @@ class Desk:
         if entry is None and name in unreachable_of(self.catalog):
             return ToolResult.error(self._words.unreachable(name))
         if entry is None:
-            return ToolResult.error(self._words.unknown(name, nearest(self.catalog, name)))
+            return ToolResult.error(self._words.unknown(name, similar_names(self.catalog, name)))
         if found is not None and entry.name not in found:
-            found[entry.name] = None
+            found.add([entry.name])
             return ToolResult.error(self._words.undiscovered(entry, self._budget))
         given = _object(arguments.get("arguments"))
         if given is None:
             return ToolResult.error(f"`arguments` is {arguments['arguments']!r}. {self._words['call arguments']}")
         if self._record is not None:
             self._record.called(entry.name)
-        result = await telling_lost_connections(_callable(entry.tool), self._words).call(given)
+        result = await reporting_lost_connections(callable_tool(entry.tool), self._words).call(given)
         if result.is_error and found is None:
             return replace(result, content=(*result.blocks, text(self._words.definition(entry, self._budget))))
         return result
 
 
 def _object(value: object) -> dict[str, Any] | None:
-    """The object that `value` is, or is the JSON text of, as some models send it; none at all is an empty one."""
+    """`value` as an object: some models send it as JSON text; None is an empty object."""
     if value is None:
         return {}
     if isinstance(value, str):
@@ -288,7 +331,7 @@ def _object(value: object) -> dict[str, Any] | None:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else None
 
 
-def _heard(tool: Tool, record: Recorder) -> Tool:
+def _recorded(tool: Tool, record: Recorder) -> Tool:
     async def call(arguments: dict[str, Any]) -> ToolResult:
         record.called(tool.name)
         return await tool.call(arguments)
@@ -296,7 +339,12 @@ def _heard(tool: Tool, record: Recorder) -> Tool:
     return replace(tool, call=call)
 
 
-def _callable(tool: Any) -> Tool:
+def callable_tool(tool: Any) -> Tool:
+    """`tool`, which can be called.
+
+    Raises:
+        ToolValidationError: it is no hikidashi tool.
+    """
     if not isinstance(tool, Tool):
         kind = f"{type(tool).__module__.partition('.')[0]} {type(tool).__name__}"
         raise ToolValidationError(

@@ -1,15 +1,16 @@
-"""What a model reads of a tool search, in English and Japanese, and how a history is read back.
+"""The text of a tool search that a model reads, in English and Japanese.
 
-Every seam that shows tools as text takes it from here: a sentence, then one JSON object per tool and line, as many as
-an `AnswerBudget` allows. The lines are what `found_names` finds again when a conversation goes on in another process.
+The answer to a search is a sentence, then one JSON object per tool and line, as many as an `AnswerBudget` allows.
+`found_names` reads the lines back when a conversation is resumed in another process.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, cast
+from typing import Any, cast
 
+from ...common.language import Language
 from ..catalog import MAX_LIMIT
 from ..engine.entry import Entry
 from ..records.log import Recorder
@@ -23,14 +24,12 @@ __all__ = [
     "Recorder",
     "Wording",
     "found_names",
+    "search_names",
     "wording",
 ]
 
 SEARCH_TOOLS = "search_tools"
 CALL_TOOL = "call_tool"
-
-Language = Literal["en", "ja"]
-
 
 _EN = {
     "search": (
@@ -45,6 +44,24 @@ _EN = {
         '"/mail_.*/". Or by name: "select:name_a,name_b".'
     ),
     "queries": "One entry for each action needed; all are searched.",
+    "search and load": (
+        "Finds tools that are not loaded yet and loads the best matches, so that you can call them. Use it when no "
+        "loaded tool fits the task: many more exist. Describe one need in a few words, such as `send mail` or `weather "
+        "forecast`; search again for each further need. `select:name_a,name_b` loads tools whose names you know. If "
+        "nothing matches, try other words before you give up."
+    ),
+    "limit": "How many at most; {count} if left out.",
+    "query is no text": "`query` must be text: a few words that say what you need.",
+    "not loaded": (
+        f"Tool {{name!r}} is not loaded: you have not seen its definition. Call `{SEARCH_TOOLS}` with the query "
+        "`select:{name}`, then call it with the arguments that its definition asks for."
+    ),
+    "none to load": (
+        f"There is no tool {{name!r}}. Call `{SEARCH_TOOLS}` with a few words that say what you need, then call one of "
+        "the tools it loads."
+    ),
+    "no match to load": "No tool matches {query!r}. Try other words: what it does, or what it works on.",
+    "removed": "The tools that were found here are gone. Search again.",
     "call": f"Call a tool that {SEARCH_TOOLS} found, with arguments that fit its input_schema.",
     "call name": f"The name, as {SEARCH_TOOLS} gave it.",
     "call arguments": "The arguments, an object that fits the tool's input_schema.",
@@ -110,6 +127,24 @@ _JA = {
         "名前で指定する場合: 「select:name_a,name_b」。"
     ),
     "queries": "必要な操作ごとに1項目。すべて検索されます。",
+    "search and load": (
+        "まだ読み込まれていないツールを検索し、最も合うものを読み込んで呼び出せるようにします。読み込み済みのツールで"
+        "足りないときに使ってください。ほかに多数のツールがあります。必要なことを一つ、「メールを送る」「天気予報」の"
+        "ように短く書き、別に必要なことがあれば改めて検索してください。名前がわかっているツールは「select:name_a,"
+        "name_b」で読み込めます。見つからないときは、あきらめる前に別の言葉を試してください。"
+    ),
+    "limit": "最大件数。省略すると{count}件。",
+    "query is no text": "`query` は文字列で指定してください。必要なことを短く書きます。",
+    "not loaded": (
+        "ツール {name!r} は読み込まれておらず、定義がまだ示されていません。"
+        f"`{SEARCH_TOOLS}` を「select:{{name}}」で呼び出してから、定義に合う引数で呼び直してください。"
+    ),
+    "none to load": (
+        f"{{name!r}} というツールはありません。`{SEARCH_TOOLS}` に必要なことを短く書いて検索し、読み込まれたツールを"
+        "呼び出してください。"
+    ),
+    "no match to load": "{query!r} に合うツールはありません。操作や対象を別の言葉で検索してください。",
+    "removed": "ここで見つかったツールはなくなりました。もう一度検索してください。",
     "call": f"{SEARCH_TOOLS} で見つけたツールを、その input_schema に合う引数で呼び出します。",
     "call name": f"{SEARCH_TOOLS} が返した名前。",
     "call arguments": "引数。ツールの input_schema に合うオブジェクト。",
@@ -171,16 +206,17 @@ class Wording:
     def __getitem__(self, key: str) -> str:
         return self._sentences[key]
 
-    def search_description(self, about: str | None) -> str:
-        """What the search tool says of itself; `about` is the one thing a caller adds."""
-        return self["search"] + (" " + self["covers"].format(about=about) if about else "")
+    def search_description(self, about: str | None, *, loads: bool = False) -> str:
+        """The description of the search tool, or of one that `loads` what it finds; `about` is added by the caller."""
+        description = self["search and load" if loads else "search"]
+        return description + (" " + self["covers"].format(about=about) if about else "")
 
     def definitions(self, query: str, shown: Shown, *, confident: bool = True) -> str:
-        """The tools found, each with all that a call needs as far as there is room for that."""
+        """Found tools, with their definitions as far as the budget allows."""
         return self._listed(query, shown, [*map(definition_line, shown.whole)], "found" if confident else "nearest")
 
     def loaded(self, query: str, shown: Shown, *, confident: bool = True) -> str:
-        """The tools found, where the framework itself shows what can be read of them."""
+        """Found tools by name, for frameworks that show the definitions themselves."""
         lines = [json.dumps({"name": entry.name}, separators=(",", ":")) for entry in shown.whole]
         return self._listed(query, shown, lines, "loaded" if confident else "nearest loaded")
 
@@ -190,7 +226,7 @@ class Wording:
         return "\n".join([*said, *self.rest(shown)])
 
     def rest(self, shown: Shown) -> Iterable[str]:
-        """The lines about what is not shown whole."""
+        """The lines about tools that are not shown in full."""
         if shown.short:
             yield self["short"].format(count=len(shown.short))
             yield from map(short_line, shown.short)
@@ -199,46 +235,46 @@ class Wording:
             yield self["further at least" if count >= MAX_LIMIT else "further"].format(count=shown.further)
 
     def nothing(self, query: str) -> str:
-        """That no tool fits."""
+        """Says that no tool matches."""
         return self["nothing"].format(query=query)
 
     def hidden(self, names: Iterable[str]) -> str:
-        """That tools which fit cannot be used now."""
+        """Says that matching tools cannot be used now."""
         return self["hidden"].format(names=", ".join(names))
 
     def only_hidden(self, query: str, names: Iterable[str]) -> str:
-        """That all tools which fit cannot be used now."""
+        """Says that no matching tool can be used now."""
         return self["only hidden"].format(query=query, names=", ".join(names))
 
     def unreachable(self, name: str) -> str:
-        """That the server of a tool does not answer."""
+        """Says that the server of a tool does not answer."""
         return self["unreachable"].format(name=name)
 
     def no_name(self, given: object) -> str:
-        """That a call named no tool."""
+        """Says that a call has no tool name."""
         return self["no name"].format(name="missing" if given is None else repr(given))
 
     def undiscovered(self, entry: Entry, budget: AnswerBudget) -> str:
-        """That the tool was not called, and what a call needs."""
+        """Says that the tool was not called, with its definition."""
         line = definition_line(budget.cut(entry))
         return self["undiscovered"].format(name=entry.name, search=SEARCH_TOOLS) + "\n" + line
 
     def undiscovered_but_loaded(self, name: str) -> str:
-        """That the tool was not called, and can be from now on."""
+        """Says that the tool was not called, and is loaded now."""
         return self["undiscovered loaded"].format(name=name, search=SEARCH_TOOLS)
 
     def unknown(self, name: str, near: Iterable[str]) -> str:
-        """That there is no such tool, and which come near."""
+        """Says that there is no such tool, with similar names."""
         names = ", ".join(near)
         key = "unknown near" if names else "unknown"
         return self[key].format(name=name, search=SEARCH_TOOLS, near=names)
 
     def not_listed(self, name: str) -> str:
-        """That a tool cannot be called by its own name, and how it is found and called."""
+        """Says that a tool is not listed, and how to find and call it."""
         return self["not listed"].format(name=name)
 
     def definition(self, entry: Entry, budget: AnswerBudget) -> str:
-        """What a call of the tool needs, beside an error."""
+        """The definition of a tool, to be added to an error."""
         return self["definition"].format(name=entry.name) + "\n" + definition_line(budget.cut(entry))
 
 
@@ -246,21 +282,33 @@ _WORDINGS = {"en": Wording(_EN), "ja": Wording(_JA)}
 
 
 def wording(language: Language) -> Wording:
-    """The sentences of `language`."""
+    """The sentences of `language`.
+
+    Raises:
+        ValueError: `language` is unknown.
+    """
     if language not in _WORDINGS:
         raise ValueError(f"`language` is {language!r}: use 'en' or 'ja'.")
     return _WORDINGS[language]
 
 
 def found_names(text: str) -> list[str]:
-    """The names of the tools that an answer of a search showed."""
+    """The names of the tools in the answer to a search."""
     names: list[str] = []
     for line in text.split("\n"):  # not `splitlines`: a description may have a U+2028
         if not line.startswith('{"name":'):
             continue
         try:
             shown = json.loads(line)
-        except ValueError:  # cut off on the way, by a limit on results
+        except ValueError:  # truncated by a limit on results
             continue
         names.append(str(cast("Mapping[str, Any]", shown)["name"]))
     return names
+
+
+_FORMER_NAME = "tool_search"  # of our search tool, in conversations that an earlier version of the loop began
+
+
+def search_names(taken: Iterable[str] = ()) -> frozenset[str]:
+    """The names under which a conversation may call our search tool; a name in `taken` is another tool's."""
+    return frozenset({SEARCH_TOOLS} if _FORMER_NAME in set(taken) else {SEARCH_TOOLS, _FORMER_NAME})

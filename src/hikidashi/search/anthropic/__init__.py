@@ -2,6 +2,30 @@
 
 from __future__ import annotations
 
-from .run import AsyncToolStream, ToolResults, ToolRun, ToolStream, arun_tools, run_tools
+from .run import (
+    AnthropicClient,
+    AsyncToolStream,
+    LoopOptions,
+    RunOptions,
+    ToolResults,
+    ToolRun,
+    ToolStream,
+    arun_anthropic_search,
+    arun_tools,
+    run_anthropic_search,
+    run_tools,
+)
 
-__all__ = ["AsyncToolStream", "ToolResults", "ToolRun", "ToolStream", "arun_tools", "run_tools"]
+__all__ = [
+    "AnthropicClient",
+    "AsyncToolStream",
+    "LoopOptions",
+    "RunOptions",
+    "ToolResults",
+    "ToolRun",
+    "ToolStream",
+    "arun_anthropic_search",
+    "arun_tools",
+    "run_anthropic_search",
+    "run_tools",
+]

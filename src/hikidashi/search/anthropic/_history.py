@@ -1,7 +1,7 @@
-"""An earlier part of a conversation, made fit to be sent again: which tools its searches loaded, and how it says so.
+"""Earlier conversations, prepared to be sent again: which tools their searches loaded, and in which form.
 
-A search is answered in one of two forms: `tool_reference` blocks, which the API expands, or the names in a text, for
-models that cannot. A conversation may have begun in the other form, or with tools that are gone since.
+The result of a search has one of two forms: `tool_reference` blocks, which the API expands, or the names as text, for
+models that cannot follow references. A conversation may have begun in the other form, or with tools that are gone.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ import json
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, cast
 
-from ..wire.blocks import CLIENT_TOOL, blocks_of, plain_block, reference_blocks, referenced_tools
+from ..answers.texts import search_names
+from ..wire.blocks import blocks_of, plain_block, reference_blocks, referenced_tools
 
 __all__ = ["found_blocks", "loaded_by", "replayed", "settled"]
 
@@ -18,28 +19,33 @@ _LOADED = "loaded_tools"
 
 
 def found_blocks(names: Sequence[str], *, by_reference: bool) -> list[dict[str, Any]]:
-    """The content of a result that loads `names`."""
+    """The content of a search result that loads `names`."""
     if by_reference:
         return reference_blocks(names)
     return [{"type": "text", "text": json.dumps({_LOADED: names}, ensure_ascii=False)}]
 
 
-def loaded_by(messages: Iterable[Any]) -> list[str]:
-    """The tools that searches have loaded in a conversation, in either form."""
+def loaded_by(messages: Iterable[Any], known: Collection[str]) -> list[str]:
+    """The tools that searches have loaded in a conversation, in either form; `known` are the names of all tools."""
     blocks = list(blocks_of(messages))
-    searches = _search_ids(blocks)
+    searches = _search_ids(blocks, known)
     return [name for block in blocks for name in _names_in(block, searches)]
 
 
-def replayed(messages: Iterable[Any], known: Collection[str], *, by_reference: bool) -> list[dict[str, Any]]:
-    """The conversation in one form, and without references to tools that are not `known`: the API refuses those."""
+def replayed(
+    messages: Iterable[Any], known: Collection[str], *, by_reference: bool, removed: str
+) -> list[dict[str, Any]]:
+    """The conversation in one form, without references to tools not in `known`, which the API would refuse.
+
+    `removed` is the content of a search result of which no tool is left.
+    """
     turns = [plain_block(message) for message in messages]
-    searches = _search_ids(blocks_of(turns))
-    return [_rewritten(turn, searches, known, by_reference=by_reference) for turn in turns]
+    searches = _search_ids(blocks_of(turns), known)
+    return [_rewritten(turn, searches, known, by_reference=by_reference, removed=removed) for turn in turns]
 
 
 def settled(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The conversation without a last reply that is empty or has calls nobody answered: the API takes neither back."""
+    """The conversation without a last reply that is empty or has unanswered calls: the API accepts neither."""
     last = messages[-1] if messages else {}
     content = last.get("content")
     if last.get("role") != "assistant" or isinstance(content, str):
@@ -48,12 +54,13 @@ def settled(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return list(messages[:-1]) if not kinds or "tool_use" in kinds else list(messages)
 
 
-def _search_ids(blocks: Iterable[dict[str, Any]]) -> set[str]:
-    return {block["id"] for block in blocks if block.get("type") == "tool_use" and block["name"] == CLIENT_TOOL}
+def _search_ids(blocks: Iterable[dict[str, Any]], known: Collection[str]) -> set[str]:
+    own = search_names(known)
+    return {block["id"] for block in blocks if block.get("type") == "tool_use" and block["name"] in own}
 
 
 def _rewritten(
-    message: dict[str, Any], searches: set[str], known: Collection[str], *, by_reference: bool
+    message: dict[str, Any], searches: set[str], known: Collection[str], *, by_reference: bool, removed: str
 ) -> dict[str, Any]:
     content = message.get("content")
     if not isinstance(content, Iterable) or isinstance(content, str):
@@ -63,29 +70,28 @@ def _rewritten(
         block = plain_block(given)
         if found := _names_in(block, searches):
             still = [name for name in found if name in known]
-            block = {**block, "content": _found_again(block, still, by_reference=by_reference)}
+            block = {**block, "content": _found_again(block, still, by_reference=by_reference, removed=removed)}
         blocks.append(block)
     return {**message, "content": blocks}
 
 
-def _found_again(block: dict[str, Any], names: list[str], *, by_reference: bool) -> Any:
+def _found_again(block: dict[str, Any], names: list[str], *, by_reference: bool, removed: str) -> Any:
     if block["type"] == "tool_search_tool_result":
         return {"type": "tool_search_tool_search_result", "tool_references": reference_blocks(names)}
-    gone = [{"type": "text", "text": "The tools that were found here are gone. Search again."}]
     if not names:
-        return gone
+        return [{"type": "text", "text": removed}]
     content = block.get("content")
-    said = [] if by_reference or isinstance(content, str) else [part for part in blocks_of(content) if _is_said(part)]
+    said = [] if by_reference or isinstance(content, str) else [part for part in blocks_of(content) if _is_note(part)]
     return [*found_blocks(names, by_reference=by_reference), *said]
 
 
-def _is_said(part: dict[str, Any]) -> bool:
-    """Whether a part of a result is what a search said beside the names."""
-    return part.get("type") == "text" and not _names_told(part.get("text", ""))
+def _is_note(part: dict[str, Any]) -> bool:
+    """Whether a part of a search result is a note, not the names."""
+    return part.get("type") == "text" and not _names_in_text(part.get("text", ""))
 
 
 def _names_in(block: dict[str, Any], searches: set[str]) -> list[str]:
-    """The names that the result of a search loads, one of ours or one of the API's own."""
+    """The names in the result of a search, ours or the API's own."""
     if block.get("type") == "tool_search_tool_result":
         return referenced_tools(block)
     if block.get("type") != "tool_result":
@@ -95,14 +101,14 @@ def _names_in(block: dict[str, Any], searches: set[str]) -> list[str]:
     named = [part["tool_name"] for part in parts if part.get("type") == "tool_reference"]
     if block.get("tool_use_id") in searches:
         texts = [content] if isinstance(content, str) else [part.get("text", "") for part in parts]
-        named += [name for text in texts for name in _names_told(text)]
+        named += [name for text in texts for name in _names_in_text(text)]
     return named
 
 
-def _names_told(text: str) -> list[str]:
+def _names_in_text(text: str) -> list[str]:
     try:
         said = json.loads(text)
-    except ValueError:  # an answer in words
+    except ValueError:  # an answer in prose
         return []
     names: object = cast("dict[str, object]", said).get(_LOADED) if isinstance(said, dict) else None
     listed = cast("list[object]", names) if isinstance(names, list) else []

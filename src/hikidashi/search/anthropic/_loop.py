@@ -1,7 +1,6 @@
-"""A conversation in which the model looks for tools and calls them, without the network.
+"""The state of a conversation in which the model searches for tools and calls them; no network here.
 
-`hikidashi.search.anthropic` sends what `ToolLoop.request` says and hands each reply to `ToolLoop.take`; this file
-never sees a client.
+`run.py` sends `ToolLoop.request` and passes each reply to `ToolLoop.take`; this file never sees a client.
 """
 
 from __future__ import annotations
@@ -19,16 +18,16 @@ from ...convert.wire_names import WireNames
 from ...errors import ToolSearchError, ToolTurnLimitError, ToolValidationError, Unsupported
 from ...tool import Tool
 from ..answers.budget import DEFAULT_BUDGET, AnswerBudget, Shown, budget_of
-from ..answers.search_tools import Found, asked
-from ..answers.texts import wording
+from ..answers.search_tools import Found, Strategy, check_max_results, check_options, search_catalog
+from ..answers.texts import SEARCH_TOOLS, Language, Wording, search_names, wording
 from ..catalog import MAX_LIMIT, MAX_TOOLS, ToolCatalog
 from ..engine.entry import entry_of
-from ..mcp_servers.lost_connection import telling_lost_connections
+from ..mcp_servers.lost_connection import reporting_lost_connections
 from ..mcp_servers.unreachable import unreachable_of
-from ..wire import client_search_tool, tool_search_request
-from ..wire.blocks import CLIENT_TOOL, ToolSearchCall, ToolSearchFailure, blocks_of, plain_block
-from ..wire.definitions import definitions_of, judged, kept_loaded, refuse_twin
-from ..wire.models import BETA_OF, Provider, one_of, support
+from ..wire import client_search_tool, to_anthropic_search
+from ..wire.blocks import ToolSearchCall, ToolSearchFailure, blocks_of, plain_block
+from ..wire.definitions import check_name_is_free, definitions_of, kept_loaded, verdict_on
+from ..wire.models import BETA_OF, Provider, check_choice, support
 from ._history import found_blocks, loaded_by, replayed, settled
 from ._options import Expand
 
@@ -39,26 +38,25 @@ __all__ = ["ToolLoop", "ToolRun"]
 
 logger = logging.getLogger("hikidashi")
 
-_WORDS = wording("en")
 _LONGEST_NAME: dict[Provider, int] = {"bedrock": 64}
 _LONGEST_ELSEWHERE = 128
-_PAUSED = ("pause_turn", "compaction")  # the reply is sent back as it is, and the API goes on with it
+_PAUSED = ("pause_turn", "compaction")  # the reply is sent back unchanged, and the API continues it
 
 
 @dataclass(frozen=True, kw_only=True)
 class ToolRun:
-    """A conversation that has come to its answer."""
+    """A finished conversation."""
 
     message: Any
-    """The last message, as the anthropic client gave it."""
+    """The last message, an object of the anthropic package."""
     messages: list[dict[str, Any]]
-    """The whole conversation with that message, to go on from; without it where it is empty or was cut in a call."""
+    """The whole conversation, to continue from; without the last message if it is empty or cut off in a call."""
     turns: int
-    """How many requests it took."""
+    """Number of requests."""
     searches: tuple[ToolSearchCall, ...]
-    """What the model looked for, and what it found."""
+    """The searches of the model and their results."""
     loaded: tuple[str, ...]
-    """The tools that the model sees now."""
+    """The names of the loaded tools."""
 
     @property
     def text(self) -> str:
@@ -67,7 +65,7 @@ class ToolRun:
 
 
 class ToolLoop:
-    """The state of one conversation: what is loaded, what was said, what the next request holds."""
+    """One conversation: its messages, the loaded tools, and the next request."""
 
     def __init__(
         self,
@@ -79,7 +77,11 @@ class ToolLoop:
         provider: Provider = "anthropic",
         always_loaded: Collection[str] = (),
         usage: Mapping[str, int] | None = None,
-        limit: int = 5,
+        strategy: Strategy = "both",
+        max_results: int | None = None,
+        limit: int | None = None,
+        about: str | None = None,
+        language: Language = "en",
         betas: Literal["auto", "off"] | Sequence[str] = "auto",
         expand: Expand = "auto",
         force: bool = False,
@@ -88,10 +90,14 @@ class ToolLoop:
     ) -> None:
         if max_turns < 1:
             raise ValueError(f"`max_turns` is the number of replies and must be at least 1, got {max_turns}.")
-        if not 1 <= limit <= MAX_LIMIT:
-            raise ValueError(f"`limit` is how many tools a search loads, from 1 to {MAX_LIMIT}, got {limit}.")
-        one_of("provider", provider, BETA_OF)
-        one_of("expand", expand, get_args(Expand))
+        self._max_results = _max_results(max_results, limit)
+        check_options(strategy, self._max_results)
+        self._strategy: Strategy = strategy
+        self._about = about
+        self._language: Language = language
+        self._words = wording(language)
+        check_choice("provider", provider, BETA_OF)
+        check_choice("expand", expand, get_args(Expand))
         self._budget = budget_of(budget)
         own = [_callable(tool) for tool in tools]
         longest = _LONGEST_NAME.get(provider, _LONGEST_ELSEWHERE)
@@ -101,7 +107,7 @@ class ToolLoop:
         always_loaded = [self._names.of(name) if name in self._names else name for name in wanted]
         usage = {self._names.of(name): count for name, count in (usage or {}).items() if name in self._names}
         self._tools = {tool.name: tool for tool in given}
-        self._limit = limit
+        self._search_names = search_names(self._tools)
         self._record = record
         self._max_turns = max_turns
         self._turns = 0
@@ -111,13 +117,13 @@ class ToolLoop:
         self._notes: list[str] = []
         self._done = False
         definitions = definitions_of(given, limit=None)
-        self._searching = force or bool(judged(definitions))
+        self._searching = force or bool(verdict_on(definitions))
         if expand == "auto":
             able = support(model, provider) == "yes" and len(given) <= MAX_TOOLS
             expand = "references" if able else "tools"
         self._by_reference = expand == "references"
         if not self._searching:
-            self._request = tool_search_request(given, betas=betas, always_loaded=always_loaded)
+            self._request = to_anthropic_search(given, betas=betas, always_loaded=always_loaded)
             self._loaded = dict.fromkeys(self._tools)
         else:
             self._catalog = tools if isinstance(tools, ToolCatalog) else ToolCatalog(own, limit_tools=len(own))
@@ -127,25 +133,27 @@ class ToolLoop:
                 for tool in self._request["tools"]
                 if tool["name"] in self._tools and not tool.get("defer_loading")
             }
-        self.messages = replayed(messages, self._tools, by_reference=self._by_reference)
-        self._load(loaded_by(self.messages))
+        self._messages = replayed(
+            messages, self._tools, by_reference=self._by_reference, removed=self._words["removed"]
+        )
+        self._load(loaded_by(self._messages, self._tools))
 
     @property
     def request(self) -> dict[str, Any]:
         """`tools`, `betas` and `messages` of the next request."""
-        return {**self._request, "messages": self.messages}
+        return {**self._request, "messages": self._messages}
 
     @property
     def settled(self) -> list[dict[str, Any]]:
-        """The conversation as far as it can be gone on from: every call in it is answered."""
-        return settled(self.messages)
+        """The conversation as far as it can be continued: every call in it is answered."""
+        return settled(self._messages)
 
     @property
     def result(self) -> ToolRun:
-        """How it ended.
+        """The finished conversation.
 
         Raises:
-            RuntimeError: it has not.
+            RuntimeError: it is not finished.
         """
         if not self._done:
             raise RuntimeError("The conversation was left before its answer. Read the stream to its end.")
@@ -158,27 +166,27 @@ class ToolLoop:
         )
 
     def take(self, message: Any) -> bool:
-        """Whether `message`, a reply, was the last one; if not, `answer` it."""
+        """Add a reply; return whether it was the last one. If not, call `answer`."""
         self._turns += 1
         self._message = message
-        self.messages.append({"role": "assistant", "content": [plain_block(block) for block in message.content]})
+        self._messages.append({"role": "assistant", "content": [plain_block(block) for block in message.content]})
         if message.stop_reason == "tool_use":
-            self._calls = [block for block in self.messages[-1]["content"] if block["type"] == "tool_use"]
+            self._calls = [block for block in self._messages[-1]["content"] if block["type"] == "tool_use"]
         else:
             self._calls = []
         self._done = not self._calls and message.stop_reason not in _PAUSED
         return self._done
 
     async def answer(self) -> list[dict[str, Any]]:
-        """The results of the calls in the last reply, in their order; they are part of the next request.
+        """Run the calls of the last reply concurrently; return their results in order, and add them to the request.
 
-        Calls of one reply run side by side. What goes wrong in one is a result that the model reads.
+        An exception in a tool becomes an error result.
 
         Raises:
-            ToolTurnLimitError: no further request is allowed; the conversation in it ends with these results.
+            ToolTurnLimitError: no further request is allowed; its conversation ends with these results.
         """
         calls = self._calls
-        # What stands if a tool gives up by raising the cancellation of something that it waited for.
+        # The result of a tool that raises the cancellation of something that it awaited.
         results = [_error(call, f"Tool {call['name']!r} was cancelled before it answered.") for call in calls]
         visible = set(self._loaded)  # what the model saw when it made the calls
 
@@ -189,17 +197,17 @@ class ToolLoop:
             for position, call in enumerate(calls):
                 group.start_soon(fill, position, call)
         if results:
-            # What a search says beside references: its own result takes nothing else.
+            # Notes of a search: a result with references can have no other content.
             notes = [{"type": "text", "text": note} for note in self._notes]
-            self.messages.append({"role": "user", "content": [*results, *notes]})
+            self._messages.append({"role": "user", "content": [*results, *notes]})
             self._notes.clear()
         if self._turns >= self._max_turns:
-            raise ToolTurnLimitError(self._max_turns, self.messages)
+            raise ToolTurnLimitError(self._max_turns, self._messages)
         return results
 
     async def _result(self, call: dict[str, Any], visible: set[str]) -> dict[str, Any]:
         name = call["name"]
-        if self._searching and name == CLIENT_TOOL:
+        if self._searching and name in self._search_names:
             return {"type": "tool_result", "tool_use_id": call["id"], **self._search(call)}
         if self._searching and name not in visible:
             return _error(call, self._not_loaded(name))
@@ -215,16 +223,10 @@ class ToolLoop:
 
     def _not_loaded(self, name: str) -> str:
         if (self._names.original(name) or name) in unreachable_of(self._catalog):
-            return _WORDS.unreachable(name)
+            return self._words.unreachable(name)
         if name in self._tools:
-            return (
-                f"Tool {name!r} is not loaded: you have not seen its definition. Call `{CLIENT_TOOL}` with the query "
-                f"`select:{name}`, then call it with the arguments that its definition asks for."
-            )
-        return (
-            f"There is no tool {name!r}. Call `{CLIENT_TOOL}` with a few words that say what you need, "
-            "then call one of the tools it loads."
-        )
+            return self._words["not loaded"].format(name=name)
+        return self._words["none to load"].format(name=name)
 
     def _search(self, call: dict[str, Any]) -> dict[str, Any]:
         given = cast("dict[str, Any]", call["input"]) if isinstance(call["input"], dict) else {}
@@ -235,16 +237,16 @@ class ToolLoop:
             query=query if isinstance(query, str) else json.dumps(query, ensure_ascii=False),
             limit=limit if type(limit) is int else None,
         )
-        wanted = self._limit if made.limit is None else made.limit
+        wanted = self._max_results if made.limit is None else made.limit
         try:
             if not isinstance(query, str):
-                raise ToolSearchError("invalid_tool_input", "`query` must be text: a few words that say what you need.")
-            found = asked(self._catalog, query, strategy="words", limit=min(max(wanted, 1), MAX_LIMIT))
+                raise ToolSearchError("invalid_tool_input", self._words["query is no text"])
+            found = search_catalog(self._catalog, query, strategy=self._strategy, limit=min(max(wanted, 1), MAX_LIMIT))
         except ToolSearchError as error:
             failure = ToolSearchFailure(code=error.code, message=str(error))
             self._searches.append(replace(made, failure=failure))
             return {"content": [{"type": "text", "text": str(error)}], "is_error": True}
-        # The catalogue may have grown since the conversation began, and the API refuses what `tools` does not name.
+        # The catalogue may have grown since the start, and the API refuses references to tools not in `tools`.
         sent = (replace(entry, name=self._names.of(entry.name)) for entry in found.entries)
         found = replace(found, entries=tuple(entry for entry in sent if entry.name in self._tools))
         shown = found.shown(self._budget)
@@ -254,7 +256,7 @@ class ToolLoop:
             recorded = [self._names.original(entry.name) or entry.name for entry in found.entries]
             self._record.searched(query, found.kind, recorded)
         self._load(names)
-        said = "\n".join(_notes(query, found, shown))
+        said = "\n".join(_notes(query, found, shown, self._words))
         if not names:
             return {"content": [{"type": "text", "text": said}]}
         content = found_blocks(names, by_reference=self._by_reference)
@@ -265,15 +267,15 @@ class ToolLoop:
         return {"content": content}
 
     def _sent(self, tool: Tool) -> Tool:
-        """`tool` as the API takes it: under a name that it allows, and not longer than a search may answer."""
-        told = telling_lost_connections(tool, _WORDS)
+        """`tool` with a name that the API accepts, and a definition cut to the budget."""
+        sent = reporting_lost_connections(tool, self._words)
         name = self._names.of(tool.name)
         if name != tool.name:
-            told = replace(told, name=name, description=tool.description or tool.name)
+            sent = replace(sent, name=name, description=tool.description or tool.name)
         if len(tool.description) + len(str(tool.input_schema)) <= self._budget.tokens:
-            return told  # a token has a character or more
-        cut = self._budget.cut(entry_of(told))
-        return replace(told, description=cut.description, input_schema=cut.input_schema)
+            return sent  # a token is at least one character
+        cut = self._budget.cut(entry_of(sent))
+        return replace(sent, description=cut.description, input_schema=cut.input_schema)
 
     def _offer(
         self,
@@ -283,8 +285,11 @@ class ToolLoop:
         provider: Provider,
         betas: Literal["auto", "off"] | Sequence[str],
     ) -> dict[str, Any]:
+        search = client_search_tool(
+            strategy=self._strategy, max_results=self._max_results, about=self._about, language=self._language
+        )
         if self._by_reference:
-            return tool_search_request(
+            request = to_anthropic_search(
                 given,
                 variant="client",
                 provider=provider,
@@ -293,14 +298,15 @@ class ToolLoop:
                 betas=betas,
                 force=True,
             )
-        refuse_twin(self._tools, CLIENT_TOOL)
+            return {**request, "tools": [search, *request["tools"][1:]]}
+        check_name_is_free(SEARCH_TOOLS, self._tools)
         kept = kept_loaded(list(self._tools), always_loaded, usage or {})
         loaded = definitions_of(tool.deferred(False) for name, tool in self._tools.items() if name in kept)
-        request: dict[str, Any] = {"tools": [client_search_tool(), *loaded]}
+        request = {"tools": [search, *loaded]}
         return request if isinstance(betas, str) else {**request, "betas": list(betas)}
 
     def _load(self, names: Iterable[str]) -> None:
-        """Makes tools visible; where the model cannot follow a reference, by sending them from now on."""
+        """Load tools; without references, by adding them to the request."""
         new = [name for name in dict.fromkeys(names) if name not in self._loaded]
         self._loaded.update(dict.fromkeys(new))
         if new and self._searching and not self._by_reference:
@@ -308,21 +314,31 @@ class ToolLoop:
             self._request = {**self._request, "tools": [*self._request["tools"], *added]}
 
 
-def _notes(query: str, found: Found, shown: Shown) -> Iterable[str]:
-    """What a search says beside the tools that it loads."""
+def _notes(query: str, found: Found, shown: Shown, words: Wording) -> Iterable[str]:
+    """What the model is told beside the tools that a search loads."""
     if not found.entries:
-        hidden = _WORDS.only_hidden(query, found.hidden)
-        yield (
-            hidden
-            if found.hidden
-            else f"No tool matches {query!r}. Try other words: what it does, or what it works on."
-        )
+        hidden = words.only_hidden(query, found.hidden)
+        yield hidden if found.hidden else words["no match to load"].format(query=query)
         return
     if not found.confident:
-        yield _WORDS["nearest loaded"].format(query=query)
-    yield from _WORDS.rest(shown)
+        yield words["nearest loaded"].format(query=query)
+    yield from words.rest(shown)
     if found.hidden:
-        yield _WORDS.hidden(found.hidden)
+        yield words.hidden(found.hidden)
+
+
+def _max_results(max_results: int | None, limit: int | None) -> int:
+    """The value of `max_results`, or of its alias `limit`.
+
+    Raises:
+        TypeError: both are given.
+        ValueError: it is out of range.
+    """
+    if max_results is not None and limit is not None:
+        raise TypeError("`limit` is an alias of `max_results`: pass `max_results` alone.")
+    if limit is not None:
+        return check_max_results(limit, "limit")
+    return check_max_results(5 if max_results is None else max_results)
 
 
 def _callable(tool: object) -> Tool:

@@ -1,4 +1,4 @@
-"""What `run_tools` and `arun_tools` take: the options of the loop, and the arguments of `messages.create`."""
+"""Keyword arguments of `run_anthropic_search`: the options of the loop, and the arguments of `messages.create`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from ..wire.models import Provider
 
 if TYPE_CHECKING:
     from ..answers.budget import AnswerBudget
+    from ..answers.search_tools import Strategy
+    from ..answers.texts import Language
     from ..records.log import Recorder
 
 __all__ = ["Expand", "LoopOptions", "RunOptions"]
@@ -17,37 +19,45 @@ Expand = Literal["auto", "references", "tools"]
 
 
 class LoopOptions(TypedDict, total=False):
-    """How tools are offered and how long the conversation may go on."""
+    """How tools are offered, and how long the conversation may be."""
 
     max_turns: int
-    """How many replies of the model at most, 20 unless given; then `ToolTurnLimitError`."""
+    """Maximum number of replies of the model, then `ToolTurnLimitError`; default 20."""
     provider: Provider
-    """Whose rules and beta header hold; "anthropic" unless given."""
+    """Whose limits and beta header to use; default "anthropic"."""
     always_loaded: Collection[str]
     """Names of tools that the model sees from the start."""
     usage: Mapping[str, int]
-    """How often each tool was called: the most used are loaded from the start too, until there are five."""
+    """Number of calls of each tool: the most used ones are loaded from the start too, up to five tools in all."""
+    max_results: int
+    """Maximum number of tools that a search loads, unless the model asks for another; default 5."""
+    strategy: Strategy
+    """How a query is read: as "words", as a "regex", or "both" (an expression between slashes); default "both"."""
+    about: str
+    """What the tools are for, in a few words, added to the description of `search_tools`."""
+    language: Language
+    """Language of the text that the model reads; default "en"."""
     limit: int
-    """How many tools a search loads, where the model does not say; 5 unless given."""
+    """Alias of `max_results`; not both."""
     betas: Literal["auto", "off"] | Sequence[str]
-    """See `tool_search_request`."""
+    """See `to_anthropic_search`."""
     expand: Expand
-    """How found tools reach the model. "references" sends every tool deferred and answers a search with
-    `tool_reference` blocks, which keeps the prompt cache; "tools" adds what is found to the tools of the next request,
-    which every model understands. "auto" chooses by model, provider and number of tools."""
+    """How found tools reach the model. "references" sends all tools deferred and answers a search with
+    `tool_reference` blocks, which keeps the prompt cache; "tools" adds found tools to the next request, which works
+    with every model. "auto" chooses by model, provider and number of tools."""
     force: bool
-    """Search even where it does not pay; otherwise a few small tools are offered as they are."""
+    """Search even where it is not worth it (see `worth_it`); otherwise a few small tools are sent as they are."""
     record: Recorder
     """Recorder notified of each search and call: a `SearchLog`."""
     budget: AnswerBudget | int
-    """The most tokens that the definitions cost which one search loads, 5,000 unless given: see `AnswerBudget`."""
+    """Maximum number of tokens in the definitions that one search loads; default 5,000. See `AnswerBudget`."""
 
 
 class RunOptions(LoopOptions, total=False):
-    """`LoopOptions`, and what goes into every request as it is.
+    """`LoopOptions`, and the arguments of `messages.create` for every request.
 
-    Not `compaction` and `thread`: the one would make every request a compaction, and with the other the server keeps
-    the conversation that the loop sends.
+    Without `compaction`, which would make every request a compaction, and `thread`, with which the server keeps the
+    conversation that the loop sends.
     """
 
     model: Required[str]

@@ -1,11 +1,16 @@
-"""Tool search for the anthropic client, with the search done here: any number of tools, any model.
+"""Tool search for the anthropic client, with the search done on our side: any number of tools, any model.
 
-    run = run_tools(client, tools, model="claude-opus-5-5", max_tokens=1024,
-                    messages=[{"role": "user", "content": "Is it raining in Tokyo?"}])
+    run = run_anthropic_search(
+        client,
+        tools,
+        model="claude-opus-5-5",
+        max_tokens=1024,
+        messages=[{"role": "user", "content": "Is it raining in Tokyo?"}],
+    )
     print(run.text)
 
-The model is offered one search tool; what it finds it can call. `arun_tools` is the same for `AsyncAnthropic`, and
-with `stream=True` both give the events as they come.
+The model is offered `search_tools`, and can call what it finds. `arun_anthropic_search` is the same for
+`AsyncAnthropic`; with `stream=True` both return the events as they arrive.
 """
 
 from __future__ import annotations
@@ -17,6 +22,7 @@ from typing import Any, Literal, Protocol, Self, Unpack, cast, overload
 
 from ...errors import MissingExtra
 from ...tool import Tool
+from .._alias import alias
 from ..catalog import ToolCatalog
 from ._options import LoopOptions, RunOptions
 
@@ -27,21 +33,33 @@ except ImportError as error:
 
 from ._loop import ToolLoop, ToolRun
 
-__all__ = ["AsyncToolStream", "ToolResults", "ToolRun", "ToolStream", "arun_tools", "run_tools"]
+__all__ = [
+    "AnthropicClient",
+    "AsyncToolStream",
+    "LoopOptions",
+    "RunOptions",
+    "ToolResults",
+    "ToolRun",
+    "ToolStream",
+    "arun_anthropic_search",
+    "arun_tools",
+    "run_anthropic_search",
+    "run_tools",
+]
 
 
-class Client(Protocol):
-    """An `Anthropic` client of any provider, or for `arun_tools` an `AsyncAnthropic`."""
+class AnthropicClient(Protocol):
+    """An `Anthropic` or `AsyncAnthropic` client, of any provider."""
 
     @property
     def beta(self) -> Any:
-        """Where its `messages` are."""
+        """The namespace that has `messages`."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ToolResults:
-    """An event of a stream, between two replies: what was found and what the tools answered."""
+    """A stream event between two replies: the results of searches and tools."""
 
     results: list[dict[str, Any]]
     """The `tool_result` blocks that go into the next request."""
@@ -49,43 +67,46 @@ class ToolResults:
 
 
 @overload
-def run_tools(
-    client: Client,
+def run_anthropic_search(
+    client: AnthropicClient,
     tools: ToolCatalog | Iterable[Tool],
     *,
     stream: Literal[False] = False,
     **options: Unpack[RunOptions],
 ) -> ToolRun: ...
 @overload
-def run_tools(
-    client: Client, tools: ToolCatalog | Iterable[Tool], *, stream: Literal[True], **options: Unpack[RunOptions]
+def run_anthropic_search(
+    client: AnthropicClient,
+    tools: ToolCatalog | Iterable[Tool],
+    *,
+    stream: Literal[True],
+    **options: Unpack[RunOptions],
 ) -> ToolStream: ...
-def run_tools(
-    client: Client, tools: ToolCatalog | Iterable[Tool], *, stream: bool = False, **options: Unpack[RunOptions]
+def run_anthropic_search(
+    client: AnthropicClient, tools: ToolCatalog | Iterable[Tool], *, stream: bool = False, **options: Unpack[RunOptions]
 ) -> ToolRun | ToolStream:
-    """The answer of a model that looks for the tools it needs among `tools`, and calls them.
+    """Run a conversation in which the model searches `tools` and calls what it finds, up to its final answer.
 
-    Each search and each call is answered until the model calls no more. Calls of one reply run side by side, in an
-    event loop of their own that lives as long as the run; what goes wrong in a tool is a result that the model reads.
-    A tool that the model has not seen is not called: the model is told to search for it. Tools found earlier in
-    `messages` are still loaded.
+    Calls of one reply run concurrently, in an event loop that lives as long as the run; an exception in a tool becomes
+    an error result for the model. A tool that the model has not seen is not called: the model is told to search for it.
+    Tools found earlier in `messages` are loaded.
 
     Args:
         client: `anthropic.Anthropic`, or the client of another provider.
-        tools: hikidashi Tools, or a `ToolCatalog` of them, which is worth keeping if there are many.
-        stream: Give a `ToolStream` of events instead of waiting for the end.
-        options: `model`, `messages`, `max_tokens` and whatever else `messages.create` takes; and `LoopOptions`.
+        tools: hikidashi tools, or a `ToolCatalog` of them, which saves indexing many tools for each run.
+        stream: Return a `ToolStream` of events instead of waiting for the end.
+        options: `model`, `messages`, `max_tokens` and the other arguments of `messages.create`; and `LoopOptions`.
 
-    A request that fails raises what the client raises. What the tools did until then is kept by a stream alone: go on
+    A request that fails raises the client's exception. To resume without repeating tool calls, use a stream and go on
     from its `messages`.
 
     Raises:
         ToolTurnLimitError: the model still called tools after `max_turns` replies.
-        ToolValidationError: a tool cannot be called, has no usable name, or the name of another.
-        TypeError: an argument is missing, or the client is an async one.
-        ValueError: an option is out of range.
+        ToolValidationError: a tool cannot be called, or its name is invalid or not unique.
+        TypeError: an argument is missing, `limit` and `max_results` are both given, or the client is an async one.
+        ValueError: an option is invalid.
     """
-    _check(client, "__enter__", "run_tools", "`arun_tools` for an `AsyncAnthropic`")
+    _check(client, "__enter__", "run_anthropic_search", "`arun_anthropic_search` for an `AsyncAnthropic`")
     loop, request = _prepared(tools, options)
     if stream:
         return ToolStream(_streamed(client, loop, request), loop)
@@ -96,35 +117,46 @@ def run_tools(
 
 
 @overload
-def arun_tools(
-    client: Client,
+def arun_anthropic_search(
+    client: AnthropicClient,
     tools: ToolCatalog | Iterable[Tool],
     *,
     stream: Literal[False] = False,
     **options: Unpack[RunOptions],
 ) -> Coroutine[Any, Any, ToolRun]: ...
 @overload
-def arun_tools(
-    client: Client, tools: ToolCatalog | Iterable[Tool], *, stream: Literal[True], **options: Unpack[RunOptions]
+def arun_anthropic_search(
+    client: AnthropicClient,
+    tools: ToolCatalog | Iterable[Tool],
+    *,
+    stream: Literal[True],
+    **options: Unpack[RunOptions],
 ) -> AsyncToolStream: ...
-def arun_tools(
-    client: Client, tools: ToolCatalog | Iterable[Tool], *, stream: bool = False, **options: Unpack[RunOptions]
+def arun_anthropic_search(
+    client: AnthropicClient, tools: ToolCatalog | Iterable[Tool], *, stream: bool = False, **options: Unpack[RunOptions]
 ) -> Coroutine[Any, Any, ToolRun] | AsyncToolStream:
-    """The same as `run_tools` for `AsyncAnthropic`: to be awaited, or with `stream=True` an `AsyncToolStream`.
+    """`run_anthropic_search` for `AsyncAnthropic`: await the result, or with `stream=True` get an `AsyncToolStream`.
 
-    Cancelling it cancels the request and the tools that are running.
+    Cancelling it cancels the request and the running tools.
     """
-    _check(client, "__aenter__", "arun_tools", "`run_tools` for an `Anthropic`")
+    _check(client, "__aenter__", "arun_anthropic_search", "`run_anthropic_search` for an `Anthropic`")
     loop, request = _prepared(tools, options)
     if stream:
         return AsyncToolStream(_astreamed(client, loop, request), loop)
     return _arun(client, loop, request)
 
 
-class ToolStream:
-    """The events of every reply as the client gives them, with `ToolResults` in between.
+run_tools = alias("run_tools", run_anthropic_search)
+"""Alias of `run_anthropic_search`."""
 
-    Leave it early with a `with` block or `close()`, which end the request.
+arun_tools = alias("arun_tools", arun_anthropic_search)
+"""Alias of `arun_anthropic_search`."""
+
+
+class ToolStream:
+    """The client's events of every reply, with `ToolResults` in between.
+
+    To stop early, leave the `with` block or call `close()`: both end the request.
     """
 
     def __init__(self, events: Generator[Any], loop: ToolLoop) -> None:
@@ -136,22 +168,22 @@ class ToolStream:
 
     @property
     def text_stream(self) -> Iterator[str]:
-        """Only the text, piece by piece."""
+        """The text deltas alone."""
         return (event.text for event in self._events if event.type == "text")
 
     @property
     def messages(self) -> list[dict[str, Any]]:
-        """The conversation so far, to go on from when a request fails: nothing that is answered in it runs again."""
+        """The conversation so far, to resume from when a request fails: no answered call runs again."""
         return self._loop.settled
 
     def result(self) -> ToolRun:
-        """The outcome, as `run_tools` gives it; waits for the end."""
+        """Wait for the end; return the same as `run_anthropic_search`."""
         for _ in self._events:
             pass
         return self._loop.result
 
     def close(self) -> None:
-        """Ends the request that is under way; nothing further comes."""
+        """End the current request and the stream."""
         self._events.close()
 
     def __enter__(self) -> Self:
@@ -164,9 +196,9 @@ class ToolStream:
 
 
 class AsyncToolStream:
-    """The events of every reply as the client gives them, with `ToolResults` in between.
+    """The client's events of every reply, with `ToolResults` in between.
 
-    Leave it early with an `async with` block or `aclose()`, which end the request.
+    To stop early, leave the `async with` block or call `aclose()`: both end the request.
     """
 
     def __init__(self, events: AsyncGenerator[Any], loop: ToolLoop) -> None:
@@ -178,22 +210,22 @@ class AsyncToolStream:
 
     @property
     def text_stream(self) -> AsyncIterator[str]:
-        """Only the text, piece by piece."""
+        """The text deltas alone."""
         return (event.text async for event in self._events if event.type == "text")
 
     @property
     def messages(self) -> list[dict[str, Any]]:
-        """The conversation so far, to go on from when a request fails: nothing that is answered in it runs again."""
+        """The conversation so far, to resume from when a request fails: no answered call runs again."""
         return self._loop.settled
 
     async def result(self) -> ToolRun:
-        """The outcome, as `arun_tools` gives it; waits for the end."""
+        """Wait for the end; return the same as `arun_anthropic_search`."""
         async for _ in self._events:
             pass
         return self._loop.result
 
     async def aclose(self) -> None:
-        """Ends the request that is under way; nothing further comes."""
+        """End the current request and the stream."""
         await self._events.aclose()
 
     async def __aenter__(self) -> Self:
@@ -205,15 +237,15 @@ class AsyncToolStream:
         await self.aclose()
 
 
-def _check(client: Client, needed: str, function: str, instead: str) -> None:
-    """Refuses a client of the other kind, whose replies would be no messages."""
+def _check(client: AnthropicClient, needed: str, function: str, instead: str) -> None:
+    """Raise `TypeError` for a client of the other kind: sync for async, or the reverse."""
     other = "__aenter__" if needed == "__enter__" else "__enter__"
     if hasattr(client, other) and not hasattr(client, needed):
         raise TypeError(f"`{function}` cannot use {type(client).__name__}. Call {instead}.")
 
 
 def _prepared(tools: ToolCatalog | Iterable[Tool], options: RunOptions) -> tuple[ToolLoop, dict[str, Any]]:
-    """The loop, and the part of every request that it does not write."""
+    """The loop, and the arguments that are the same in every request."""
     request = cast("dict[str, Any]", dict(options))
     for name in ("compaction", "thread"):
         if request.get(name) is not None:
@@ -224,7 +256,7 @@ def _prepared(tools: ToolCatalog | Iterable[Tool], options: RunOptions) -> tuple
     return ToolLoop(tools, model=request["model"], messages=request.pop("messages"), **own), request
 
 
-def _streamed(client: Client, loop: ToolLoop, request: dict[str, Any]) -> Generator[Any]:
+def _streamed(client: AnthropicClient, loop: ToolLoop, request: dict[str, Any]) -> Generator[Any]:
     with start_blocking_portal() as portal:
         while True:
             with client.beta.messages.stream(**request, **loop.request) as stream:
@@ -235,13 +267,13 @@ def _streamed(client: Client, loop: ToolLoop, request: dict[str, Any]) -> Genera
             yield ToolResults(results=portal.call(loop.answer))
 
 
-async def _arun(client: Client, loop: ToolLoop, request: dict[str, Any]) -> ToolRun:
+async def _arun(client: AnthropicClient, loop: ToolLoop, request: dict[str, Any]) -> ToolRun:
     while not loop.take(await client.beta.messages.create(**request, **loop.request)):
         await loop.answer()
     return loop.result
 
 
-async def _astreamed(client: Client, loop: ToolLoop, request: dict[str, Any]) -> AsyncGenerator[Any]:
+async def _astreamed(client: AnthropicClient, loop: ToolLoop, request: dict[str, Any]) -> AsyncGenerator[Any]:
     while True:
         async with client.beta.messages.stream(**request, **loop.request) as stream:
             async for event in stream:

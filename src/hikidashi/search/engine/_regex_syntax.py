@@ -1,8 +1,7 @@
-"""A Python regular expression rewritten for the linear-time engine, or a reason why it cannot be.
+"""Translation of Python regular expressions to the syntax of the linear-time engine.
 
-What both languages write alike passes through; what they write differently is spelled out; what only a
-backtracking engine can do is refused with something to write instead. Groups capture nothing here, since a
-search only asks whether there is a match.
+What the two syntaxes share passes through, and what differs is rewritten. What needs backtracking is refused, with an
+alternative in the error. Groups do not capture, since a search only asks whether there is a match.
 """
 
 from __future__ import annotations
@@ -15,14 +14,14 @@ from ...errors import ToolSearchError
 
 __all__ = ["Translated", "invalid", "translate"]
 
-# What a piece costs the engine, in units of a literal letter. Unicode's `\w` is some 800 ranges: 25 of them
-# compile in 10 ms, 500 not at all.
+# The cost of a piece for the engine, in units of a literal character. Unicode's `\w` is some 800 ranges: 25 of them
+# compile in 10 ms, 500 exceed the size limit.
 _COSTS = {"w": 40, "W": 40, "b": 2, "B": 2, "d": 4, "D": 8, "s": 2, "S": 4, ".": 2}
 _MAX_COST = 1_000
-# Letters in ranges: the engine looks up the other case of each, which for all of Unicode takes 6 ms.
+# Characters in ranges: the engine looks up the other case of each, which takes 6 ms for all of Unicode.
 _MAX_IN_RANGES = 5_000
-_MOST_IN_RANGE = 2_000  # so many letters have a case; those of a longer range mostly have none
-_CASELESS = ("\u3000", "\u9fff"), ("\uac00", "\ud7ff")  # Japanese, Chinese and Korean letters
+_MOST_IN_RANGE = 2_000  # so many characters have a case; those of a longer range mostly have none
+_CASELESS = ("\u3000", "\u9fff"), ("\uac00", "\ud7ff")  # Japanese, Chinese and Korean
 _SPACES = " \t\n\r\v\f"
 _OCTAL = re.compile(r"\\(0[0-7]{0,2}|[0-3][0-7]{2})")
 _REPEAT = re.compile(r"\{([0-9]*)(?:(,)([0-9]*))?\}")
@@ -52,13 +51,13 @@ _INSTEAD = {
 
 @dataclass(slots=True)
 class Translated:
-    """A pattern in the engine's language, and where in the original each of its letters comes from."""
+    """A pattern in the syntax of the engine, and the position in the original of each character."""
 
     text: str
     positions: list[int]
     dot_all: bool
     cost: int
-    """How much the engine has to do for each letter of a text, in the worst case."""
+    """The steps of the engine for each character of a text, in the worst case."""
 
 
 @dataclass(slots=True)
@@ -93,7 +92,7 @@ class _Translator:
     groups: list[_Group] = field(default_factory=lambda: [_Group()])
     names: set[str] = field(default_factory=set[str])
     last: int = 0
-    """What the piece just written costs: the one a quantifier repeats."""
+    """The cost of the last piece, which a quantifier repeats."""
     in_ranges: int = 0
     dot_all: bool = False
 
@@ -252,7 +251,7 @@ class _Translator:
         return _OCTAL.match(self.pattern, start)
 
     def _character_escape(self, start: int) -> tuple[str, int, str]:
-        """An escape that stands for letters: what to write, how long the original is, the letter if it is one."""
+        """An escape for characters: its translation, its length in the original, the character if it is one."""
         letter = self.pattern[start + 1 : start + 2]
         if not letter:
             raise invalid(self.pattern, "a lone backslash", start, "Write two to match one.")
@@ -326,7 +325,7 @@ class _Translator:
             raise invalid(self.pattern, "too many letters in ranges", dash, r"Use \w, \W or . instead.")
 
     def _member(self) -> tuple[str, str, int]:
-        """One member of a set: what to write, the letter if it is one, and what it costs."""
+        """One member of a set: its translation, the character if it is one, and its cost."""
         letter = self.pattern[self.at]
         if letter != "\\":
             self.at += 1

@@ -1,6 +1,6 @@
-"""English words that are one word to an index: other spellings and short forms.
+"""Spelling variants and short forms of English words, which are indexed as one term.
 
-Words that mean nearly the same stay different words, and are in the English glossary (`glossary/en.tsv`).
+Synonyms are not among them: these are in the English glossary (`glossary/en.tsv`).
 """
 
 from __future__ import annotations

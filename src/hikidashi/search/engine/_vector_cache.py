@@ -1,29 +1,28 @@
-"""Vectors on disk, so that a catalogue is embedded once and not at every start."""
+"""A cache of embeddings on disk, so that a catalogue is not embedded at every start."""
 
 from __future__ import annotations
 
 import logging
-import os
 import re
 import sqlite3
-import sys
 from collections.abc import Iterable, Mapping
 from contextlib import closing
 from pathlib import Path
 
-from ...common.private import make_private
+from ...common.folders import cache_folder
+from ...common.sqlite import closed_on_error, connect, make_database_private, transaction
 
 __all__ = ["VectorCache"]
 
 logger = logging.getLogger("hikidashi")
-_BATCH = 500  # sqlite's bound on variables is 999 in old builds
-_MAX_NAME = 100  # letters of a model in a file's name; the file itself has the whole name
+_BATCH = 500  # old builds of SQLite take at most 999 variables
+_MAX_NAME = 100  # characters of the model's name in the file name; the table has the whole name
 
 
 class VectorCache:
-    """Vectors by the hash of their text, in a file of their own per model.
+    """Vectors by the hash of their text, in one SQLite file per model.
 
-    A cache is a convenience: where its file cannot be used, a warning is logged and nothing is kept.
+    If the file cannot be used, a warning is logged and nothing is cached.
     """
 
     def __init__(self, model: str, path: Path | None = None) -> None:
@@ -35,7 +34,7 @@ class VectorCache:
         )
 
     def read(self, keys: Iterable[bytes], size: int) -> dict[bytes, bytes]:
-        """The vectors of `size` bytes known for `keys`; others are no vectors of this model as it is now."""
+        """The cached vectors of `keys`, without those of another size in bytes, which the model no longer makes."""
         wanted = list(keys)
         found: dict[bytes, bytes] = {}
         try:
@@ -59,8 +58,8 @@ class VectorCache:
     def write(self, vectors: Mapping[bytes, bytes]) -> None:
         """Keep more vectors."""
         try:
-            make_private(self.path)  # it says which texts somebody searched
-            with closing(self._open()) as database, database:
+            make_database_private(self.path)  # it says which texts somebody searched
+            with closing(self._open()) as database, transaction(database):
                 database.executemany(
                     "INSERT OR REPLACE INTO vectors (model, key, vector) VALUES (?, ?, ?)",
                     ((self.model, key, vector) for key, vector in vectors.items()),
@@ -69,31 +68,9 @@ class VectorCache:
             logger.warning("The embeddings cannot be kept in %s: %s.", self.path, error)
 
     def _open(self) -> sqlite3.Connection:
-        database = sqlite3.connect(self.path, timeout=5)
-        try:
+        with closed_on_error(connect(self.path, timeout=5, mode="rw")) as database:
             database.execute(
                 "CREATE TABLE IF NOT EXISTS vectors (model TEXT, key BLOB, vector BLOB, PRIMARY KEY (model, key)) "
                 "WITHOUT ROWID"
             )
-        except sqlite3.Error:
-            database.close()
-            raise
         return database
-
-
-def cache_folder() -> Path:
-    """Where this platform wants programs to keep what can be made again."""
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or _home() / "AppData" / "Local"
-    elif sys.platform == "darwin":
-        base = _home() / "Library" / "Caches"
-    else:
-        base = os.environ.get("XDG_CACHE_HOME") or _home() / ".cache"
-    return Path(base) / "hikidashi"
-
-
-def _home() -> Path:
-    try:
-        return Path.home()
-    except RuntimeError:  # a container may run as a user without one: then nothing can be kept, which `write` tells
-        return Path(os.devnull)

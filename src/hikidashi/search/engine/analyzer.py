@@ -1,7 +1,7 @@
-"""The words of a text, in any language, as a search index holds them.
+"""The analyzer: text in any language to index terms.
 
-Letters are folded (width, case, diacritics), names split at `_`, `-`, `.`, case and digits, English words
-stemmed. Scripts that put no spaces between words become overlapping pairs of letters.
+Characters are folded (width, case, diacritics), identifiers split at `_`, `-`, `.`, case and digits, English words
+stemmed, stop words dropped. Scripts without spaces between words are indexed as character n-grams.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ _HAN = "\u2e80-\u2fdf\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020
 _HIRAGANA = "\u3041-\u309f"
 _KATAKANA = "\u30a0-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
 _HANGUL = "\u1100-\u11ff\u3130-\u318f\uac00-\ud7af"
-# Thai, Lao, Tibetan, Myanmar, Khmer: no spaces between words, and vowel signs that `\w` leaves out.
+# Thai, Lao, Tibetan, Myanmar, Khmer: no spaces between words, and vowel signs that `\w` does not match.
 _UNSPACED = "\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff"
-# Marks that belong to the letter before them: Hebrew, Arabic, the scripts of India.
+# Combining marks: Hebrew, Arabic, the scripts of India.
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0dff"
 _SPACED = rf"(?:[^\W_{_HAN}{_HIRAGANA}{_KATAKANA}{_HANGUL}{_UNSPACED}]|[{_MARKS}])"
 
-# What each ASCII letter becomes: all but those of words and names a space.
+# Translation tables for ASCII. This one replaces all but letters, digits and the separators in names by a space.
 _SPACES = "".join(letter if letter.isalnum() or letter in "-_." else " " for letter in map(chr, range(128)))
-# The same with names in pieces.
+# This one replaces the separators too.
 _SEPARATED = "".join(letter if letter.isalnum() else " " for letter in map(chr, range(128)))
-# The same for what all spellings of a name share.
+# And this one also lowers the case.
 _LETTERS = "".join(letter.lower() if letter.isalnum() else " " for letter in map(chr, range(128)))
 _ANY = rf"[\w{_HAN}{_HIRAGANA}{_KATAKANA}{_HANGUL}{_UNSPACED}{_MARKS}]+"
 _ANY_RUN = re.compile(rf"{_ANY}(?:[-.]+{_ANY})*")
@@ -51,23 +51,24 @@ _SCRIPT = re.compile(
 )
 _INFLECTION = re.compile(f"[{_HIRAGANA}]+")
 _HAN_RUN = re.compile(f"[{_HAN}]+")
-# With punctuation, which is nearly all of a Chinese text; the marks of other scripts are no punctuation.
+# Han and punctuation alone, as nearly all Chinese text. Combining marks are no punctuation.
 _HAN_ALONE = re.compile(rf"(?:[{_HAN}]|[^\w{_HAN}{_HIRAGANA}{_KATAKANA}{_HANGUL}{_UNSPACED}{_MARKS}])*")
 _SEPARATORS = re.compile(r"[-_.]+")
 _ASCII_PIECE = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")  # `URLs`, `HTML`, `Page`, `2`
 _NOT_ALPHANUMERIC = re.compile(r"[\W_]+")
 _MAX_PARTS = 3
-# Words have two Chinese letters, three or four pairs of katakana. Hiragana is mostly inflection.
+# The share of a word that one n-gram is: words have about two Han characters, and three or four katakana bigrams.
+# Hiragana is mostly inflection.
 _SHARE = {"han": 1 / 2, "hira": 1 / 4, "kata": 1 / 3, "hangul": 1 / 2, "unspaced": 1 / 4}
-_REMEMBERED = 200_000  # words; identifiers never end, memory does
+_REMEMBERED = 200_000  # tokens: bounds the memory
 
 
 class _Folds(dict[int, str]):
-    """What each letter becomes; filled as letters are met."""
+    """A translation table for `fold`, filled as characters are met."""
 
     def __missing__(self, code: int) -> str:
         letter = chr(code)
-        # Only alphabets whose marks are optional in practice: in Japanese or Hindi a mark makes another letter.
+        # Only alphabets in which people leave diacritics out: in Japanese or Hindi they make another letter.
         if code < 0x0900 or 0x1E00 <= code < 0x2000:
             decomposed = unicodedata.normalize("NFD", letter)
             letter = "".join(part for part in decomposed if not unicodedata.combining(part))
@@ -76,8 +77,8 @@ class _Folds(dict[int, str]):
 
 
 _FOLDS = _Folds()
-# Characters that nobody sees and that come along when text is copied: soft hyphens, zero-width spaces and joiners,
-# marks of writing direction, variation selectors, tags, byte order marks.
+# Invisible characters that copied text may have: soft hyphens, zero-width spaces and joiners, direction marks,
+# variation selectors, tags, byte order marks.
 _INVISIBLE = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]+"
@@ -85,36 +86,36 @@ _INVISIBLE = re.compile(
 
 
 def visible(text: str) -> str:
-    """`text` without the characters that nobody sees."""
+    """`text` without invisible characters."""
     return text if text.isascii() else _INVISIBLE.sub("", text)
 
 
 def fold(text: str) -> str:
-    """`text` with width, case and diacritics evened out: `Ｃａｆé` and `CAFE` are both `cafe`."""
+    """`text` with width, case and diacritics normalised: `Ｃａｆé` and `CAFE` are both `cafe`."""
     if text.isascii():
         return text.lower()
     return unicodedata.normalize("NFKC", visible(text)).translate(_FOLDS)
 
 
 def name_key(name: str) -> str:
-    """What all spellings of a name share: `getUser`, `get-user` and `Get User` are `getuser`."""
+    """A key for all spellings of a name: `getUser`, `get-user` and `Get User` have `getuser`."""
     if name.isascii():
         return "".join(name.translate(_LETTERS).split())
     return _NOT_ALPHANUMERIC.sub("", fold(name))
 
 
 class Analyzer(dict[str, str]):
-    """Texts become index terms; words are remembered, since tools and questions repeat each other's.
+    """Text to index terms, with a cache of the terms of each ASCII token (what stands between two spaces).
 
-    The terms of a word are kept as one string with spaces: strings cost the garbage collector nothing.
+    The terms of a token are cached as one string with spaces, which the garbage collector need not traverse.
     """
 
     def terms(self, text: str) -> list[str]:
-        """The terms of `text` in order, function words left out."""
+        """The terms of `text` in order, without stop words."""
         return " ".join(map(self.__getitem__, visible(text).split())).split()
 
     def sources(self, text: str) -> dict[str, str]:
-        """The terms of `text` in order, each once, and the piece of text each comes from."""
+        """The distinct terms of `text` in order, and the first token each comes from."""
         found: dict[str, str] = {}
         for run in _runs(text):
             for term in self[run].split():
@@ -122,8 +123,8 @@ class Analyzer(dict[str, str]):
         return found
 
     def __missing__(self, chunk: str) -> str:
-        """The terms of what stands between two spaces."""
-        if not chunk.isascii():  # and not remembered: without spaces, it is a clause and hardly comes twice
+        """The terms of a token."""
+        if not chunk.isascii():  # not cached: without spaces, a token is a whole clause and seldom repeated
             return " ".join(_terms_of_any(chunk))
         if len(self) >= _REMEMBERED:
             self.clear()
@@ -138,7 +139,7 @@ def spelling(term: str, source: str) -> str:
 
 
 def share_of_word(term: str) -> float:
-    """How much of a word `term` is, on average: all of it, or a piece where letters are not spaced into words."""
+    """The average share of a word that `term` is: 1, or less for n-grams."""
     if term.isascii():
         return 1.0
     script = _SCRIPT.match(term)
@@ -146,39 +147,39 @@ def share_of_word(term: str) -> float:
 
 
 def is_weak(term: str) -> bool:
-    """Whether `term` comes in any talk and in any description."""
+    """Whether `term` is common in any text and any description."""
     return term in _WEAK_STEMS
 
 
 def is_everyday(term: str) -> bool:
-    """Whether `term` comes in any talk, and neither in names of tools nor as a value."""
+    """Whether `term` is common in everyday language, and neither in names of tools nor as a value."""
     return term in _EVERYDAY_STEMS
 
 
 def is_han(term: str) -> bool:
-    """Whether `term` is in Chinese letters."""
+    """Whether `term` is in Han characters."""
     return _HAN_RUN.fullmatch(term) is not None
 
 
 def is_inflection(term: str) -> bool:
-    """Whether `term` is in the letters that Japanese inflects words with."""
+    """Whether `term` is in hiragana, which is mostly inflection."""
     return _INFLECTION.fullmatch(term) is not None
 
 
 def is_request(term: str) -> bool:
-    """Whether `term` is how people ask, rather than what for."""
+    """Whether `term` is a polite phrase rather than a subject: `please`, `want`."""
     return term in _REQUEST_STEMS
 
 
 def _runs(text: str) -> list[str]:
-    """The unbroken pieces of `text`, whatever scripts they mix."""
+    """The tokens of `text`, without punctuation."""
     if text.isascii():
         return text.translate(_SPACES).split()  # several times faster than a pattern
     return _ANY_RUN.findall(unicodedata.normalize("NFKC", visible(text)))
 
 
 def _terms_of_any(chunk: str) -> list[str]:
-    """The terms of a text without spaces, whatever scripts it mixes."""
+    """The terms of a token that may mix scripts."""
     chunk = unicodedata.normalize("NFKC", chunk)
     terms: list[str] = []
     if _HAN_ALONE.fullmatch(chunk):
@@ -192,7 +193,7 @@ def _terms_of_any(chunk: str) -> list[str]:
 
 
 def _ascii_terms(chunk: str) -> list[str]:
-    """The terms of ASCII text without spaces; most words have no parts, and most names only plain ones."""
+    """The terms of an ASCII token, with fast paths for plain words and for names of plain words."""
     if chunk.isalpha() and (chunk.islower() or chunk.istitle()):
         word = chunk.lower()
         return [] if word in FUNCTION else [stem(word)]
@@ -205,7 +206,7 @@ def _ascii_terms(chunk: str) -> list[str]:
             pieces = _ASCII_PIECE.findall(word)
             plain = len(min(pieces, key=len, default="")) > 2 and "".join(pieces).isalpha()
             pieces = [piece.lower() for piece in pieces]
-        if not plain:  # digits or short pieces: which belong together?
+        if not plain:  # digits or short pieces, some of which belong together
             terms += [term for _, term in _word_terms(word)]
             continue
         terms += [stem(piece) for piece in pieces if piece not in FUNCTION]
@@ -215,9 +216,9 @@ def _ascii_terms(chunk: str) -> list[str]:
 
 
 def _word_terms(word: str) -> list[tuple[str, str]]:
-    """The parts of one unbroken piece of text and their terms, and the whole where it has a few parts."""
+    """The parts of a word or name and their terms, and the whole if it has two or three parts."""
     if word.isascii():
-        if word.isalpha() and (word.islower() or word.istitle()):  # nearly all words: no parts
+        if word.isalpha() and (word.islower() or word.istitle()):  # nearly all words
             word = word.lower()
             return [] if word in FUNCTION else [(word, stem(word))]
         pieces = [piece.lower() for part in word.translate(_SEPARATED).split() for piece in _parts(part)]
@@ -232,7 +233,7 @@ def _word_terms(word: str) -> list[tuple[str, str]]:
 
 
 def _parts(part: str) -> list[str]:
-    """A part of a name split at case and digits, unless its pieces mean something only together: `mp3`, `iOS`."""
+    """A part of a name split at case and digits, unless all pieces are short: `mp3`, `iOS`."""
     pieces = _ASCII_PIECE.findall(part)
     if len(pieces) > 1 and all(len(piece) < 3 or piece.isdigit() for piece in pieces):
         return [part]
@@ -240,7 +241,7 @@ def _parts(part: str) -> list[str]:
 
 
 def _grams(letters: str, kind: str | None) -> list[str]:
-    """Overlapping pairs of letters, or threes where letters are mostly parts of syllables; a lone letter as it is."""
+    """Character bigrams, trigrams for scripts that write syllables with several characters; or a lone character."""
     if kind == "unspaced":
         return list(map("".join, zip(letters, letters[1:], letters[2:], strict=False))) or [letters]
     if kind == "hira":

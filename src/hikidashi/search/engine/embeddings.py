@@ -1,7 +1,7 @@
-"""Tools by meaning: embeddings of their descriptions, kept on disk, compared with that of a question.
+"""Semantic search: embeddings of tools, cached on disk, and their cosine similarity to that of a question.
 
-Needs numpy; the model that comes with the extra `semantic` also needs wordllama, whose wheel has the weights
-inside. Nothing is downloaded.
+Needs numpy. The default model, of the extra `semantic`, is wordllama, whose wheel includes the weights: nothing is
+downloaded.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from inspect import iscoroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from ...common.unicode import well_formed
 from ...errors import MissingExtra, ToolSearchError
 from ._vector_cache import VectorCache
 from .entry import Entry
@@ -29,28 +30,28 @@ if TYPE_CHECKING:
 
 __all__ = ["Embedder", "Meanings", "default_embedder", "embedder_of"]
 
-_FLOOR = 0.45  # of this model: below it are pairs that share no more than the manner of speaking
-_MOST_LETTERS = 1_000  # of a description: what a tool does is said at its start
-_BYTES = 4  # of a number in a vector
+_FLOOR = 0.45  # of the default model: less similar texts have only their style in common
+_MOST_LETTERS = 1_000  # characters of a description: its beginning says what the tool does
+_BYTES = 4  # of a float32
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Embedder:
-    """A function from texts to vectors, and what a search must know about it."""
+    """A function from texts to vectors, and its properties."""
 
     embed: Callable[[list[str]], Any]
     """Texts to vectors of one length: lists of numbers or an array."""
     id: str = ""
     """Name and version of the model. Vectors are kept on disk under it; without one, in memory only."""
     multilingual: bool = False
-    """Whether it knows other scripts than Latin; if not, questions in those are searched by words alone."""
+    """Whether the model knows other scripts than Latin; if not, questions in those are searched by words alone."""
     floor: float = 0.3
-    """The similarity from which a tool is about the question even when they share no word."""
+    """The similarity from which a tool is about the question even if they share no word."""
     cache: Path | None = None
-    """The file that keeps vectors; None for one in the user's cache folder."""
+    """The file in which vectors are cached; None for one in the user's cache folder."""
 
     def reads(self, text: str) -> bool:
-        """Whether the model can read `text`: every letter is Latin, or it knows other scripts."""
+        """Whether the model can embed `text`: all letters are Latin, or the model is multilingual."""
         return self.multilingual or all(letter < "\u0250" for letter in text if letter.isalpha())
 
 
@@ -68,18 +69,18 @@ def default_embedder() -> Embedder:
         wordllama: Any = import_module("wordllama")
     except ImportError as error:
         raise MissingExtra("wordllama", "semantic") from error
-    except RuntimeError as error:  # it asks for the home folder, which a user in a container may not have
+    except RuntimeError as error:  # it needs a home folder, which a user in a container may not have
         raise ToolSearchError("unavailable", f"wordllama cannot be loaded: {error} Set HOME to any folder.") from error
-    finally:  # importing it sets up logging for the whole program, which is not for a library to do
+    finally:  # importing it configures the root logger
         root.handlers[:] = handlers
         root.setLevel(level)
-    # Its own default looks for the weights beside the package and then downloads; they are inside the package.
+    # By default it looks for the weights beside the package and then downloads them; they are inside the package.
     model = wordllama.WordLlama.load(cache_dir=Path(wordllama.__file__).parent, disable_download=True)
     return Embedder(embed=model.embed, id=f"wordllama-{version('wordllama')}-256", floor=_FLOOR)
 
 
 class Meanings:
-    """The vectors of a catalogue's tools, one row of a matrix for each number."""
+    """The embeddings of tools: a matrix with one row per number."""
 
     def __init__(self, embedder: Embedder) -> None:
         self.embedder = embedder
@@ -93,19 +94,19 @@ class Meanings:
         self._columns: int | None = None
 
     def vector(self, text: str) -> Matrix:
-        """The vector of a question, of length 1."""
+        """The normalised vector of a question."""
         return self._embedded([text])[0]
 
     def vectors(self, texts: Sequence[str]) -> Matrix:
-        """The vector of each of `texts`, of length 1; only texts never seen before are embedded."""
+        """The normalised vectors of `texts`; only texts that are not cached are embedded."""
         if self._columns is None:
             self.vector("tool")  # to know how long a vector is, and so which of those on disk are whole
-        keys = [blake2b(text.encode("utf-8", "replace"), digest_size=16).digest() for text in texts]
+        keys = [blake2b(well_formed(text).encode(), digest_size=16).digest() for text in texts]
         known = self._vectors(dict(zip(keys, texts, strict=True)))
         return self._numpy.stack([known[key] for key in keys])
 
     def update(self, version: int, numbers: Collection[int], entry: Callable[[int], Entry]) -> None:
-        """Have a vector for each of these tools and for no others; only texts never seen before are embedded."""
+        """Have vectors for exactly these tools; only texts that are not cached are embedded."""
         if version == self._version:
             return
         if self._columns is None:
@@ -116,8 +117,7 @@ class Meanings:
         new = {number: text_of(entry(number)) for number in numbers if number not in self._keys}
         if new:
             keys = {
-                number: blake2b(text.encode("utf-8", "replace"), digest_size=16).digest()
-                for number, text in new.items()
+                number: blake2b(well_formed(text).encode(), digest_size=16).digest() for number, text in new.items()
             }
             vectors = self._vectors({key: new[number] for number, key in keys.items()})
             matrix = self._grown(max(new) + 1, len(next(iter(vectors.values()))))
@@ -129,7 +129,7 @@ class Meanings:
         self._version = version
 
     def renumbered(self) -> None:
-        """Forget the numbers of the tools, as they are given out anew, but not the vectors."""
+        """Forget the numbers of the tools, which have changed, but keep the vectors."""
         if self._matrix is not None:
             self._kept = {key: self._matrix[number].copy() for number, key in self._keys.items()}
         self._keys, self._matrix, self._used, self._version = {}, None, 0, -1
@@ -140,9 +140,9 @@ class Meanings:
         `update` must have been called with at least one tool.
         """
         assert self._matrix is not None
-        # Not `@`: BLAS wakes threads for it, which on a busy machine takes 8 ms instead of the .5 ms of one thread.
+        # Not `@`: BLAS would start threads for it, which on a busy machine takes 8 ms instead of .5.
         similarities: Matrix = self._numpy.einsum("ij,j->i", self._matrix[: self._used], vector)
-        # Rows out of use may be among the nearest: look at as many more as there are.
+        # Rows of removed tools may be among the nearest: take as many more as there are.
         few = min(limit + len(similarities) - len(self._keys), len(similarities))
         places = self._numpy.argpartition(-similarities, few - 1)[:few]
         nearest = places[self._numpy.argsort(-similarities[places], kind="stable")]
@@ -151,7 +151,7 @@ class Meanings:
         return dict(zip(best, similarities[best].tolist(), strict=True))
 
     def _grown(self, rows: int, columns: int) -> Matrix:
-        """The matrix with room for `rows`; at least doubled when it has to grow, so that tools may come one by one."""
+        """The matrix with room for `rows`; at least doubled when it grows, so that adding tools one by one is fast."""
         numpy, known = self._numpy, self._matrix
         if known is None or len(known) < rows:
             grown = numpy.zeros((max(rows, 2 * len(known) if known is not None else 0), columns), numpy.float32)
@@ -161,7 +161,7 @@ class Meanings:
         return cast("Matrix", self._matrix)
 
     def _vectors(self, texts: dict[bytes, str]) -> dict[bytes, Matrix]:
-        """The vectors of texts by their keys: those kept, else those on disk, else new ones."""
+        """The vectors of texts by key: from memory, from disk, or newly embedded."""
         numpy = self._numpy
         found = {key: self._kept[key] for key in texts if key in self._kept}
         if self._disk:
@@ -177,7 +177,7 @@ class Meanings:
 
     def _embedded(self, texts: list[str]) -> Matrix:
         numpy = self._numpy
-        given: Any = self.embedder.embed([text.encode("utf-8", "replace").decode() for text in texts])
+        given: Any = self.embedder.embed([well_formed(text) for text in texts])
         try:
             vectors = cast("Matrix", numpy.asarray(given, dtype=numpy.float32))
         except (TypeError, ValueError) as error:  # a coroutine, a generator, vectors of several lengths
@@ -204,7 +204,7 @@ def _unusable(what: str, texts: list[str]) -> ToolSearchError:
 
 
 def text_of(entry: Entry) -> str:
-    """What stands for a tool's meaning: its name in words, other names, and the start of its description."""
+    """The text that is embedded of a tool: its name in words, its aliases, the beginning of its description."""
     name = " ".join(entry.name.replace("_", " ").replace("-", " ").split())
     return ". ".join(part for part in (name, *entry.aliases, entry.description[:_MOST_LETTERS]) if part)
 
@@ -217,7 +217,7 @@ def _numpy() -> Any:
 
 
 def embedder_of(embed: Callable[[list[str]], Any] | Embedder | None) -> Embedder:
-    """What was given as an `Embedder`; the default where nothing was.
+    """`embed` as an `Embedder`; the default one for None.
 
     Raises:
         MissingExtra: nothing was given, and the default is not installed.

@@ -1,6 +1,6 @@
-"""One row of the catalogue, and how a tool of each framework becomes one.
+"""`Entry`, the searchable fields of a tool, made from the tools of any framework.
 
-No framework is imported: a tool is known by the attributes its class promises.
+No framework is imported: tools are recognised by their attributes.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from ...errors import ToolValidationError
 __all__ = ["Entry", "entry_of"]
 
 _MAX_VALUES = 40  # a longer list is data, such as all currencies, rather than what a tool does
-_MAX_DEPTH = 6  # deeper arguments are rare, say little about the tool, and a schema may refer to itself
+_MAX_DEPTH = 6  # deeper arguments are rare, and a schema may be recursive
 
-_MAX_SAID = 40  # letters of a description that tell a tool from another in a message
+_MAX_SAID = 40  # characters of a description in an error
 
 _REMEDY = 'Use {"type": "object", "properties": {…}}.'
 _REFERRING = frozenset({"items", "anyOf", "oneOf", "allOf", "$ref", "enum"})
@@ -25,14 +25,14 @@ _NESTING = _REFERRING | {"properties"}
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Entry:
-    """What a search knows about one tool."""
+    """The searchable fields of one tool, and the tool itself."""
 
     name: str
     description: str
     argument_names: tuple[str, ...] = ()
     argument_descriptions: tuple[str, ...] = ()
     argument_values: tuple[str, ...] = ()
-    """What an argument may be, where it is one of a few words: `squash`, `PDF`."""
+    """The values of enums: `squash`, `PDF`."""
     aliases: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     input_schema: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -40,7 +40,7 @@ class Entry:
     """The object the catalogue was given."""
 
     def texts(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """The searched fields, by name."""
+        """The searchable fields by name."""
         return (
             ("name", (self.name,)),
             ("aliases", self.aliases),
@@ -53,7 +53,7 @@ class Entry:
 
     @property
     def origin(self) -> str:
-        """Where the tool comes from, for messages: its class, and what it says about itself."""
+        """The class and the beginning of the description of the tool, for errors."""
         kind = cast("type[object]", type(self.tool))
         home = "" if isinstance(self.tool, Mapping) else kind.__module__.split(".")[0] + " "
         said = " ".join(self.description.split())
@@ -62,7 +62,7 @@ class Entry:
 
 
 def entry_of(tool: Any, position: int | None = None) -> Entry:
-    """The catalogue row of `tool`: an Anthropic, OpenAI or MCP dict, or a tool object of any supported framework.
+    """The entry of `tool`: an Anthropic, OpenAI or MCP dict, or a tool object of any supported framework.
 
     Raises:
         ToolValidationError: it has no name, or its schema is no object.
@@ -78,7 +78,7 @@ def entry_of(tool: Any, position: int | None = None) -> Entry:
 
 @dataclass(slots=True)
 class _Parts:
-    """What a tool says about itself, unchecked."""
+    """The parts of a tool, not validated."""
 
     name: Any
     description: Any
@@ -158,7 +158,7 @@ def _at(position: int | None) -> str:
 
 
 def _is_mapping(value: Any) -> bool:
-    """Nearly all are dicts, and asking for that alone is many times faster."""
+    """Whether `value` is a mapping; nearly all are dicts, for which this is many times faster than `isinstance`."""
     return type(value) is dict or (value is not None and isinstance(value, Mapping))
 
 
@@ -173,7 +173,7 @@ def _words(value: Any) -> tuple[str, ...]:
 
 
 def _title(title: Any, annotations: Any) -> tuple[str, ...]:
-    """MCP's name of a tool for people, which may stand among its hints."""
+    """MCP's title of a tool, which may be in its annotations."""
     if title is None and annotations is not None:
         hints = cast("Mapping[str, Any]", annotations) if _is_mapping(annotations) else None
         title = getattr(annotations, "title", None) if hints is None else hints.get("title")
@@ -186,13 +186,13 @@ def _tags(meta: Any) -> tuple[str, ...]:
 
 @dataclass(slots=True)
 class _Arguments:
-    """What a schema says about all arguments, nested ones too: each text once, in order."""
+    """The distinct texts of all arguments in a schema, nested ones included, in order."""
 
     names: dict[str, None] = field(default_factory=dict[str, None])
     descriptions: dict[str, None] = field(default_factory=dict[str, None])
     values: dict[str, None] = field(default_factory=dict[str, None])
     referred: dict[str, int] = field(default_factory=dict[str, int])
-    """How deep in the schema each reference was followed: definitions that name each other would multiply."""
+    """The lowest depth at which each reference was followed: definitions that refer to each other would multiply."""
 
 
 def _walk(schema: dict[str, Any], definitions: Any, found: _Arguments, depth: int) -> None:

@@ -1,4 +1,4 @@
-"""What a search found, and for a person who wonders: what it held back, and what it made of the question."""
+"""Explanation of a search: what it found, what it held back and why, and how it read the question."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from .analyzer import Analyzer, is_inflection, is_weak
-from .bm25 import Index
 from .entry import Entry
 from .gate import NEAREST, Judgement
+from .index.bm25 import Index
 from .match import ToolMatch
 from .query import Query
 
 __all__ = ["HELD_BACK", "Explanation", "explained", "matches_of"]
 
-HELD_BACK = 5  # tools that are explained besides those that a search shows
+HELD_BACK = 5  # further hits that are explained
 
 EntryOf = Callable[[int], Entry]
 
@@ -28,7 +28,7 @@ class Explanation:
     held_back: list[ToolMatch] = field(default_factory=list[ToolMatch])
     """The next best tools; the `doubt` of each says why it was not shown."""
     words: dict[str, str] = field(default_factory=dict[str, str])
-    """The words looked up, `送信→send` for a translation or a corrected spelling, and how many tools have each."""
+    """The words searched for, `送信→send` for a translation or a corrected spelling, and how many tools have each."""
 
 
 def matches_of(judgement: Judgement, query: Query, limit: int, entry: EntryOf) -> list[ToolMatch]:
@@ -37,7 +37,7 @@ def matches_of(judgement: Judgement, query: Query, limit: int, entry: EntryOf) -
 
 
 def explained(judgement: Judgement, query: Query, limit: int, entry: EntryOf, index: Index) -> Explanation:
-    """The tools to show, and why these and no others."""
+    """The matches, the next best hits and why they are not shown, and the words searched for."""
     shown = judgement.shown
     kept = {number for number, _ in shown[:limit]}
     held_back = [
@@ -69,9 +69,9 @@ def _words(query: Query, index: Index, entry: EntryOf) -> dict[str, str]:
         said = f"in {number:,} tool{'' if number == 1 else 's'}"
         if is_weak(term):
             said += ", but too common to tell what is asked for"
-        elif term in query.optional and term not in query.relatives:
+        elif term in query.optional and term not in query.synonyms:
             said += ", taken for a value: a tool need not have it"
-        is_guess = term in query.respelled or term in query.relatives
+        is_guess = term in query.respelled or term in query.synonyms
         words[query.shown(term, _text_with(term, entry(index.first_with(term))) if is_guess else "")] = said
     for word in query.missing:
         if not is_inflection(word):
@@ -80,7 +80,7 @@ def _words(query: Query, index: Index, entry: EntryOf) -> dict[str, str]:
 
 
 def _text_with(term: str, entry: Entry) -> str:
-    """The piece of a tool's text that has `term`."""
+    """The token of a tool that has `term`."""
     analyzer = Analyzer()
     texts = (text for _, texts in entry.texts() for text in texts)
     return next((piece for text in texts for found, piece in analyzer.sources(text).items() if found == term), "")

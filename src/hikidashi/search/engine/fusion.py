@@ -1,4 +1,4 @@
-"""Two rankings become one."""
+"""Fusion of the lexical and the semantic ranking."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ __all__ = ["fused"]
 
 
 def fused(words: Mapping[int, float], meaning: Mapping[int, float], share: float) -> dict[int, float]:
-    """Scores from 0 to 1 for the tools of `meaning`: by `share` theirs, the rest by `words`, each stretched to that.
+    """Weighted sum of two normalised rankings, for the tools of `meaning`: scores from 0 to 1.
 
-    A tool without a score for words has 0 of it. Stretched scores keep how far apart tools are, which ranks alone
-    lose: measured, this beats reciprocal rank fusion.
+    `meaning` is min-max-normalised and weighted by `share`; `words` is divided by its maximum, with 0 for tools that it
+    lacks. Measured, this beats reciprocal rank fusion, which ignores the distances between scores.
     """
     highest = max(words.values(), default=0.0) or 1.0
     low, high = min(meaning.values(), default=0.0), max(meaning.values(), default=0.0)

@@ -1,4 +1,4 @@
-"""How sure a search is of its hits: whether the best of them has enough of the question."""
+"""Confidence of a search: whether its best hit covers enough of the question."""
 
 from __future__ import annotations
 
@@ -6,38 +6,37 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 
 from .analyzer import is_everyday, is_inflection, is_request, is_weak, share_of_word
-from .bm25 import Index
+from .index.bm25 import Index
 from .match import whole_words
 from .query import Query
 from .stem import stem
 
 __all__ = ["NEAREST", "Judgement", "judged"]
 
-NEAREST = 3  # tools that are shown where none is certain: enough to recognise the right one, too few to mislead
+NEAREST = 3  # hits shown when the search is confident of none: enough to recognise the right one
 
-# A large catalogue has some tool for any word: there, one word that question and tool share must be half of what is
-# asked for, and a tool that has less than half of it must bring a quarter of what an average word brings when found
-# in full, which a chance word in an example does not. A small catalogue lacks most words, so that it says little how
-# many of them are missing; but there too, words that come in any talk, words whose spelling was guessed, and less than
-# half a word must be two thirds of what is asked for.
+# Thresholds on coverage, the share of the question that the best hit has, with words weighted by idf. In a large
+# catalogue some tool has any word: a hit with one word of the question must cover half of it, and one that covers less
+# than half must score a quarter of an average word, which a chance word in an example does not. In a small catalogue
+# most words are missing, which says little. Everywhere, a hit by weak words, corrected spellings or less than half a
+# word alone must cover two thirds.
 _QUARTER = 1 / 4
 _HALF = 1 / 2
 _TWO_THIRDS = 2 / 3
 _LARGE = 2_000
-# What a tool calls the thing that a word of the question means is most of that word, but hardly a reason of its own: it
-# takes two of them to be as sure as half a word that stands there.
+# A synonym counts for most of its word, but is weak evidence: two of them are worth half a word.
 _HINTED = 0.7
 _SURE_HINT = 1 / 4
-# What is told rather than asked for shares a word with some tool by chance, but seldom two.
+# A statement shares a word with some tool by chance, but seldom two.
 _MORE_THAN_ONE = 3 / 2
-# A hit this far behind the best has matched only words that come with any question.
+# Hits that score less than this share of the best match only words of any question.
 _OF_BEST = 1 / 4
-# A word in so few tools is as likely the example of an argument as what a tool is for.
+# A word in so few tools is as likely an example in an argument description as a purpose.
 _EXAMPLE = 5
 
-_HIDDEN = 50  # hits by doubtful words alone, behind which a better one is looked for
+_HIDDEN = 50  # further hits to look at when the best ones match weak words alone
 
-_SHOWN = 4  # words of each kind in a reason
+_SHOWN = 4  # words listed in a reason
 
 TermsOf = Callable[[int], Collection[str]]
 """The terms in the name of a tool."""
@@ -45,21 +44,21 @@ TermsOf = Callable[[int], Collection[str]]
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The hits of a search, and how sure it is of them."""
+    """The hits of a search, and why they may be wrong."""
 
     hits: list[tuple[int, float]]
     """All of them, best first."""
     doubt: str = ""
-    """Why none of them may be what was asked for; empty where the search is confident."""
+    """Why none of them may be what was asked for; empty if the search is confident."""
 
     @property
     def shown(self) -> list[tuple[int, float]]:
-        """Those worth showing: few where none is certain, and none that is too far behind the best."""
+        """The hits to show: few if the search is not confident, and none that scores far below the best."""
         hits = self.hits[:NEAREST] if self.doubt else self.hits
         return [hit for hit in hits if hit[1] >= _OF_BEST * hits[0][1]]
 
     def preferring(self, named: list[int]) -> Judgement:
-        """The same with the tools that the question names before all others; these are certain."""
+        """The same with the tools that the question names first; the search is confident of these."""
         if not named:
             return self
         best = self.hits[0][1] if self.hits else 0.0
@@ -68,108 +67,106 @@ class Judgement:
 
 
 def judged(index: Index, query: Query, limit: int, name_terms: TermsOf) -> Judgement:
-    """The best hits, and how sure it is that they are about the question.
+    """The best hits for a question, and whether the search is confident of them.
 
-    There are none where no tool has a word of the question that says what it is about.
+    No hits if no tool has a word of the question that says what it is about.
     """
     hits = index.top(query.weights, limit)
     if not hits:
         return Judgement([])
-    best = _Share.of(index, *hits[0], query)
+    best = _Coverage.of(index, *hits[0], query)
     if best.is_enough(index, query, name_terms):
         return Judgement(hits)
-    telling = {term: weight for term, weight in query.weights.items() if not _is_doubtful(term, query)}
+    telling = {term: weight for term, weight in query.weights.items() if not _is_weak_evidence(term, query)}
     if not any(index.has(hits[0][0], term) for term in telling):
-        # Doubtful words brought the best, and may have hidden a better one. They still rank those that have another.
+        # Weak words ranked this hit first, and may hide a better one. They still help to rank hits with other words.
         hits = [hit for hit in index.top(query.weights, limit + _HIDDEN) if any(index.has(hit[0], t) for t in telling)]
         hits = hits[:limit] or index.top(telling or {term: query.weights[term] for term in query.respelled}, limit)
         if not hits:
             return Judgement([])
-        best = _Share.of(index, *hits[0], query)
+        best = _Coverage.of(index, *hits[0], query)
         if telling and best.is_enough(index, query, name_terms):
             return Judgement(hits)
     return Judgement(hits, best.doubt(query))
 
 
 @dataclass(slots=True)
-class _Share:
-    """How much of a question a tool has.
+class _Coverage:
+    """Coverage of a question by a tool, per word of the question, however many terms a word became.
 
-    Words of the question are counted, however many terms each became. What is optional and not in the tool does not
-    count.
+    Optional terms that the tool does not have are left out.
     """
 
     doc: int
     score: float
     asked: dict[str, float] = field(default_factory=dict[str, float])
-    """What each word that some tool has is worth."""
+    """The weight of each word that some tool has."""
     found: dict[str, float] = field(default_factory=dict[str, float])
-    """The same for the words that this tool has."""
+    """The weight of each word that this tool has."""
     hinted: dict[str, float] = field(default_factory=dict[str, float])
-    """The same for the words of which this tool only has what they may mean."""
+    """The weight of each word of which this tool only has a synonym."""
     terms: list[str] = field(default_factory=list[str])
     """The terms that this tool has."""
     lacking: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     """The terms that only other tools have, by word."""
     sure: float = 0.0
-    """How many words this tool has that are not doubtful."""
+    """How many words this tool has that are hardly there by chance."""
     is_guessed: bool = False
-    """Whether several guesses at spelling meet in this tool, so that they confirm each other."""
+    """Whether this tool has several corrected spellings, so that they confirm each other."""
 
     @classmethod
-    def of(cls, index: Index, doc: int, score: float, query: Query) -> _Share:
-        share = cls(doc, score)
+    def of(cls, index: Index, doc: int, score: float, query: Query) -> _Coverage:
+        coverage = cls(doc, score)
         guessed: set[str] = set()
-        asked, found = share.asked, share.found
+        asked, found = coverage.asked, coverage.found
         for term, weight in query.weights.items():
             is_found = index.has(doc, term)
             word = query.word_of(term)
-            if term in query.relatives:
+            if term in query.synonyms:
                 if is_found:
-                    share.terms.append(term)
-                    share.hinted[word] = _HINTED * index.rarity_of(word)
+                    coverage.terms.append(term)
+                    coverage.hinted[word] = _HINTED * index.idf(word)
                 continue
             if not is_found and term in query.optional:
                 continue
-            worth = weight * share_of_word(term) * index.rarity_of(term)
-            asked[word] = max(worth, asked.get(word, 0.0))
+            weighted = weight * share_of_word(term) * index.idf(term)
+            asked[word] = max(weighted, asked.get(word, 0.0))
             if is_found:
-                share.terms.append(term)
-                found[word] = max(worth, found.get(word, 0.0))
-                share.sure += 0.0 if _is_doubtful(term, query) else share_of_word(term)
+                coverage.terms.append(term)
+                found[word] = max(weighted, found.get(word, 0.0))
+                coverage.sure += 0.0 if _is_weak_evidence(term, query) else share_of_word(term)
                 if term in query.respelled and not is_weak(term):
                     guessed.add(word)
             else:
-                share.lacking.setdefault(word, []).append(term)
-        share.sure += _SURE_HINT * sum(not is_weak(word) for word in share.hinted)
+                coverage.lacking.setdefault(word, []).append(term)
+        coverage.sure += _SURE_HINT * sum(not is_weak(word) for word in coverage.hinted)
         if len(guessed) > 1:
-            share.sure += len(guessed)
-            share.is_guessed = True
-        return share
+            coverage.sure += len(guessed)
+            coverage.is_guessed = True
+        return coverage
 
     def is_enough(self, index: Index, query: Query, name_terms: TermsOf) -> bool:
         """Whether the tool is about the question."""
         if not self.hinted and all(is_everyday(word) or is_request(word) for word in self.found):
             return False
         missing = sum(map(share_of_word, query.missing))
-        total = sum(self.asked.values()) + missing * index.rarity(0)
-        share = sum((self.hinted | self.found).values()) / total if total else 0.0
-        if self.sure < (_MORE_THAN_ONE if query.is_told else _HALF) and share < _TWO_THIRDS:
+        total = sum(self.asked.values()) + missing * index.idf_at(0)
+        coverage = sum((self.hinted | self.found).values()) / total if total else 0.0
+        if self.sure < (_MORE_THAN_ONE if query.is_statement else _HALF) and coverage < _TWO_THIRDS:
             return False
-        if share >= _HALF:
+        if coverage >= _HALF:
             return True
-        if not query.is_told and self._is_topic(index, query, name_terms):
+        if not query.is_statement and self._is_topic(index, query, name_terms):
             return True
         strictness = min(1.0, index.count / _LARGE)
-        if len(self.found) <= 1 and share < _HALF * strictness:
+        if len(self.found) <= 1 and coverage < _HALF * strictness:
             return False
         return self.score >= _QUARTER * strictness * total / ((len(self.asked) + missing) or 1)
 
     def _is_topic(self, index: Index, query: Query, name_terms: TermsOf) -> bool:
-        """Whether the tool is named after what is asked for, and what it lacks of the question are values.
+        """Whether the name of the tool has what is asked for, and the rest of the question are values.
 
-        A word that no tool has is a value until shown otherwise: the values of a question count together no more
-        than the word the tool is named after.
+        A word that no tool has is taken for a value. All values together count no more than the word in the name.
         """
         named = name_terms(self.doc)
         telling = [term for term in self.terms if term in named and self._tells(term, query)]
@@ -178,8 +175,8 @@ class _Share:
         if not topic:
             return False
         unknown, everyday = _parted(query.missing)
-        values = sum(map(share_of_word, unknown)) * index.rarity(0)
-        wishes = sum(map(share_of_word, everyday)) * index.rarity(0)
+        values = sum(map(share_of_word, unknown)) * index.idf_at(0)
+        wishes = sum(map(share_of_word, everyday)) * index.idf_at(0)
         for word, terms in self.lacking.items():
             if word in self.found or word in self.hinted:
                 continue
@@ -191,17 +188,17 @@ class _Share:
         return found >= wishes + min(values, topic)
 
     def _tells(self, term: str, query: Query) -> bool:
-        return not _is_doubtful(term, query) or (self.is_guessed and term in query.respelled and not is_weak(term))
+        return not _is_weak_evidence(term, query) or (self.is_guessed and term in query.respelled and not is_weak(term))
 
     def doubt(self, query: Query) -> str:
-        """Why the tool may not be what was asked for, in a sentence."""
+        """A sentence that says why the tool may not be what was asked for."""
         terms = [term for term in self.terms if not is_inflection(term)]
-        matched = [query.shown(term) for term in terms if term not in query.relatives]
+        matched = [query.shown(term) for term in terms if term not in query.synonyms]
         lacking = [word for word in query.missing if not is_inflection(word)]
         reason = f"Only {_listed(matched)} of the question matches"
         if not matched:
             reason = f"Only what {_listed(map(query.shown, terms))} may mean matches"
-        if query.is_told:
+        if query.is_statement:
             reason += ", which reads like talk rather than a request"
         elif lacking:
             reason += f": no tool has {_listed(lacking)}"
@@ -209,7 +206,7 @@ class _Share:
 
 
 def _parted(missing: Iterable[str]) -> tuple[list[str], list[str]]:
-    """The words that may be values, and those that show what else is talked of; verbs that tools share are neither."""
+    """The words that may be values, and the everyday words; generic verbs of tools are neither."""
     unknown: list[str] = []
     everyday: list[str] = []
     for word in missing:
@@ -225,7 +222,7 @@ def _may_be_example(term: str, index: Index, query: Query) -> bool:
     return index.tools_with(term) <= _EXAMPLE and not is_weak(term) and term not in query.translations
 
 
-def _is_doubtful(term: str, query: Query) -> bool:
+def _is_weak_evidence(term: str, query: Query) -> bool:
     """Whether question and tool may share `term` by chance."""
     if is_weak(term) or is_inflection(term) or term in query.respelled:
         return True

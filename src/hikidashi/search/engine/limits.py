@@ -1,4 +1,4 @@
-"""What a catalogue takes: how many tools, how long a question, how many results."""
+"""Limits of a catalogue: number of tools, length of a query or pattern, number of results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_LIMIT = 50
 
 
 def checked_query(query: object, most: int) -> str:
-    """What is to be seen of `query`.
+    """`query` without invisible characters and surrounding space.
 
     Raises:
         ToolSearchError: it is no text, empty, or has more than `most` characters.
@@ -33,7 +33,7 @@ def checked_query(query: object, most: int) -> str:
 
 
 def checked_pattern(pattern: object) -> str:
-    """What is to be seen of `pattern`.
+    """`pattern` without invisible characters.
 
     Raises:
         ToolSearchError: it is no text, empty, or too long.
@@ -52,7 +52,7 @@ def checked_pattern(pattern: object) -> str:
 
 
 def check_limit(limit: object, tools: int) -> None:
-    """Do nothing if so many results can be asked of a catalogue with `tools` tools.
+    """Raise unless a catalogue with `tools` tools can be asked for `limit` results.
 
     Raises:
         ToolSearchError: `limit` is out of range, or there are no tools.
@@ -66,7 +66,7 @@ def check_limit(limit: object, tools: int) -> None:
 
 
 def full(most: int, why: str) -> ToolSearchError:
-    """The error for more tools than a catalogue takes."""
+    """The error for more tools than `limit_tools`."""
     return ToolSearchError(
         "invalid_tool_input",
         f"The catalogue takes {most} tools, and {why}. Pass a higher `limit_tools`, or split the catalogue.",

@@ -11,7 +11,7 @@ from .entry import Entry
 
 __all__ = ["Reasons", "ToolMatch", "whole_words"]
 
-_THREES = re.compile("[\u0e00-\u109f\u1780-\u17ff]+")  # Thai, Lao, Tibetan, Myanmar, Khmer
+_TRIGRAMS = re.compile("[\u0e00-\u109f\u1780-\u17ff]+")  # Thai, Lao, Tibetan, Myanmar, Khmer
 Reasons = Callable[[Entry], dict[str, tuple[str, ...]]]
 
 
@@ -21,15 +21,15 @@ class ToolMatch:
 
     name: str
     score: float
-    """How well it fits: comparable within one search, not between searches."""
+    """The score: comparable within one search, not between searches."""
     entry: Entry = field(repr=False)
     reasons: Reasons = field(repr=False, compare=False)
     doubt: str = ""
-    """Why this may not be what was asked for; empty for a match the search is confident of."""
+    """Why this may not be what was asked for; empty if the search is confident."""
 
     @property
     def confident(self) -> bool:
-        """Whether the tool is about the question; if not, it is merely the nearest there is."""
+        """Whether the tool is about the question; if not, it is only the nearest there is."""
         return not self.doubt
 
     @property
@@ -44,11 +44,11 @@ class ToolMatch:
 
 
 def whole_words(words: tuple[str, ...]) -> tuple[str, ...]:
-    """`words` with 請求 and 求書 as 請求書: languages without spaces are searched by twos or threes of letters."""
+    """`words` with overlapping n-grams joined: 請求 and 求書 are 請求書."""
     whole: list[str] = []
     for word in words:
         before = whole[-1] if whole else ""
-        piece = len(word) == 2 or (len(word) == 3 and _THREES.fullmatch(word) is not None)
+        piece = len(word) == 2 or (len(word) == 3 and _TRIGRAMS.fullmatch(word) is not None)
         if piece and not word.isascii() and "→" not in before and before.endswith(word[:-1]):
             whole[-1] += word[-1]
         else:

@@ -1,6 +1,6 @@
-"""Patterns in time that grows only with the text: the Rust engine that pydantic carries.
+"""Regular expressions in linear time, by the Rust engine in pydantic-core.
 
-Python's own `re` can need hours for a short pattern, and holds the interpreter meanwhile.
+Python's `re` backtracks: a short pattern can take hours, and holds the GIL meanwhile.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from time import perf_counter, thread_time
 
+from ...common.unicode import well_formed
 from ...errors import ToolSearchError
 from ._regex_syntax import invalid, translate
 from .analyzer import visible
@@ -17,43 +18,47 @@ from .entry import Entry
 __all__ = ["MAX_PATTERN", "Pattern", "searchable_text"]
 
 MAX_PATTERN = 200
-_MAX_TEXT = 10_000  # letters per tool: far above what tools have, so that no tool takes all the time
-# Nobody should wait longer than 50 ms: a search is ended after 35, and the last text takes 10 more at the most, since
-# an engine that steps through a pattern letter by letter does 100 million steps a second.
+_MAX_TEXT = 10_000  # characters per tool: far above what tools have, so that no tool takes all the time
+# A search should take at most 50 ms: it is aborted after 35, and the last text takes at most 10 more, at 100 million
+# steps of the engine per second.
 _SECONDS_PER_10_000 = 0.035
 _MAX_STEPS = 1_000_000
 
 
 def searchable_text(entry: Entry) -> str:
-    """What a pattern is matched against: each name, description and argument on a line of its own.
+    """The text that patterns match: each name, description and argument on a line of its own.
 
-    A long description stands behind what is short, so that it hides none of that.
+    Descriptions come last, so that a long one cuts off nothing else.
     """
     short = (entry.name, *entry.aliases, *entry.tags, *entry.argument_names)
     every = (*short, entry.description, *entry.argument_descriptions)
     lines = "\n".join(every)
-    if lines.isascii() and len(f"{lines}.".splitlines()) == len(every):  # nearly all tools: no text has several lines
+    if lines.isascii() and len(f"{lines}.".splitlines()) == len(every):  # nearly all tools: every text is one line
         return lines[:_MAX_TEXT]
     return "\n".join(map(_seen, every))[:_MAX_TEXT]
 
 
 def _seen(text: str) -> str:
-    """`text` on one line, and without halves of UTF-16 pairs, which the engine cannot read."""
+    """`text` on one line, and without lone surrogates, which the engine cannot read."""
     text = " ".join(filter(None, text.splitlines()))
-    return text if text.isascii() else visible(text).encode("utf-8", "replace").decode()
+    return text if text.isascii() else well_formed(visible(text))
 
 
 class Pattern:
     """A compiled pattern."""
 
     def __init__(self, pattern: str) -> None:
-        from pydantic_core import SchemaError, SchemaValidator, core_schema  # 20 ms that a search by words need not pay
+        from pydantic_core import (  # takes 20 ms, which a search by words need not wait for
+            SchemaError,
+            SchemaValidator,
+            core_schema,
+        )
 
         began = thread_time()
         self.source = pattern
         translated = translate(pattern)
         try:
-            re.compile(translated.text)  # only to find faults: it names their place, the other engine does not
+            re.compile(translated.text)  # for the position of a fault, which the other engine does not report
         except re.error as error:
             place = None if error.pos is None else ([*translated.positions, len(pattern)])[error.pos]
             raise invalid(pattern, f"{error.msg}", place) from error
@@ -73,14 +78,14 @@ class Pattern:
         fields = {
             name: tuple(text for text in texts if self.matches(_seen(text[: self._letters])))
             for name, texts in entry.texts()
-            if name != "argument_values"  # which only a search by words looks at
+            if name != "argument_values"  # these are searched by words only
         }
         return {name: texts for name, texts in fields.items() if texts}
 
     def first_matches(self, batches: Iterable[Sequence[tuple[int, str]]], tools: int, limit: int) -> list[int]:
-        """The numbers of the first `limit` of so many tools whose text matches.
+        """The numbers of the first `limit` tools whose text matches, of `tools` in all.
 
-        The texts come in batches; what it takes to get a batch is not counted as time of the pattern.
+        The time to make a batch of texts does not count.
 
         Raises:
             ToolSearchError: it takes too long, with the code `execution_time_exceeded`.
@@ -98,7 +103,7 @@ class Pattern:
                     found.append(number)
                     if len(found) == limit:
                         return found
-                elif perf_counter() > clock and thread_time() - began > budget:  # other threads' time is not ours
+                elif perf_counter() > clock and thread_time() - began > budget:  # without the time of other threads
                     raise ToolSearchError(
                         "execution_time_exceeded",
                         f"Pattern {self.source!r} took more than {budget * 1000:.0f} ms over {tools} tools. "

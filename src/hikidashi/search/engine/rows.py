@@ -1,4 +1,4 @@
-"""The tools of a catalogue by number and by name."""
+"""The entries of a catalogue by number and by name."""
 
 from __future__ import annotations
 
@@ -17,27 +17,25 @@ from .regex import searchable_text
 
 __all__ = ["Rows", "Snapshot", "is_identifier"]
 
-_BATCH = 256  # texts made at once: most patterns find their tools among the first
-_MIN_PART = 3  # letters: shorter pieces are in too many names
-_SURE_PART = 5  # letters: a shorter piece from inside a word, `und` of `refund`, may be there by chance
-_IDENTIFIER = re.compile(
-    r"(?<!\w)(?:\w+(?:[_.:/-]\w+)*_\w+(?:[.:/-]\w+)*|\w*[a-z][A-Z]\w*)"
-)  # `send_mail`, `sendMail`: no word of talk
+_BATCH = 256  # texts per batch: most patterns match enough tools in the first
+_MIN_PART = 3  # letters: shorter parts are in too many names
+_SURE_PART = 5  # letters: a shorter part inside a word (`und` of `refund`) may match by chance
+_IDENTIFIER = re.compile(r"(?<!\w)(?:\w+(?:[_.:/-]\w+)*_\w+(?:[.:/-]\w+)*|\w*[a-z][A-Z]\w*)")  # `send_mail`, `sendMail`
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The tools of a catalogue at one moment, whatever is added or removed later."""
+    """The tools of a catalogue at one moment, unaffected by later changes."""
 
     numbers: list[int]
-    """Those of the tools, in catalogue order."""
+    """The numbers of the tools, in catalogue order."""
     entries: list[Entry | bytes | None]
     texts: list[str | bytes | None]
-    """What patterns see of each tool, as far as somebody asked; shared with the catalogue and other snapshots."""
+    """The searchable text of each tool, made when first needed; shared with the catalogue and other snapshots."""
     _batches: dict[int, list[tuple[int, str]]] = field(default_factory=dict[int, list[tuple[int, str]]])
 
     def batches(self) -> Iterator[list[tuple[int, str]]]:
-        """What patterns see of each tool, by number, in catalogue order: made when it is first asked for."""
+        """Numbers and searchable texts of the tools, in catalogue order; a batch is made when first needed."""
         for start in range(0, len(self.numbers), _BATCH):
             if start not in self._batches:
                 self._batches[start] = [(number, self._text(number)) for number in self.numbers[start : start + _BATCH]]
@@ -51,7 +49,7 @@ class Snapshot:
         return text
 
     def entry(self, number: int) -> Entry:
-        """The tool with this number, which was in use then."""
+        """The tool with this number."""
         return _decoded(self.entries[number])
 
 
@@ -63,12 +61,12 @@ def _decoded(row: Entry | bytes | None) -> Entry:
 
 
 def is_identifier(text: str) -> bool:
-    """Whether `text` is one name, as programs have them: `send_mail`, `sendMail`."""
+    """Whether `text` is an identifier with several words: `send_mail`, `sendMail`."""
     return _IDENTIFIER.fullmatch(text) is not None
 
 
 class Rows:
-    """The entries of a catalogue; those read from a file stay JSON until somebody needs them."""
+    """The entries of a catalogue; those read from a file stay JSON until they are needed."""
 
     def __init__(self) -> None:
         self.numbers: dict[str, int] = {}
@@ -78,7 +76,7 @@ class Rows:
         self._by_key: dict[str, list[str]] | None = None
 
     def add(self, entry: Entry) -> None:
-        """Put in a tool, under the next number.
+        """Add a tool under the next number.
 
         Raises:
             ToolValidationError: another tool has this name.
@@ -98,7 +96,7 @@ class Rows:
             self._by_key.setdefault(name_key(entry.name), []).append(entry.name)
 
     def remove(self, name: str) -> tuple[int, Entry]:
-        """Take out a tool; its number is not used again.
+        """Remove a tool; its number is not used again.
 
         Raises:
             ToolSearchError: no tool has this name.
@@ -113,16 +111,16 @@ class Rows:
         return number, entry
 
     def bind(self, entry: Entry) -> None:
-        """Put a tool in place of the one of the same name, which is searched in the same way."""
+        """Replace the tool of the same name, which has the same searchable text."""
         self.entries[self.numbers[entry.name]] = entry
 
     @property
     def is_in_order(self) -> bool:
-        """Whether the numbers of the tools rise without a gap."""
+        """Whether the tools are numbered from 0 in catalogue order, without gaps."""
         return len(self.entries) == len(self.numbers) and all(map(eq, self.numbers.values(), count()))
 
     def reorder(self, names: Iterable[str]) -> None:
-        """Have the tools in the order of `names`, which has them all."""
+        """Put the tools in the order of `names`, which has all of them."""
         self.numbers = {name: self.numbers[name] for name in names}
 
     def entry(self, number: int) -> Entry:
@@ -131,11 +129,11 @@ class Rows:
         return entry
 
     def snapshot(self) -> Snapshot:
-        """All tools as they are now."""
+        """The tools as they are now."""
         return Snapshot(list(self.numbers.values()), list(self.entries), self.texts)
 
     def _keys(self) -> dict[str, list[str]]:
-        """The names by what all their spellings share."""
+        """The names by `name_key`."""
         if self._by_key is None:
             self._by_key = {}
             for known in self.numbers:
@@ -160,10 +158,10 @@ class Rows:
         return list(found)
 
     def named_with(self, part: str) -> tuple[list[int], bool]:
-        """The tools whose name has one unbroken piece of text as a part, in some spelling; the shortest name first.
+        """The tools whose name contains `part`, one word, in some spelling; the shortest name first.
 
-        Also whether they hardly have it by chance: it is long, an identifier, or begins a word of each name. Where
-        some names have it so, the others are left out.
+        Also whether that is hardly by chance: `part` is long, an identifier, or begins a word of each name. If it
+        begins a word of some names, the others are left out.
         """
         key = name_key(part)
         if len(key) < _MIN_PART or len(part.split()) != 1:
@@ -180,7 +178,7 @@ class Rows:
     def no_such_tool(self, names: list[str]) -> ToolSearchError:
         """The error for names that no tool has, with names that are close."""
         close = [self.entry(number).name for name in names for number in self.spelled_like(name)]
-        if not close:  # comparing with ten thousand names takes 80 ms: not for each of a long list
+        if not close:  # comparing with 10,000 names takes 80 ms: not for each of a long list
             close = [match for name in names[:2] for match in get_close_matches(name, self.numbers, n=2)]
         hint = f" Did you mean {' or '.join(map(repr, close[:5]))}?" if close else " Search for it by words."
         return ToolSearchError("invalid_tool_input", f"No tool is named {' or '.join(map(repr, names))}.{hint}")

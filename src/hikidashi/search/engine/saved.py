@@ -1,53 +1,51 @@
-"""A catalogue in a file: written whole or not at all, checked when read, and nothing in it is executed.
+"""A catalogue in a file: written atomically, checked when read, and nothing in it is executed.
 
-A line of letters and the format's number, a checksum, then sections of plain arrays and JSON. Tools stay JSON
-until a search finds them, which is why a file opens faster than a catalogue is built.
+A header line with the versions of the format and of the indexing rules, a checksum, then sections of plain arrays and
+JSON. Tools stay JSON until a search finds them, which is why a file opens faster than a catalogue is built.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 import sys
 import zlib
 from array import array
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
 from ...common.atomic import replace_file
 from ...errors import ToolSearchError
-from .bm25 import Index, Postings
 from .entry import Entry
+from .index.bm25 import Index
+from .index.postings import Postings
 from .rows import Rows
 
 __all__ = ["NAME", "digest_of", "read", "write"]
 
-NAME = b"hikidashi catalogue "  # how a file begins, whatever its version
-_FORMAT = 4
-# What makes terms of a tool: a question that is read by other rules would miss those in the file.
-_RULES = ("bm25", "entry", "stem", "stopwords", "analyzer", "_variants")
+NAME = b"hikidashi catalogue "  # the first bytes of a file of any version
+FORMAT_VERSION = 5
+"""Raise it when the layout of the file changes."""
+RULES_VERSION = 1
+"""Raise it when a tool would be indexed otherwise: other terms, fields, weights or searchable text.
+
+A question that is read by other rules would miss the terms in the file. `tests/search/engine/test_rules.py` fails when
+the rules change and this number does not.
+"""
+_MAGIC = NAME + f"{FORMAT_VERSION} {RULES_VERSION}\n".encode()
+_VERSIONS = re.compile(re.escape(NAME) + rb"(\d{1,9})(?: (\d{1,9})\n)?")
 _DIGEST = 8  # bytes: enough to tell two versions of one tool apart
 _SECTIONS = ("names", "rows", "row_ends", "texts", "text_ends", "terms", "term_ends", "packed", "lengths", "digests")
 
 
-@cache
-def _magic() -> bytes:
-    """How a file begins that this code can read: with its format, and a digest of the rules for terms."""
-    rules = hashlib.blake2b(digest_size=8)
-    for module in _RULES:
-        with suppress(OSError):  # a frozen program has no sources: there, the number of the format must do
-            rules.update(Path(__file__).with_name(f"{module}.py").read_bytes())
-    return NAME + f"{_FORMAT} {rules.hexdigest()}\n".encode()
-
-
 def write(path: Path, rows: Rows, index: Index) -> None:
-    """Put a catalogue into a file, in place of what was there, at once.
+    """Write a catalogue to a file, atomically.
 
-    The numbers of `rows` and `index` must have no gaps.
+    The tools of `rows` and `index` must be numbered without gaps.
 
     Raises:
         ToolSearchError: a tool's schema is no JSON, or the file cannot be written.
@@ -73,11 +71,11 @@ def write(path: Path, rows: Rows, index: Index) -> None:
     }
     sizes = _bytes(array("Q", (len(body[name]) for name in _SECTIONS)))
     content = sizes + b"".join(body[name] for name in _SECTIONS)
-    _replace(path, _magic() + zlib.crc32(content).to_bytes(8, "little") + content)
+    _replace(path, _MAGIC + zlib.crc32(content).to_bytes(8, "little") + content)
 
 
 def digest_of(entry: Entry) -> bytes:
-    """What tells a tool that is searched in the same way from one that is not."""
+    """A digest of what is indexed of a tool."""
     return hashlib.blake2b(repr(entry.texts()).encode(), digest_size=_DIGEST).digest()
 
 
@@ -93,15 +91,25 @@ def read(path: Path) -> tuple[Rows, Index, dict[str, bytes]]:
         raise ToolSearchError(
             "unavailable", f"The catalogue {str(path)!r} cannot be read: {_reason(error)}. Check the path."
         ) from error
-    magic = _magic()
-    head = len(magic) + 8
-    if not content.startswith(magic):
-        what = "was saved by another version of hikidashi" if content.startswith(NAME) else "is no saved catalogue"
-        raise ToolSearchError("unavailable", f"The file {str(path)!r} {what}. Build the catalogue again and save it.")
-    checksum = int.from_bytes(content[len(magic) : head], "little")
+    head = len(_MAGIC) + 8
+    if not content.startswith(_MAGIC):
+        raise ToolSearchError("unavailable", f"The file {str(path)!r} {_why_unreadable(content)}")
+    checksum = int.from_bytes(content[len(_MAGIC) : head], "little")
     if len(content) < head + 8 * len(_SECTIONS) or zlib.crc32(memoryview(content)[head:]) != checksum:
         raise ToolSearchError("unavailable", f"The catalogue {str(path)!r} is damaged. Build it again and save it.")
     return _parse(content, head)
+
+
+def _why_unreadable(content: bytes) -> str:
+    """Why this version cannot read a file, and what to do."""
+    again = "build the catalogue from its tools again and save it: `ToolCatalog(tools).save(path)`."
+    if not content.startswith(NAME):
+        return f"is no saved catalogue. Check the path, or {again}"
+    found = _VERSIONS.match(content)
+    versions = [int(number or 0) for number in found.groups()] if found else []
+    if versions > [FORMAT_VERSION, RULES_VERSION]:
+        return f"was saved by a newer version of hikidashi. Upgrade hikidashi, or {again}"
+    return f"was saved by an older version of hikidashi, which indexed tools otherwise. {again[0].upper()}{again[1:]}"
 
 
 def _parse(content: bytes, head: int) -> tuple[Rows, Index, dict[str, bytes]]:
@@ -121,6 +129,7 @@ def _parse(content: bytes, head: int) -> tuple[Rows, Index, dict[str, bytes]]:
     terms = part["terms"].decode("utf-8", "surrogatepass").split("\n") if part["terms"] else []
     stored = _Stored(_array(part["packed"]), _array(part["term_ends"]))
     index.terms = dict(zip(terms, range(-1, -1 - len(terms), -1), strict=True))
+    index.terms_added = len(terms)
     index.stored = stored.postings
     digests = part["digests"]
     digest_of_name = {name: digests[at * _DIGEST : (at + 1) * _DIGEST] for name, at in rows.numbers.items()}
@@ -129,19 +138,19 @@ def _parse(content: bytes, head: int) -> tuple[Rows, Index, dict[str, bytes]]:
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    """All postings as they stand in a file."""
+    """All posting lists of a file."""
 
     packed: array[int]
     ends: array[int]
 
     def postings(self, place: int) -> Postings:
-        """Those of the term at `place`."""
+        """The posting list of the term at `place`."""
         start = self.ends[place - 1] if place else 0
         return Postings(self.packed[start : self.ends[place]])
 
 
 def _saved(entry: Entry) -> bytes:
-    """The tool as it came if it is JSON already, else as an Anthropic tool dict."""
+    """A tool as JSON: as it is if it is a JSON object, else as an Anthropic tool dict."""
     tool = cast("object", entry.tool)
     if isinstance(tool, Mapping):
         with suppress(TypeError, ValueError, RecursionError):

@@ -1,9 +1,8 @@
-"""Words spelled almost like a known one.
+"""Spelling correction: the known terms within a small edit distance of a word.
 
-The index has stems, but people misspell whole words: each stem is compared with the endings that English words have.
-The first letter is taken to be right, as it nearly always is in real typing errors, or to have changed places with the
-second; that leaves a few hundred words to look at, and a set of letters per word, kept as bits, rules out almost all of
-those.
+The index has stems, but people misspell whole words: each stem is tried with common English suffixes. The first letter
+is assumed to be right, as it nearly always is, or transposed with the second. That leaves a few hundred candidates,
+most of which a bitset of their letters rules out.
 """
 
 from __future__ import annotations
@@ -15,34 +14,34 @@ from .stem import IRREGULAR, stem
 
 __all__ = ["Speller"]
 
-_MIN_LETTERS = 5  # shorter words have too many neighbours, `send`, `sand`, `lend`, unless a letter is missing
+_MIN_LETTERS = 5  # shorter words have too many neighbours (`send`, `sand`, `lend`), unless a letter is missing
 _MIN_STEM = 3  # `tabl`, `not` in `note`
 _TWO_ERRORS_FROM = 8
-_ENDINGS = ("", "e", "s", "y", "ed", "er", "es", "ly", "ate", "ing", "ion", "ment", "ation")
-_LONGEST = max(map(len, _ENDINGS)) + 2  # letters that a word may have more than its stem
+_SUFFIXES = ("", "e", "s", "y", "ed", "er", "es", "ly", "ate", "ing", "ion", "ment", "ation")
+_LONGEST = max(map(len, _SUFFIXES)) + 2  # the most letters that a misspelled word has more than the stem
 
 
 class Speller:
-    """The known words nearest to a misspelled one."""
+    """Finds the known terms nearest to a misspelled word."""
 
     def __init__(self, words: Iterable[str] = ()) -> None:
         self._words: defaultdict[str, list[str]] = defaultdict(list)
         """Words by first letter."""
         self._letters: defaultdict[str, dict[str, int]] = defaultdict(dict)
-        """The letters of these words, as far as somebody asked for that first letter."""
+        """The bitset of letters of each word, computed per first letter when first needed."""
         self._counted: defaultdict[str, int] = defaultdict(int)
-        """How many of them that was."""
+        """How many words of each first letter have a bitset."""
         self.add(IRREGULAR)
         self.add(words)
 
     def add(self, words: Iterable[str]) -> None:
-        """Know more words."""
+        """Add words to the candidates."""
         by_first = self._words
         for word in words:
             by_first[word[0]].append(word)
 
     def nearest(self, word: str, known: Container[str]) -> list[str]:
-        """Those of `known` at the smallest distance from `word`, if that is one error, or two in a long word."""
+        """Those of `known` at the smallest edit distance from `word`, which is at most 1, or 2 for a long word."""
         if len(word) < _MIN_LETTERS - 1 or not word.isalpha():
             return []
         found = self._within(word, word[0], known)
@@ -51,7 +50,7 @@ class Speller:
         return sorted(found[min(found)]) if found else []
 
     def _within(self, word: str, first: str, known: Container[str]) -> dict[int, set[str]]:
-        """Those of `known` that begin with `first` and are few errors from `word`, by the number of errors."""
+        """Those of `known` that begin with `first` and are near `word`, by edit distance."""
         allowed = 2 if len(word) >= _TWO_ERRORS_FROM else 1
         letters, length = _letters(word), len(word)
         shortest = _MIN_LETTERS if length < _MIN_LETTERS else _MIN_LETTERS - 1
@@ -59,20 +58,22 @@ class Speller:
         for stemmed, its_letters in self._beginning_with(first).items():
             if (its_letters & ~letters).bit_count() > allowed or not -_LONGEST <= len(stemmed) - length <= allowed:
                 continue
-            for ending in _ENDINGS:
-                form = stemmed + ending
-                added = abs(len(form) - length)
-                if added > allowed or len(form) < shortest:
+            missing = length - len(stemmed)
+            for suffix, size, suffix_letters in _SUFFIX_LETTERS:
+                added = abs(missing - size)
+                if added > allowed or len(stemmed) + size < shortest:
                     continue
-                if (letters ^ _letters(form)).bit_count() > 2 * allowed - added:  # a replaced letter changes two bits
+                both = its_letters | suffix_letters | (its_letters & suffix_letters & _ONCE) << 32
+                if (letters ^ both).bit_count() > 2 * allowed - added:  # a substitution changes two bits
                     continue
+                form = stemmed + suffix
                 term = _term(stemmed, form, known)
                 if term is not None and (errors := _distance(word, form, allowed)) <= allowed:
                     found.setdefault(errors, set()).add(term)
         return found
 
     def _beginning_with(self, first: str) -> dict[str, int]:
-        """The words that begin so, with their letters."""
+        """The words that begin with `first`, and their bitsets of letters."""
         words, letters = self._words.get(first, ()), self._letters[first]
         if self._counted[first] < len(words):
             for word in words[self._counted[first] :]:
@@ -83,7 +84,7 @@ class Speller:
 
 
 def _term(word: str, form: str, known: Container[str]) -> str | None:
-    """What `known` has for `form`, which is `word` with an ending; None where it has nothing."""
+    """The term of `form`, which is `word` with a suffix, if `known` has it."""
     if form in known:
         return form
     term = IRREGULAR.get(word, word) if form == word else word if form.isascii() and stem(form) == word else None
@@ -91,7 +92,7 @@ def _term(word: str, form: str, known: Container[str]) -> str | None:
 
 
 def _letters(word: str) -> int:
-    """One bit for each letter that occurs, another for each that occurs again."""
+    """A bitset: one bit for each letter that occurs, another for each that is repeated."""
     bits = 0
     for letter in word:
         bit = 1 << (ord(letter) & 31)
@@ -100,7 +101,7 @@ def _letters(word: str) -> int:
 
 
 def _distance(left: str, right: str, most: int) -> int:
-    """Insertions, deletions, replacements and swaps of neighbours between two words; more than `most` as `most + 1`."""
+    """The edit distance with transpositions (optimal string alignment), cut off at `most + 1`."""
     before: list[int] = []
     last = list(range(len(right) + 1))
     for row, letter in enumerate(left, 1):
@@ -116,3 +117,7 @@ def _distance(left: str, right: str, most: int) -> int:
             return most + 1
         before, last = last, line
     return last[-1]
+
+
+_ONCE = (1 << 32) - 1  # the bits of letters that occur, without those of repeated ones
+_SUFFIX_LETTERS = [(suffix, len(suffix), _letters(suffix)) for suffix in _SUFFIXES]

@@ -1,7 +1,7 @@
-"""English words reduced to the part their forms share: `creates`, `creating`, `creation` -> `creat`.
+"""A conservative stemmer for English: `creates`, `creating` and `creation` have the stem `creat`.
 
-Conservative on purpose: a rule applies only where a stem of some length with a vowel remains, because
-two words that wrongly meet (`flower`, `flow`) cost a search more than two that do not (`payment`, `pay`).
+A rule applies only if a stem of some length with a vowel remains: overstemming (`flower`, `flow`) harms a search more
+than understemming (`payment`, `pay`).
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ __all__ = ["IRREGULAR", "stem"]
 
 _HAS_VOWEL = re.compile("[aeiouy]")
 
-# Forms that no rule reaches, and words that a rule would take for another one, of those that tools and questions use,
-# and what stands for each of them.
+# Irregular forms and words that the rules would overstem, of those that tools and questions use, by stem.
 IRREGULAR = {
     form: base
     for base, forms in {
@@ -64,7 +63,7 @@ IRREGULAR = {
 
 @lru_cache(65_536)
 def stem(word: str) -> str:
-    """The part that the forms of `word` share; `word` is lower case, and returned as it is when not English."""
+    """The stem of `word`, which is in lower case; other than ASCII words are returned as they are."""
     known = IRREGULAR.get(word)
     return _regular(word) if known is None else known
 
@@ -101,8 +100,7 @@ def _undoubled(word: str) -> str:
     return word[:-1] if word[-1] == word[-2] and word[-1] not in "lsz" else word
 
 
-# By last letter, since that rules out most: ending, what takes its place, and the letters that must remain.
-# The first that fits is the only one applied.
+# By last letter: suffix, replacement, and the letters that must remain. Only the first match is applied.
 _FAMILIES: dict[str, tuple[tuple[str, str, int], ...]] = {
     "n": (
         ("ization", "iz", 3),

@@ -1,9 +1,9 @@
-"""Words that say nothing about a tool.
+"""Stop words, and words of little weight.
 
-`FUNCTION` words are neither indexed nor searched. `REQUEST` words are how people ask ("I would like you to
-help me find …"): they are indexed, and a query drops them as long as it has another word. `WEAK` words come in
-any talk and in any tool's description: they help to rank, but tell neither what is asked for nor what a tool is for.
-`EVERYDAY` are those of them that only talk has: neither verbs of tools nor times and numbers.
+`FUNCTION` words are stop words: neither indexed nor searched. `REQUEST` words are polite phrases ("I would like you to
+help me find …"): they are indexed, and a query drops them if it has other words. `WEAK` words are common in any text
+and any description: they help to rank, but are no evidence that a tool is about the question. `EVERYDAY` words are the
+weak words of everyday language: neither verbs of tools nor times and numbers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _REQUEST = """
     take tell thank thanks thing things think tried try trying use using want wanted wants well wish wonder wondering
 """
 
-# What any tool might be called.
+# Generic verbs and nouns of tools.
 _GENERIC = """
     add build call change check contain create current data delete detail display do edit example execute fetch
     find generate get handle help include information item list look manage modify need obtain offer perform
@@ -35,7 +35,7 @@ _GENERIC = """
     value view
 """
 
-# Times and numbers, which come in talk and as values alike.
+# Times and numbers, which are common in everyday language and as values.
 _TIMES = """
     day days night nights morning evening afternoon noon midnight week weeks month months year years hour hours
     minute minutes moment today tomorrow yesterday tonight now soon late later early always never often sometimes
@@ -45,8 +45,7 @@ _TIMES = """
     million dozen first second third last next twice half several few pair
 """
 
-# What people talk of when they want no tool. Words that tools are made for are left out, however common: animals, food,
-# weather, music, money, travel.
+# Everyday language. Subjects of tools are left out, however common: animals, food, weather, music, money, travel.
 _EVERYDAY = """
     red green blue white black gray yellow brown pink purple
     man men woman women boy boys girl girls child children kid kids baby babies person people mother father mom dad
@@ -79,7 +78,7 @@ _EVERYDAY = """
     since though whatever whoever wherever piece pieces reason top turn word words
 """
 
-# The same in Japanese: words, and letters that are words or stems of words.
+# The same in Japanese: words, and characters that are words or stems of words.
 _EVERYDAY_JAPANESE = """
     一つ 一人 二人 一番 一緒 今日 明日 昨日 今朝 今夜 今年 去年 来年 毎日 時代 最近 最初 最後 世界 世の中 人生 人間
     人々 大人 子供 子ども 男性 女性 家族 両親 友達 友人 自分 自身 自由 彼女 名前 気持 気持ち 本当 普通 大事 大切
@@ -110,5 +109,5 @@ EVERYDAY = frozenset(_EVERYDAY.split() + _EVERYDAY_JAPANESE.split())
 FUNCTION = frozenset(_FUNCTION.split())
 REQUEST = frozenset(_REQUEST.split())
 WEAK = EVERYDAY | frozenset(_GENERIC.split() + _TIMES.split())
-# Japanese inflection and particles, as the pairs of letters an index would hold.
+# Japanese inflection and particles, as bigrams.
 FUNCTION_BIGRAMS = frozenset(word[at : at + 2] for word in _JAPANESE.split() for at in range(len(word) - 1))

@@ -1,6 +1,6 @@
-"""MCP servers as sources of tools: read from a config, started, listed once or followed live.
+"""MCP servers as sources of tools: read from a config file, started, listed once or followed live.
 
-Offers `read_mcp_config`, `tools_of_servers` and `LiveServers`, and the seams what they say of servers out of reach.
+`read_mcp_config`, `tools_of_servers`, `LiveServers`; and for the seams, what to do about servers that are lost.
 """
 
 from __future__ import annotations
@@ -11,17 +11,18 @@ from ...common.lazy import lazy
 
 if TYPE_CHECKING:
     from .config import McpServer, read_mcp_config
-    from .listing import Answer, tools_of_servers
+    from .listing import Answer, ServerTools, tools_of_servers
     from .live import LiveServers
     from .state import ServerState
 
-__all__ = ["Answer", "LiveServers", "McpServer", "ServerState", "read_mcp_config", "tools_of_servers"]
+__all__ = ["Answer", "LiveServers", "McpServer", "ServerState", "ServerTools", "read_mcp_config", "tools_of_servers"]
 
 _HOME_OF = {
     "Answer": ".listing",
     "LiveServers": ".live",
     "McpServer": ".config",
     "ServerState": ".state",
+    "ServerTools": ".listing",
     "read_mcp_config": ".config",
     "tools_of_servers": ".listing",
 }

@@ -1,4 +1,4 @@
-"""Which MCP servers there are: the JSON file that MCP clients share, such as `.mcp.json`."""
+"""MCP servers in a JSON file of the kind that MCP clients share, such as `.mcp.json`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..sources import no_such_file, parsed, text_of
 
 __all__ = ["McpServer", "read_mcp_config"]
 
-_SHORTEST_SECRET = 7  # shorter ones would blot out ordinary words, such as "Bearer"
+_SHORTEST_SECRET = 7  # shorter ones would mask ordinary words, such as "Bearer"
 _VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
 
 
@@ -32,7 +32,7 @@ _TRANSPORTS: dict[str, Literal["http", "sse"]] = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class McpServer:
-    """How to reach one MCP server; keys may be anywhere in it, so its `repr` shows the rest."""
+    """How to reach one MCP server. Its `repr` leaves out the fields that may hold secrets."""
 
     name: str
     transport: Literal["stdio", "http", "sse"]
@@ -44,7 +44,7 @@ class McpServer:
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
 
     def without_secrets(self, text: str) -> str:
-        """`text` with `***` in the place of this server's keys: headers, the query of its address, such variables."""
+        """`text` with this server's secrets as `***`: headers, the query of its URL, variables with telling names."""
         secrets = [word for value in self.headers.values() for word in value.split()]
         secrets += [value for _, value in parse_qsl(self.url.partition("?")[2])]
         secrets += [value for name, value in self.env.items() if _SECRET.search(name)]
@@ -55,12 +55,12 @@ class McpServer:
 
 
 def read_mcp_config(path: str | Path) -> list[McpServer]:
-    """The servers in a file such as `.mcp.json`, with `${VARIABLE}` and `${VARIABLE:-default}` filled in.
+    """The servers in a file such as `.mcp.json`, with `${VARIABLE}` and `${VARIABLE:-default}` expanded.
 
     Servers that are `disabled` are left out.
 
     Raises:
-        ToolSourceError: the file cannot be read, has no `mcpServers`, or describes a server that nobody can reach.
+        ToolSourceError: the file cannot be read, has no `mcpServers`, or has an invalid server.
     """
     source = str(path)
     if not Path(path).exists():
@@ -68,7 +68,7 @@ def read_mcp_config(path: str | Path) -> list[McpServer]:
     content = _object(parsed(text_of(Path(path)), source))
     servers = content.get("mcpServers", content.get("servers"))
     if not isinstance(servers, dict):
-        remedy = 'Write {"mcpServers": {"name": {"command": "..."}}}; a file of tools is no list of servers.'
+        remedy = 'Write {"mcpServers": {"name": {"command": "..."}}}; a file of tools does not list servers.'
         raise ToolSourceError(source, "has no `mcpServers`", remedy)
     return [
         _server(source, name, _object(_filled(source, name, given)))
@@ -84,30 +84,30 @@ def _server(source: str, name: str, given: dict[str, Any]) -> McpServer:
     def texts(key: str) -> dict[str, str]:
         value = given.get(key, {})
         if not isinstance(value, dict) or not all(map(_is_plain, cast("dict[str, Any]", value).values())):
-            raise wrong(f"has `{key}` that are no object of texts", f'Write "{key}": {{"NAME": "value"}}.')
+            raise wrong(f"has `{key}` that is not an object of strings", f'Write "{key}": {{"NAME": "value"}}.')
         return {str(key): _plain(item) for key, item in cast("dict[str, Any]", value).items()}
 
     command, url = given.get("command"), given.get("url")
     if isinstance(command, str) and command:
         args, cwd = given.get("args", []), given.get("cwd")
         if not isinstance(args, list) or not all(map(_is_plain, cast("list[Any]", args))):
-            raise wrong("has `args` that are no list of texts", 'Write "args": ["one", "two"].')
+            raise wrong("has `args` that is not a list of strings", 'Write "args": ["one", "two"].')
         if cwd is not None and not isinstance(cwd, str):
-            raise wrong("has a `cwd` that is no text", 'Write "cwd": "folder", or leave it out.')
+            raise wrong("has a `cwd` that is not a string", 'Write "cwd": "folder", or leave it out.')
         plain = tuple(map(_plain, cast("list[Any]", args)))
         return McpServer(name=name, transport="stdio", command=command, args=plain, env=texts("env"), cwd=cwd)
     if isinstance(url, str) and url:
         kind = given.get("type", given.get("transport", "http"))
         transport = _TRANSPORTS.get(str(kind).lower())
         if transport is None:
-            raise wrong(f"is of type {kind!r}, which nobody here can reach", 'Use "http" or "sse".')
+            raise wrong(f"has the unknown type {kind!r}", 'Use "http" or "sse".')
         return McpServer(name=name, transport=transport, url=url, headers=texts("headers"))
     remedy = "Give it a `command` with `args` and `env`, or a `url` with `headers`."
-    raise wrong("has neither a command nor an address", remedy)
+    raise wrong("has neither a `command` nor a `url`", remedy)
 
 
 def _filled(source: str, server: str, value: Any) -> Any:
-    """`value` with the environment's values in the place of `${NAME}`."""
+    """`value` with `${NAME}` replaced from the environment."""
 
     def variable(match: re.Match[str]) -> str:
         name, default = match.groups()

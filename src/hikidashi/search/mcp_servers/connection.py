@@ -1,4 +1,4 @@
-"""A connected client for an MCP server of any transport, and why there is none, in one line."""
+"""A connected client for an MCP server of any transport, and the reason in one line if it fails."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ except ImportError as error:
 
 __all__ = ["Complaints", "connected"]
 
-_LONGEST_COMPLAINT = 10_000
+_LONGEST = 10_000
 
 
 class OnMessage(Protocol):
     """Called with each notification of a server."""
 
     async def __call__(self, message: IncomingMessage) -> None:
-        """Take `message`."""
+        """Handle `message`."""
         ...
 
 
 class Complaints:
-    """What a server says is wrong: its standard error, or the statuses of its answers."""
+    """The standard error of a server, or the status lines of its HTTP errors."""
 
     def __init__(self, server: McpServer) -> None:
         self._server = server
@@ -42,15 +42,18 @@ class Complaints:
 
     @property
     def file(self) -> TextIO:
-        """Where they are written."""
+        """The file to write to."""
         return cast("TextIO", self._file)
 
     def told(self, failure: BaseException | str) -> str:
-        """`failure` and what the server said last, in one line and without its keys."""
-        said = failure if isinstance(failure, str) else _told(failure)
+        """`failure` and the last line of the complaints, in one line and without secrets."""
+        reason = failure if isinstance(failure, str) else _one_line(failure)
         self._file.seek(0)
-        lines = [line.strip() for line in self._file.read()[-_LONGEST_COMPLAINT:].splitlines() if line.strip()]
-        return self._server.without_secrets(f"{said}; its last words: {lines[-1]}" if lines else said)
+        lines = [line.strip() for line in self._file.read()[-_LONGEST:].splitlines() if line.strip()]
+        if lines:
+            source = "stderr ended with" if self._server.transport == "stdio" else "last HTTP error"
+            reason = f"{reason}; {source}: {lines[-1]}"
+        return self._server.without_secrets(reason)
 
     def __enter__(self) -> Self:
         return self
@@ -98,7 +101,7 @@ async def connected(
                     headers=dict(server.headers),
                     follow_redirects=True,
                     timeout=httpx2.Timeout(seconds, read=None if on_message else seconds),
-                    event_hooks={"response": [_noting(complaints.file)]},
+                    event_hooks={"response": [_writing_errors(complaints.file)]},
                 )
                 transport = streamable_http_client(server.url, http_client=await stack.enter_async_context(http))
             case _:
@@ -107,17 +110,18 @@ async def connected(
         yield await stack.enter_async_context(client)
 
 
-def _noting(complaints: TextIO) -> Callable[[httpx2.Response], Awaitable[None]]:
-    # The client's own words for a refusal leave out the status.
+def _writing_errors(complaints: TextIO) -> Callable[[httpx2.Response], Awaitable[None]]:
+    # The exceptions of the mcp client leave out the status.
     async def note(response: httpx2.Response) -> None:
-        if response.is_error and response.request.method == "POST":  # a GET may be refused: it only offers a stream
+        # Servers may refuse a GET, which only opens an optional stream.
+        if response.is_error and response.request.method == "POST":
             complaints.write(f"{response.status_code} {response.reason_phrase}\n")
 
     return note
 
 
-def _told(error: BaseException) -> str:
-    """The first real error inside groups of them."""
+def _one_line(error: BaseException) -> str:
+    """The first error inside nested exception groups, in one line."""
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
     said = " ".join(str(error).split())

@@ -1,4 +1,4 @@
-"""The tools of several MCP servers at once; one that fails does not keep the others from answering."""
+"""The tools of several MCP servers at once; a server that fails does not affect the others."""
 
 from __future__ import annotations
 
@@ -18,29 +18,33 @@ except ImportError as error:
 
 from .connection import Complaints, connected
 
-__all__ = ["SEPARATOR", "Answer", "Turns", "tools_of_servers"]
+__all__ = ["SEPARATOR", "Answer", "ServerTools", "Turns", "tools_of_servers"]
 
 SEPARATOR = "__"
-_SHARE_TO_END = 0.1  # of a server's time, in which it is ended if it has not answered
+_SHARE_TO_END = 0.1  # of a server's time, reserved for ending it
 _LONGEST_END = 2.0
 _REMOTE_AT_ONCE = 16
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Answer:
-    """What one server answered."""
+class ServerTools:
+    """The tools that one server lists, or why there are none."""
 
     server: str
     tools: tuple[Tool, ...] = ()
-    """Under `server__name`; they cannot be called, as the connection is closed."""
+    """Named `server__tool`; they cannot be called, as the connection is closed."""
     failure: str | None = None
     """Why there are no tools, in one line."""
 
 
-class Turns:
-    """Lets so many servers start at once, so that a machine with two cores does not start fifty.
+Answer = ServerTools
+"""Alias of `ServerTools`."""
 
-    A server elsewhere costs this machine nothing: sixteen of them are asked at once whatever the number is.
+
+class Turns:
+    """Limits how many servers start at once, so that a machine with two cores does not start fifty.
+
+    Remote servers cost this machine nothing: sixteen or more are connected at once.
     """
 
     def __init__(self, at_once: int | None = None) -> None:
@@ -50,7 +54,7 @@ class Turns:
         self._elsewhere = anyio.CapacityLimiter(max(_REMOTE_AT_ONCE, at_once or 1))
 
     def of(self, server: McpServer) -> anyio.CapacityLimiter:
-        """What `server` has to wait for."""
+        """The limiter for `server`."""
         return self._here if server.transport == "stdio" else self._elsewhere
 
 
@@ -59,27 +63,27 @@ async def tools_of_servers(
     *,
     seconds: float = 30.0,
     at_once: int | None = None,
-    on_answer: Callable[[Answer], None] = lambda _: None,
-) -> list[Answer]:
-    """What each server lists, in the order given; `on_answer` hears of each as it comes.
+    on_answer: Callable[[ServerTools], None] = lambda _: None,
+) -> list[ServerTools]:
+    """The tools of each server, in the order given.
 
-    Each server has `seconds` from its own start; the time in which it is ended, if need be by force, is part of them.
+    Each server has `seconds` from its own start, including the time to end it, by force if need be.
 
     Args:
-        servers: Whom to ask.
-        seconds: How long each may take.
-        at_once: How many processes start at the same time; one more than the machine has cores unless given.
-        on_answer: Called with each answer.
+        servers: The servers to list.
+        seconds: Timeout of each server.
+        at_once: Maximum number of processes that start at the same time; default: the number of cores plus one.
+        on_answer: Called with the tools of each server as soon as it has answered.
 
     Raises:
         ValueError: `at_once` is less than 1.
     """
     asked = list(servers)
-    answers: dict[int, Answer] = {}
-    turns = Turns(at_once)
+    answers: dict[int, ServerTools] = {}
+    limits = Turns(at_once)
 
     async def ask(place: int, server: McpServer) -> None:
-        async with turns.of(server):
+        async with limits.of(server):
             answers[place] = await _answer(server, seconds)
         on_answer(answers[place])
 
@@ -89,7 +93,7 @@ async def tools_of_servers(
     return [answers[place] for place in range(len(asked))]
 
 
-async def _answer(server: McpServer, seconds: float) -> Answer:
+async def _answer(server: McpServer, seconds: float) -> ServerTools:
     end = anyio.current_time() + seconds
     to_end = min(_LONGEST_END, _SHARE_TO_END * seconds)
 
@@ -108,6 +112,6 @@ async def _answer(server: McpServer, seconds: float) -> Answer:
         except Exception as error:
             failure = complaints.told(error)
     if tools is None:
-        return Answer(server=server.name, failure=failure)
-    # What went wrong after that went wrong while it ended.
-    return Answer(server=server.name, tools=tuple(tool.prefixed(server.name + SEPARATOR) for tool in tools))
+        return ServerTools(server=server.name, failure=failure)
+    # A failure after the listing is a failure to exit.
+    return ServerTools(server=server.name, tools=tuple(tool.prefixed(server.name + SEPARATOR) for tool in tools))

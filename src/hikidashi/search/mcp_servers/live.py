@@ -1,9 +1,9 @@
-"""MCP servers whose tools a catalogue follows: as they change their lists, go away and come back.
+"""A catalogue in step with running MCP servers: as they change their tools, go away and come back.
 
     async with LiveServers(read_mcp_config(".mcp.json")) as live:
         server = to_claude_search(live.catalog)
 
-A seam that is given `live.catalog` offers what the servers have at the moment.
+A seam that is given `live.catalog` offers the tools that the servers have at the moment.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import logging
 import math
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Self, cast
 
@@ -42,25 +42,34 @@ __all__ = ["LiveServers", "ServerState"]
 logger = logging.getLogger("hikidashi")
 
 _UNLIMITED = 2**62
-_GRACE = 2.0  # seconds that a process has to end by itself
+_GRACE = 2.0  # seconds that a process has to exit by itself
+
+
+@dataclass(frozen=True, slots=True)
+class _Timing:
+    """Seconds: see `LiveServers`."""
+
+    seconds: float
+    check_every: float
+    retry_after: float
 
 
 class LiveServers:
-    """The tools of MCP servers in one catalogue, under `server__tool`, as long as this is entered.
+    """The tools of MCP servers in one catalogue, as `server__tool`, inside an `async with` block.
 
-    A server that changes its list (`tools/list_changed`, or `subscriptions/listen` where it speaks 2026-07-28) has
-    its tools changed in the catalogue. A server that is lost is connected to again, for ever, at growing intervals;
-    until then its tools are not in the catalogue, a search that they would have answered says so, and a call is
-    answered with an error. Tools that were taken from the catalogue before work again when their server is back.
+    When a server changes its tools (`tools/list_changed`, or `subscriptions/listen` with protocol 2026-07-28), the
+    catalogue changes too. A lost server is reconnected, without limit, at growing intervals; until then its tools are
+    not in the catalogue, a search that matches them says so, and a call gets an error. Tools that were taken from the
+    catalogue before work again when their server is back.
 
-    Calls may come from any thread and event loop; the connections live in the loop that entered this.
+    Calls may come from any thread and event loop; the connections live in the loop that entered the block.
 
     Args:
-        servers: Whom to follow, each with a name of its own.
-        catalog: Where to put the tools, beside others; a new one unless given.
-        seconds: How long a server may take to start and to list its tools, from its own start.
-        at_once: How many processes start at the same time; one more than the machine has cores unless given.
-        check_every: Seconds after which a server that says nothing is asked for its list again.
+        servers: The servers to follow, with unique names.
+        catalog: The catalogue to add the tools to; default: a new one.
+        seconds: Timeout for starting a server and listing its tools, from its own start.
+        at_once: Maximum number of processes that start at the same time; default: the number of cores plus one.
+        check_every: Seconds without a notification after which the tools of a server are listed again.
         retry_after: Seconds until a lost server is tried again; doubled with each failure, up to a minute.
         on_change: Called with the state of a server whenever it changes.
 
@@ -81,34 +90,32 @@ class LiveServers:
         on_change: Callable[[ServerState], None] = lambda _: None,
     ) -> None:
         self.catalog = ToolCatalog(limit_tools=_UNLIMITED) if catalog is None else catalog
-        self.seconds = seconds
-        self.check_every = check_every
-        self.retry_after = retry_after
+        timing = _Timing(seconds, check_every, retry_after)
         self._at_once = at_once
         self._on_change = on_change
         self._followers: dict[str, _Follower] = {}
         for server in servers:
             if server.name in self._followers:
                 raise ToolValidationError(f"Two MCP servers are named {server.name!r}. Rename one.", server.name)
-            self._followers[server.name] = _Follower(server, self)
+            self._followers[server.name] = _Follower(server, self.catalog, timing, self._notify)
         self._stack = AsyncExitStack()
         self._changed = anyio.Event()
 
     @property
     def states(self) -> Mapping[str, ServerState]:
-        """How each server is, by name."""
+        """The state of each server, by name."""
         return {name: follower.state for name, follower in self._followers.items()}
 
     async def __aenter__(self) -> Self:
         """Start the servers; return when each has listed its tools or failed to."""
         async with AsyncExitStack() as stack:
-            turns = Turns(self._at_once)
+            limits = Turns(self._at_once)
             tasks = await stack.enter_async_context(anyio.create_task_group())
             stack.callback(tasks.cancel_scope.cancel)
             for follower in self._followers.values():
-                tasks.start_soon(follower.run, turns.of(follower.server))
+                tasks.start_soon(follower.run, limits.of(follower.server))
             for follower in self._followers.values():
-                await follower.heard.wait()
+                await follower.first_result.wait()
             self._stack = stack.pop_all()
         return self
 
@@ -123,8 +130,8 @@ class LiveServers:
         """Return when the state or the tools of some server have changed."""
         await self._changed.wait()
 
-    def tell(self, state: ServerState) -> None:
-        """Tell whoever listens of a new state."""
+    def _notify(self, state: ServerState) -> None:
+        """Log a new state, and notify those who wait for it."""
         logger.info("%s", state)
         self._on_change(state)
         before, self._changed = self._changed, anyio.Event()
@@ -132,30 +139,33 @@ class LiveServers:
 
 
 class _LostError(Exception):
-    """A server ended, or does not answer any more."""
+    """A server process has exited."""
 
 
 class _Follower:
     """Follows one server: connects, lists, listens, and begins again."""
 
-    def __init__(self, server: McpServer, live: LiveServers) -> None:
+    def __init__(
+        self, server: McpServer, catalog: ToolCatalog, timing: _Timing, on_change: Callable[[ServerState], None]
+    ) -> None:
         self.server = server
         self.state = ServerState(server=server.name, status="starting")
-        self.heard = anyio.Event()
-        """Set when the server has answered, or failed to, for the first time."""
-        self._live = live
-        self._catalog = live.catalog
+        self.first_result = anyio.Event()
+        """Set when the server has answered or failed for the first time."""
+        self._catalog = catalog
+        self._timing = timing
+        self._on_change = on_change
         self._loop: asyncio.AbstractEventLoop | None = None
         self._session: dict[str, Tool] = {}
-        """The tools of the connection that is open, by their own names."""
+        """The tools of the open connection, by their own names."""
         self._listed: dict[str, Tool] = {}
-        """The tools of the server in the catalogue, by their names there."""
+        """The tools in the catalogue, by their names there."""
         self._check = anyio.Event()
 
     async def run(self, turn: anyio.CapacityLimiter) -> None:
         """Follow the server until cancelled."""
         self._loop = asyncio.get_running_loop()
-        pause = self._live.retry_after
+        pause = self._timing.retry_after
         while True:
             why: BaseException | str = "it closed the connection"
             self._check = anyio.Event()
@@ -163,12 +173,12 @@ class _Follower:
                 try:
                     await self._connect(turn, complaints)
                 except TimeoutError:
-                    why = f"no answer within {self._live.seconds:g} s"
+                    why = f"no answer within {self._timing.seconds:g} s"
                 except Exception as error:
-                    why = error if not _says_lost(error) else why
+                    why = error if not _is_lost(error) else why
                 if self.state.status == "ready":
-                    pause = self._live.retry_after
-                self._lose(complaints.told(why))
+                    pause = self._timing.retry_after
+                self._mark_lost(complaints.told(why))
             await anyio.sleep(pause)
             pause = min(2 * pause, 60.0)
 
@@ -176,19 +186,19 @@ class _Follower:
         ended = anyio.Event()
         async with AsyncExitStack() as waiting:
             await waiting.enter_async_context(turn)
-            # One scope around it all, whose deadline is lifted: scopes cannot be left in another order than entered.
-            with anyio.CancelScope(deadline=anyio.current_time() + self._live.seconds) as starting:
+            # One scope, whose deadline is removed later: scopes must be exited in the reverse order of entering.
+            with anyio.CancelScope(deadline=anyio.current_time() + self._timing.seconds) as starting:
                 async with connected(
                     self.server,
                     complaints,
-                    seconds=self._live.seconds,
+                    seconds=self._timing.seconds,
                     grace=lambda: _GRACE,
                     on_message=self._on_message,
                     on_end=ended.set,
                 ) as client:
                     self._publish(await from_mcp(client))
                     starting.deadline = math.inf
-                    await waiting.aclose()  # starting is what costs
+                    await waiting.aclose()  # the limit is on starting servers
                     async with anyio.create_task_group() as tasks:
                         tasks.start_soon(self._listen, client)
                         tasks.start_soon(_raise_when, ended)
@@ -197,47 +207,47 @@ class _Follower:
                 raise TimeoutError
 
     async def _refresh(self, client: Client) -> None:
-        """List the tools anew whenever the server says so, a call was lost, or nothing was heard for long."""
+        """List the tools again after a notification, a lost call, or `check_every` seconds."""
         while True:
-            with anyio.move_on_after(self._live.check_every):
+            with anyio.move_on_after(self._timing.check_every):
                 await self._check.wait()
             self._check = anyio.Event()
-            with anyio.fail_after(self._live.seconds):
+            with anyio.fail_after(self._timing.seconds):
                 self._publish(await from_mcp(client))
 
     async def _listen(self, client: Client) -> None:
-        """Have the list checked for each change the server tells of; older protocols tell by a notification."""
-        pause = self._live.retry_after
+        """Check the tools after each change event; older protocols send a notification instead."""
+        pause = self._timing.retry_after
         while True:
             try:
                 async with client.listen(tools_list_changed=True) as changes:
-                    self._check.set()  # what changed before it listened is not told again
+                    self._check.set()  # events before the subscription are not repeated
                     async for _ in changes:
-                        pause = self._live.retry_after
+                        pause = self._timing.retry_after
                         self._check.set()
-            except ListenNotSupportedError:  # it tells by notifications
+            except ListenNotSupportedError:  # it sends notifications
                 return
-            except MCPError:  # nothing to listen to, or nobody: the list is asked for now, and now and then
+            except MCPError:  # not subscribable: list the tools now, and every `check_every` seconds
                 self._check.set()
                 return
             except SubscriptionLost:
                 self._check.set()
             await anyio.sleep(pause)
-            pause = min(2 * pause, self._live.check_every)
+            pause = min(2 * pause, self._timing.check_every)
 
     async def _on_message(self, message: IncomingMessage) -> None:
         if isinstance(message, types.ToolListChangedNotification):
             self._check.set()
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """What the server's tool `name` answers, whatever loop or thread asks.
+        """Call the server's tool `name`, from any event loop or thread.
 
         Raises:
             ToolConnectionError: the server is lost.
         """
         loop = self._loop
         if loop is None or loop.is_closed():
-            raise ToolConnectionError(name, "the servers are not followed any more")
+            raise ToolConnectionError(name, "the servers are no longer followed")
         if asyncio.get_running_loop() is loop:
             return await self._call(name, arguments)
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._call(name, arguments), loop))
@@ -245,7 +255,7 @@ class _Follower:
     async def _call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         tool = self._session.get(name)
         if tool is None:
-            raise ToolConnectionError(name, self.state.why or "its server does not have it any more")
+            raise ToolConnectionError(name, self.state.why or "its server no longer has it")
         try:
             return await tool.call(arguments)
         except Exception as error:
@@ -255,14 +265,14 @@ class _Follower:
             raise
 
     def _publish(self, tools: list[Tool]) -> None:
-        """Have exactly `tools` of this server in the catalogue."""
+        """Make `tools` the tools of this server in the catalogue."""
         self._session = {tool.name: tool for tool in tools}
         wanted = {self.server.name + SEPARATOR + name: self._live_tool(tool) for name, tool in self._session.items()}
         outdated = [
             name for name, tool in self._listed.items() if name not in wanted or not _looks_same(tool, wanted[name])
         ]
         for name in outdated:
-            self._take_out(name)
+            self._remove(name)
         skipped: list[str] = []
         for name, tool in wanted.items():
             if name in self._listed:
@@ -275,7 +285,7 @@ class _Follower:
             else:
                 self._listed[name] = tool
         unreachable_of(self._catalog).back(self.server.name)
-        self._now(
+        self._set_state(
             ServerState(server=self.server.name, status="ready", tools=tuple(self._listed), skipped=tuple(skipped))
         )
 
@@ -287,33 +297,33 @@ class _Follower:
 
         return replace(tool.prefixed(self.server.name + SEPARATOR), call=call)
 
-    def _lose(self, why: str) -> None:
-        """Hide the tools, which nobody can call now."""
+    def _mark_lost(self, why: str) -> None:
+        """Remove the tools from the catalogue until the server is back."""
         self._session = {}
         if self._listed:
             unreachable_of(self._catalog).lost(self.server.name, self._listed.values())
             for name in list(self._listed):
-                self._take_out(name)
-        self._now(ServerState(server=self.server.name, status="lost", why=why))
+                self._remove(name)
+        self._set_state(ServerState(server=self.server.name, status="lost", why=why))
 
     def forget(self) -> None:
-        """Take the tools out for good."""
+        """Remove the tools for good."""
         self._session = {}
         unreachable_of(self._catalog).back(self.server.name)
         for name in list(self._listed):
-            self._take_out(name)
-        self.state = ServerState(server=self.server.name, status="lost", why="the servers are not followed any more")
+            self._remove(name)
+        self.state = ServerState(server=self.server.name, status="lost", why="the servers are no longer followed")
 
-    def _take_out(self, name: str) -> None:
+    def _remove(self, name: str) -> None:
         del self._listed[name]
-        with suppress(ToolSearchError):  # somebody else was quicker
+        with suppress(ToolSearchError):  # removed already
             self._catalog.remove(name)
 
-    def _now(self, state: ServerState, *, changed: bool = False) -> None:
+    def _set_state(self, state: ServerState, *, changed: bool = False) -> None:
         before, self.state = self.state, state
         if changed or state != before:
-            self._live.tell(state)
-        self.heard.set()
+            self._on_change(state)
+        self.first_result.set()
 
 
 async def _raise_when(ended: anyio.Event) -> None:
@@ -321,9 +331,9 @@ async def _raise_when(ended: anyio.Event) -> None:
     raise _LostError
 
 
-def _says_lost(error: BaseException) -> bool:
+def _is_lost(error: BaseException) -> bool:
     if isinstance(error, BaseExceptionGroup):
-        return any(map(_says_lost, cast("BaseExceptionGroup[BaseException]", error).exceptions))
+        return any(map(_is_lost, cast("BaseExceptionGroup[BaseException]", error).exceptions))
     return isinstance(error, _LostError)
 
 

@@ -1,4 +1,4 @@
-"""Calls of tools whose server is gone: a model reads that it is out of reach, not how a program connects again."""
+"""Calls of tools whose server is lost: the model is told that it cannot be reached."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any, cast
 from ...tool import Tool, ToolResult
 from ..answers.texts import Wording
 
-__all__ = ["is_lost_connection", "telling_lost_connections"]
+__all__ = ["is_lost_connection", "reporting_lost_connections"]
 
 logger = logging.getLogger("hikidashi")
 
-# By name: which of these libraries is there depends on where a tool comes from, and none is imported to find out.
+# By name: which of these libraries is installed depends on the tools, and none is imported here.
 _LOST = frozenset(
     {
         "builtins.ConnectionError",
@@ -28,7 +28,7 @@ _CONNECTION_CLOSED = -32000  # the code of `mcp.MCPError` for a session that end
 
 
 def is_lost_connection(error: BaseException) -> bool:
-    """Whether `error` says that a server is gone, and not that it did not like the call."""
+    """Whether `error` means that the connection to a server is lost, not that the call failed."""
     if any(_is_lost(kind) for kind in type(error).__mro__):
         return True
     if getattr(error, "code", None) == _CONNECTION_CLOSED and type(error).__module__.startswith("mcp"):
@@ -38,8 +38,8 @@ def is_lost_connection(error: BaseException) -> bool:
     return all(map(is_lost_connection, cast("BaseExceptionGroup[BaseException]", error).exceptions))
 
 
-def telling_lost_connections(tool: Tool, words: Wording) -> Tool:
-    """`tool` whose calls answer with a sentence for the model where its server is gone."""
+def reporting_lost_connections(tool: Tool, words: Wording) -> Tool:
+    """`tool` with an error result for the model in place of an exception when its server is lost."""
 
     async def call(arguments: dict[str, Any]) -> ToolResult:
         try:

@@ -1,4 +1,4 @@
-"""ServerState: how a server is whose tools a catalogue follows."""
+"""ServerState: whether a followed server is connected, and its tools."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ __all__ = ["ServerState"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ServerState:
-    """How a server is."""
+    """State of a followed server."""
 
     server: str
     status: Literal["starting", "ready", "lost"]
     tools: tuple[str, ...] = ()
     """The names of its tools in the catalogue."""
     skipped: tuple[str, ...] = ()
-    """The names of tools that the catalogue does not take; the log says why."""
+    """The names of tools that the catalogue does not accept; the log says why."""
     why: str = ""
     """Why it is lost, in one line."""
 
     def __str__(self) -> str:
-        """In a sentence."""
+        """The state as a sentence."""
         match self.status:
             case "starting":
                 return f"MCP server {self.server!r} is starting."

@@ -1,7 +1,7 @@
-"""Tools that are out of reach for now: not in a catalogue, so that nobody finds them, and not forgotten either.
+"""Tools of lost servers: not in the catalogue, so that no search finds them, but remembered.
 
-Whoever follows live servers says here which tools a server had when it was lost. A search that one of them would have
-answered says so, instead of letting a model believe that there is no such tool.
+`LiveServers` records here which tools a server had when it was lost. A search that matches one of them says so, so that
+the model does not conclude that there is no such tool.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ class Unreachable:
         self._by_server: dict[str, ToolCatalog] = {}
 
     def lost(self, server: str, tools: Iterable[Any]) -> None:
-        """Remember the tools of a server that does not answer, in the place of what was known of it."""
+        """Remember the tools of a server that was lost."""
         catalog = ToolCatalog(tools, limit_tools=2**62)
         with self._lock:
             self._by_server[server] = catalog
 
     def back(self, server: str) -> None:
-        """Forget a server, which answers again or is not wanted any more."""
+        """Forget a server that answers again or is no longer followed."""
         with self._lock:
             self._by_server.pop(server, None)
 
@@ -45,12 +45,12 @@ class Unreachable:
         return any(name in catalog for catalog in self._catalogs())
 
     def matching(self, query: str, *, regex: bool, limit: int) -> tuple[str, ...]:
-        """The names of tools that `query` would have found, had their servers answered."""
+        """The names of lost tools that match `query`."""
         names: list[str] = []
         for catalog in self._catalogs():
             try:
                 matches = (catalog.search_regex if regex else catalog.search)(query, limit=min(limit, MAX_LIMIT))
-            except ToolSearchError:  # the query is at fault, or the server had no tools
+            except ToolSearchError:  # an invalid query, or a server without tools
                 continue
             names += [match.name for match in matches if match.confident]
         return tuple(names[:limit])
@@ -65,6 +65,6 @@ _LOCK = RLock()
 
 
 def unreachable_of(catalog: ToolCatalog) -> Unreachable:
-    """What `catalog` lacks for now."""
+    """The lost tools of `catalog`."""
     with _LOCK:
         return _OF_CATALOG.setdefault(catalog, Unreachable())

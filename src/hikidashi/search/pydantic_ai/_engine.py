@@ -1,4 +1,4 @@
-"""The search behind pydantic-ai's `ToolSearch`: it follows the tools of an agent, and says which of them to reveal."""
+"""The search behind pydantic-ai's `ToolSearch`: an index in step with the agent's tools, and which to reveal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from ...errors import MissingExtra, ToolSearchError
 from ..answers.budget import AnswerBudget, Shown
-from ..answers.search_tools import Found, Strategy, asked
+from ..answers.search_tools import Found, Strategy, search_catalog
 from ..answers.texts import Recorder, Wording
 from ..catalog import MAX_LIMIT, ToolCatalog
 from ..engine.entry import Entry, entry_of
@@ -24,19 +24,19 @@ except ImportError as error:
 
 from ...convert.checks import ALIASES, mapping, strings
 
-__all__ = ["TOLD", "Engine", "UnanswerableError"]
+__all__ = ["NOTES", "Engine", "UnanswerableError"]
 
 _UNLIMITED = 2**62
-TOLD: ContextVar[list[str] | None] = ContextVar("hikidashi_told_by_search", default=None)
-"""What the running search says beside the names that it gives pydantic-ai."""
+NOTES: ContextVar[list[str] | None] = ContextVar("hikidashi_search_notes", default=None)
+"""Notes of the running search for the model; pydantic-ai's interface has room for names only."""
 
 
 class UnanswerableError(Exception):
-    """A search that cannot be answered; its text is for the model."""
+    """Every query of a search is invalid; the message is for the model."""
 
 
 class Engine:
-    """The strategy: `(ctx, queries, tools) -> names`."""
+    """The `strategy` of a `ToolSearch`: `(ctx, queries, tools) -> names`."""
 
     def __init__(
         self,
@@ -56,17 +56,17 @@ class Engine:
         self._words = words
         self._budget = budget
         self._lock = RLock()
-        self._ours: dict[str, ToolDefinition] = {}
-        """The tools in the catalogue that came from an agent."""
+        self._added: dict[str, ToolDefinition] = {}
+        """The tools in the catalogue that were added from an agent."""
         self._last: Sequence[ToolDefinition] = ()
-        self._alone: tuple[list[Any], ToolCatalog] | None = None
+        self._own_tools: tuple[list[Any], ToolCatalog] | None = None
         self._sizes: dict[str, tuple[str | None, Any, ToolDefinition | None]] = {}
 
     def __call__(self, _: RunContext[Any], queries: Sequence[str], tools: Sequence[ToolDefinition]) -> list[str]:
-        """The names of the tools to reveal, best first; what else there is to say goes into `TOLD`."""
+        """The names of the tools to reveal, best first; explanations go into `NOTES`."""
         searched = [query for query in queries if query.strip()]
         with self._lock:  # another run may have other tools
-            self._follow(tools)
+            self._update(tools)
             offered = {tool.name for tool in tools}
             found, refused = self._answered(searched, offered)
         selected = any(result.kind == "select" for result in found.values())
@@ -75,16 +75,16 @@ class Engine:
         entries = list({entry.name: entry for entry in ranked if entry is not None}.values())
         shown = self._budget.shown(entries[:limit])
         shown = replace(shown, further=shown.further + sum(result.further for result in found.values()))
-        told = TOLD.get()
-        if told is not None:
-            told += [*self._beside(found, shown, refused)]
+        notes = NOTES.get()
+        if notes is not None:
+            notes.extend(self._notes(found, shown, refused))
         return [entry.name for entry in shown.whole]
 
     def _answered(self, queries: Sequence[str], offered: Collection[str]) -> tuple[dict[str, Found], list[str]]:
-        """What each query finds, and why some cannot be answered; one of these does not take the others with it.
+        """What each query finds, and the errors of invalid queries.
 
         Raises:
-            UnanswerableError: none of them can be answered.
+            UnanswerableError: all of them are invalid.
         """
         found: dict[str, Found] = {}
         refused: list[str] = []
@@ -97,8 +97,8 @@ class Engine:
             raise UnanswerableError("\n".join(dict.fromkeys(refused)))
         return found, refused
 
-    def _beside(self, found: Mapping[str, Found], shown: Shown, refused: Collection[str]) -> Iterable[str]:
-        """What the search says beside the names of the tools that it reveals."""
+    def _notes(self, found: Mapping[str, Found], shown: Shown, refused: Collection[str]) -> Iterable[str]:
+        """What the model is told beside the tools that are revealed."""
         unsure = {query: result for query, result in found.items() if not result.confident}
         if unsure and len(unsure) == len(found):
             yield self._words["nearest loaded"].format(query=", ".join(unsure))
@@ -117,8 +117,8 @@ class Engine:
             whole = self._words.hidden(hidden)
             yield whole if shown.whole else self._words.only_hidden(", ".join(found), hidden)
 
-    def fitting(self, tools: Sequence[ToolDefinition]) -> list[ToolDefinition] | None:
-        """`tools` with definitions no longer than the budget allows; None where all of them are as they are."""
+    def cut_to_budget(self, tools: Sequence[ToolDefinition]) -> list[ToolDefinition] | None:
+        """`tools` with definitions cut to the budget; None where none has to be cut."""
         cut: dict[str, ToolDefinition] = {}
         for tool in tools:
             known = self._sizes.get(tool.name)
@@ -148,8 +148,8 @@ class Engine:
     def _found(self, query: str, offered: Collection[str]) -> Found:
         shared = len(self.catalog) > len(offered)
         limit = MAX_LIMIT if shared else self._max_results
-        # Tools of others do not count, and they may have the best places.
-        found = asked(self.catalog, query, strategy=self._strategy, limit=limit)
+        # Tools of other agents are left out below, and may rank first.
+        found = search_catalog(self.catalog, query, strategy=self._strategy, limit=limit)
         if shared:
             found = self._of_agent(found, query, offered)
         if self._record is not None:
@@ -157,53 +157,54 @@ class Engine:
         return found
 
     def _of_agent(self, found: Found, query: str, offered: Collection[str]) -> Found:
-        """What of `found` the agent has; tools of others do not keep it from its own."""
+        """The part of `found` that the agent has; searched again without the others where they fill all places."""
         own = [entry for entry in found.entries if entry.name in offered]
         if found.kind == "select":
             return replace(found, entries=tuple(own))
         if len(found.entries) == MAX_LIMIT and len(own) < self._max_results:
-            alone = asked(self._without_others(offered), query, strategy=self._strategy, limit=self._max_results)
+            alone = search_catalog(
+                self._without_others(offered), query, strategy=self._strategy, limit=self._max_results
+            )
             own = list({entry.name: entry for entry in chain(own, alone.entries)}.values())
         entries: tuple[Entry, ...] = tuple(own[: self._max_results])
         return replace(found, entries=entries, further=len(own) - len(entries))
 
     def _without_others(self, offered: Collection[str]) -> ToolCatalog:
-        """What the catalogue says of the agent's own tools, by words alone; built when others take all places."""
+        """A lexical catalogue of the agent's own tools, built when tools of others fill all places."""
         tools = [self.catalog.get(name) for name in sorted(offered)]
-        if self._alone is None or self._alone[0] != tools:
-            self._alone = tools, ToolCatalog(tools, limit_tools=len(tools))
-        return self._alone[1]
+        if self._own_tools is None or self._own_tools[0] != tools:
+            self._own_tools = tools, ToolCatalog(tools, limit_tools=len(tools))
+        return self._own_tools[1]
 
-    def _follow(self, tools: Sequence[ToolDefinition]) -> None:
-        """Bring the catalogue in step with `tools`: only what differs is touched."""
+    def _update(self, tools: Sequence[ToolDefinition]) -> None:
+        """Have `tools` in the catalogue; only what differs is changed."""
         if tools is self._last:
             return
-        if not self._given and not self._ours:  # all at once is faster than one by one
+        if not self._given and not self._added:  # all at once is faster than one by one
             self.catalog = ToolCatalog(map(_row, tools), limit_tools=_UNLIMITED)
-            self._ours = {tool.name: tool for tool in tools}
-        if len(tools) + len(self.catalog) > self.catalog.limit_tools:
-            # The limit is that of a request to the API, which never holds these tools all at once.
-            self.catalog.limit_tools = _UNLIMITED
-        for name in self._ours.keys() - {tool.name for tool in tools}:
-            self._take_out(name)
+            self._added = {tool.name: tool for tool in tools}
+        # The limit is that of a request to the API, which never holds these tools all at once.
+        self.catalog.raise_limit(len(tools) + len(self.catalog))
+        for name in self._added.keys() - {tool.name for tool in tools}:
+            self._remove(name)
         for tool in tools:
             if tool.name in self.catalog:
-                known = self._ours.get(tool.name)
+                known = self._added.get(tool.name)
                 if known is None or _same(known, tool):
-                    continue  # it is the same, or was in the catalogue before: whoever put it there described it
-                self._take_out(tool.name)
+                    continue  # unchanged, or in the catalogue before, with the description given there
+                self._remove(tool.name)
             self.catalog.add(_row(tool))
-            self._ours[tool.name] = tool
+            self._added[tool.name] = tool
         self._last = tools
 
-    def _take_out(self, name: str) -> None:
-        del self._ours[name]
-        if name in self.catalog:  # its owner may have been quicker
+    def _remove(self, name: str) -> None:
+        del self._added[name]
+        if name in self.catalog:  # its owner may have removed it already
             self.catalog.remove(name)
 
 
 def _same(known: ToolDefinition, tool: ToolDefinition) -> bool:
-    """Whether a search would see the same; pydantic-ai makes new definitions around the same schemas in each step."""
+    """Whether the index would be the same; pydantic-ai makes new definitions of the same schemas in each step."""
     return (
         known.description == tool.description
         and (
@@ -215,7 +216,7 @@ def _same(known: ToolDefinition, tool: ToolDefinition) -> bool:
 
 
 def _row(tool: ToolDefinition) -> dict[str, Any]:
-    """What the catalogue reads of a definition; aliases are where `to_pydantic_ai` puts them."""
+    """A definition as a catalogue row; aliases are where `to_pydantic_ai` puts them."""
     metadata = tool.metadata or {}
     return {
         "name": tool.name,

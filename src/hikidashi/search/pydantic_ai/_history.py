@@ -1,8 +1,7 @@
-"""What a pydantic-ai history says about found tools, and how they stay found when it is shortened.
+"""Found tools in a pydantic-ai history, and how they stay found when it is shortened.
 
-pydantic-ai takes a tool for found as long as the search stands in the history that the model sees. Compaction and
-history processors take it out of there; a `ToolAvailabilityDeltaPart` puts the tools back, once, where the history
-goes on.
+For pydantic-ai, a tool is found as long as the search is in the history that the model sees. Compaction and history
+processors remove it; a `ToolAvailabilityDeltaPart` at the end adds the tools again, once.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ __all__ = ["found_or_called", "shown_again"]
 
 
 def found_or_called(messages: Iterable[ModelMessage]) -> Iterator[str]:
-    """The names of tools that `messages` show as found, or as called with success."""
+    """The names of tools that were found in `messages`, or called with success."""
     for message in messages:
         for part in message.parts:
             if isinstance(part, ToolReturnPart) and part.outcome == "success":
@@ -37,7 +36,7 @@ def found_or_called(messages: Iterable[ModelMessage]) -> Iterator[str]:
 
 
 def shown_again(messages: Sequence[ModelMessage], found: Iterable[str]) -> ModelRequest | None:
-    """What to append to `messages` so that the model sees all tools of `found`; None where it sees them."""
+    """The message to append so that the model sees all tools in `found`; None where it sees them already."""
     parts = (part for message in post_compaction_window(messages) for part in message.parts)
     seen = {name for part in parts for name in _found_in(part)}
     lost = [name for name in found if name not in seen]

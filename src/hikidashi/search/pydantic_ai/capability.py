@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
 from ...errors import MissingExtra
+from ...tool import Tool
+from .._alias import alias
 from ..answers.budget import DEFAULT_BUDGET, AnswerBudget, budget_of
-from ..answers.search_tools import Strategy, check_options, names_in
+from ..answers.search_tools import (
+    Strategy,
+    callable_tool,
+    catalog_of,
+    check_options,
+    names_in,
+    require_tool,
+)
 from ..answers.texts import Language, Recorder, Wording, wording
 from ..catalog import MAX_LIMIT, ToolCatalog
 from ..mcp_servers.lost_connection import is_lost_connection
@@ -22,154 +31,125 @@ try:
     from pydantic_ai.messages import ModelMessage, ModelRequest, ToolCallPart
     from pydantic_ai.models import ModelRequestContext
     from pydantic_ai.tools import ToolDefinition
-    from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
+    from pydantic_ai.toolsets import AbstractToolset, CombinedToolset
 except ImportError as error:
     raise MissingExtra("pydantic-ai-slim", "pydantic-ai") from error
 
-from ...convert.pydantic_ai import to_pydantic_ai
-from ._engine import TOLD, Engine, UnanswerableError
+from ._engine import NOTES, Engine, UnanswerableError
 from ._history import found_or_called, shown_again
+from ._toolsets import deferred, toolset_of
 
-__all__ = ["deferred", "tool_search", "toolset_of"]
+__all__ = ["deferred", "to_pydantic_ai_search", "tool_search", "toolset_of"]
 
 logger = logging.getLogger("hikidashi")
 
 
-def tool_search(
-    strategy: Strategy = "both",
+def to_pydantic_ai_search(
+    tools: Iterable[Tool] | ToolCatalog | AbstractToolset[Any] | Strategy | None = None,
     *,
+    strategy: Strategy = "both",
     catalog: ToolCatalog | None = None,
     max_results: int = 5,
+    always_loaded: Iterable[str] = (),
     about: str | None = None,
     language: Language = "en",
     record: Recorder | None = None,
     budget: AnswerBudget | int = DEFAULT_BUDGET,
 ) -> ToolSearch[Any]:
-    """pydantic-ai's `ToolSearch` for `Agent(capabilities=[...])`, with hikidashi's engine in it.
+    """A capability for `Agent(capabilities=[to_pydantic_ai_search(tools)])`: pydantic-ai's `ToolSearch`, our engine.
 
-    It searches the tools that say `defer_loading=True`, or that `deferred` says it of, on every model: where a
-    provider has a surface for a search of one's own (Anthropic, OpenAI Responses) it is used, and elsewhere the model
-    calls `search_tools`. The index follows the agent's tools: it is built once, and only what changes between two
-    searches is touched. What was found stays found: in a history that is replayed, and also behind a compaction or a
-    history processor that took the search out of it.
+    The agent gets `tools` as deferred tools, which the model sees once a search has found them. Without `tools`, the
+    capability searches the deferred tools that the agent has: those with `defer_loading=True`, or in a `deferred`
+    toolset.
+
+    It works with every model: through the provider's interface for client-side search where there is one (Anthropic,
+    OpenAI Responses), with the tool `search_tools` elsewhere. The index is built once and then updated with what
+    changes. Found tools stay found: in a history that is replayed, and after a compaction or a history processor that
+    removed the search.
 
     Args:
-        strategy: What a query is: words, a pattern, or either (a pattern between slashes).
-        catalog: The catalogue to search, for options of its own or because it was saved before. Tools that it lacks
-            are added, beyond its `limit_tools` too; the others it holds are never given to an agent that does not have
-            them.
-        max_results: How many tools one query reveals at most; with several queries, at least two for each.
-        about: What the tools are for, in a few words: all that the model knows of them before it searches.
-        language: The language of what the model reads of the search tool.
+        tools: hikidashi tools, a catalogue of them, which may change later, or a toolset. A strategy is accepted here
+            too, as `tool_search` took it.
+        strategy: How a query is read: as words, as a regular expression, or both (an expression between slashes).
+        catalog: The index to search, with options of its own or loaded from a file. Missing tools are added to it,
+            beyond its `limit_tools` if need be; its other tools are never offered to an agent that does not have them.
+        max_results: Maximum number of tools that one query reveals; with several queries, at least two for each.
+        always_loaded: Names of tools in `tools` that the model sees from the start.
+        about: What the tools are for, in a few words, added to the description of `search_tools`.
+        language: Language of the text that the model reads.
         record: Recorder notified of each search, and of the calls of tools that pydantic-ai runs.
-        budget: The most tokens that the definitions cost which one search reveals: see `AnswerBudget`.
+        budget: Maximum number of tokens in the definitions that one search reveals: see `AnswerBudget`.
 
     Raises:
-        ValueError: `strategy`, `max_results`, `language` or `budget` is none of what it can be.
+        ToolValidationError: a tool is not a hikidashi tool, or `always_loaded` names a tool that does not exist.
+        ValueError: `strategy`, `max_results`, `language` or `budget` is invalid; `always_loaded` is given without
+            `tools`, or `catalog` together with a catalogue as `tools`.
     """
+    if isinstance(tools, str):
+        tools, strategy = None, tools
     check_options(strategy, max_results)
     words = wording(language)
+    toolset, catalog = _offered(tools, catalog, names_in("always_loaded", always_loaded))
     engine = Engine(strategy, catalog, max_results=max_results, record=record, words=words, budget=budget_of(budget))
     return _EngineSearch(
         strategy=engine,
         max_results=MAX_LIMIT,  # the engine counts itself: `select:` may name more than a search reveals
         tool_description=words.search_description(about),
         parameter_description=f"{words['queries']} {words[f'query {strategy}']}",
+        toolset=toolset,
         record=record,
         words=words,
     )
 
 
-def deferred(
-    toolset: AbstractToolset[Any],
-    *,
-    always_loaded: Collection[str] = (),
-    usage: Mapping[str, int] | None = None,
-    keep: int = 3,
-) -> AbstractToolset[Any]:
-    """`toolset` with all tools deferred but those of `always_loaded` and the `keep` of its tools that are used most.
-
-    `usage` counts calls, as `SearchLog.usage()` does. It is read once, here: a list of tools that changes between
-    requests costs the prompt cache. Tools that `toolset` itself defers stay so unless they are named or among the
-    most used.
-    """
-    named = set(names_in("always_loaded", always_loaded))
-    counts = {name: count for name, count in (usage or {}).items() if count > 0}
-    by_use = sorted(counts, key=lambda name: (-counts[name], name))
-
-    return _DeferredToolset(toolset, named, by_use, max(keep, 0))
+tool_search = alias("tool_search", to_pydantic_ai_search)
+"""Alias of `to_pydantic_ai_search`."""
 
 
-def toolset_of(catalog: ToolCatalog) -> AbstractToolset[Any]:
-    """A toolset of the hikidashi tools that `catalog` holds, which are others when it changes.
-
-    For a catalogue that follows live servers: `toolsets=[deferred(toolset_of(catalog))]`, and
-    `capabilities=[tool_search(catalog=catalog)]`.
-    """
-    return _CatalogToolset(catalog)
-
-
-class _CatalogToolset(AbstractToolset[Any]):
-    def __init__(self, catalog: ToolCatalog) -> None:
-        self._catalog = catalog
-        self._tools: list[Any] = []
-        self._inner = to_pydantic_ai([])
-
-    @property
-    def id(self) -> str | None:
-        return None
-
-    async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
-        now = list(self._catalog)
-        if len(now) != len(self._tools) or any(new is not old for new, old in zip(now, self._tools, strict=True)):
-            self._tools, self._inner = now, to_pydantic_ai(now, on_error="failed")
-        return await self._inner.get_tools(ctx)
-
-    async def call_tool(
-        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
-    ) -> Any:
-        return await tool.toolset.call_tool(name, tool_args, ctx, tool)
-
-
-@dataclass
-class _DeferredToolset(WrapperToolset[Any]):
-    """A toolset whose tools are deferred, but for some.
-
-    `toolset.prepared(...)` would do, at the price of new definitions for all tools in each step.
-    """
-
-    always_loaded: set[str]
-    by_use: list[str]
-    keep: int
-    _deferred: dict[str, tuple[ToolDefinition, ToolDefinition]] = field(
-        default_factory=dict[str, tuple[ToolDefinition, ToolDefinition]], init=False, repr=False, compare=False
-    )
-    """The definitions of the last step, as they came and as they were given on."""
-
-    async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
-        tools = await super().get_tools(ctx)
-        loaded = self.always_loaded.union([name for name in self.by_use if name in tools][: self.keep])
-        before, self._deferred = self._deferred, {}
-        return {name: self._deferring(name, tool, name not in loaded, before) for name, tool in tools.items()}
-
-    def _deferring(
-        self, name: str, tool: ToolsetTool[Any], wanted: bool, before: Mapping[str, tuple[ToolDefinition, Any]]
-    ) -> ToolsetTool[Any]:
-        given = tool.tool_def
-        if given.defer_loading is wanted:
-            return tool
-        known = before.get(name)
-        same = known is not None and (known[0] is given or known[0] == given)
-        self._deferred[name] = made = known if same and known else (given, replace(given, defer_loading=wanted))
-        return replace(tool, tool_def=made[1])
+def _offered(
+    tools: Iterable[Tool] | ToolCatalog | AbstractToolset[Any] | None,
+    catalog: ToolCatalog | None,
+    always_loaded: list[str],
+) -> tuple[AbstractToolset[Any] | None, ToolCatalog | None]:
+    """The toolset that the capability adds to the agent, and the catalogue that it searches."""
+    if tools is None:
+        if always_loaded:
+            raise ValueError(
+                "`always_loaded` chooses among `tools`, which are not given. For a toolset of the agent, use "
+                "`deferred(toolset, always_loaded=...)`."
+            )
+        return None, catalog
+    if isinstance(tools, AbstractToolset):
+        return deferred(tools, always_loaded=always_loaded), catalog
+    if isinstance(tools, ToolCatalog) and catalog is not None:
+        raise ValueError("`tools` is a catalogue, which is searched itself. Leave out `catalog`.")
+    held = catalog_of(tools)
+    for tool in held:
+        callable_tool(tool)
+    for name in always_loaded:
+        require_tool(held, name)
+    return deferred(toolset_of(held), always_loaded=always_loaded), held if catalog is None else catalog
 
 
 @dataclass
 class _EngineSearch(ToolSearch[Any]):
-    """`ToolSearch` that explains searches, and keeps what was found."""
+    """`ToolSearch` that adds explanations to the result of a search, and keeps found tools."""
 
+    toolset: AbstractToolset[Any] | None = field(default=None, kw_only=True, repr=False)
     record: Recorder | None = field(default=None, kw_only=True)
     words: Wording = field(kw_only=True, repr=False)
+
+    @classmethod
+    def combine(cls, capabilities: Sequence[AbstractCapability[Any]]) -> AbstractCapability[Any]:
+        # pydantic-ai merges capabilities of one id, and would keep the toolset of the last alone.
+        toolsets = [each.toolset for each in capabilities if isinstance(each, _EngineSearch) and each.toolset]
+        merged = super().combine(capabilities)
+        if len(toolsets) > 1 and isinstance(merged, _EngineSearch):
+            return replace(merged, toolset=CombinedToolset(toolsets))
+        return merged
+
+    def get_toolset(self) -> AbstractToolset[Any] | None:
+        return self.toolset
 
     async def for_run(self, ctx: RunContext[Any]) -> AbstractCapability[Any]:
         return CombinedCapability([self, _KeepFound(self.strategy)])
@@ -190,17 +170,17 @@ class _EngineSearch(ToolSearch[Any]):
         asked = [query for query in args["queries"] if query.strip()]
         if not asked:
             return _nothing_found(self.parameter_description or "")
-        told: list[str] = []
-        token = TOLD.set(told)
+        notes: list[str] = []
+        token = NOTES.set(notes)
         try:
             result = await handler(args)
         except UnanswerableError as error:
             return _nothing_found(str(error))
         finally:
-            TOLD.reset(token)
+            NOTES.reset(token)
         if not result["discovered_tools"]:
-            return _nothing_found("\n".join(told) or self.words.nothing(", ".join(asked)))
-        return {**result, "message": "\n".join(told)} if told else result
+            return _nothing_found("\n".join(notes) or self.words.nothing(", ".join(asked)))
+        return {**result, "message": "\n".join(notes)} if notes else result
 
     async def _called(self, name: str, handler: Callable[[dict[str, Any]], Awaitable[Any]], args: Any) -> Any:
         try:
@@ -208,16 +188,16 @@ class _EngineSearch(ToolSearch[Any]):
         except Exception as error:
             if not is_lost_connection(error):
                 raise
-            # A server that is gone is nothing that ends a run: the model goes on without it.
+            # A lost server should not end the run: the model can go on without the tool.
             logger.warning("tool %r was not called: %s", name, error)
             raise ToolFailed(self.words.unreachable(name)) from error
 
 
 class _KeepFound(AbstractCapability[Any]):
-    """Keeps what one run has found, or found in its history, whatever is taken out of that.
+    """Keeps the tools found in one run or in its history, whatever is removed from the history.
 
-    It stands behind all other capabilities, where history processors have done their work. The hook
-    `prepare_model_request` would come later still, but makes pydantic-ai copy every definition for each request.
+    It comes after all other capabilities, so after history processors. The hook `prepare_model_request` would come
+    later still, but makes pydantic-ai copy every definition for each request.
     """
 
     def __init__(self, engine: Any) -> None:
@@ -236,13 +216,13 @@ class _KeepFound(AbstractCapability[Any]):
         self._found.update((name, None) for name in seen if name in deferred)
         found = [name for name in self._found if name in deferred]
         if (again := _lost_again(request_context.messages, found)) is not None:
-            request_context.messages = [*request_context.messages, again]
+            request_context = replace(request_context, messages=[*request_context.messages, again])
         if (again := _lost_again(ctx.messages, found)) is not None:
-            ctx.messages.append(again)
-        fitting = self._engine.fitting(parameters.function_tools)
-        if fitting is not None:
-            request_context.model_request_parameters = replace(parameters, function_tools=fitting)
-        return request_context
+            ctx.messages.append(again)  # the history of the run, where pydantic-ai itself records such parts
+        cut = self._engine.cut_to_budget(parameters.function_tools)
+        if cut is None:
+            return request_context
+        return replace(request_context, model_request_parameters=replace(parameters, function_tools=cut))
 
 
 def _lost_again(messages: Sequence[ModelMessage], found: Iterable[str]) -> ModelRequest | None:
@@ -250,6 +230,6 @@ def _lost_again(messages: Sequence[ModelMessage], found: Iterable[str]) -> Model
 
 
 def _nothing_found(why: str) -> dict[str, Any]:
-    # No `ToolFailed` and no `ModelRetry`, though it may be a broken pattern: OpenAI takes nothing but a result for the
-    # answer to a search of its own kind, and a second retry would end the run.
+    # Neither `ToolFailed` nor `ModelRetry`, even for an invalid pattern: OpenAI accepts only a result as the answer to
+    # its own kind of search, and a second retry would end the run.
     return {"discovered_tools": [], "message": why}

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import time
 from collections import defaultdict
-from collections.abc import Generator, Iterable, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from ...common.sqlite import (
+    Failure,
+    closed_on_error,
+    connect,
+    enable_wal,
+    errors_as,
+    failure_of,
+    read_header,
+    transaction,
+)
+from ...common.unicode import well_formed
 from ...errors import SearchLogError
 
 __all__ = ["Appender", "Called", "RecordedSearch", "Searched", "Store"]
@@ -23,6 +33,14 @@ _SECONDS_PER_DAY = 86_400
 _PRUNE_EVERY = 1_000  # records
 _MOST_RECORDS = 2**62  # SQLite's numbers end at twice that
 _WAIT_FOR_OTHERS = 10.0  # seconds that one process waits for another's commit
+
+_REMEDIES = {
+    "damaged": "It was left as it is: move it away, or name another file.",
+    "full": "Free some space on the disk.",
+    "busy": "Stop the program that holds it, or wait.",
+    "inaccessible": "Check that it is a file, and that it and its folder are writable.",
+    "other": "Check the disk, and try again.",
+}
 
 _TABLES = """
 CREATE TABLE sessions (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
@@ -115,24 +133,15 @@ class Store:
         with self.telling_errors(), closing(self.connect()) as connection:
             (fault,) = connection.execute("PRAGMA quick_check(1)").fetchone()
             if fault != "ok":
-                raise sqlite3.DatabaseError(fault)
+                raise self._explained(Failure("damaged", f"is damaged ({fault})"))
 
     def connect(self) -> sqlite3.Connection:
         """A connection to the file, which is made where there is none; each thread needs its own."""
-        if not self._file.exists():
-            self._file.parent.mkdir(parents=True, exist_ok=True)
-            os.close(os.open(self._file, os.O_CREAT | os.O_RDWR, 0o600))  # queries are nobody else's business
-        # As an address, `:memory:` is the name of a file too, and SQLite makes no file with rights of its own choice.
-        address = f"{self._file.as_uri()}?mode=rw"
-        connection = sqlite3.connect(address, uri=True, timeout=_WAIT_FOR_OTHERS, isolation_level=None)
-        try:
+        with closed_on_error(connect(self._file, timeout=_WAIT_FOR_OTHERS)) as connection:
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute("PRAGMA synchronous = FULL")
             if self._is_new(connection):
                 _create(connection)
-        except BaseException:
-            connection.close()
-            raise
         return connection
 
     def identity(self) -> tuple[int, int] | None:
@@ -143,35 +152,22 @@ class Store:
             return None
         return status.st_dev, status.st_ino
 
-    @contextmanager
-    def telling_errors(self) -> Generator[None]:
-        """What SQLite and the system complain about, as a `SearchLogError` that names the file."""
-        try:
-            yield
-        except (sqlite3.Error, OSError) as error:
-            raise self.error(error) from error
+    def telling_errors(self) -> AbstractContextManager[None]:
+        """Errors of SQLite and the system raised as a `SearchLogError` that names the file and the remedy."""
+        return errors_as(self._explained)
 
     def error(self, error: Exception) -> SearchLogError:
-        """`error` of SQLite or the system, with the file's name and what to do."""
-        if isinstance(error, SearchLogError):
-            return error
-        code = getattr(error, "sqlite_errorname", "")
-        if isinstance(error, OSError) or code.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM")):
-            remedy = "Check that it is a file, and that it and its folder can be written."
-            return SearchLogError(str(self.path), f"cannot be opened ({error})", remedy)
-        if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-            return SearchLogError(str(self.path), f"is locked ({error})", "End the program that holds it, or wait.")
-        if code.startswith(("SQLITE_FULL", "SQLITE_IOERR")):
-            return SearchLogError(str(self.path), f"cannot be written ({error})", "Make room on the disk.")
-        return SearchLogError(
-            str(self.path),
-            f"is damaged, or no SQLite file ({error})",
-            "It was left as it is: move it away, or name another file.",
-        )
+        """`error`, of SQLite or the system, as a `SearchLogError`."""
+        if isinstance(error, sqlite3.Error | OSError):
+            return self._explained(failure_of(error))
+        return error if isinstance(error, SearchLogError) else SearchLogError(str(self.path), f"failed: {error!r}")
+
+    def _explained(self, failure: Failure) -> SearchLogError:
+        return SearchLogError(str(self.path), failure.reason, _REMEDIES[failure.kind])
 
     def write(self, connection: sqlite3.Connection, events: Iterable[Searched | Called]) -> None:
         """Put `events` into the file, all or none."""
-        with _transaction(connection):
+        with transaction(connection):
             for event in events:
                 if isinstance(event, Searched):
                     _write_search(connection, event)
@@ -182,7 +178,7 @@ class Store:
         """Forget what is older than the log's age, and what is more than it should hold."""
         oldest = time.time() - self._max_age
         forgotten = 0
-        with _transaction(connection):
+        with transaction(connection):
             for table in ("calls", "searches"):
                 forgotten += connection.execute(
                     f"DELETE FROM {table} WHERE at < ? OR id <= (SELECT max(id) FROM {table}) - ?",
@@ -230,18 +226,17 @@ class Store:
             return dict(rows.fetchall())
 
     def _is_new(self, connection: sqlite3.Connection) -> bool:
-        (application,) = connection.execute("PRAGMA application_id").fetchone()
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-        (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if application == _APPLICATION and version > _VERSION:
+        header = read_header(connection)
+        ours = header.application_id == _APPLICATION
+        if ours and header.user_version > _VERSION:
             raise SearchLogError(
                 str(self.path),
-                f"was written by a newer hikidashi (format {version}, this one knows {_VERSION})",
+                f"was written by a newer hikidashi (format {header.user_version}, this one knows {_VERSION})",
                 "Upgrade hikidashi, or name another file.",
             )
-        if application != _APPLICATION and (tables or application or version):
+        if not ours and not header.is_empty:
             raise SearchLogError(str(self.path), "is a SQLite file of another program", "Name another file.")
-        return application != _APPLICATION
+        return not ours
 
 
 class Appender:
@@ -278,39 +273,18 @@ class Appender:
 
 def _create(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # has to come before the first table
-    deadline = time.monotonic() + _WAIT_FOR_OTHERS
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            break
-        except sqlite3.OperationalError:  # SQLite does not wait here when another process does the same
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
-    with _transaction(connection):
-        (application,) = connection.execute("PRAGMA application_id").fetchone()
-        if application != _APPLICATION:  # another process may have been first
+    enable_wal(connection, timeout=_WAIT_FOR_OTHERS)
+    with transaction(connection):
+        if read_header(connection).is_empty:  # else another process was first
             for statement in _TABLES.split(";"):
                 connection.execute(statement)
             connection.execute(f"PRAGMA application_id = {_APPLICATION}")
             connection.execute(f"PRAGMA user_version = {_VERSION}")
 
 
-@contextmanager
-def _transaction(connection: sqlite3.Connection) -> Generator[None]:
-    connection.execute("BEGIN IMMEDIATE")  # a transaction that only later wants to write may be refused at once
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
-
-
 def _write_search(connection: sqlite3.Connection, event: Searched) -> None:
     session = _id_of(connection, "sessions", event.session)
-    query = None if event.query is None else _storable(event.query)[:_LONGEST_QUERY]
+    query = None if event.query is None else well_formed(event.query)[:_LONGEST_QUERY]
     search = connection.execute(
         "INSERT INTO searches (session, at, kind, query, seconds) VALUES (?, ?, ?, ?, ?)",
         (session, event.at, event.kind, query, event.seconds),
@@ -331,7 +305,7 @@ def _write_call(connection: sqlite3.Connection, event: Called) -> None:
 
 
 def _id_of(connection: sqlite3.Connection, table: str, name: str) -> int:
-    name = _storable(name)
+    name = well_formed(name)
     found = connection.execute(f"SELECT id FROM {table} WHERE name = ?", (name,)).fetchone()
     if found is not None:
         return found[0]
@@ -344,8 +318,3 @@ def _by_search(rows: Iterable[tuple[int, int]], names: dict[int, str]) -> dict[i
     for search, tool in rows:
         found[search].append(names[tool])
     return found
-
-
-def _storable(text: str) -> str:
-    """`text` without halves of UTF-16 pairs, which no UTF-8 file can hold."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

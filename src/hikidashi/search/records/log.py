@@ -1,6 +1,6 @@
-"""SearchLog: which searches took place, what they found, and what was called next.
+"""SearchLog: a log of searches, what they found, and what was called next.
 
-Recording costs the caller microseconds: a thread writes, several records to one commit.
+Recording takes the caller microseconds: a thread writes the records, several per commit.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ __all__ = ["RecordedSearch", "Recorder", "SearchLog"]
 
 logger = logging.getLogger("hikidashi")
 
-_GATHER = 0.05  # seconds in which records share one commit
+_GATHER = 0.05  # seconds; records within it share one commit
 _BATCH = 1_000
 _MOST_WAITING = 10_000  # records kept while the file cannot be written
 
 
 class Recorder(Protocol):
-    """What hears of every search and every call."""
+    """Notified of each search and call."""
 
     def searched(self, query: str, kind: str, names: Sequence[str]) -> None:
         """A search of `kind` (`words`, `regex` or `select`) found the tools `names`, best first."""
@@ -45,24 +45,24 @@ class Recorder(Protocol):
 
 
 class SearchLog:
-    """A record of searches in a SQLite file; any number of threads and processes may share one file.
+    """A log of searches in a SQLite file, which threads and processes may share.
 
-    A call belongs to the newest search of its session that found the tool. A session is one `SearchLog`, unless
-    `with log.session(...)` says otherwise. Records older or more than the log should hold are forgotten.
+    A call belongs to the newest search in its session that found the tool. Each `SearchLog` is one session, unless
+    `with log.session(...)` begins another. Records beyond `max_age_days` or `max_records` are deleted.
 
-    What `flush()` or `close()` returned from is on the disk; a process that is killed loses at most what it
-    recorded in the last moment before. A log that is garbage-collected, or alive when Python ends, is closed. Where
-    the file is taken away, the next record begins a new one.
+    Records are on disk once `flush()` or `close()` has returned; a process that is killed loses at most those of the
+    last moment. A log is closed when it is garbage-collected and when Python exits. If the file is removed, the next
+    record creates a new one.
 
     Args:
-        path: The file; made, with its folder, where there is none, and then readable for its owner alone.
-        keep_queries: False records that a search took place and what it found, never its words.
-        max_age_days: Older records are forgotten.
-        max_records: How many searches are kept, and how many calls.
-        must_exist: Refuse a path without a file instead of making one.
+        path: The file; created with its folder if missing, readable by its owner only.
+        keep_queries: With False, the words of a search are not stored, only that it took place and what it found.
+        max_age_days: Maximum age of records.
+        max_records: Maximum number of searches, and of calls.
+        must_exist: Raise if the file does not exist, instead of creating it.
 
     Raises:
-        SearchLogError: the file is damaged, belongs to another program, or cannot be opened; or it should hold nothing.
+        SearchLogError: the file is damaged, belongs to another program, or cannot be opened; or a limit is not above 0.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class SearchLog:
 
     def searched(self, query: str, kind: str, names: Sequence[str], *, seconds: float | None = None) -> None:
         """Record a search of `kind` (`words`, `regex` or `select`) that found the tools `names`, best first."""
-        # Converted here, where a wrong type is the caller's to hear of, and not among others' records in the thread.
+        # Converted here, so that a wrong type raises in the caller and not in the writing thread.
         kept = str(query) if self.keep_queries else None
         took = None if seconds is None else float(seconds)
         self._writer.put(Searched(time.time(), self._current_session(), str(kind), kept, tuple(map(str, names)), took))
@@ -95,7 +95,7 @@ class SearchLog:
 
     @contextmanager
     def session(self, name: str | None = None) -> Generator[str]:
-        """Records made inside, also in tasks started inside, belong to one conversation: `name`, or a new one."""
+        """Records made in this block, and in tasks started in it, belong to the session `name`, or to a new one."""
         token = self._in_session.set(name or secrets.token_hex(6))
         try:
             yield self._current_session()
@@ -103,7 +103,7 @@ class SearchLog:
             self._in_session.reset(token)
 
     def searches(self) -> list[RecordedSearch]:
-        """All searches on record, oldest first, with what was called because of each.
+        """All recorded searches, oldest first, with the calls that followed from each.
 
         Raises:
             SearchLogError: the file cannot be read, or records cannot be written to it.
@@ -112,7 +112,7 @@ class SearchLog:
         return self._store.searches()
 
     def usage(self) -> dict[str, int]:
-        """How often each tool was called, the most called first: what `tool_search_request(usage=...)` takes.
+        """Number of calls of each tool, the most called first: for `usage=` of `to_anthropic_search` and `deferred`.
 
         Raises:
             SearchLogError: the file cannot be read, or records cannot be written to it.
@@ -121,15 +121,15 @@ class SearchLog:
         return self._store.usage()
 
     def flush(self) -> None:
-        """Return when everything recorded so far is on the disk.
+        """Return when everything recorded so far is on disk.
 
         Raises:
-            SearchLogError: it could not be written. It is kept, and tried again with the next record or `flush()`.
+            SearchLogError: it could not be written. It is kept, and written with the next record or `flush()`.
         """
         self._writer.flush()
 
     def close(self) -> None:
-        """Put everything on the disk and end the writing thread; a record made later starts it anew.
+        """Write everything to disk and end the writing thread; a later record starts it again.
 
         Raises:
             SearchLogError: something could not be written.
@@ -149,19 +149,29 @@ class SearchLog:
 
 
 class _Sync:
-    """A mark in the queue: all before it is written, or `failure` says why not."""
+    """A marker in the queue, waited for until all records before it are written."""
 
     def __init__(self, *, last: bool = False) -> None:
         self.last = last
-        self.done = Event()
-        self.failure: Exception | None = None
+        self._done = Event()
+        self._failure: Exception | None = None
+
+    def finish(self, failure: Exception | None) -> None:
+        """Wake the waiting thread; `failure` says why records could not be written."""
+        self._failure = failure
+        self._done.set()
+
+    def wait(self) -> Exception | None:
+        """Return when the records are written, or why they could not be."""
+        self._done.wait()
+        return self._failure
 
 
 _Queue = SimpleQueue[Searched | Called | _Sync]
 
 
 class _Writer:
-    """The thread that writes to the file, and the queue in front of it. It knows nothing of the log it serves."""
+    """The thread that writes to the file, and its queue; without a reference to the log, which can be collected."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -174,12 +184,12 @@ class _Writer:
         self._thread: Thread | None = None
 
     def _after_fork(self) -> None:
-        # A child has neither the thread nor a right to its connection, and the parent writes what was queued.
+        # A child process has no thread and must not use its connection; the parent writes what was queued.
         if self._process != os.getpid():
             self._begin_empty()
 
     def put(self, event: Searched | Called) -> None:
-        """Have `event` written soon."""
+        """Queue `event` for writing."""
         self._after_fork()
         with self._lock:
             if self._thread is None:
@@ -210,50 +220,49 @@ class _Writer:
             self._wait(mark)
 
     def stop_quietly(self) -> None:
-        """The end for a log that nobody closed: there is no caller to raise to."""
+        """Stop a log that was not closed: log an error, since there is no caller to raise to."""
         try:
             self.stop()
         except SearchLogError as error:
             logger.warning("%s The last records are lost.", error)
 
     def _wait(self, mark: _Sync) -> None:
-        mark.done.wait()
-        if mark.failure is not None:
-            raise self._store.error(mark.failure) from mark.failure
+        failure = mark.wait()
+        if failure is not None:
+            raise self._store.error(failure) from failure
 
     def _run(self, queue: _Queue) -> None:
         waiting: list[Searched | Called] = []
         appender = Appender(self._store)
         failure: Exception | None = None
         while True:
-            events, mark = _gathered(queue)
+            events, mark = _next_batch(queue)
             waiting += events
-            told, failure = failure, None
+            before, failure = failure, None
             try:
                 if waiting:
                     appender.write(waiting)
                     waiting.clear()
                     appender.prune()
-            except (sqlite3.OperationalError, OSError) as error:  # locked, disk full: may pass
+            except (sqlite3.OperationalError, OSError) as error:  # locked or disk full: may be temporary
                 failure = error
                 del waiting[:-_MOST_WAITING]
-            except Exception as error:  # a damaged file, another program's: trying again is no use
+            except Exception as error:  # damaged, or another program's file: permanent
                 failure = error
                 waiting.clear()
-            if failure and not told:
+            if failure and not before:
                 logger.warning("%s", self._store.error(failure))
             if mark is None:
                 continue
-            mark.failure = failure
             if mark.last:
                 appender.close()
-            mark.done.set()
+            mark.finish(failure)
             if mark.last:
                 return
 
 
-def _gathered(queue: _Queue) -> tuple[list[Searched | Called], _Sync | None]:
-    """The next records, as many as come within a moment, up to a mark."""
+def _next_batch(queue: _Queue) -> tuple[list[Searched | Called], _Sync | None]:
+    """The next records: those within `_GATHER` seconds, or up to a marker."""
     events: list[Searched | Called] = []
     deadline: float | None = None
     while len(events) < _BATCH:

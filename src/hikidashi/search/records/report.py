@@ -1,6 +1,6 @@
-"""What a record of searches says about a catalogue: gaps, idle tools, favourites, and words that are missing.
+"""Report on a search log: failed searches, unused tools, most used tools, and words missing in descriptions.
 
-Everything is counted, nothing is guessed by a model: the same log and catalogue give the same report.
+Everything is counted, without a model: the same log and catalogue give the same report.
 """
 
 from __future__ import annotations
@@ -15,22 +15,23 @@ from typing import Any
 from ..catalog import ToolCatalog
 from ..engine.analyzer import Analyzer, fold, is_weak
 from ..engine.entry import entry_of
+from ..engine.index.bm25 import Index
+from ..engine.index.vocabulary import Vocabulary
 from ..engine.query import read_query
-from ..engine.spelling import Speller
 from ..engine.stem import stem
 from ..engine.stopwords import FUNCTION, REQUEST
 from .log import RecordedSearch, SearchLog
 
 __all__ = ["CalledTool", "EmptySearch", "FoundTool", "Missed", "Proposal", "Report", "report"]
 
-_SAME_WISH = 600.0  # seconds: a later search still tries to satisfy the same wish
-_SAME_MOMENT = 0.05  # seconds: a model that searches for several things at once has several wishes
-_AGREEING = 2  # wishes that a word must have come in: one alone may have named a place or a person
-_OF_MISSED = 1 / 10  # of the wishes for which a search missed a tool, likewise
+_SAME_WISH = 600.0  # seconds within which a later search has the same goal, called a wish below
+_SAME_MOMENT = 0.05  # seconds: searches at the same moment have different goals
+_AGREEING = 2  # wishes that must use a word: a single one may name a place or a person
+_OF_MISSED = 1 / 10  # share of the wishes for which a search missed a tool
 _PERSON = re.compile("(?:さん|様|氏|君|ちゃん)")  # behind a name
 _FAVOURITES = 5
 _FAVOURITE_CALLS = 3
-# Words are letters of one script; hiragana alone is mostly inflection, and numbers say nothing about a tool.
+# Letters of one script; hiragana alone is mostly inflection, and numbers do not describe a tool.
 _WORD = re.compile(
     "[\u3400-\u4dbf\u4e00-\u9fff\u3005]{2,20}|[\u30a1-\u30fa\u30fc]{2,30}|[\uac00-\ud7af]{1,20}|[\u0e00-\u0e7f]{3,40}"
     "|[^\\W\\d_\u0e00-\u0e7f\u3005\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,40}"
@@ -39,10 +40,10 @@ _WORD = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class EmptySearch:
-    """Searches that found nothing, or only what comes near and nobody called."""
+    """Searches that found nothing, or only uncertain matches that were not called."""
 
     query: str | None
-    """In the spelling used last; None where the log keeps no queries."""
+    """In the latest spelling; None if the log keeps no queries."""
     kind: str
     count: int
 
@@ -53,19 +54,19 @@ class FoundTool:
 
     name: str
     found: int
-    """How many searches found it."""
+    """Number of searches that found it."""
     best_rank: int
-    """Its best place, counted from 1."""
+    """Its best rank, from 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class CalledTool:
-    """A tool that is called a lot."""
+    """A tool that is called often."""
 
     name: str
     calls: int
     share: float
-    """Of all calls, from 0 to 1."""
+    """Share of all calls, from 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ class Missed:
 
     query: str
     later: str | None
-    """The query that found it; None where it was a pattern or a list of names."""
+    """The query that found it; None for a pattern or a list of names."""
     count: int
     called: bool
     """Whether the tool was then called, or only found."""
@@ -82,22 +83,22 @@ class Missed:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """Words that would have helped several searches to find a tool, if it had them."""
+    """Words that, added to a tool, would have let several searches find it."""
 
     tool: str
     words: tuple[str, ...]
-    """Words that several searches used, each for a wish of its own; those of most searches first."""
+    """Words that several independent searches used, the most frequent first."""
     because: tuple[Missed, ...]
 
     @property
     def count(self) -> int:
-        """How many searches speak for it."""
+        """Number of searches that support it."""
         return sum(missed.count for missed in self.because)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Report:
-    """What a record of searches says about a catalogue."""
+    """Report on a search log and a catalogue."""
 
     searches: int
     calls: int
@@ -105,15 +106,15 @@ class Report:
     found_nothing: tuple[EmptySearch, ...]
     """The most frequent first."""
     never_found: tuple[str, ...]
-    """Tools that no search found and nobody called, in catalogue order."""
+    """Tools that were neither found nor called, in catalogue order."""
     never_called: tuple[FoundTool, ...]
-    """Tools that searches found and nobody called, the most found first."""
+    """Tools that were found but never called, the most found first."""
     often_called: tuple[CalledTool, ...]
-    """At most five tools that could stay loaded, see `tool_search_request(always_loaded=...)`."""
+    """At most five tools to keep loaded, with `always_loaded=`."""
     proposals: tuple[Proposal, ...]
-    """The best supported first."""
+    """Those with the most searches first."""
     gone: tuple[str, ...]
-    """Tools on record that the catalogue does not have, by name."""
+    """Names in the log that the catalogue does not have."""
 
     def as_json(self) -> dict[str, Any]:
         """The report as a JSON object."""
@@ -121,7 +122,7 @@ class Report:
 
 
 def report(log: SearchLog, catalog: ToolCatalog) -> Report:
-    """What `log` says about the tools of `catalog`.
+    """A report on `log` for the tools of `catalog`.
 
     Raises:
         SearchLogError: the log cannot be read.
@@ -196,7 +197,7 @@ def _proposals(searches: Iterable[RecordedSearch], tools: dict[str, Any]) -> tup
             evidence.setdefault(name, {}).setdefault((missed.query, later, called), []).append(
                 (finder.session, finder.at)
             )
-    vocabulary = _Vocabulary(tools if evidence else {})
+    vocabulary = _Wording(tools if evidence else {})
     proposals = (_proposal(name, cases, vocabulary) for name, cases in evidence.items())
     return tuple(sorted(filter(None, proposals), key=lambda proposal: (-proposal.count, proposal.tool)))
 
@@ -234,7 +235,7 @@ def _recent(wishes: list[RecordedSearch], later: RecordedSearch) -> list[Recorde
     return [wish for wish in wishes if wish.kind in _BY_WORDS and _SAME_MOMENT < later.at - wish.at <= _SAME_WISH]
 
 
-def _proposal(name: str, cases: _Cases, vocabulary: _Vocabulary) -> Proposal | None:
+def _proposal(name: str, cases: _Cases, vocabulary: _Wording) -> Proposal | None:
     used_for: dict[str, set[_Wish]] = {}
     new = {
         query: [word for word in vocabulary.words(query) if not vocabulary.leads(word, name)] for query, _, _ in cases
@@ -258,23 +259,24 @@ def _proposal(name: str, cases: _Cases, vocabulary: _Vocabulary) -> Proposal | N
     )
 
 
-class _Vocabulary:
+class _Wording:
     """The words of a catalogue, as a search knows them; each word of a question is looked up once."""
 
     def __init__(self, tools: dict[str, Any]) -> None:
-        self._analyzer = Analyzer()
-        self._of_tool = {name: frozenset(self._analyzer.terms(_text(tool))) for name, tool in tools.items()}
-        self._known = frozenset[str]().union(*self._of_tool.values())
-        self._speller = Speller(self._known)
+        analyzer, index = Analyzer(), Index()
+        terms = {name: analyzer.terms(_text(tool)) for name, tool in tools.items()}
+        index.extend([(1, found)] for found in terms.values())
+        self._vocabulary = Vocabulary(index, analyzer)
+        self._of_tool = {name: frozenset(found) for name, found in terms.items()}
         self._looked_up: dict[str, frozenset[str]] = {}
         self._words: dict[str, tuple[str, ...]] = {}
 
     def leads(self, word: str, tool: str) -> bool:
         """Whether a search for `word` looks for something that the tool has: itself, translated or respelled."""
         if word not in self._looked_up:
-            asked = read_query(word, self._analyzer, self._known, self._nearest, rarity=lambda _: 1.0)
-            # A hint is no substitute for the word: a search that had only that missed the tool.
-            self._looked_up[word] = frozenset(asked.weights.keys() - asked.relatives.keys())
+            asked = read_query(word, self._vocabulary)
+            # A synonym is no substitute for the word: a search that had only that missed the tool.
+            self._looked_up[word] = frozenset(asked.weights.keys() - asked.synonyms.keys())
         return not self._looked_up[word].isdisjoint(self._of_tool[tool])
 
     def words(self, query: str) -> tuple[str, ...]:
@@ -286,9 +288,6 @@ class _Vocabulary:
             said = dict.fromkeys(word for word in words if word not in FUNCTION and word not in REQUEST)
             self._words[query] = tuple(word for word in said if not is_weak(stem(word))) or tuple(said)
         return self._words[query]
-
-    def _nearest(self, word: str) -> list[str]:
-        return self._speller.nearest(word, self._known)
 
 
 def _text(tool: Any) -> str:

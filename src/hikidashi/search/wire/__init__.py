@@ -1,6 +1,6 @@
-"""Tool search on the wire of the Messages API: requests that offer it, and the blocks in which replies tell of it.
+"""Tool search in the Messages API: requests with it, and the content blocks of searches in replies.
 
-Offers what `hikidashi.search.anthropic` and the loopback Messages API build on.
+`hikidashi.search.anthropic` and the loopback Messages API are built on it.
 """
 
 from .blocks import (
@@ -15,7 +15,7 @@ from .blocks import (
 from .definitions import Verdict, worth_it
 from .mcp_toolset import McpToolset
 from .models import Provider, Support, support
-from .requests import client_search_tool, tool_search_request
+from .requests import client_search_tool, to_anthropic_search, tool_search_request
 
 __all__ = [
     "McpToolset",
@@ -30,6 +30,7 @@ __all__ = [
     "referenced_tools",
     "search_requests",
     "support",
+    "to_anthropic_search",
     "tool_search_request",
     "tool_searches",
     "worth_it",

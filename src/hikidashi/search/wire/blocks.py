@@ -1,15 +1,16 @@
-"""The blocks in which the Messages API tells of tool searches: read from a reply, and written.
+"""Content blocks of tool searches in the Messages API: read from a reply, and written.
 
 Blocks are dicts or objects of the anthropic package; the package itself is not needed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
 
 from ...errors import ToolSearchCode, ToolSearchError
+from ..answers.texts import SEARCH_TOOLS, search_names
 
 __all__ = [
     "ServerVariant",
@@ -27,9 +28,6 @@ __all__ = [
 ServerVariant = Literal["regex", "bm25"]
 Variant = Literal["regex", "bm25", "client"]
 
-CLIENT_TOOL = "tool_search"
-"""The name of the search tool that hikidashi itself answers."""
-
 TYPE_OF: dict[ServerVariant, str] = {
     "regex": "tool_search_tool_regex_20251119",
     "bm25": "tool_search_tool_bm25_20251119",
@@ -40,14 +38,14 @@ _VARIANT_OF: dict[str, ServerVariant] = {name: variant for variant, name in NAME
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ToolSearchFailure:
-    """Why a search found nothing: an error block of the API."""
+    """Why a search failed: an error block of the API."""
 
     code: str
-    """As the API wrote it: one of today's codes, or `invalid_pattern` and `pattern_too_long` of 2025."""
+    """The API's code: a current one, or `invalid_pattern` and `pattern_too_long` of 2025."""
     message: str | None = None
 
     def to_error(self) -> ToolSearchError:
-        """The same as an exception; a code that nobody knows is `unavailable`, and named in the message."""
+        """The failure as an exception; an unknown code becomes `unavailable`, and is named in the message."""
         if self.code in get_args(ToolSearchCode):
             return ToolSearchError(
                 cast("ToolSearchCode", self.code), self.message or f"The search failed: {self.code}."
@@ -55,42 +53,42 @@ class ToolSearchFailure:
         return ToolSearchError("unavailable", f"The search failed: {self.code}. {self.message or ''}".rstrip())
 
     def to_block(self) -> dict[str, Any]:
-        """The `tool_search_tool_result_error` that says this."""
+        """The failure as a `tool_search_tool_result_error` block."""
         said = {} if self.message is None else {"error_message": self.message}
         return {"type": "tool_search_tool_result_error", "error_code": self.code, **said}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ToolSearchCall:
-    """One search a model made, and what came of it."""
+    """One search by a model, and its outcome."""
 
     id: str
     variant: Variant
     query: str | None = None
-    """The words that were asked for."""
+    """The words of the search."""
     pattern: str | None = None
-    """With `variant="regex"`, the pattern that was asked for."""
+    """The pattern, with `variant="regex"`."""
     limit: int | None = None
     references: tuple[str, ...] | None = None
-    """The names of the tools it loaded, best first; None for a search that has failed or is not answered yet."""
+    """The names of the loaded tools, best first; None if the search failed or has no result yet."""
     failure: ToolSearchFailure | None = None
 
     @property
     def asked(self) -> str:
-        """The pattern or the words; some regex calls of 2025 have their pattern in `query`."""
+        """The pattern or the words; some regex calls of 2025 have the pattern in `query`."""
         return self.pattern or self.query or ""
 
     @property
     def input(self) -> dict[str, Any]:
-        """The input of the call, as the model wrote it."""
+        """The input of the call."""
         asked = {"query": self.query, "pattern": self.pattern, "limit": self.limit}
         return {name: value for name, value in asked.items() if value is not None}
 
-    def to_blocks(self, *, client_tool: str = CLIENT_TOOL) -> list[dict[str, Any]]:
-        """The call as blocks and, where it is answered, the answer: what `tool_searches` reads.
+    def to_blocks(self, *, client_tool: str = SEARCH_TOOLS) -> list[dict[str, Any]]:
+        """The call and, if there is one, its result as blocks; the inverse of `tool_searches`.
 
-        The two blocks of a search on the server belong into one assistant turn. Those of a search by the client
-        belong into two: the `tool_use` into the assistant's, the `tool_result` into the user's.
+        The two blocks of a server search belong in one assistant message. Those of a client search belong in two: the
+        `tool_use` in the assistant's message, the `tool_result` in the user's.
         """
         if self.variant == "client":
             call = {"type": "tool_use", "id": self.id, "name": client_tool, "input": self.input}
@@ -120,28 +118,28 @@ class ToolSearchCall:
 
 
 def reference_blocks(names: Iterable[str]) -> list[dict[str, Any]]:
-    """A `tool_reference` block for each name, as a result of a search holds them."""
+    """A `tool_reference` block for each name: the content of a search result."""
     return [{"type": "tool_reference", "tool_name": name} for name in names]
 
 
 def tool_searches(content: object, *, client_tool: str | None = None) -> list[ToolSearchCall]:
-    """The searches in `content`, in order, each with its outcome where it is there too.
+    """The searches in `content`, in order, each with its outcome if `content` has it.
 
     Args:
         content: A message, its content, or a whole conversation; dicts or objects of the anthropic package.
-        client_tool: The name of a search tool of your own, whose calls count as well.
+        client_tool: The name of a search tool of your own, whose calls count as well. `"search_tools"`, hikidashi's
+            own, also counts calls under its earlier name, `tool_search`.
     """
     blocks = list(blocks_of(content))
     outcomes = {block.get("tool_use_id"): block for block in blocks if block.get("type") in _RESULTS}
+    own = search_names() if client_tool in search_names() else {client_tool}
     return [
-        call
-        for block in blocks
-        if (call := _call(block, outcomes.get(cast("str", block.get("id"))), client_tool)) is not None
+        call for block in blocks if (call := _call(block, outcomes.get(cast("str", block.get("id"))), own)) is not None
     ]
 
 
 def referenced_tools(content: object) -> list[str]:
-    """The names of the tools that searches have loaded in `content`, each once, in order.
+    """The names of the tools that searches in `content` have loaded, each once, in order.
 
     Args:
         content: A message, its content, or a whole conversation; see `tool_searches`.
@@ -150,7 +148,7 @@ def referenced_tools(content: object) -> list[str]:
 
 
 def search_requests(reply: object) -> int | None:
-    """How many searches the API counted for `reply`, a message or its usage; None where it does not say."""
+    """The number of searches in the usage of `reply`, a message or its `usage`; None if it has none."""
     body = plain_block(reply)
     usage = plain_block(body.get("usage", body) or {})
     counted = plain_block(usage.get("server_tool_use") or {}).get("tool_search_requests")
@@ -161,18 +159,18 @@ _RESULTS = frozenset({"tool_search_tool_result", "tool_result"})
 
 
 def plain_block(value: object) -> dict[str, Any]:
-    """`value` as a dict: a dict as it is, an object of the anthropic package as the API wrote it."""
+    """`value` as a dict: a dict as it is, an object of the anthropic package as JSON."""
     if isinstance(value, Mapping):
         return cast("dict[str, Any]", value)
     to_dict = getattr(value, "to_dict", None)
     if callable(to_dict):
-        # No warnings: the package would complain of codes that are older or newer than itself.
+        # No warnings: the package warns about error codes older or newer than itself.
         return cast("dict[str, Any]", to_dict(mode="json", warnings=False))
     raise _no_block(value)
 
 
 def blocks_of(content: object) -> Iterator[dict[str, Any]]:
-    """The content blocks of a block, a message, its content or a list of messages; a string has none to offer."""
+    """The content blocks of a block, a message, its content or a list of messages; none for a string."""
     if isinstance(content, str) or content is None:
         return
     if _is_one(content):
@@ -196,11 +194,11 @@ def _no_block(value: object) -> TypeError:
     return TypeError(f"A block of the Messages API is a dict or an object of the anthropic package, got {value!r}.")
 
 
-def _call(block: dict[str, Any], outcome: dict[str, Any] | None, client_tool: str | None) -> ToolSearchCall | None:
+def _call(block: dict[str, Any], outcome: dict[str, Any] | None, own: Collection[str | None]) -> ToolSearchCall | None:
     kind, name = block.get("type"), block.get("name")
     if kind == "server_tool_use" and name in _VARIANT_OF:
         variant: Variant = _VARIANT_OF[name]
-    elif kind == "tool_use" and name is not None and name == client_tool:
+    elif kind == "tool_use" and name is not None and name in own:
         variant = "client"
     else:
         return None

@@ -1,4 +1,4 @@
-"""Tools of any kind as definitions for the Messages API, and whether there are enough of them to search."""
+"""Tools of any kind as definitions for the Messages API, and whether searching them is worth it."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ __all__ = [
     "FEWEST_TOKENS",
     "FEWEST_TOOLS",
     "Verdict",
+    "check_name_is_free",
     "definitions_of",
     "is_server_tool",
-    "judged",
     "kept_loaded",
-    "refuse_twin",
+    "verdict_on",
     "worth_it",
 ]
 
@@ -33,17 +33,17 @@ _MOST_USED = 5
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 _SEARCH_TYPE = "tool_search_tool_"
-_OF_THE_CATALOGUE = frozenset({"aliases", "tags", "title", "metadata", "_meta"})  # searched here, refused by the API
+_OF_THE_CATALOGUE = frozenset({"aliases", "tags", "title", "metadata", "_meta"})  # for our search; the API refuses them
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Verdict:
-    """Whether tool search pays for a set of tools; true or false as it is."""
+    """Whether tool search is worth it for a set of tools; usable as a bool."""
 
     worth_it: bool
     tools: int
     tokens: int
-    """What the definitions cost, about; counted only as far as the verdict needs it."""
+    """Estimated tokens of the definitions; counted only as far as the verdict needs."""
     reason: str
 
     def __bool__(self) -> bool:
@@ -51,20 +51,20 @@ class Verdict:
 
 
 def worth_it(tools: Iterable[Any]) -> Verdict:
-    """Whether search pays for `tools`: at least 10 of them, and at least 10,000 tokens of definitions.
+    """Whether search is worth it for `tools`: at least 10 of them, with at least 10,000 tokens of definitions.
 
-    Below that, all tools in the prompt cost less than looking for them.
+    Below that, sending all tools costs less than searching.
 
     Raises:
-        ToolValidationError: a tool has no usable name or schema, or the name of another.
+        ToolValidationError: the name or schema of a tool is invalid, or two names are the same.
         ToolSearchError: there are more than 10,000 tools.
-        Unsupported: the API cannot take an input schema; see `root_schema`.
+        Unsupported: the API does not accept an input schema; see `root_schema`.
     """
-    return judged(definitions_of(tools))
+    return verdict_on(definitions_of(tools))
 
 
-def judged(definitions: list[dict[str, Any]]) -> Verdict:
-    """The verdict on definitions that are ready."""
+def verdict_on(definitions: list[dict[str, Any]]) -> Verdict:
+    """`worth_it` for definitions."""
     count = sum(not is_server_tool(definition) for definition in definitions)
     tokens = 0
     for definition in definitions:
@@ -80,14 +80,14 @@ def judged(definitions: list[dict[str, Any]]) -> Verdict:
 
 
 def definitions_of(tools: Iterable[Any], *, limit: int | None = MAX_TOOLS) -> list[dict[str, Any]]:
-    """The definitions of `tools` in their order, none of them the caller's own dict.
+    """The definitions of `tools`, in order; dicts are copied.
 
-    Tools the API itself runs (`web_search_…`, `mcp_toolset`) stay as they are; its search tools are left out.
+    Server tools of the API (`web_search_…`, `mcp_toolset`) stay as they are; its search tools are left out.
 
     Raises:
-        ToolValidationError: a tool has no usable name or schema, or the name of another.
+        ToolValidationError: the name or schema of a tool is invalid, or two names are the same.
         ToolSearchError: there are more than `limit` tools.
-        Unsupported: the API cannot take an input schema; see `root_schema`.
+        Unsupported: the API does not accept an input schema; see `root_schema`.
     """
     definitions: list[dict[str, Any]] = []
     names = dict[str, Any]()
@@ -114,7 +114,7 @@ def definitions_of(tools: Iterable[Any], *, limit: int | None = MAX_TOOLS) -> li
 
 
 def kept_loaded(names: list[str], always_loaded: Collection[str], usage: Mapping[str, int]) -> set[str]:
-    """The names to keep loaded: `always_loaded`, and the most used until there are five.
+    """The names to keep loaded: `always_loaded`, and the most used ones, up to five in all.
 
     Raises:
         ToolValidationError: `always_loaded` has a name that is not in `names`.
@@ -134,18 +134,18 @@ def kept_loaded(names: list[str], always_loaded: Collection[str], usage: Mapping
     return set(loaded)
 
 
-def refuse_twin(names: Iterable[str | None], search_tool: str) -> None:
-    """Nothing, if no tool is called what the search tool is called.
+def check_name_is_free(search_tool: str, names: Iterable[str | None]) -> None:
+    """Raise if a tool has the name of the search tool.
 
     Raises:
-        ToolValidationError: one is.
+        ToolValidationError: `search_tool` is in `names`.
     """
     if search_tool in names:
         raise ToolValidationError(f"A tool is called {search_tool!r}, as the search tool is. Rename it.", search_tool)
 
 
 def is_server_tool(definition: Mapping[str, Any]) -> bool:
-    """Whether the API itself runs this tool, or a whole set of them; such a tool is never deferred here."""
+    """Whether this is a server tool of the API, or a set of them; these are never deferred here."""
     return definition.get("type", "custom") != "custom"
 
 

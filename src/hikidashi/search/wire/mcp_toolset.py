@@ -1,4 +1,4 @@
-"""MCP servers that the API itself connects to: what a request says of them and of the loading of their tools."""
+"""MCP servers that the API connects to: their entries in a request, and how their tools are loaded."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ class McpToolset(TypedDict, total=False):
 
     name: Required[str]
     url: str
-    """Left out where the caller sends `mcp_servers` himself."""
+    """Omit it to pass `mcp_servers` yourself."""
     authorization_token: str
     default_config: dict[str, Any]
-    """For all its tools; says whether they are deferred, which otherwise the variant decides."""
+    """For all its tools; `defer_loading` depends on the variant unless given."""
     configs: dict[str, dict[str, Any]]
-    """For single tools, by their names on the server: `{"search_events": {"defer_loading": False}}`."""
+    """For single tools, by name on the server: `{"search_events": {"defer_loading": False}}`."""
 
 
 _SERVER_FIELDS = ("authorization_token", "tool_configuration")
@@ -31,14 +31,14 @@ _KNOWN = ("name", "url", "default_config", *_TOOLSET_FIELDS, *_SERVER_FIELDS)
 def mcp_entries(
     toolsets: Iterable[McpToolset | Mapping[str, Any]], *, deferred: bool
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The entries of `mcp_servers` for those that have an address, and an `mcp_toolset` for each.
+    """The `mcp_servers` entries of toolsets with a URL, and an `mcp_toolset` for each.
 
     Args:
-        toolsets: What the caller says of them.
-        deferred: Whether their tools are deferred where the caller does not say.
+        toolsets: The toolsets as given by the caller.
+        deferred: The default of `defer_loading`.
 
     Raises:
-        ToolValidationError: one lacks its name, has that of another, or says what the API does not know.
+        ToolValidationError: a toolset has no name, a name that is not unique, or unknown fields.
     """
     servers: list[dict[str, Any]] = []
     entries: dict[str, dict[str, Any]] = {}
@@ -54,17 +54,17 @@ def mcp_entries(
 
 
 def is_mcp_toolset(definition: Mapping[str, Any]) -> bool:
-    """Whether this entry of `tools` stands for all tools of an MCP server."""
+    """Whether this entry of `tools` is an MCP toolset."""
     return definition.get("type") == "mcp_toolset"
 
 
 def defers_all(definition: Mapping[str, Any]) -> bool:
-    """Whether this is an MCP toolset of which nothing need be loaded."""
+    """Whether this is an MCP toolset whose tools are deferred by default."""
     return bool(definition.get("default_config", {}).get("defer_loading"))
 
 
 def without_deferral(toolset: dict[str, Any]) -> dict[str, Any]:
-    """The same toolset, of which every tool that is enabled is loaded."""
+    """The same toolset with every enabled tool loaded."""
     configs = {tool: _loaded(config) for tool, config in toolset.get("configs", {}).items()}
     kept = {"configs": configs} if configs else {}
     return {**toolset, "default_config": _loaded(toolset["default_config"]), **kept}
@@ -79,27 +79,27 @@ def _entry(given: object, *, deferred: bool) -> tuple[dict[str, Any] | None, dic
         raise ToolValidationError(
             f'An MCP toolset is a dict such as {{"name": "db", "url": "https://…"}}, got {given!r}.'
         )
-    told = {field: value for field, value in cast("Mapping[str, Any]", given).items() if value is not None}
-    told.pop("type", None)
-    name = told.pop("name", None) or told.pop("mcp_server_name", None)
+    fields = {field: value for field, value in cast("Mapping[str, Any]", given).items() if value is not None}
+    fields.pop("type", None)
+    name = fields.pop("name", None) or fields.pop("mcp_server_name", None)
     if not isinstance(name, str) or not name:  # fields by name only: one of them is a secret
-        raise ToolValidationError(f"An MCP toolset needs the `name` of its server; this one has {_listed(told)}.")
+        raise ToolValidationError(f"An MCP toolset needs the `name` of its server; this one has {_listed(fields)}.")
     entry: dict[str, Any] = {
         "type": "mcp_toolset",
         "mcp_server_name": name,
         "default_config": {
             "defer_loading": deferred,
-            **_config(name, "default_config", told.pop("default_config", {})),
+            **_config(name, "default_config", fields.pop("default_config", {})),
         },
     }
-    if "configs" in told:
-        configs = _config(name, "configs", told["configs"])
-        told["configs"] = {tool: _config(name, f"configs[{tool!r}]", config) for tool, config in configs.items()}
-    entry |= {field: told.pop(field) for field in _TOOLSET_FIELDS if field in told}
-    server = {"type": "url", "name": name, "url": told.pop("url", None)}
-    server |= {field: told.pop(field) for field in _SERVER_FIELDS if field in told}
-    if told:
-        raise ToolValidationError(f"MCP toolset {name!r} has {_listed(told)}. Known are: {', '.join(_KNOWN)}.")
+    if "configs" in fields:
+        configs = _config(name, "configs", fields["configs"])
+        fields["configs"] = {tool: _config(name, f"configs[{tool!r}]", config) for tool, config in configs.items()}
+    entry |= {field: fields.pop(field) for field in _TOOLSET_FIELDS if field in fields}
+    server = {"type": "url", "name": name, "url": fields.pop("url", None)}
+    server |= {field: fields.pop(field) for field in _SERVER_FIELDS if field in fields}
+    if fields:
+        raise ToolValidationError(f"MCP toolset {name!r} has {_listed(fields)}. Known are: {', '.join(_KNOWN)}.")
     if server["url"] is not None:
         return server, entry
     if lost := [field for field in _SERVER_FIELDS if field in server]:

@@ -1,6 +1,6 @@
-"""Which models and which providers can do tool search, and the beta headers they take: one table each.
+"""Which models and providers support tool search, and their beta headers: one table each.
 
-Nothing else knows a model's or a provider's name.
+No other module names a model or a provider.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ import re
 from collections.abc import Iterable
 from typing import Literal
 
-__all__ = ["BETA_OF", "MCP_BETA", "Provider", "Support", "one_of", "support"]
+__all__ = ["BETA_OF", "MCP_BETA", "Provider", "Support", "check_choice", "support"]
 
 Provider = Literal["anthropic", "foundry", "vertex", "bedrock"]
 Support = Literal["yes", "no", "unknown"]
 
-# The Claude API has not asked for these since February 2026, and still takes them.
+# The Claude API has not required these since February 2026, and still accepts them.
 BETA_OF: dict[Provider, str] = {
     "anthropic": "advanced-tool-use-2025-11-20",
     "foundry": "advanced-tool-use-2025-11-20",
@@ -25,7 +25,7 @@ MCP_BETA = "mcp-client-2025-11-20"
 
 _Since = dict[str, tuple[int, int]]
 _CLAUDE: _Since = {"sonnet": (4, 0), "opus": (4, 0), "haiku": (4, 5), "fable": (5, 0), "mythos": (5, 0)}
-# Amazon Bedrock does it by InvokeModel only, not by Converse.
+# Amazon Bedrock supports it in InvokeModel only, not in Converse.
 _FIRST_OF: dict[Provider, _Since] = {
     "anthropic": _CLAUDE,
     "foundry": _CLAUDE,
@@ -34,7 +34,7 @@ _FIRST_OF: dict[Provider, _Since] = {
 }
 
 # `claude-sonnet-4-5-20250929`, `claude-3-5-haiku-latest`, `us.anthropic.claude-opus-4-5-20251101-v1:0`,
-# `claude-opus-4@20250514`: the version stands before the family up to 3, and a date is no version.
+# `claude-opus-4@20250514`: the version comes before the family up to 3, and a date is not a version.
 _MODEL = re.compile(
     r"(?:^|[./])claude-(?:(?P<old_major>\d)(?:[-.](?P<old_minor>\d{1,2}))?-)?(?P<family>[a-z]+)"
     r"(?:-(?P<major>\d{1,2})(?:[-.](?P<minor>\d{1,2}))?)?(?!\d)"
@@ -42,9 +42,9 @@ _MODEL = re.compile(
 
 
 def support(model: str, provider: Provider = "anthropic") -> Support:
-    """Whether `model` can search tools on `provider` and expand references to them.
+    """Whether `model` supports tool search and tool references on `provider`.
 
-    "unknown" is a name that tells neither family nor version, such as the ARN of a profile.
+    "unknown" for a name without family or version, such as the ARN of an inference profile.
     """
     named = _MODEL.search(model)
     if named is None or named["family"] not in _CLAUDE:
@@ -56,11 +56,11 @@ def support(model: str, provider: Provider = "anthropic") -> Support:
     return "yes" if first is not None and (int(major), int(minor or 0)) >= first else "no"
 
 
-def one_of(option: str, value: object, choices: Iterable[str], *, or_else: str = "") -> None:
-    """Nothing, if `value` is one of `choices`.
+def check_choice(option: str, value: object, choices: Iterable[str], *, or_else: str = "") -> None:
+    """Raise unless `value` is one of `choices`.
 
     Raises:
-        ValueError: it is not; the message lists them, and what else the option takes.
+        ValueError: the message lists the choices, and what else the option accepts.
     """
     known = list(choices)
     if value not in known:

@@ -1,8 +1,8 @@
-"""Tool search on the wire of the Messages API: requests that offer it, replies that tell of it.
+"""Requests to the Messages API with tool search.
 
-Needs no package: `client.beta.messages.create(**tool_search_request(tools, model=model), model=model, ...)`,
-then `tool_searches(message)` says what was looked for and found. The loop that also calls the tools, and searches
-here instead of on the server, is `hikidashi.search.anthropic`.
+Needs no package: `client.beta.messages.create(**to_anthropic_search(tools, model=model), model=model, ...)`,
+then `tool_searches(message)` gives the searches and their results. `run_anthropic_search` also calls the tools, and
+searches on our side instead of on the server.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, get_args
 
 from ...errors import Unsupported
+from .._alias import alias
+from ..answers.search_tools import Strategy
+from ..answers.texts import SEARCH_TOOLS, Language, wording
 from ..catalog import MAX_QUERY
 from .blocks import (
-    CLIENT_TOOL,
     NAME_OF,
     TYPE_OF,
     ToolSearchCall,
@@ -25,9 +27,9 @@ from .blocks import (
     search_requests,
     tool_searches,
 )
-from .definitions import Verdict, definitions_of, is_server_tool, judged, kept_loaded, refuse_twin, worth_it
+from .definitions import Verdict, check_name_is_free, definitions_of, is_server_tool, kept_loaded, verdict_on, worth_it
 from .mcp_toolset import McpToolset, defers_all, is_mcp_toolset, mcp_entries, without_deferral
-from .models import BETA_OF, MCP_BETA, Provider, Support, one_of, support
+from .models import BETA_OF, MCP_BETA, Provider, Support, check_choice, support
 
 __all__ = [
     "McpToolset",
@@ -42,6 +44,7 @@ __all__ = [
     "referenced_tools",
     "search_requests",
     "support",
+    "to_anthropic_search",
     "tool_search_request",
     "tool_searches",
     "worth_it",
@@ -50,7 +53,7 @@ __all__ = [
 logger = logging.getLogger("hikidashi")
 
 
-def tool_search_request(
+def to_anthropic_search(
     tools: Iterable[Any],
     *,
     variant: Variant = "regex",
@@ -62,44 +65,44 @@ def tool_search_request(
     betas: Literal["auto", "off"] | Sequence[str] = "auto",
     force: bool = False,
 ) -> dict[str, Any]:
-    """`tools`, and `betas` and `mcp_servers` where there are any, for `client.beta.messages.create(**...)`.
+    """Arguments for `client.beta.messages.create(**...)`: `tools`, and `betas` and `mcp_servers` if there are any.
 
-    The search tool comes first and is never deferred; the others follow in the order given, deferred but for the
-    ones to keep. Where search does not pay (see `worth_it`), or every tool is kept, the tools come plain and the reason
-    is logged; an MCP toolset always counts as large, since only its server knows how many tools it has.
+    The search tool comes first and is never deferred; the others follow in the order given, deferred except those to
+    keep loaded. Where search is not worth it (see `worth_it`), or every tool is kept loaded, the tools are not deferred
+    and the reason is logged; an MCP toolset always counts as large, since only its server knows how many tools it has.
 
-    The same arguments give the same bytes, which the prompt cache needs: take `usage` once for a conversation, not
-    once a turn. A `cache_control` on a tool that is deferred, which the API refuses, moves to the last tool that is
-    loaded; it covers the same prefix there, as deferred tools are no part of the cache.
+    The same arguments give the same bytes, as the prompt cache requires: read `usage` once per conversation, not once
+    per turn. The API refuses a `cache_control` on a deferred tool; it is moved to the last loaded tool, where it
+    covers the same prefix, as deferred tools are not part of the cache.
 
     Args:
-        tools: Whatever `ToolCatalog` takes, or a `ToolCatalog`, and tools that the API itself runs. Aliases and tags,
-            which the API refuses, are left out.
+        tools: Anything `ToolCatalog` accepts, or a `ToolCatalog`, and server tools of the API. Aliases and tags, which
+            the API refuses, are left out.
         variant: "regex" and "bm25" search on the server. With "client" the search tool is an ordinary one that you
-            answer with `reference_blocks`, as `hikidashi.search.anthropic.run_tools` does; a model that cannot expand
-            references is offered the loaded tools only, to which you add what is found.
+            answer with `reference_blocks`, as `run_anthropic_search` does; a model that cannot expand
+            references is sent the loaded tools only; add the found ones to the next request.
         provider: Whose beta header to send. Amazon Bedrock knows tool search in InvokeModel only, not in Converse.
-        model: Checked if given. A model whose name says nothing needs `force`.
+        model: Checked for support if given. A model of unknown name needs `force`.
         always_loaded: Names to keep loaded; 3 to 5 that nearly every conversation needs.
-        usage: How often each tool was called: the most used are kept loaded too, until there are five. A dict with
-            `"defer_loading": False` of its own is kept as well.
+        usage: Number of calls of each tool: the most used ones are kept loaded too, up to five tools in all. A dict
+            with `"defer_loading": False` is kept loaded as well.
         mcp_toolsets: MCP servers for the API to connect to, which adds their beta header. Their tools are deferred,
             but with "client" loaded, unless a `default_config` says otherwise: only the API's own search finds them.
-        betas: "auto" sends the provider's header, "off" none: the Claude API does not need it any more. A list
-            stands for itself. The header for MCP is added where it is needed.
-        force: Search even where it does not pay, and on a model whose name says nothing.
+        betas: "auto" sends the provider's header, "off" none: the Claude API no longer needs it. A list is sent as it
+            is. The header for MCP is added where it is needed.
+        force: Search even where it is not worth it, and on a model of unknown name.
 
     Raises:
         Unsupported: the model cannot search tools on this provider.
-        ToolValidationError: a tool has no usable name or schema, or the name of another; a name in `always_loaded`
-            is no tool's; an MCP toolset lacks its name or says what the API does not know.
+        ToolValidationError: the name or schema of a tool is invalid, or two names are the same; `always_loaded` names a
+            tool that does not exist; an MCP toolset has no name or unknown fields.
         ToolSearchError: there are more than 10,000 tools.
-        ValueError: `variant`, `provider` or `betas` is a word that nobody knows.
+        ValueError: `variant`, `provider` or `betas` is invalid.
     """
-    one_of("variant", variant, get_args(Variant))
-    one_of("provider", provider, BETA_OF)
+    check_choice("variant", variant, get_args(Variant))
+    check_choice("provider", provider, BETA_OF)
     if isinstance(betas, str):
-        one_of("betas", betas, ("auto", "off"), or_else="a list of headers")
+        check_choice("betas", betas, ("auto", "off"), or_else="a list of headers")
     given = definitions_of(tools)
     definitions = [definition for definition in given if not is_mcp_toolset(definition)]
     servers, toolsets = mcp_entries([*filter(is_mcp_toolset, given), *mcp_toolsets], deferred=variant != "client")
@@ -112,7 +115,7 @@ def tool_search_request(
     else:
         able = _checked(model, provider, variant, force=force)
         search = client_search_tool() if variant == "client" else {"type": TYPE_OF[variant], "name": NAME_OF[variant]}
-        refuse_twin((definition.get("name") for definition in definitions), search["name"])
+        check_name_is_free(search["name"], (definition.get("name") for definition in definitions))
         if not able:
             toolsets = [without_deferral(toolset) for toolset in toolsets]
         request["tools"] = _offered([search, *definitions, *toolsets], kept, leave_out=not able)
@@ -126,29 +129,40 @@ def tool_search_request(
     return request
 
 
-def client_search_tool(name: str = CLIENT_TOOL) -> dict[str, Any]:
-    """The definition of a search tool that the client answers."""
+tool_search_request = alias("tool_search_request", to_anthropic_search)
+"""Alias of `to_anthropic_search`."""
+
+
+def client_search_tool(
+    name: str = SEARCH_TOOLS,
+    *,
+    strategy: Strategy = "words",
+    max_results: int = 5,
+    about: str | None = None,
+    language: Language = "en",
+) -> dict[str, Any]:
+    """The definition of a search tool that the client runs: `search_tools` unless named otherwise.
+
+    Args:
+        name: The name of the tool.
+        strategy: How you read a query: as words, as a regular expression, or both (an expression between slashes).
+        max_results: Number of tools that you load where the model sets no `limit`.
+        about: What the tools are for, in a few words.
+        language: Language of the text that the model reads.
+    """
+    words = wording(language)
     return {
         "name": name,
-        "description": (
-            "Finds tools that are not loaded yet and loads the best matches, so that you can call them. Use it when "
-            "no loaded tool fits the task: many more exist. Describe one need in a few words, such as `send mail` or "
-            "`weather forecast`; search again for each further need. `select:name_a,name_b` loads "
-            "tools whose names you know. If nothing matches, try other words before you give up."
-        ),
+        "description": words.search_description(about, loads=True),
         "input_schema": {
             "type": "object",
             "properties": {
-                "query": {
-                    "type": "string",
-                    "maxLength": MAX_QUERY,
-                    "description": "A few words that say what the tool should do, or `select:` and names.",
-                },
+                "query": {"type": "string", "maxLength": MAX_QUERY, "description": words[f"query {strategy}"]},
                 "limit": {
                     "type": "integer",
                     "minimum": 1,
-                    "maximum": 10,
-                    "description": "How many at most; 5 if left out.",
+                    "maximum": max(10, max_results),
+                    "description": words["limit"].format(count=max_results),
                 },
             },
             "required": ["query"],
@@ -159,12 +173,12 @@ def client_search_tool(name: str = CLIENT_TOOL) -> dict[str, Any]:
 def _reason_against(definitions: list[dict[str, Any]], kept: set[str]) -> str | None:
     if all(is_server_tool(definition) or definition["name"] in kept for definition in definitions):
         return "Every tool is kept loaded: there is nothing to search for."
-    verdict = judged(definitions)
+    verdict = verdict_on(definitions)
     return None if verdict else verdict.reason
 
 
 def _checked(model: str | None, provider: Provider, variant: Variant, *, force: bool) -> bool:
-    """Whether deferred tools may be sent at all; refuses a search on the server where they may not."""
+    """Whether the model supports deferred tools; raise where it does not and the server should search."""
     able = "yes" if model is None else support(model, provider)
     if able == "yes" or (able == "unknown" and force):
         return True
@@ -180,14 +194,14 @@ def _checked(model: str | None, provider: Provider, variant: Variant, *, force: 
 
 def _kept(definitions: list[dict[str, Any]], always_loaded: Collection[str], usage: Mapping[str, int]) -> set[str]:
     named = [definition for definition in definitions if "name" in definition]
-    own_wish = {tool["name"] for tool in named if tool.get("defer_loading") is False}
-    return kept_loaded([tool["name"] for tool in named], always_loaded, usage) | own_wish
+    not_deferred = {tool["name"] for tool in named if tool.get("defer_loading") is False}
+    return kept_loaded([tool["name"] for tool in named], always_loaded, usage) | not_deferred
 
 
 def _offered(definitions: list[dict[str, Any]], kept: set[str], *, leave_out: bool) -> list[dict[str, Any]]:
-    """The definitions as they go out: the search tool first, the rest deferred, left out or loaded."""
+    """The definitions for the request: the search tool first, the others loaded, deferred or left out."""
     offered: list[dict[str, Any]] = []
-    homeless: object = None
+    cache_control: object = None
     last_loaded = 0
     for position, definition in enumerate(definitions):
         loaded = position == 0 or is_server_tool(definition) or definition["name"] in kept
@@ -197,11 +211,11 @@ def _offered(definitions: list[dict[str, Any]], kept: set[str], *, leave_out: bo
             offered.append(_without(definition, "defer_loading"))
             last_loaded = len(offered) - 1
             continue
-        homeless = definition.get("cache_control") or homeless
+        cache_control = definition.get("cache_control") or cache_control
         plain = _without(definition, "cache_control")
         offered.append(plain if loaded else {**plain, "defer_loading": True})
-    if homeless is not None:
-        offered[last_loaded].setdefault("cache_control", homeless)
+    if cache_control is not None:
+        offered[last_loaded].setdefault("cache_control", cache_control)
     return offered
 
 

@@ -39,7 +39,7 @@ class Refusal(Exception):  # noqa: N818 - Slack answers with it, nothing failed
 
 @dataclass(frozen=True, kw_only=True)
 class Bot:
-    """Who the bot token stands for."""
+    """The bot that the token belongs to."""
 
     user_id: str = "U0BOT"
     bot_id: str = "B0BOT"
@@ -59,7 +59,7 @@ def methods_of(
     posted: Callable[[SlackMessage], None],
     edited: Callable[[SlackMessage, SlackMessage], None],
 ) -> dict[str, Method]:
-    """Every method that a bot token may call, by name; `posted` and `edited` hear of what the bot says."""
+    """Every method that a bot token may call, by name; `posted` and `edited` are called with the bot's messages."""
     api = _WebAPI(workspace, bot, posted, edited)
     return {
         "auth.test": api.auth_test,

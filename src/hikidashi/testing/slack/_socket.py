@@ -1,4 +1,4 @@
-"""Socket Mode as Slack speaks it: tickets, hello, envelopes with their acknowledgements, retries, disconnects."""
+"""Slack's Socket Mode: tickets, hello, envelopes with their acknowledgements, retries, disconnects."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ class SocketMode:
     not acknowledged before its connection was lost is sent again.
     """
 
-    def __init__(self, *, app_id: str, told: Callable[[], None]) -> None:
+    def __init__(self, *, app_id: str, on_change: Callable[[], None]) -> None:
         self._app_id = app_id
-        self._told = told
+        self._on_change = on_change
         self._lock = threading.RLock()
         self._tickets: set[str] = set()
         self._connections: list[Connection] = []
@@ -70,11 +70,11 @@ class SocketMode:
         )
 
     def start(self) -> None:
-        """Begins to listen."""
+        """Start to listen."""
         self._server.start()
 
     def stop(self) -> None:
-        """Cuts every connection and stops listening."""
+        """Close every connection, and stop listening."""
         self._server.stop()
 
     @property
@@ -97,7 +97,7 @@ class SocketMode:
         return f"{self._server.url}/link/?ticket={ticket}&app_id={self._app_id}"
 
     def deliver(self, payload: dict[str, Any], *, retry_attempt: int = 0, retry_reason: str = "") -> Delivery:
-        """Sends an event to the app, or keeps it until the app is connected."""
+        """Send an event to the app, or keep it until the app is connected."""
         delivery = Delivery(
             envelope_id=str(uuid.uuid4()), payload=payload, retry_attempt=retry_attempt, retry_reason=retry_reason
         )
@@ -106,17 +106,17 @@ class SocketMode:
         return delivery
 
     def ask_to_leave(self, reason: DisconnectReason) -> None:
-        """Tells every client that its connection ends, as Slack does every few hours."""
+        """Announce the end of every connection, as Slack does every few hours."""
         for connection in self._all():
             connection.send(json.dumps({"type": "disconnect", "reason": reason, "debug_info": {"host": "loopback"}}))
 
     def close_all(self, code: int = 1001) -> None:
-        """Ends every connection with a close frame."""
+        """Close every connection with a close frame."""
         for connection in self._all():
             connection.close(code)
 
     def cut_all(self) -> None:
-        """Ends every connection without a word."""
+        """Close every connection without a close frame."""
         for connection in self._all():
             connection.cut()
 
@@ -146,7 +146,7 @@ class SocketMode:
             waiting, self._waiting = self._waiting, []
             for delivery in waiting:
                 self._send(delivery)
-        self._told()
+        self._on_change()
 
     def _received(self, connection: Connection, text: str) -> None:
         message: object = json.loads(text)
@@ -155,7 +155,7 @@ class SocketMode:
             delivery = self._deliveries.get(str(envelope))
             if delivery is not None:
                 self._deliveries[delivery.envelope_id] = replace(delivery, acknowledged=True)
-        self._told()
+        self._on_change()
 
     def _closed(self, connection: Connection) -> None:
         with self._lock:
@@ -174,7 +174,7 @@ class SocketMode:
                     retry_reason="timeout",
                 )
                 self._send(again)
-        self._told()
+        self._on_change()
 
     def _send(self, delivery: Delivery) -> None:
         if not self._connections:

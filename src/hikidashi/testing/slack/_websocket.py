@@ -1,6 +1,6 @@
 """The server's side of a websocket (RFC 6455) on 127.0.0.1, one daemon thread per connection.
 
-This file knows frames and threads; what is said over them belongs to `slack_socket`.
+This file knows frames and threads; `_socket` knows the messages.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FAREWELL_SECONDS = 2.0
 
 
 class Opcode(IntEnum):
-    """What a frame carries."""
+    """The opcode of a frame."""
 
     CONTINUATION = 0
     TEXT = 1
@@ -35,7 +35,7 @@ class Opcode(IntEnum):
 
 
 def accept_key(key: str) -> str:
-    """The server's proof that it understood the client's `Sec-WebSocket-Key`."""
+    """The `Sec-WebSocket-Accept` header for the client's `Sec-WebSocket-Key`."""
     return base64.b64encode(hashlib.sha1(key.encode() + _GUID).digest()).decode()
 
 
@@ -80,19 +80,19 @@ class Connection:
         self._lock = threading.Lock()
 
     def send(self, text: str) -> None:
-        """One text message; nothing where the client is gone."""
+        """Send a text message; does nothing if the client is gone."""
         self._write(frame(Opcode.TEXT, text.encode()))
 
     def pong(self, data: bytes) -> None:
-        """The answer to a ping."""
+        """Answer a ping."""
         self._write(frame(Opcode.PONG, data))
 
     def close(self, code: int = 1000) -> None:
-        """A close frame: the polite way to end."""
+        """Send a close frame."""
         self._write(frame(Opcode.CLOSE, struct.pack("!H", code)))
 
     def cut(self) -> None:
-        """The connection is gone, without a word."""
+        """Close the connection without a close frame."""
         with suppress(OSError):  # already gone
             self._socket.shutdown(socket.SHUT_RDWR)
 
@@ -138,11 +138,11 @@ class WebSocketServer(socketserver.TCPServer):
         return f"ws://{host}:{port}"
 
     def start(self) -> None:
-        """Begins to listen."""
+        """Start to listen."""
         self._accepting.start()
 
     def stop(self) -> None:
-        """Cuts every connection and stops listening."""
+        """Close every connection, and stop listening."""
         self.shutdown()
         self._accepting.join()
         self.server_close()
@@ -155,7 +155,7 @@ class WebSocketServer(socketserver.TCPServer):
             thread.join(_FAREWELL_SECONDS)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Gives each connection a thread of its own."""
+        """Start a thread for the connection."""
         thread = threading.Thread(target=self._serve, args=(request, client_address), daemon=True)
         with self._lock:
             self._threads[request] = thread

@@ -1,4 +1,4 @@
-"""A Slack on loopback: the Web API, Socket Mode, and a workspace that tests look at as people do."""
+"""`SlackServer`: Slack's Web API and Socket Mode on loopback, and a workspace for assertions."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class SlackServer(LoopbackServer):
 
     @property
     def mention(self) -> str:
-        """What a person types to call the bot."""
+        """How a message mentions the bot."""
         return f"<@{self.bot.user_id}>"
 
     @property
@@ -99,14 +99,14 @@ class SlackServer(LoopbackServer):
         return self._socket
 
     def start(self) -> Self:
-        """The same server, listening."""
+        """Start to listen; returns the server itself."""
         if self._socket is None:
-            self._socket = SocketMode(app_id=_APP_ID, told=self._workspace.tell)
+            self._socket = SocketMode(app_id=_APP_ID, on_change=self._workspace.notify)
             self._socket.start()
         return super().start()
 
     def close(self) -> None:
-        """Ends every connection and stops listening; what was said stays readable."""
+        """Close every connection, and stop listening; the messages stay."""
         super().close()
         if self._socket is not None:
             self._socket.stop()
@@ -117,7 +117,7 @@ class SlackServer(LoopbackServer):
     def say(
         self, channel: str, user: str, text: str, *, thread_ts: str | None = None, bot_id: str | None = None
     ) -> SlackMessage:
-        """Somebody says something, another bot with `bot_id`; the app hears of it if it subscribed to such events."""
+        """Post a message of a person, or of another bot with `bot_id`; the app gets the events it subscribed to."""
         message = self._workspace.post(channel, user, text, thread_ts=thread_ts, bot_id=bot_id)
         self._tell_app(message)
         return message
@@ -129,7 +129,7 @@ class SlackServer(LoopbackServer):
         return changed
 
     def delete(self, message: SlackMessage) -> None:
-        """Somebody takes `message` away."""
+        """Delete `message`."""
         self._workspace.delete(message)
 
     def join(self, channel: str, user: str) -> SlackMessage:
@@ -140,7 +140,7 @@ class SlackServer(LoopbackServer):
         return message
 
     def emit(self, event: Mapping[str, Any]) -> Delivery:
-        """Sends any event to the app."""
+        """Send any event to the app."""
         number = next(self._event_ids)
         payload = {
             "token": "unused",
@@ -163,7 +163,7 @@ class SlackServer(LoopbackServer):
         return self.socket.deliver(payload)
 
     def deliver_again(self, delivery: Delivery, *, reason: str = "timeout") -> Delivery:
-        """Sends the same event once more, as Slack does when an acknowledgement did not come."""
+        """Send the same event again, as Slack does without an acknowledgement."""
         return self.socket.deliver(delivery.payload, retry_attempt=delivery.retry_attempt + 1, retry_reason=reason)
 
     # What people see.
@@ -187,7 +187,7 @@ class SlackServer(LoopbackServer):
         return self._workspace.wait(condition, seconds)
 
     async def until(self, condition: Callable[[], object], seconds: float = 20.0) -> None:
-        """Returns when `condition` is true.
+        """Return when `condition` is true.
 
         Raises:
             TimeoutError: It did not come true within `seconds`.
@@ -244,18 +244,18 @@ class SlackServer(LoopbackServer):
             return self._held
 
     def ask_to_leave(self, reason: DisconnectReason = "refresh_requested") -> None:
-        """Tells the app that its websocket ends soon, as Slack does every few hours."""
+        """Announce the end of the app's websocket, as Slack does every few hours."""
         self.socket.ask_to_leave(reason)
 
     def handle(self, exchange: Exchange) -> None:
-        """Answers one call of the Web API."""
+        """Answer one call of the Web API."""
         method = exchange.path.removeprefix("/api/").strip("/")
         arguments = _arguments(exchange)
         plan = self._next_plan(method)
         if plan is not None and plan.released is not None:
             with self._lock:
                 self._held += 1
-            self._workspace.tell()
+            self._workspace.notify()
             while not plan.released.is_set():
                 exchange.wait(0.01)
             with self._lock:
@@ -273,7 +273,7 @@ class SlackServer(LoopbackServer):
         if plan.retry_after is not None:
             headers["retry-after"] = str(plan.retry_after)
         exchange.answer(plan.status, plan.body, headers)
-        self._workspace.tell()
+        self._workspace.notify()
 
     def _answer(self, method: str, headers: Mapping[str, str], arguments: dict[str, Any]) -> dict[str, Any]:
         token = headers.get("authorization", "").removeprefix("Bearer ")

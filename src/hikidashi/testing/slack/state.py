@@ -13,11 +13,11 @@ __all__ = ["SlackMessage", "Workspace"]
 
 @dataclass(frozen=True, kw_only=True)
 class SlackMessage:
-    """A message as it stands now."""
+    """The current state of a message."""
 
     channel: str
     ts: str
-    """Its time, which is also its name in its channel."""
+    """Its timestamp, which is also its id in the channel."""
     user: str
     text: str
     thread_ts: str | None = None
@@ -51,7 +51,7 @@ class SlackMessage:
 
 
 class Workspace:
-    """The messages of a workspace; safe from any thread, and it tells who waits when something changed."""
+    """The messages of a workspace; thread-safe, and notifies waiters of changes."""
 
     def __init__(self, channels: Mapping[str, str], users: Mapping[str, str]) -> None:
         self.channels = dict(channels)
@@ -101,19 +101,19 @@ class Workspace:
         return self._update(message, lambda now: replace(now, text=text, earlier=now.history))
 
     def delete(self, message: SlackMessage) -> None:
-        """Takes the message away."""
+        """Delete the message."""
         with self.changed:
             del self._messages[message.channel, message.ts]
             self.changed.notify_all()
 
     def react(self, message: SlackMessage, name: str, user: str) -> None:
-        """Gives the message a reaction."""
+        """Add a reaction to the message."""
         with self.changed:
             self.ever_reacted.append((message.channel, message.ts, name))
         self._update(message, lambda now: replace(now, reactions=(*now.reactions, (name, user))))
 
     def unreact(self, message: SlackMessage, name: str, user: str) -> None:
-        """Takes a reaction back."""
+        """Remove a reaction."""
         self._update(
             message, lambda now: replace(now, reactions=tuple(one for one in now.reactions if one != (name, user)))
         )
@@ -132,8 +132,8 @@ class Workspace:
         with self.changed:
             return bool(self.changed.wait_for(condition, seconds))
 
-    def tell(self) -> None:
-        """Lets those who wait look again."""
+    def notify(self) -> None:
+        """Notify waiters."""
         with self.changed:
             self.changed.notify_all()
 
@@ -147,6 +147,6 @@ class Workspace:
         return message
 
     def _now(self) -> str:
-        """A time that no other message has."""
+        """A new timestamp."""
         self._clock = max(self._clock + 1, time.time_ns() // 1000)
         return f"{self._clock // 1_000_000}.{self._clock % 1_000_000:06}"

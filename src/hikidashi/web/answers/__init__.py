@@ -1,1 +1,1 @@
-"""Results as the text a model reads: formatted, fenced, bounded, and the passages that matter."""
+"""Results as text for a model: formatted, fenced, limited in length, and packed into a context."""

@@ -1,4 +1,4 @@
-"""Answers that fit into a model's context: long pages in parts, long hits cut, and a note of how to get the rest."""
+"""Answers limited in tokens: long pages in parts, long hits cut, each with a note on how to get the rest."""
 
 from __future__ import annotations
 
@@ -7,57 +7,56 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ...tokens import estimate_tokens
-from ..results import ExtractResults, SearchHit, SearchResults
-from ..wording.said import Language
+from ..results import ExtractResults, FailedPage, SearchContext, SearchHit, SearchResults
+from ..text.shorten import short_line
+from ..wording.messages import message
 
-__all__ = ["ANSWER_TOKENS", "MOST_CONTEXT_TOKENS", "Part", "bounded_hits", "bounded_pages", "part_of"]
+__all__ = [
+    "ANSWER_TOKENS",
+    "LONGEST_ERROR",
+    "LONGEST_TITLE",
+    "LONGEST_URL",
+    "MOST_CONTEXT_TOKENS",
+    "Part",
+    "bounded_context",
+    "bounded_hits",
+    "bounded_pages",
+    "part_of",
+]
 
 ANSWER_TOKENS = 8_000
-"""About how many tokens one answer of a tool has at most, unless the caller says otherwise."""
+"""Default limit for the answer of a tool, in estimated tokens."""
 MOST_CONTEXT_TOKENS = 20_000
-"""About how many tokens a model may ask a context to have."""
+"""The largest `max_tokens` that a model may ask a context for."""
+LONGEST_TITLE = 300
+"""Limit of a title in characters; a server may send one of any length."""
+LONGEST_URL = 2_000
+"""Limit of an address in characters; a longer one is cut, and cannot be fetched."""
+LONGEST_ERROR = 1_000
+"""Limit of an error or reason in characters."""
 
+_MOST_FAILURES = 50
+_SHARE_OF_ANSWER = 0.25
 _LEAST_TOKENS = 50
-"""Of each page or hit, however many there are."""
-# No token is longer than this on average in any text, so nothing behind it can be within the limit.
-_MOST_CHARACTERS_PER_TOKEN = 16
+"""Minimum for each page or hit, however many there are."""
+# A long word counts as one or two tokens, so a text of long words or of blanks is cut by its length.
+_MOST_CHARACTERS_PER_TOKEN = 8
 _WORTH_A_SENTENCE = 0.7
 _GOOD_END = re.compile(r"\n\s*\n|[。！？][」』）]*|[.!?][\"')\]]*(?=\s)|\n")
 _WORD_END = re.compile(r"\s+|(?<=[\u3040-\u30ff\u3400-\u9fff])")
 
-_SAYINGS: dict[str, dict[Language, str]] = {
-    "more": {
-        "en": (
-            "{url}: {left:,} more characters. For the next part call {tool} with this URL and offset={offset}; "
-            "for the passages that matter, with a query."
-        ),
-        "ja": (
-            "{url}: 残り {left:,} 文字。続きは {tool} にこの URL と offset={offset} を、"
-            "必要な箇所だけなら query を指定してください。"
-        ),
-    },
-    "past": {
-        "en": "{url}: offset={offset} is past the end; the page has {length:,} characters.",
-        "ja": "{url}: offset={offset} は末尾を過ぎています。ページは {length:,} 文字です。",
-    },
-    "hits": {
-        "en": "{count} of the results were cut. For a whole page call {tool} with its URL.",
-        "ja": "結果のうち {count} 件を途中で切りました。全文は {tool} に URL を指定してください。",
-    },
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a text, and where the next one begins."""
+    """A part of a text, and the offset of the next one."""
 
     text: str
     next: int | None
-    """None where this is the last part."""
+    """None for the last part."""
 
 
 def part_of(text: str, *, offset: int = 0, max_tokens: int) -> Part:
-    """The part of `text` from `offset` on that has at most about `max_tokens` tokens, cut at a sentence or a word."""
+    """The part of `text` from `offset` on, at most about `max_tokens` tokens, cut after a sentence or a word."""
     ahead = text[offset : offset + max_tokens * _MOST_CHARACTERS_PER_TOKEN]
     fits_whole = len(ahead) <= max_tokens // 2 or estimate_tokens(ahead) <= max_tokens
     if fits_whole and offset + len(ahead) >= len(text):
@@ -68,28 +67,31 @@ def part_of(text: str, *, offset: int = 0, max_tokens: int) -> Part:
 
 
 def bounded_pages(
-    results: ExtractResults, *, max_tokens: int, offset: int = 0, tool: str, language: Language
+    results: ExtractResults, *, max_tokens: int, offset: int = 0, tool: str
 ) -> tuple[ExtractResults, list[str]]:
-    """`results` with at most about `max_tokens` tokens of text, and a note for each page that has more."""
+    """`results` with at most about `max_tokens` tokens of text, and a note for each page that was cut."""
     texts = [page.raw_content[offset:] for page in results.results]
     notes: list[str] = []
     pages = list(results.results)
     for at, limit in enumerate(_shares(texts, max_tokens)):
         page = pages[at]
         part = part_of(page.raw_content, offset=offset, max_tokens=limit)
-        pages[at] = replace(page, raw_content=part.text)
+        pages[at] = replace(page, url=short_line(page.url, LONGEST_URL), raw_content=part.text)
         length = len(page.raw_content)
         if part.next is not None:
             left = length - part.next
-            notes.append(_say("more", language, url=page.url, left=left, tool=tool, offset=part.next))
+            shown = short_line(page.url, LONGEST_URL)
+            notes.append(message("page_cut", url=shown, left=left, tool=tool, offset=part.next))
         elif offset and offset >= length:
-            notes.append(_say("past", language, url=page.url, offset=offset, length=length))
-    return replace(results, results=tuple(pages)), notes
+            shown = short_line(page.url, LONGEST_URL)
+            notes.append(message("offset_past_end", url=shown, offset=offset, length=length))
+    failed = tuple(_short_failure(page) for page in results.failed_results[:_MOST_FAILURES])
+    if left_out := len(results.failed_results) - len(failed):
+        notes.append(message("failures_cut", count=left_out))
+    return replace(results, results=tuple(pages), failed_results=failed), notes
 
 
-def bounded_hits(
-    results: SearchResults, *, max_tokens: int, tool: str, language: Language
-) -> tuple[SearchResults, list[str]]:
+def bounded_hits(results: SearchResults, *, max_tokens: int, tool: str) -> tuple[SearchResults, list[str]]:
     """`results` with at most about `max_tokens` tokens of text, and a note where hits were cut."""
     cut = 0
     hits: list[SearchHit] = []
@@ -97,12 +99,31 @@ def bounded_hits(
     for hit, limit in zip(results.results, limits, strict=True):
         part = part_of(hit.content, max_tokens=limit)
         cut += part.next is not None
-        hits.append(hit if part.next is None else replace(hit, content=f"{part.text.rstrip()} …"))
-    return replace(results, results=tuple(hits)), [_say("hits", language, count=cut, tool=tool)] if cut else []
+        content = hit.content if part.next is None else f"{part.text.rstrip()} …"
+        title, url = short_line(hit.title, LONGEST_TITLE), short_line(hit.url, LONGEST_URL)
+        hits.append(replace(hit, title=title, url=url, content=content))
+    answer = results.answer and _beginning(results.answer, max(int(max_tokens * _SHARE_OF_ANSWER), _LEAST_TOKENS))
+    notes: list[str] = [message("hits_cut", count=cut, tool=tool)] if cut else []
+    return replace(results, results=tuple(hits), answer=answer), notes
+
+
+def bounded_context(context: SearchContext, *, max_tokens: int) -> SearchContext:
+    """`context` with at most about `max_tokens` tokens, even if its provider returned more."""
+    return replace(context, text=_beginning(context.text, max_tokens))
+
+
+def _beginning(text: str, max_tokens: int) -> str:
+    part = part_of(text, max_tokens=max_tokens)
+    return text if part.next is None else f"{part.text.rstrip()} …"
+
+
+def _short_failure(page: FailedPage) -> FailedPage:
+    # Our own reasons are short, so `short_line` returns them unchanged, with their translations.
+    return replace(page, url=short_line(page.url, LONGEST_URL), error=short_line(page.error, LONGEST_ERROR))
 
 
 def _shares(texts: Sequence[str], max_tokens: int) -> list[int]:
-    """How many tokens each text may have: what short ones leave over goes to the long ones."""
+    """The token limit of each text; what short texts leave unused goes to the long ones."""
     need = [_estimate(text, max_tokens) for text in texts]
     left, waiting = max_tokens, len(texts)
     shares = [0] * len(texts)
@@ -114,13 +135,13 @@ def _shares(texts: Sequence[str], max_tokens: int) -> list[int]:
 
 
 def _estimate(text: str, most: int) -> int:
-    """About how many tokens `text` has, counted no further than matters."""
+    """Estimated tokens of `text`, or `most + 1` if it is certainly longer than `most`."""
     longest = most * _MOST_CHARACTERS_PER_TOKEN
     return most + 1 if len(text) > longest else estimate_tokens(text)
 
 
 def _longest_fitting(text: str, max_tokens: int) -> int:
-    """The length of the longest beginning of `text` that has at most `max_tokens` tokens."""
+    """The length of the longest prefix of `text` with at most `max_tokens` tokens."""
     low, high = 0, len(text)
     while low < high:
         middle = (low + high + 1) // 2
@@ -132,14 +153,10 @@ def _longest_fitting(text: str, max_tokens: int) -> int:
 
 
 def _good_end(text: str, length: int) -> int:
-    """The last end of a sentence before `length`, else of a word, unless that would throw much away."""
+    """The last end of a sentence before `length`, else of a word, unless that would drop more than 30 %."""
     for pattern in (_GOOD_END, _WORD_END):
         start = int(length * _WORTH_A_SENTENCE)
         ends = [match.end() for match in pattern.finditer(text, start, length) if start < match.end() <= length]
         if ends:
             return ends[-1]
     return length
-
-
-def _say(key: str, language: Language, **values: object) -> str:
-    return _SAYINGS[key][language].format(**values)

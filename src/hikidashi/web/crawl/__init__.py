@@ -1,4 +1,4 @@
-"""A site read by its links, within limits and as robots.txt allows.
+"""Crawling a site by its links, within limits and as robots.txt allows.
 
-Offers `crawl_site` and `map_site` to providers, and their options to everyone.
+Offers `crawl_site`, `map_site` and their options.
 """

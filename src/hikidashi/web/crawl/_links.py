@@ -1,4 +1,4 @@
-"""The links of a page. Read with patterns: a parser can be kept busy by a page that was made for it."""
+"""The links of a page, found with regular expressions: a hostile page can keep a parser busy for minutes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..pages.encoding import decode_page
 
 __all__ = ["is_page", "links_of"]
 
-# Each stops at the next bracket, so a page is read once whatever it is made of.
+# Each stops at the next bracket, so matching takes linear time on any page.
 _ANCHOR = re.compile(r"<a\b([^<>]*)>", re.IGNORECASE)
 _BASE = re.compile(r"<base\b([^<>]*)>", re.IGNORECASE)
 _HREF = re.compile(r"(?<![\w-])href\s*=\s*(?:\"([^\"<>]*)\"|'([^'<>]*)'|([^\s\"'<>]+))", re.IGNORECASE)
@@ -27,9 +27,9 @@ _NO_PAGES = re.compile(
 
 
 def links_of(body: bytes, url: str, *, charset: str | None = None) -> list[str]:
-    """The web addresses that a page of HTML at `url` links to, without fragments, each once and in order.
+    """The web addresses that the HTML page at `url` links to, without fragments or duplicates, in order.
 
-    Of more than 10,000 links the first are given.
+    At most the first 10,000 links are read.
     """
     text = "".join(_outside_comments(decode_page(body, charset).text))
     base = _BASE.search(text)
@@ -40,7 +40,7 @@ def links_of(body: bytes, url: str, *, charset: str | None = None) -> list[str]:
 
 
 def is_page(path: str) -> bool:
-    """Whether a page may be at `path`: not an image, a style sheet, an archive."""
+    """Whether `path` may be a page rather than an image, a style sheet or an archive."""
     return not _NO_PAGES.search(path)
 
 
@@ -49,7 +49,7 @@ def _outside_comments(text: str) -> Iterator[str]:
     while (begin := text.find("<!--", at)) >= 0:
         yield text[at:begin]
         end = text.find("-->", begin)
-        if end < 0:  # a browser takes the rest for a comment, too
+        if end < 0:  # browsers treat the rest as a comment, too
             return
         at = end + len("-->")
     yield text[at:]

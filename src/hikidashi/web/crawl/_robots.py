@@ -1,6 +1,6 @@
-"""robots.txt by RFC 9309: which pages of a host a crawler may read, and how much time it leaves between them.
+"""robots.txt by RFC 9309: which pages of a host a crawler may read, and the delay between two pages.
 
-`urllib.robotparser` takes the first rule that fits and knows no wildcards; the standard takes the longest.
+`urllib.robotparser` applies the first rule that matches and knows no wildcards; the standard applies the longest.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote, urlsplit
 
-from ...errors import ErrorType, FetchRefused, PageError
-from ..wording.said import Said, said
+from ...errors import FetchRefused, PageError
+from ..wording.reasons import reason
 
 if TYPE_CHECKING:
     from ..pages.fetch import Fetcher
@@ -22,30 +22,29 @@ if TYPE_CHECKING:
 __all__ = ["AGENT", "LONGEST_DELAY", "Robots", "RobotsRules", "parse_robots"]
 
 AGENT = "hikidashi"
-"""The name by which rules for this crawler begin."""
+"""The product token of this crawler in robots.txt."""
 LONGEST_DELAY = 10.0
-"""Seconds between two pages of a host, however many it asks for."""
+"""The longest delay between two pages of a host that is honoured, in seconds."""
 
-_MAX_BYTES = 500 * 1024  # what the standard asks a crawler to read
+_MAX_BYTES = 500 * 1024  # the minimum that the standard requires a crawler to parse
 _MOST_RULES = 2_000
+_LATER = (408, 429)  # what a server answers that may have a robots.txt
 _LINE = re.compile(r"\s*([A-Za-z-]+)\s*:\s*([^#\r\n]*)")
-_DISALLOWED = ("robots.txt により許可されていません", "robots.txt does not allow it")
-_UNREADABLE = ("robots.txt を読めないため読み取りません（{why}）", "its robots.txt could not be read: {why}")
 
 
 @dataclass(frozen=True, slots=True)
 class RobotsRules:
-    """What one host allows."""
+    """The rules of one host."""
 
     rules: tuple[tuple[str, bool], ...] = ()
-    """Patterns of paths, and whether they may be read."""
+    """Path patterns, and whether they are allowed."""
     delay: float = 0.0
-    """Seconds to leave between two pages."""
-    refused: Said | None = None
-    """Why nothing may be read, where the rules could not be found out."""
+    """Seconds between two pages."""
+    refused: str | None = None
+    """Why nothing may be read, if robots.txt could not be fetched."""
 
     def allows(self, path: str) -> bool:
-        """Whether `path`, with its query, may be read: the longest rule that fits says so, else it may."""
+        """Whether `path`, with its query, may be read: the longest matching rule decides, and without one it may."""
         target = _normal(path or "/")
         fitting = [(len(pattern), allowed) for pattern, allowed in self.rules if _fits(pattern, target)]
         return max(fitting, default=(0, True))[1]
@@ -55,7 +54,7 @@ ALLOW_ALL = RobotsRules()
 
 
 def parse_robots(body: bytes, agent: str = AGENT) -> RobotsRules:
-    """The rules of a robots.txt for `agent`: those of its own groups together, else those for everybody."""
+    """The rules of a robots.txt for `agent`: all its groups merged, else the group `*`."""
     groups: dict[str, list[tuple[str, str]]] = {}
     agents: list[str] = []
     in_rules = False
@@ -77,7 +76,7 @@ def parse_robots(body: bytes, agent: str = AGENT) -> RobotsRules:
 
 
 class Robots:
-    """The rules of each host, asked for once through a guarded fetcher."""
+    """The rules of each host, fetched once through a guarded fetcher."""
 
     def __init__(self, fetcher: Fetcher) -> None:
         self._fetcher = fetcher
@@ -91,22 +90,22 @@ class Robots:
             self._hosts[origin] = asyncio.create_task(self._fetched(f"{origin}/robots.txt"))
         return await asyncio.shield(self._hosts[origin])
 
-    async def refusal(self, url: str) -> Said | None:
+    async def refusal(self, url: str) -> str | None:
         """Why `url` must not be read; None if it may."""
         rules = await self.rules(url)
         if rules.refused is not None:
             return rules.refused
         parts = urlsplit(url)
         allowed = rules.allows(f"{parts.path}?{parts.query}" if parts.query else parts.path)
-        return None if allowed else said(*_DISALLOWED, "en")
+        return None if allowed else reason("robots")
 
-    async def known_refusal(self, url: str) -> Said | None:
-        """As `refusal`, if the rules of the host were asked for before; no host is asked for a link alone."""
+    async def known_refusal(self, url: str) -> str | None:
+        """As `refusal`, but only if the rules of the host are known; none are fetched for a link alone."""
         parts = urlsplit(url)
         return await self.refusal(url) if f"{parts.scheme}://{parts.netloc}" in self._hosts else None
 
     async def aclose(self) -> None:
-        """Ends what is being asked for."""
+        """Cancel the requests that are running."""
         for task in self._hosts.values():
             task.cancel()
         await asyncio.gather(*self._hosts.values(), return_exceptions=True)
@@ -115,13 +114,13 @@ class Robots:
         try:
             fetched = await self._fetcher.fetch(url)
         except FetchRefused:
-            return ALLOW_ALL  # the pages themselves are guarded as well
+            return ALLOW_ALL  # fetching the pages is guarded as well
         except PageError as error:
             status = error.status_code or 0
-            unreachable = error.error_type in (ErrorType.NETWORK_ERROR, ErrorType.TIMEOUT_ERROR)
-            if unreachable or status >= 500 or status == 429:
-                return RobotsRules(refused=said(*_UNREADABLE, "en", why=error.reason))
-            return ALLOW_ALL  # a host without robots.txt allows everything
+            endless = error.reason == reason("redirects", limit=self._fetcher.max_redirects)
+            if endless or (400 <= status < 500 and status not in _LATER):
+                return ALLOW_ALL  # a host without robots.txt allows everything
+            return RobotsRules(refused=reason("robots_unreadable", why=error.reason))
         return await asyncio.to_thread(parse_robots, fetched.body)
 
 
@@ -150,13 +149,13 @@ def _seconds(value: str) -> float:
 
 
 def _normal(path: str) -> str:
-    """`path` in one spelling: %7E and ~ are the same, a slash that is encoded is not one."""
+    """`path` normalized: %7E and ~ are the same, an encoded slash stays encoded."""
     kept = path.replace("%2F", "%252F").replace("%2f", "%252F")
     return quote(unquote(kept, errors="replace"), safe="/*$?=&!'()+,;:@~[]%")
 
 
 def _fits(pattern: str, path: str) -> bool:
-    """Whether `path` begins as `pattern` says; `*` is any letters, `$` the end. Each piece is looked for once."""
+    """Whether `path` matches `pattern`; `*` is any characters, `$` the end. Takes linear time."""
     ends = pattern.endswith("$")
     first, *pieces = pattern.removesuffix("$").split("*")
     if not path.startswith(first):

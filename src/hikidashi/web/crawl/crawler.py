@@ -1,8 +1,7 @@
-"""A crawler: the pages of a site by their links, in a fixed order, within limits, and as robots.txt allows.
+"""A breadth-first crawler: the pages of a site by their links, within limits, and as robots.txt allows.
 
-Pages are read level by level (breadth first), and the links of a page in the order in which it has them, so that the
-same site gives the same pages. Everything goes through the guarded `Fetcher`. What happens to one page is told of
-that page, and the others go on.
+Links are followed in the order of the page, so that the same site gives the same pages in the same order. Every
+request goes through the guarded `Fetcher`. A page that fails is reported, and the crawl goes on.
 """
 
 from __future__ import annotations
@@ -20,10 +19,9 @@ from ..filters import ExtractOptions
 from ..pages.address import check_url
 from ..pages.extract import shared_extractor
 from ..pages.fetch import Fetched, Fetcher
-from ..pages.reasons import in_language, reason
 from ..results import ExtractedPage, FailedPage
 from ..text.passages import extracted_as
-from ..wording.said import Language, said
+from ..wording.reasons import reason
 from ._links import is_page, links_of
 from ._robots import Robots
 from .options import CrawlOptions, CrawlResults, MapResults, check_crawl_options, crawl_start, matches_any
@@ -33,33 +31,22 @@ __all__ = ["Visit", "crawl_site", "map_site", "visits"]
 logger = logging.getLogger("hikidashi")
 
 _AT_ONCE = 4
-_MOST_LETTERS = 20_000_000  # of all the pages of one crawl together
+_MAX_CHARACTERS = 20_000_000  # in all pages of one crawl
 _HTML = frozenset({"", "text/html", "application/xhtml+xml"})
-_SAYINGS: dict[str, tuple[str, str]] = {
-    "outside": (
-        "{url} へ転送されますが、そこはクロールの対象外です",
-        "it redirects to {url}, which is outside this crawl",
-    ),
-    "size": (
-        "このページで {limit:,} 文字の上限を超えるため、ここで止めました",
-        "with this page the crawl would exceed {limit:,} characters, so it ended here",
-    ),
-    "time": ("{seconds} 秒の制限時間内に読めませんでした", "the crawl's {seconds} s were over"),
-}
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Visit(Generic[T]):
-    """One page of a crawl: what was read, or why it was not."""
+    """One page of a crawl: its content, or the reason why it could not be read."""
 
     url: str
     depth: int
     value: T | None = None
     error: str = ""
     links: tuple[str, ...] = ()
-    """The pages that it leads to, those that belong to the crawl and were not known before."""
+    """New pages it links to that belong to the crawl."""
 
 
 async def visits(
@@ -74,11 +61,11 @@ async def visits(
 
     Args:
         start: An address that `crawl_start` gave.
-        options: How far, and which; checked.
+        options: Limits and filters, checked.
         fetcher: How pages are fetched.
-        read: What to make of each page; a `PageError` is that page's failure. None only follows links, and not those
-            of the last level.
-        pause: How to wait between two pages of a host that asks for it.
+        read: Turns each page into a value; a `PageError` fails that page alone. None only follows links, and not
+            those of the last level.
+        pause: Waits between two pages of a host that asks for a delay.
     """
     crawl = _Crawl(start, options, fetcher, read, pause)
     levels = options.max_depth + (0 if read is None else 1)
@@ -102,7 +89,6 @@ async def crawl_site(
     options: CrawlOptions,
     *,
     fetcher: Fetcher | None = None,
-    language: Language = "ja",
     provider: str = "",
 ) -> CrawlResults:
     """The text of the pages of a site.
@@ -111,12 +97,12 @@ async def crawl_site(
         TavilyAPIError: `url` or an option is refused; VALIDATION_ERROR.
     """
     fetcher = fetcher or Fetcher()
-    options = check_crawl_options(options, language=language)
-    start = crawl_start(url, allowed_hosts=fetcher.allowed_hosts, language=language)
+    options = check_crawl_options(options)
+    start = crawl_start(url, allowed_hosts=fetcher.allowed_hosts)
     form = ExtractOptions(format=options.format)
     pages: list[ExtractedPage] = []
     failed: list[FailedPage] = []
-    left = _MOST_LETTERS
+    left = _MAX_CHARACTERS
 
     async def read(fetched: Fetched) -> ExtractedPage:
         return extracted_as(await shared_extractor().extract(fetched), form)
@@ -126,13 +112,11 @@ async def crawl_site(
             if visit.value is not None:
                 left -= len(visit.value.raw_content)
                 if left < 0:
-                    failed.append(
-                        FailedPage(url=visit.url, error=said(*_SAYINGS["size"], language, limit=_MOST_LETTERS))
-                    )
+                    failed.append(FailedPage(url=visit.url, error=reason("crawl_size", limit=f"{_MAX_CHARACTERS:,}")))
                     break
                 pages.append(visit.value)
             elif visit.error:
-                failed.append(FailedPage(url=visit.url, error=in_language(visit.error, language)))
+                failed.append(FailedPage(url=visit.url, error=visit.error))
     return CrawlResults(base_url=start, results=tuple(pages), failed_results=tuple(failed), provider=provider)
 
 
@@ -141,24 +125,23 @@ async def map_site(
     options: CrawlOptions,
     *,
     fetcher: Fetcher | None = None,
-    language: Language = "ja",
     provider: str = "",
 ) -> MapResults:
-    """The addresses of the pages of a site; those of the last level are listed and not fetched.
+    """The addresses of the pages of a site; those of the last level are listed without being fetched.
 
     Raises:
         TavilyAPIError: `url` or an option is refused; VALIDATION_ERROR.
     """
     fetcher = fetcher or Fetcher()
-    options = check_crawl_options(options, language=language)
-    start = crawl_start(url, allowed_hosts=fetcher.allowed_hosts, language=language)
+    options = check_crawl_options(options)
+    start = crawl_start(url, allowed_hosts=fetcher.allowed_hosts)
     urls: dict[str, None] = {}
     failed: dict[str, str] = {}
     followed: AsyncGenerator[Visit[None], None] = visits(start, options, fetcher=fetcher)
     async with aclosing(followed) as found:
         async for visit in found:
             if visit.error:
-                failed[visit.url] = in_language(visit.error, language)
+                failed[visit.url] = visit.error
             elif is_wanted(visit.url, options):
                 urls[visit.url] = None
             urls |= dict.fromkeys(visit.links)
@@ -172,7 +155,7 @@ async def map_site(
 
 
 def is_wanted(url: str, options: CrawlOptions) -> bool:
-    """Whether the paths and domains that are selected and excluded let `url` through."""
+    """Whether `url` passes the selected and excluded paths and domains."""
     parts = urlsplit(url)
     path, host = parts.path or "/", parts.hostname or ""
     selected = not options.select_paths or matches_any(options.select_paths, path)
@@ -202,7 +185,7 @@ class _Crawl(Generic[T]):
         self._end = None if options.timeout is None else asyncio.get_running_loop().time() + options.timeout
 
     async def level(self, urls: list[str], depth: int, *, is_last: bool) -> AsyncIterator[Visit[T]]:
-        """The pages of one level, in order, some of them fetched at once."""
+        """The pages of one level, in order, several fetched at a time."""
         for first in range(0, len(urls), _AT_ONCE):
             batch = urls[first : first + _AT_ONCE]
             for url, outcome in zip(batch, await self._all(batch), strict=True):
@@ -211,7 +194,7 @@ class _Crawl(Generic[T]):
                     continue
                 fetched, value = outcome
                 if fetched.final_url != url and fetched.final_url in self._seen:
-                    continue  # the same page by another way
+                    continue  # the same page through a redirect
                 self._seen.add(fetched.final_url)
                 links, refused = ((), []) if is_last else await self._links(fetched, depth)
                 is_given = value if is_wanted(url, self._options) else None
@@ -220,7 +203,7 @@ class _Crawl(Generic[T]):
                     yield visit
 
     async def _all(self, urls: list[str]) -> list[tuple[Fetched, T | None] | str]:
-        """What each of `urls` gave, or why it gave nothing, within the time of the crawl."""
+        """The result of each of `urls`, or why there is none, within the time limit of the crawl."""
         tasks = [asyncio.create_task(self._visit(url)) for url in urls]
         try:
             left = None if self._end is None else max(0.0, self._end - asyncio.get_running_loop().time())
@@ -229,7 +212,7 @@ class _Crawl(Generic[T]):
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-        over = said(*_SAYINGS["time"], "en", seconds=f"{self._options.timeout or 0:g}")
+        over = reason("crawl_time", seconds=f"{self._options.timeout or 0:g}")
         return [over if task.cancelled() else task.result() for task in tasks]
 
     async def _visit(self, url: str) -> tuple[Fetched, T | None] | str:
@@ -241,12 +224,12 @@ class _Crawl(Generic[T]):
             return fetched, None if self._read is None else await self._read(fetched)
         except (FetchRefused, PageError) as error:
             return error.reason
-        except Exception as error:  # whatever one page does, the others are read
+        except Exception as error:  # one bad page must not end the crawl
             logger.exception("A page of a crawl could not be read")
             return reason("unexpected", kind=type(error).__name__)
 
     async def _wait_for_turn(self, url: str) -> None:
-        """Leaves the time between two pages that the host asks for."""
+        """Wait for the delay that the host asks for."""
         delay = (await self.robots.rules(url)).delay
         if not delay:
             return
@@ -258,11 +241,11 @@ class _Crawl(Generic[T]):
 
     async def _refused_redirect(self, url: str) -> str | None:
         if not self._is_inside(url):
-            return said(*_SAYINGS["outside"], "en", url=url[:200])
+            return reason("outside", url=url[:200])
         return await self.robots.refusal(url)
 
     async def _links(self, fetched: Fetched, depth: int) -> tuple[tuple[str, ...], list[Visit[T]]]:
-        """The new pages that a page leads to, and those that must not be read."""
+        """The new pages that a page links to, and those that must not be read."""
         if fetched.content_type not in _HTML:
             return (), []
         found = await asyncio.to_thread(links_of, fetched.body, fetched.final_url, charset=fetched.charset)
@@ -295,7 +278,7 @@ class _Crawl(Generic[T]):
 
 
 def _site_of(url: str) -> str:
-    """Host and port, by which two pages are of one site; the ports of the web count as one."""
+    """Host and port, which identify a site; ports 80 and 443 count as the same."""
     parts = urlsplit(url)
     host = (parts.hostname or "").removeprefix("www.")
     return f"{host}:{parts.port}" if parts.port not in (None, 80, 443) else host

@@ -1,4 +1,4 @@
-"""Everything between an address and its text: which addresses may be fetched, fetching, decoding, extraction.
+"""From an address to its text: URL checks, guarded fetching, decoding, extraction.
 
-Offers `Fetcher`, `Extractor`, `check_url` and `extract_urls` to providers and crawler.
+Offers `Fetcher`, `Extractor` and `check_url`.
 """

@@ -1,8 +1,7 @@
-"""Connections that go only where the rules of `address` allow: each name is resolved once, and the address that
-was checked is the one connected to, so a name cannot change its meaning in between.
+"""A network backend for httpcore that connects to public addresses only, against SSRF.
 
-This is the whole of what httpcore does not offer. The package ssrfguard does the same, but in 5,500 lines with
-policies, observers and a resolver of its own, kept by one author; this is a page.
+Each name is resolved once, and the address that was checked is the one connected to, which prevents DNS rebinding. The
+package ssrfguard does the same in 5,500 lines with policies, observers and a resolver of its own.
 """
 
 from __future__ import annotations
@@ -13,8 +12,8 @@ from ipaddress import ip_address
 from typing import Any, cast
 
 from ...errors import FetchRefused, MissingExtra
+from ..wording.reasons import reason
 from .address import is_public
-from .reasons import reason
 
 try:
     import anyio.to_thread
@@ -25,18 +24,18 @@ except ImportError as error:
 __all__ = ["GuardedBackend", "NameNotFound", "Resolver", "resolve"]
 
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
-"""Gives the IP addresses of a host name."""
+"""Resolves a host name and port to IP addresses."""
 
 _MAX_ADDRESSES = 4
 _SECONDS_PER_ADDRESS = 5.0
 
 
 class NameNotFound(Exception):  # noqa: N818 - reads as what it says
-    """A host name has no address."""
+    """A host name cannot be resolved."""
 
 
 async def resolve(host: str, port: int) -> Sequence[str]:
-    """The addresses of `host` as the system knows them."""
+    """The addresses of `host`, by the system's resolver."""
     found = await anyio.to_thread.run_sync(
         lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM), abandon_on_cancel=True
     )
@@ -44,7 +43,7 @@ async def resolve(host: str, port: int) -> Sequence[str]:
 
 
 class GuardedBackend(httpcore.AsyncNetworkBackend):
-    """Opens connections for one request to public addresses, or to anything when the request is `trusted`."""
+    """Connects to public addresses only, or to any address if `trusted`."""
 
     def __init__(self, url: str, *, resolver: Resolver, trusted: bool) -> None:
         self._url = url
@@ -60,7 +59,7 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        """A connection to the first address of `host` that takes one, after every address was checked."""
+        """A connection to the first address of `host` that accepts one, after all addresses were checked."""
         last: httpcore.ConnectError | httpcore.ConnectTimeout | None = None
         for address in (await self._addresses(host, port))[:_MAX_ADDRESSES]:
             try:
@@ -77,7 +76,7 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
                 addresses = [ip_address(answer) for answer in await self._resolver(host, port)]
             except (OSError, UnicodeError, ValueError) as error:
                 raise NameNotFound(host) from error
-        # One private answer among public ones is already an attack, or a network we do not understand.
+        # A private address among public ones is an attack or a misconfigured network.
         if not self._trusted and not all(map(is_public, addresses)):
             raise FetchRefused(self._url, reason("private"), "private")
         return list(dict.fromkeys(map(str, addresses)))

@@ -1,4 +1,4 @@
-"""The process that reads pages: one frame in, one frame out, until its input closes. Run by `_worker_process`."""
+"""The worker process that parses pages: one frame in, one frame out, until stdin closes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import signal
 import sys
 from typing import Any
 
+from ...common.unicode import well_formed
 from ._reading import TOO_MUCH, read_page
 from ._worker_process import read_frame, write_frame
 
@@ -16,11 +17,11 @@ _GRACE_SECONDS = 1.0
 
 
 def main() -> None:
-    """Answers frames on stdin with frames on stdout."""
+    """Respond to frames on stdin with frames on stdout."""
     questions = os.fdopen(os.dup(0), "rb")
     answers = os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_RDWR)
-    for stream in (0, 1, 2):  # whatever a library prints must not mix with the answers
+    for stream in (0, 1, 2):  # output of libraries must not mix with the responses
         os.dup2(nowhere, stream)
     logging.disable(logging.CRITICAL)
     _limit_memory(int(sys.argv[1]))
@@ -42,11 +43,11 @@ def _answer(header: dict[str, Any], body: bytes) -> tuple[dict[str, Any], bytes]
         return {"failed": TOO_MUCH}, b""
     if isinstance(page, str):
         return {"failed": page}, b""
-    return {"title": page.title}, page.text.encode("utf-8", "replace")
+    return {"title": page.title}, well_formed(page.text).encode()
 
 
 def _limit_memory(size: int) -> None:
-    with contextlib.suppress(ImportError, ValueError, OSError):  # Windows has no limits, macOS not this one
+    with contextlib.suppress(ImportError, ValueError, OSError):  # Windows has no rlimits, and macOS not this one
         import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (size, size))
@@ -54,7 +55,7 @@ def _limit_memory(size: int) -> None:
 
 
 def _set_alarm(seconds: float) -> None:
-    # If the parent is gone, no one else stops a page that takes hours. The default action needs no Python to run.
+    # Without the parent nothing else would stop a page that takes hours. The default action needs no running Python.
     if hasattr(signal, "setitimer"):
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_REAL, seconds)

@@ -1,6 +1,6 @@
-"""The text of an HTML page in three ways: the best, the fast, and the one that nothing can stop.
+"""The text of an HTML page, by trafilatura (best), lexbor (fast), or a fallback parser without limits on nesting.
 
-Runs in the worker process; `_gates` says which way a page may go.
+Runs in the worker process; `_complexity` has the limits of each parser.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from ...errors import MissingExtra
-from ._gates import FOR_LEXBOR, FOR_TRAFILATURA, shape_of
+from ._complexity import LEXBOR_LIMIT, TRAFILATURA_LIMIT, complexity_of
 
 try:
     import trafilatura
@@ -29,7 +29,7 @@ _TITLE = re.compile(r"<title[^<>]{0,200}>([^<]{1,2000})", re.IGNORECASE)
 _HEADING = re.compile(r"<h1[^<>]{0,500}>(.{1,1000}?)</h1", re.IGNORECASE | re.DOTALL)
 _CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
 _CONTAINERS = frozenset({"div", "section", "ul", "ol", "form", "header", "p", "table"})
-_FURNITURE = re.compile(
+_BOILERPLATE = re.compile(
     r"(?<![a-z])(?:cookies?|consent|sidebar|side-column|comments?|footer|share|sharing|sns|social|related|ranking|"
     r"newsletter|breadcrumbs?|menu|nav|navbar|navigation|advert\w*|ads?|banner|popup|modal|promo)(?![a-z])",
     re.IGNORECASE,
@@ -56,24 +56,24 @@ _NOT_TEXT = (("<!--", "-->"), ("<script", "</script>"), ("<style", "</style>"))
 
 
 def html_text(html: str, *, way: int = 0) -> str | None:
-    """The text of `html` as Markdown in one of three ways, the best being 0; None where the page is too much for it."""
+    """The text of `html` as Markdown; None if it exceeds the limits of the parser `way`: 0 the best, 2 the fallback."""
     if way >= 2:
         return _stripped(html)
-    shape = shape_of(html)
+    complexity = complexity_of(html)
     if way == 1:
-        return _visible(html) if shape.fits(FOR_LEXBOR) else None
-    if not shape.fits(FOR_TRAFILATURA):
+        return _visible(html) if complexity.fits(LEXBOR_LIMIT) else None
+    if not complexity.fits(TRAFILATURA_LIMIT):
         return None
     best = _article(html)
     if _weight(best) >= _POOR:
         return best
-    # A short article on a long page is a list or an index, which is not made of sentences.
+    # A short article on a long page is probably a list or an index, which trafilatura drops.
     visible = _visible(html)
     return best if best and len(visible) < 4 * len(best) else visible
 
 
 def title_of(html: str) -> str | None:
-    """What the page calls itself."""
+    """The content of the `title` element."""
     found = _TITLE.search(html[:200_000])
     return _plain(found[1]) or None if found else None
 
@@ -87,13 +87,13 @@ def _letters(text: str) -> str:
 
 
 def _weight(text: str) -> int:
-    """About how many Latin letters say as much: a Chinese character stands for three."""
+    """The length of `text` in Latin letters; a CJK character counts as three."""
     return len(text) + 2 * len(_CJK.findall(text))
 
 
 def _article(html: str) -> str:
     text = trafilatura.extract(html, output_format="markdown", include_comments=False, include_tables=True) or ""
-    # It takes the heading for furniture where something stands between that and the article.
+    # trafilatura drops a heading that is separated from the article.
     heading = _HEADING.search(html)
     name = _plain(_ANY_TAG.sub("", heading[1])) if heading else ""
     is_title = bool(name) and (title_of(html) or "").startswith(name)
@@ -101,27 +101,27 @@ def _article(html: str) -> str:
 
 
 def _visible(html: str) -> str:
-    # 20,000 options of a menu take lexbor 5 s, and no reader wants them.
+    # 20,000 `option` elements take lexbor 5 s, and are no content.
     tree = LexborHTMLParser(_OPTION.sub(" ", html))
     if tree.body is None:
         return ""
     main = tree.css_first("main, [role=main]")
-    text = _tidy("".join(_pieces(main, _is_furniture))) if main is not None else ""
+    text = _tidy("".join(_pieces(main, _is_boilerplate))) if main is not None else ""
     if _weight(text) < _POOR:
-        text = _tidy("".join(_pieces(tree.body, _is_furniture)))
+        text = _tidy("".join(_pieces(tree.body, _is_boilerplate)))
     return text or _tidy("".join(_pieces(tree.body, lambda _: False)))
 
 
-def _is_furniture(node: LexborNode) -> bool:
-    """Whether the page itself names this part as something else than its content."""
+def _is_boilerplate(node: LexborNode) -> bool:
+    """Whether class or id name this element as navigation, advertising or the like."""
     names = node.attributes
-    if not _FURNITURE.search(f"{names.get('class') or ''} {names.get('id') or ''}"):
+    if not _BOILERPLATE.search(f"{names.get('class') or ''} {names.get('id') or ''}"):
         return False
-    return node.css_first("h1, main, article") is None  # some pages name the whole body after its sidebar
+    return node.css_first("h1, main, article") is None  # some pages put such a class on the whole body
 
 
-def _pieces(root: LexborNode, is_furniture: Callable[[LexborNode], bool]) -> Iterator[str]:
-    """The text below `root` with the marks of Markdown, in order; a loop, because pages nest deeper than calls may."""
+def _pieces(root: LexborNode, is_boilerplate: Callable[[LexborNode], bool]) -> Iterator[str]:
+    """The text below `root` as Markdown; iterative, because pages may nest deeper than the recursion limit."""
     stack: list[LexborNode | str] = [root]
     verbatim = 0
     while stack:
@@ -136,7 +136,7 @@ def _pieces(root: LexborNode, is_furniture: Callable[[LexborNode], bool]) -> Ite
             yield text if verbatim else _SPACE.sub(" ", text)
         elif tag == "br":
             yield "\n"
-        elif tag not in _HIDDEN and not tag.startswith("-") and not (tag in _CONTAINERS and is_furniture(node)):
+        elif tag not in _HIDDEN and not tag.startswith("-") and not (tag in _CONTAINERS and is_boilerplate(node)):
             opening, closing = _marks(tag)
             verbatim += tag == "pre"
             yield opening
@@ -163,7 +163,7 @@ def _marks(tag: str) -> tuple[str, str]:
 
 
 def _stripped(html: str) -> str:
-    """`html` without its tags: every step reads the page once, whatever it is made of."""
+    """`html` without its tags, in linear time for any page."""
     cut = len(html) > _MANY_TAGS_SIZE and html.count("<") > _MANY_TAGS
     text = html[:_MANY_TAGS_SIZE] if cut else html
     for start, end in _NOT_TEXT:

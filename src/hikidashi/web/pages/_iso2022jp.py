@@ -1,4 +1,4 @@
-"""ISO-2022-JP as it is found on the web: with the characters of Windows (①, ㈱, ﾊﾝｶｸ), which Python's codec refuses."""
+"""ISO-2022-JP with the Windows extensions used on the web (①, ㈱, ﾊﾝｶｸ), which Python's codec refuses."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _DOUBLE, _SUPPLEMENT, _KANA = {b"$@", b"$B"}, b"$(D", b"(I"
 
 
 def is_iso2022jp(body: bytes) -> bool:
-    """Whether `body` switches to Japanese characters by escape sequences."""
+    """Whether `body` has escape sequences for Japanese character sets."""
     return re.search(rb"\x1b(?:\$[@B]|\$\(D|\(I)", body) is not None and body.isascii()
 
 
 def decode_iso2022jp(body: bytes) -> str:
-    """The text of `body`; a replacement character stands where something is broken."""
+    """The text of `body`, with U+FFFD for invalid bytes."""
     start, *rest = _ESCAPE.split(body)
     pieces = [start.decode("ascii", "replace")]
     pieces += [_segment(mode, data) for mode, data in zip(rest[::2], rest[1::2], strict=True)]
@@ -25,7 +25,7 @@ def decode_iso2022jp(body: bytes) -> str:
 
 def _segment(mode: bytes, data: bytes) -> str:
     if mode in _DOUBLE or mode == _SUPPLEMENT:
-        # Pages forget to switch back before a line ends or a tag begins: rows and cells lie above the controls.
+        # Pages forget to switch back to ASCII at the end of a line; control characters are never part of a pair.
         return "".join(
             _double(run, mode) if run[0] > 0x20 else run.decode("ascii")
             for run in re.findall(rb"[\x00-\x20]+|[^\x00-\x20]+", data)

@@ -1,4 +1,4 @@
-"""The text of a PDF. Runs in the worker process, because a PDF can keep any reader busy, or fill its memory."""
+"""The text of a PDF. Runs in the worker process, because a hostile PDF can exhaust CPU time or memory."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ PdfProblem = Literal["pdf_encrypted", "pdf_broken", "pdf_no_text"]
 
 @dataclass(frozen=True, slots=True)
 class PdfText:
-    """The text of a PDF, its pages set apart by blank lines."""
+    """The text of a PDF, with blank lines between pages."""
 
     text: str
     title: str | None
 
 
 def pdf_text(data: bytes, *, max_pages: int = MAX_PAGES, seconds: float = 60.0) -> PdfText | PdfProblem:
-    """The text of the pages that could be read within `seconds`, with a note of those left out; or the problem."""
+    """The text of the pages read within `seconds`, with a note of how many were left out; or the problem."""
     end = time.monotonic() + seconds
     try:
         reader = pypdf.PdfReader(BytesIO(data))
@@ -42,7 +42,7 @@ def pdf_text(data: bytes, *, max_pages: int = MAX_PAGES, seconds: float = 60.0) 
         count = len(reader.pages)
     except (FileNotDecryptedError, DependencyError):
         return "pdf_encrypted"
-    except Exception:  # pypdf raises whatever a broken file makes Python raise
+    except Exception:  # a damaged file makes pypdf raise any exception
         return "pdf_broken"
     pages: list[str] = []
     size = done = 0
@@ -60,7 +60,7 @@ def pdf_text(data: bytes, *, max_pages: int = MAX_PAGES, seconds: float = 60.0) 
 def _page_text(reader: pypdf.PdfReader, number: int) -> str:
     try:
         text = reader.pages[number].extract_text()
-    except Exception:  # one broken page must not take the others with it
+    except Exception:  # one damaged page must not lose the others
         return ""
     return re.sub(r"\n{3,}", "\n\n", text.replace("\x00", "")).strip()
 

@@ -1,4 +1,4 @@
-"""From the bytes of a document to its title and text, by what kind of document it is. Runs in the worker process."""
+"""Title and text of a document by its media type. Runs in the worker process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .encoding import decode_page
 __all__ = ["TOO_MUCH", "Page", "read_page"]
 
 TOO_MUCH = "too_much"
-"""The answer for a page that the asked way of reading is not for."""
+"""Returned for a page that exceeds the limits of the requested parser."""
 
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _UNSAID = frozenset({"", "application/octet-stream", "binary/octet-stream", "unknown/unknown"})
@@ -43,7 +43,7 @@ class Page:
 def read_page(
     body: bytes, *, content_type: str = "", charset: str | None = None, way: int = 0, pdf_seconds: float = 4.0
 ) -> Page | str:
-    """The page, or the code of the reason why it has none; HTML is read in the given `way` of `html_text`."""
+    """The page, or the code of the reason why it has no text; `way` is the parser of `html_text`."""
     kind = _sniffed(body) if content_type in _UNSAID else content_type
     if kind == "application/pdf" or body.startswith(b"%PDF-"):
         page = pdf_text(body, seconds=pdf_seconds)

@@ -1,8 +1,8 @@
-"""A Python process that answers one question at a time and can be killed: the parent's side.
+"""A worker process that handles one request at a time and can be killed: the parent's side.
 
-A question or answer is a small JSON header and a body of bytes, each with its length before it. The process is a
-plain `python -m`, not `multiprocessing`, so that it works in programs without `if __name__ == "__main__"`. It ends
-when its parent does: its input closes, and while it works an alarm of its own is set.
+A request or response is a JSON header and a body of bytes, each prefixed with its length. The process is a plain
+`python -m`, not `multiprocessing`, so that it works in programs without `if __name__ == "__main__"`. It ends with its
+parent: its stdin closes, and an alarm ends it while it is busy.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ __all__ = ["WorkerDied", "WorkerProcess", "read_frame", "write_frame"]
 
 _LENGTHS = struct.Struct(">II")
 _STARTUP_SECONDS = 60.0
-# Keys of the program have no business in a process that parses strangers' pages.
+# A process that parses untrusted pages gets none of the program's keys.
 _KEPT = frozenset({"PATH", "HOME", "LANG", "LC_ALL", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR", "LD_LIBRARY_PATH"})
 
 
 class WorkerDied(Exception):  # noqa: N818 - reads as what it says
-    """The process was killed at its deadline, or crashed, before it answered."""
+    """The process crashed, or was killed at its deadline, before it responded."""
 
 
 def write_frame(pipe: IO[bytes], header: dict[str, Any], body: bytes = b"") -> None:
-    """One question or answer."""
+    """Write one request or response."""
     head = json.dumps(header).encode()
     pipe.write(_LENGTHS.pack(len(head), len(body)))
     pipe.write(head)
@@ -39,7 +39,7 @@ def write_frame(pipe: IO[bytes], header: dict[str, Any], body: bytes = b"") -> N
 
 
 def read_frame(pipe: IO[bytes]) -> tuple[dict[str, Any], bytes] | None:
-    """The next question or answer; None at the end of the pipe."""
+    """The next request or response; None at the end of the pipe."""
     lengths = pipe.read(_LENGTHS.size)
     if len(lengths) < _LENGTHS.size:
         return None
@@ -51,7 +51,7 @@ def read_frame(pipe: IO[bytes]) -> tuple[dict[str, Any], bytes] | None:
 
 
 class WorkerProcess:
-    """Runs `module` in a process that starts with the first call, lives on for the next, and ends after idle time."""
+    """Runs `module` in a process that starts at the first call, is reused, and ends after `idle_seconds`."""
 
     def __init__(self, module: str, *, memory: int, idle_seconds: float = 60.0) -> None:
         self._module = module
@@ -64,14 +64,14 @@ class WorkerProcess:
 
     @property
     def pid(self) -> int | None:
-        """The id of the running process; None where there is none."""
+        """The id of the running process, if any."""
         return self._process.pid if self._process is not None else None
 
     def call(self, header: dict[str, Any], body: bytes, *, seconds: float) -> tuple[dict[str, Any], bytes]:
-        """The answer of the process, within `seconds` once it runs.
+        """The response of the process, within `seconds` after it has started.
 
         Raises:
-            WorkerDied: there was none; the next call starts a new process.
+            WorkerDied: there was no response; the next call starts a new process.
         """
         with self._lock:
             if self._retirement is not None:
@@ -89,10 +89,10 @@ class WorkerProcess:
             return answer
 
     def close(self) -> None:
-        """Ends the process, busy or not; a later call starts another."""
+        """End the process, busy or not; a later call starts another."""
         process = self._process
         if process is not None:
-            process.kill()  # wakes a call that waits, so that it gives up the lock
+            process.kill()  # wakes a waiting call, so that it releases the lock
         with self._lock:
             if self._retirement is not None:
                 self._retirement.cancel()
@@ -102,7 +102,7 @@ class WorkerProcess:
 
     def _retire(self) -> None:
         with self._lock:
-            if time.monotonic() - self._last_used >= self._idle_seconds:  # else a call came just before us
+            if time.monotonic() - self._last_used >= self._idle_seconds:  # else it was used in the meantime
                 self._end()
 
     def _running(self) -> subprocess.Popen[bytes]:

@@ -1,8 +1,8 @@
-"""Which addresses may be fetched: the rules that keep a web tool out of the network it runs in.
+"""Which addresses may be fetched, against SSRF: web tools must not reach the network they run in.
 
-`check_url` reads the text of an address and asks no one; `is_public` judges what a name turned out to be.
-Both work from tables of their own, because `ipaddress.is_global` changes between Python versions: that of 3.11
-calls fec0::/10, 5f00::/16, 3fff::/20 and 192.88.99.0/24 public.
+`check_url` checks the text of an address without a lookup; `is_public` checks the IP address it resolves to. Both use
+tables of their own, because `ipaddress.is_global` changes between Python versions: in 3.11 fec0::/10, 5f00::/16,
+3fff::/20 and 192.88.99.0/24 are global.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 from urllib.parse import quote, urlsplit
 
 from ...errors import FetchRefused, MissingExtra
-from .reasons import ReasonCode, reason
+from ..wording.reasons import ReasonCode, reason
 
 __all__ = ["Address", "check_url", "encoded_url", "host_of", "is_allowed", "is_public", "parse_url", "readable_url"]
 
@@ -30,7 +30,7 @@ _NOT_PUBLIC_V4 = [
         "10.0.0.0/8",
         "100.64.0.0/10",  # carrier-grade NAT, and Alibaba's metadata service
         "127.0.0.0/8",
-        "168.63.129.16/32",  # Azure's host agent: a public number that answers only inside
+        "168.63.129.16/32",  # Azure's host agent: a public address reachable only from inside
         "169.254.0.0/16",  # link-local, and the metadata service of most clouds
         "172.16.0.0/12",
         "192.0.0.0/24",
@@ -74,28 +74,28 @@ _DOTS = str.maketrans("。．｡", "...")
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A checked address, taken apart; `str()` puts it together again."""
+    """The parts of a checked address; `str()` joins them again."""
 
     scheme: str
     host: str
-    """A lower-case ASCII name, or an IP address in its usual spelling; IPv6 without brackets."""
+    """A lower-case ASCII name, or an IP address in canonical form; IPv6 without brackets."""
     port: int
     path: str
-    """The path with query and fragment, percent-encoded; empty where the address ends after the host."""
+    """The path with query and fragment, percent-encoded; empty if the address ends after the host."""
 
     @property
     def origin(self) -> str:
-        """Host and port as `allowed_hosts` spells them, such as `127.0.0.1:8080` or `[::1]:80`."""
+        """Host and port as in `allowed_hosts`, such as `127.0.0.1:8080` or `[::1]:80`."""
         return f"{self._bracketed}:{self.port}"
 
     @property
     def authority(self) -> str:
-        """Host and port as a `Host` header spells them: the port only where it is not the usual one."""
+        """Host and port as in a `Host` header, without the default port."""
         return self._bracketed if self.port == _DEFAULT_PORTS[self.scheme] else self.origin
 
     @property
     def canonical(self) -> str:
-        """The one spelling of all that mean the same page: with a `/` where the address ends after the host."""
+        """The canonical form: with a `/` if the address ends after the host."""
         slash = "" if self.path.startswith("/") else "/"
         return f"{self.scheme}://{self.authority}{slash}{self.path}"
 
@@ -108,14 +108,13 @@ class Address:
 
 
 def check_url(url: str, *, allowed_hosts: Iterable[str] = frozenset(), any_port: bool = False) -> str:
-    """`url` as a client sends it: host in ASCII lower case, default port left out, path percent-encoded.
+    """`url` normalized: host in ASCII lower case, without the default port, path percent-encoded.
 
-    Nothing is looked up. A host in `allowed_hosts` (`"10.0.0.7"`, `"wiki.lan"`) may be private; one with a port
-    (`"127.0.0.1:8080"`) may be reached there too. `any_port` is for addresses that somebody else fetches: no port
-    of theirs leads into one's own network.
+    No name is resolved. A host in `allowed_hosts` (`"10.0.0.7"`, `"wiki.lan"`) may be private; with a port
+    (`"127.0.0.1:8080"`), that port is allowed too. `any_port` is for addresses that another service fetches.
 
     Raises:
-        FetchRefused: `url` is not a web address, or leads where a web tool must not go; `code` says why.
+        FetchRefused: `url` is not a web address, or must not be fetched; `code` says why.
     """
     return str(parse_url(url, allowed_hosts=allowed_hosts, any_port=any_port))
 
@@ -133,7 +132,7 @@ def parse_url(url: str, *, allowed_hosts: Iterable[str] = frozenset(), any_port:
     if parts is None:
         raise _refused(text, "characters" if re.match("https?://", text, re.IGNORECASE) else "scheme")
     if "\\" in parts["authority"] + parts["path"]:
-        raise _refused(text, "characters")  # a browser takes a backslash for a slash, other clients do not
+        raise _refused(text, "characters")  # browsers read a backslash as a slash, other clients do not
     if "@" in parts["authority"]:
         raise _refused(_CREDENTIALS.sub("***@", text), "credentials")
     scheme = parts["scheme"].lower()
@@ -150,7 +149,7 @@ def parse_url(url: str, *, allowed_hosts: Iterable[str] = frozenset(), any_port:
 
 
 def host_of(url: str) -> str:
-    """The host that `url` names, in lower case; empty where it names none, or is no address at all."""
+    """The host of `url` in lower case; empty if it has none or is not a URL."""
     try:
         return (urlsplit(url).hostname or "").strip(".")
     except ValueError:
@@ -158,15 +157,15 @@ def host_of(url: str) -> str:
 
 
 def readable_url(url: str) -> str:
-    """`url` with the letters of other scripts than ours as letters: nine signs for a kanji cost a model nine tokens.
+    """`url` with non-ASCII letters decoded: percent-encoded, one kanji costs a model nine tokens.
 
-    Everything else stays percent-encoded, so it is still one address, and the same one.
+    Everything else stays percent-encoded, so it is still the same address.
     """
     return _ENCODED_LETTERS.sub(_letters, url)
 
 
 def encoded_url(url: str) -> str:
-    """`url` with such letters percent-encoded again."""
+    """`url` with non-ASCII letters percent-encoded: the inverse of `readable_url`."""
     return _OTHER_LETTERS.sub(lambda letters: quote(letters[0]), url)
 
 
@@ -179,12 +178,12 @@ def _letters(encoded: re.Match[str]) -> str:
 
 
 def is_allowed(address: Address, allowed_hosts: Iterable[str]) -> bool:
-    """Whether the caller named this host, or this host and port, as one to trust."""
+    """Whether `allowed_hosts` has this host, or this host and port."""
     return not {address.host, address.origin}.isdisjoint(allowed_hosts)
 
 
 def is_public(ip: IPv4Address | IPv6Address | str) -> bool:
-    """Whether `ip` belongs to the public internet, so that nothing private answers there."""
+    """Whether `ip` is an address of the public internet."""
     address = ip_address(ip) if isinstance(ip, str) else ip
     if isinstance(address, IPv4Address):
         return not any(address in block for block in _NOT_PUBLIC_V4)
@@ -192,7 +191,7 @@ def is_public(ip: IPv4Address | IPv6Address | str) -> bool:
         return False
     if address.ipv4_mapped is not None:
         return is_public(address.ipv4_mapped)
-    if address in _NAT64:  # networks without IPv4 reach every IPv4 server through these
+    if address in _NAT64:  # NAT64 maps every IPv4 address
         return is_public(IPv4Address(int(address) & 0xFFFF_FFFF))
     return address in _GLOBAL_UNICAST and not any(address in block for block in _NOT_PUBLIC_V6)
 
@@ -217,7 +216,7 @@ def _host(url: str, name: str) -> str:
 
 
 def _ascii(url: str, name: str) -> str:
-    # Full-width digits and letters become plain ones, so 「１２７.0.0.1」 is seen for what it is.
+    # NFKC turns full-width digits and letters into ASCII, as in 「１２７.0.0.1」.
     folded = unicodedata.normalize("NFKC", name).translate(_DOTS)
     if folded.isascii():
         return folded
@@ -232,7 +231,7 @@ def _ascii(url: str, name: str) -> str:
 
 
 def _ipv4(url: str, labels: list[str]) -> str:
-    """The usual spelling of an IPv4 address in any that C's `inet_aton` reads: 2130706433, 0x7f.1, 0177.0.0.1."""
+    """The canonical form of an IPv4 address in any form that `inet_aton` accepts: 2130706433, 0x7f.1, 0177.0.0.1."""
     try:
         *heads, tail = [_number(label) for label in labels]
     except ValueError:

@@ -1,4 +1,4 @@
-"""From the bytes of a page to its text, also where the page does not say its encoding, or says a wrong one."""
+"""Decoding of pages, including those with a missing or wrong charset."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _META = re.compile(
 )
 _HEAD = 4096
 
-# Browsers read these labels as the larger set of Windows.
+# Browsers decode these labels as the Windows superset.
 _WIDER = {
     "ascii": "cp1252",
     "iso8859-1": "cp1252",
@@ -36,7 +36,7 @@ _WIDER = {
     "tis-620": "cp874",
 }
 _ALIASES = {"x-sjis": "cp932", "windows-31j": "cp932", "x-euc-jp": "euc_jp", "windows-874": "cp874"}
-# Python also has codecs that run no alphabet at all, such as `zip` or `unicode_escape`.
+# Excludes Python's codecs that are no character encodings, such as `zip` or `unicode_escape`.
 _TEXT_CODECS = re.compile(
     r"utf-8|utf-16(-[bl]e)?|cp\d{3,4}|iso8859-\d+|koi8-\w|mac-\w+|euc_\w+|gb18030|big5\w*|johab|hz"
 )
@@ -63,9 +63,8 @@ class Decoded:
 def decode_page(body: bytes, charset: str | None = None) -> Decoded:
     """The text of `body`, whose server named `charset`.
 
-    A byte order mark decides; else what server and page say is believed as far as it makes sense of the bytes, and
-    otherwise the likeliest of UTF-8, Shift_JIS, EUC-JP and Windows-1252 is taken. Nothing raises: what cannot be read
-    becomes U+FFFD.
+    A byte order mark wins; else the charsets named by server and page are preferred if the result looks plausible, else
+    the most plausible of UTF-8, Shift_JIS, EUC-JP and Windows-1252. Never raises: invalid bytes become U+FFFD.
     """
     for mark, encoding in _BOMS:
         if body.startswith(mark):
@@ -81,7 +80,7 @@ def decode_page(body: bytes, charset: str | None = None) -> Decoded:
 
 
 def _wide(body: bytes, charset: str | None) -> str | None:
-    """UTF-16 without a mark: the server says so, or every other byte of the first tag is zero."""
+    """UTF-16 without a byte order mark: the server says so, or every other byte of the first tag is zero."""
     named = _codec(charset)
     if named is not None and named.startswith("utf-16"):
         return "utf-16-be" if named.endswith("be") else "utf-16-le"
@@ -92,7 +91,7 @@ def _wide(body: bytes, charset: str | None) -> str | None:
 
 
 def _candidates(body: bytes, charset: str | None) -> Iterator[tuple[float, int, str]]:
-    """How strange the page looks in each encoding it may have, the place in line, the encoding."""
+    """The implausibility of the page in each candidate encoding, its rank, and the encoding."""
     names: dict[str, float] = {}
     if named := _codec(charset):
         names[named] = 0.3
@@ -100,7 +99,7 @@ def _candidates(body: bytes, charset: str | None) -> Iterator[tuple[float, int, 
         names.setdefault(named.removesuffix("-le").removesuffix("-be").replace("utf-16", "utf-8"), 0.25)
     for name in ("utf-8", "cp932", "euc_jp", "cp1252"):
         names.setdefault(name, 0.0)
-    # Hardly any other text happens to be valid UTF-8, but two Chinese characters of EUC may be.
+    # Text in another encoding is rarely valid UTF-8, but two characters of EUC may be.
     if _is_utf8(body):
         names["utf-8"] += 0.35 if _LONG_UTF8.search(body) or not _EAST_ASIAN.match(next(iter(names))) else 0.2
     for place, (name, trust) in enumerate(names.items()):
@@ -119,18 +118,18 @@ def _decode(body: bytes, encoding: str) -> str:
     if encoding == "euc_jp":
         try:
             return body.decode("euc_jp")
-        except UnicodeDecodeError:  # ① and its like, which Windows added, are in the standard of 2004
+        except UnicodeDecodeError:  # ① and other Windows extensions are in JIS X 0213:2004
             return body.decode("euc_jis_2004", "replace")
     return body.decode(encoding, "replace")
 
 
 def _strangeness(text: str, encoding: str) -> float:
-    """From 0, as people write, to about 4, nothing but broken characters."""
+    """Implausibility of a decoded text: 0 for natural text to about 4 for broken characters only."""
     count = len(_NON_ASCII.findall(text))
     if not count:
         return 0.0
     if encoding in _LATIN:
-        # Accents stand alone among letters; Japanese read as Latin stands in rows.
+        # Accented letters rarely follow each other; Japanese decoded as Latin has long runs.
         rows = sum(len(row) for row in _SIDE_BY_SIDE.findall(text))
         return rows / count + 4 * text.count("\ufffd") / count
     weight = sum(
@@ -146,7 +145,7 @@ def _declared(body: bytes) -> str | None:
 
 
 def _codec(label: str | None) -> str | None:
-    """Python's name of a text encoding; None for an unknown one and for codecs that are none."""
+    """Python's name of a character encoding; None if it is unknown or no character encoding."""
     if not label:
         return None
     name = label.strip().lower()

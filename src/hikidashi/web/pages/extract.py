@@ -1,4 +1,4 @@
-"""From a fetched page to its title and text, read in a process that is killed when a page takes too long."""
+"""Title and text of a fetched page, parsed in a worker process that is killed on timeout."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from typing import get_args
 
 from ...errors import MissingExtra
 from ..results import ExtractedPage
-from ._failures import because
+from ..wording.reasons import ReasonCode
+from ._errors import page_error
 from ._worker_process import WorkerDied, WorkerProcess
 from .fetch import Fetched
-from .reasons import ReasonCode
 
 __all__ = ["Extractor", "extract_page", "shared_extractor"]
 
@@ -25,13 +25,13 @@ _REASONS = frozenset(get_args(ReasonCode))
 
 
 class Extractor:
-    """Reads HTML, PDF and text with `processes` worker processes, from any event loop and thread.
+    """Parses HTML, PDF and text in worker processes, from any event loop and thread.
 
     Args:
-        timeout: Seconds for a page before its process is killed; two quicker ways then have half as long each. A PDF
-            may take four times as long, and then gives the pages read so far.
-        memory: Bytes of address space a process may have, where the system can limit it.
-        processes: How many pages are read at once.
+        timeout: Seconds for a page before its process is killed; two faster parsers then get half of it each. A PDF
+            gets four times as long, and then gives the pages read so far.
+        memory: Limit of a process's address space in bytes, where the system supports it.
+        processes: Number of pages parsed at the same time.
     """
 
     def __init__(self, *, timeout: float = 5.0, memory: int = 1 << 30, processes: int | None = None) -> None:
@@ -46,14 +46,14 @@ class Extractor:
 
     @property
     def pids(self) -> list[int]:
-        """The ids of the processes that run now."""
+        """The ids of the running processes."""
         return [worker.pid for worker in self._workers if worker.pid is not None]
 
     async def extract(self, fetched: Fetched) -> ExtractedPage:
-        """The title and text of a page that was fetched.
+        """The title and text of a fetched page.
 
         Raises:
-            PageError: it holds no text, or none that could be found in time.
+            PageError: it has no text, or could not be parsed in time.
         """
         return await self.read(
             fetched.body, content_type=fetched.content_type, charset=fetched.charset, url=fetched.url
@@ -62,11 +62,11 @@ class Extractor:
     async def read(
         self, body: bytes, *, content_type: str = "", charset: str | None = None, url: str = ""
     ) -> ExtractedPage:
-        """The title and text of a document, such as a file of one's own, as `extract`."""
+        """The title and text of a document, such as a local file; otherwise as `extract`."""
         return await asyncio.wrap_future(self._threads.submit(self._read, body, content_type, charset, url))
 
     def close(self) -> None:
-        """Ends the processes, also those that work; may be called twice."""
+        """End the processes, including busy ones; may be called twice."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         for worker in self._workers:
             worker.close()
@@ -84,8 +84,8 @@ class Extractor:
             if failed is None:
                 return ExtractedPage(url=url, raw_content=text.decode("utf-8"), title=answer["title"])
             if failed in _REASONS:
-                raise because(url, failed, kind=content_type or "a binary file")
-        raise because(url, "pdf_too_long" if is_pdf else "unreadable")
+                raise page_error(url, failed, kind=content_type or "a binary file")
+        raise page_error(url, "pdf_too_long" if is_pdf else "unreadable")
 
     def _worker(self) -> WorkerProcess:
         worker: WorkerProcess | None = getattr(self._mine, "worker", None)
@@ -96,17 +96,17 @@ class Extractor:
 
 
 async def extract_page(fetched: Fetched, *, extractor: Extractor | None = None) -> ExtractedPage:
-    """The title and text of a page that was fetched, read by the processes this program shares, or by `extractor`.
+    """The title and text of a fetched page, by `extractor` or the shared one.
 
     Raises:
-        PageError: it holds no text, or none that could be found in time.
+        PageError: it has no text, or could not be parsed in time.
     """
     return await (extractor or shared_extractor()).extract(fetched)
 
 
 @cache
 def shared_extractor() -> Extractor:
-    """The extractor of this program; its processes start with the first page and end with the program."""
+    """The extractor shared within this program; its processes start at the first page and end with the program."""
     extractor = Extractor()
     atexit.register(extractor.close)
     if hasattr(os, "register_at_fork"):

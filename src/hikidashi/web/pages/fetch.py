@@ -1,8 +1,8 @@
-"""The guarded HTTP client: pages of the public web, and nothing else, within limits of time and size.
+"""The guarded HTTP client: fetches public web pages only, with limits on time and size.
 
-It runs on httpcore, the engine of httpx, because the guard belongs at the connection: httpx can be given no network
-backend, and its decompression has no limit. Nothing is read from the environment, no cookie is kept, and every
-request has a connection of its own, so one `Fetcher` serves any number of event loops and threads.
+It uses httpcore rather than httpx, because the check belongs at the connection: httpx takes no network backend, and its
+decompression has no limit. It reads nothing from the environment, keeps no cookies, and opens a connection per request,
+so one `Fetcher` serves any number of event loops and threads.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 from ...errors import ErrorType, FetchRefused, HikidashiError, MissingExtra, PageError
 from ._connect import GuardedBackend, NameNotFound, Resolver, resolve
-from ._decompress import ACCEPTED, Decompressor, TooLarge, Undecodable
-from ._failures import because, of_status
+from ._errors import page_error, status_error
 from .address import Address, is_allowed, parse_url
-from .pieces import TooManyPieces, in_larger_pieces
+from .chunks import TooManyChunks, in_larger_chunks
+from .decompress import ACCEPTED, Decompressor, TooLarge, Undecodable
 
 try:
     import anyio
@@ -30,7 +30,7 @@ try:
 except ImportError as error:
     raise MissingExtra("httpx", "web") from error
 
-__all__ = ["Fetched", "Fetcher"]
+__all__ = ["Fetched", "Fetcher", "Resolver"]
 
 logger = logging.getLogger("hikidashi")
 
@@ -39,40 +39,40 @@ TIMEOUT: Final = 20.0
 USER_AGENT: Final = "Mozilla/5.0 (compatible; hikidashi)"
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_SHOWN = 60  # characters of a redirect that a message repeats
+_SHOWN = 60  # characters of a redirect shown in a message
 _WITHOUT_TEXT = ("image/", "audio/", "video/", "font/")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Fetched:
-    """What a server sent for an address."""
+    """A fetched page."""
 
     url: str
-    """The address that was asked for."""
+    """The requested address."""
     final_url: str
-    """The address that answered, after redirects."""
+    """The address after redirects."""
     status: int
     content_type: str
-    """The media type in lower case without parameters, such as `text/html`; empty where the server does not say."""
+    """The media type in lower case without parameters, such as `text/html`; empty if the server sent none."""
     charset: str | None
-    """The encoding the server names; it may be wrong."""
+    """The charset sent by the server, which may be wrong."""
     body: bytes = field(repr=False)
-    """The bytes with their compression undone."""
+    """The decompressed bytes."""
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    """The headers of the last answer, names in lower case."""
+    """The headers of the last response, names in lower case."""
 
 
 class Fetcher:
-    """Fetches pages, guarded against addresses inside one's own network.
+    """Fetches pages, guarded against SSRF.
 
     Args:
-        timeout: Seconds for one page in all: name, connections, redirects and the last byte.
-        max_bytes: The largest page, before and after its compression is undone.
+        timeout: Seconds for one page in total, including name lookup and redirects.
+        max_bytes: Limit of a page's size, compressed and decompressed.
         allowed_hosts: Hosts that may be private, such as `"wiki.lan"`, or with a port `"127.0.0.1:8080"`.
-        egress_proxy: An HTTP proxy for every request, such as `"http://proxy:3128"`. The proxy then looks names up,
-            so what a name leads to is for the proxy to check; the text of each address is checked here as ever.
-        ssl_context: Certificates to trust; by default those of the package certifi.
-        resolver: Looks host names up; by default the system does.
+        egress_proxy: An HTTP proxy for every request, such as `"http://proxy:3128"`. The proxy then resolves names, so
+            it has to check the addresses they resolve to; the text of each address is still checked here.
+        ssl_context: Trusted certificates; by default those of certifi.
+        resolver: Resolves host names; by default the system's resolver.
     """
 
     def __init__(
@@ -101,21 +101,21 @@ class Fetcher:
 
         Args:
             url: Its address.
-            refusal: Why a redirect to an address must not be followed; None if it may. Asked before it is followed.
+            refusal: Called before a redirect is followed; returns why it must not be, or None.
 
         Raises:
-            FetchRefused: `url`, what its name leads to, or a redirect on the way, must not be fetched.
-            PageError: the page could not be fetched; a `TavilyAPIError` whose `reason` says why.
+            FetchRefused: `url`, the address it resolves to, or a redirect must not be fetched.
+            PageError: the page could not be fetched; `reason` says why.
         """
         try:
             with anyio.move_on_after(self.timeout):
                 return await self._follow(url, refusal)
         except HikidashiError:
             raise
-        except Exception as error:  # a caller with many addresses counts on these two errors alone
+        except Exception as error:  # callers with many addresses rely on these two errors only
             logger.exception("A page could not be fetched")
-            raise because(url, "unexpected", kind=type(error).__name__) from error
-        raise because(url, "timeout", seconds=f"{self.timeout:g}")
+            raise page_error(url, "unexpected", kind=type(error).__name__) from error
+        raise page_error(url, "timeout", seconds=f"{self.timeout:g}")
 
     async def _follow(self, url: str, refusal: Callable[[str], Awaitable[str | None]] | None) -> Fetched:
         address = parse_url(url, allowed_hosts=self.allowed_hosts)
@@ -126,7 +126,7 @@ class Fetcher:
             address = parse_url(answer, allowed_hosts=self.allowed_hosts)
             if refusal is not None and (why := await refusal(str(address))):
                 raise PageError(url, why, ErrorType.API_ERROR)
-        raise because(url, "redirects", limit=self.max_redirects)
+        raise page_error(url, "redirects", limit=self.max_redirects)
 
     async def _get(self, url: str, address: Address) -> Fetched | str:
         """The page, or the address it redirects to."""
@@ -137,38 +137,38 @@ class Fetcher:
             ):
                 return await self._read(url, address, response)
         except NameNotFound as error:
-            raise because(url, "unresolved") from error
+            raise page_error(url, "unresolved") from error
         except TooLarge as error:
-            raise because(url, "too_large", limit=_size(self.max_bytes)) from error
+            raise page_error(url, "too_large", limit=_size(self.max_bytes)) from error
         except Undecodable as error:
-            raise because(url, "undecodable") from error
-        except TooManyPieces as error:
-            raise because(url, "protocol") from error
+            raise page_error(url, "undecodable") from error
+        except TooManyChunks as error:
+            raise page_error(url, "protocol") from error
         except (httpcore.NetworkError, httpcore.ProxyError, httpcore.TimeoutException) as error:
             connecting = isinstance(error, httpcore.ConnectError | httpcore.ConnectTimeout | httpcore.ProxyError)
             code = "tls" if _is_tls(error) else "unreachable" if connecting else "protocol"
-            raise because(url, code) from error
+            raise page_error(url, code) from error
         except httpcore.ProtocolError as error:
-            raise because(url, "protocol") from error
+            raise page_error(url, "protocol") from error
 
     async def _read(self, url: str, address: Address, response: httpcore.Response) -> Fetched | str:
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
         if response.status in _REDIRECTS and (location := headers.get("location")):
-            # Servers send the bytes of UTF-8 where the rules ask for percent signs.
+            # Servers send raw UTF-8 where the standard requires percent-encoding.
             location = location.encode("latin-1").decode("utf-8", "replace")
             try:
                 return urljoin(str(address), location)
             except ValueError as error:  # such as `http://[`
-                raise because(url, "location", location=repr(location[:_SHOWN])) from error
+                raise page_error(url, "location", location=repr(location[:_SHOWN])) from error
         if not 200 <= response.status < 300:
-            raise of_status(url, response.status, _seconds(headers.get("retry-after", "")))
+            raise status_error(url, response.status, _seconds(headers.get("retry-after", "")))
         content_type, charset = _media_type(headers.get("content-type", ""))
         if content_type.startswith(_WITHOUT_TEXT):
-            raise because(url, "media", kind=content_type)
+            raise page_error(url, "media", kind=content_type)
         body = Decompressor(headers.get("content-encoding", ""), self.max_bytes)
         if int(_digits(headers.get("content-length", "")) or 0) > self.max_bytes:
             raise TooLarge
-        async with aclosing(in_larger_pieces(response.aiter_stream())) as pieces:
+        async with aclosing(in_larger_chunks(response.aiter_stream())) as pieces:
             async for piece in pieces:
                 body.feed(piece)
         return Fetched(

@@ -1,6 +1,6 @@
-"""Answers kept in a SQLite file for a while, so that the same question is not paid twice.
+"""A cache of responses in a SQLite file, so that the same request is not paid for twice.
 
-A cache is a convenience: where its file cannot be used, that is logged once and everything goes on without it.
+If the file cannot be used, that is logged once, and requests go on without a cache.
 """
 
 from __future__ import annotations
@@ -17,17 +17,25 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any, Self
 
-from ...common.private import make_private
+from ...common.sqlite import (
+    closed_on_error,
+    connect,
+    enable_wal,
+    failure_of,
+    make_database_private,
+    read_header,
+    retry_while_busy,
+    transaction,
+)
 
 __all__ = ["ResultCache"]
 
 logger = logging.getLogger("hikidashi")
 
-_APPLICATION = 0x48494B57  # "HIKW": this file is such a cache, and no other program's database
+_APPLICATION = 0x48494B57  # "HIKW" identifies a cache among SQLite files
 _VERSION = 1
 _WAIT_FOR_OTHERS = 2.0  # seconds that one process waits for another's commit; longer, and the answer is not kept
 _LARGEST_SHARE = 4  # an answer of more than a quarter of the cache would push out too many others
-_BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS answers (key BLOB PRIMARY KEY, at REAL NOT NULL, answer TEXT NOT NULL) WITHOUT ROWID",
@@ -38,9 +46,9 @@ _TABLES = (
 
 
 class ResultCache:
-    """Answers by what was asked, for `ttl` seconds, in a file of about `max_bytes` at most: the oldest go first.
+    """Responses by request, for `ttl` seconds, in a file of at most about `max_bytes`; the oldest are evicted first.
 
-    Threads, event loops and processes may share it.
+    Safe for use by several threads, event loops and processes.
     """
 
     def __init__(
@@ -56,7 +64,7 @@ class ResultCache:
         self.max_bytes = max_bytes
         self._clock = clock
         self._usable = True
-        # Two connections: a reader never waits for a thread that waits to write.
+        # Two connections, so that a reader never waits for a writer.
         self._reader = _Connection(self.path)
         self._writer = _Connection(self.path)
 
@@ -65,11 +73,11 @@ class ResultCache:
 
     @property
     def usable(self) -> bool:
-        """Whether the file could be used so far; False once it could not, which is logged."""
+        """False after the file could not be used, which is logged."""
         return self._usable
 
     def get(self, *question: object) -> Any:
-        """The JSON value kept for `question`, or None where there is none that is young enough."""
+        """The JSON value cached for `question`; None if there is none or it has expired."""
         if not self._usable or self.ttl <= 0:
             return None
         try:
@@ -83,14 +91,14 @@ class ResultCache:
             return None
 
     def put(self, question: tuple[object, ...], answer: Any) -> None:
-        """Keeps the JSON value `answer` for `question`; may wait a moment for another process."""
-        text = json.dumps(answer)  # ASCII: halves of UTF-16 pairs survive, and length is size
+        """Cache the JSON value `answer` for `question`; may wait for another process."""
+        text = json.dumps(answer)  # ASCII, so that lone surrogates survive and the length is the size
         if not self._usable or self.ttl <= 0 or len(text) > self.max_bytes / _LARGEST_SHARE:
             return
         try:
             with self._writer.locked() as database:
                 now = self._clock()
-                with _transaction(database):
+                with transaction(database):
                     database.execute("DELETE FROM answers WHERE at <= ?", (now - self.ttl,))
                     database.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", (_key(question), now, text))
                     self._evict(database)
@@ -99,7 +107,7 @@ class ResultCache:
             self._give_up(error)
 
     def clear(self) -> None:
-        """Forgets everything."""
+        """Remove all entries."""
         if not self._usable:
             return
         try:
@@ -110,7 +118,7 @@ class ResultCache:
             self._give_up(error)
 
     def close(self) -> None:
-        """Gives the file back; the next use opens it again."""
+        """Close the file; a later use opens it again."""
         self._reader.close()
         self._writer.close()
 
@@ -127,7 +135,7 @@ class ResultCache:
                 return
 
     def _give_up(self, error: Exception) -> None:
-        if getattr(error, "sqlite_errorcode", None) in _BUSY:
+        if isinstance(error, sqlite3.Error) and failure_of(error).kind == "busy":
             return  # another process is writing; the next answer has its chance
         self.close()
         if self._usable:
@@ -140,7 +148,7 @@ class ResultCache:
 
 
 class _Connection:
-    """One connection that threads take in turns, opened when it is first needed."""
+    """A connection shared by threads under a lock, opened at first use."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -152,7 +160,7 @@ class _Connection:
     def locked(self) -> Generator[sqlite3.Connection]:
         with self._lock:
             if self._database is None or self._owner != os.getpid():
-                # A child made by fork leaves its parent's connection alone: SQLite's locks do not survive a fork.
+                # SQLite connections must not be used across a fork.
                 self._database, self._owner = _opened(self._path), os.getpid()
             yield self._database
 
@@ -164,63 +172,24 @@ class _Connection:
 
 
 def _opened(path: Path) -> sqlite3.Connection:
-    make_private(path)
-    database = sqlite3.connect(path, timeout=_WAIT_FOR_OTHERS, isolation_level=None, check_same_thread=False)
-    until = time.monotonic() + _WAIT_FOR_OTHERS
-    try:
-        while not _is_prepared(database):
-            # Switching to a write-ahead log does not wait for another process that does the same.
-            if time.monotonic() > until:
-                raise sqlite3.OperationalError("another process is making the file")
-            time.sleep(0.01)
-    except BaseException:
-        database.close()
-        raise
+    make_database_private(path)
+    with closed_on_error(connect(path, timeout=_WAIT_FOR_OTHERS)) as database:
+        # Another process may be creating the tables at this moment.
+        retry_while_busy(lambda: _prepare(database), timeout=_WAIT_FOR_OTHERS)
     return database
 
 
-def _is_prepared(database: sqlite3.Connection) -> bool:
-    """Whether the file has its tables now; False where another process is making them at this moment."""
-    try:
-        _prepare(database)
-    except sqlite3.Error as error:
-        if getattr(error, "sqlite_errorcode", None) not in _BUSY:
-            raise
-        if database.in_transaction:
-            database.execute("ROLLBACK")
-        return False
-    return True
-
-
 def _prepare(database: sqlite3.Connection) -> None:
-    database.execute("BEGIN")  # one view of the file: another process may be making the tables
-    (application,) = database.execute("PRAGMA application_id").fetchone()
-    (version,) = database.execute("PRAGMA user_version").fetchone()
-    (tables,) = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    database.execute("COMMIT")
-    if application == _APPLICATION and version == _VERSION:
-        database.execute("PRAGMA synchronous = NORMAL")
-        return
-    if tables or application or version:
-        raise sqlite3.DatabaseError("it is a SQLite file of another program or version")
-    database.execute("PRAGMA auto_vacuum = INCREMENTAL")  # has to come before the first table
-    database.execute("PRAGMA journal_mode = WAL")
+    header = read_header(database)
+    if header[:2] != (_APPLICATION, _VERSION):
+        if not header.is_empty:
+            raise sqlite3.DatabaseError("it is a SQLite file of another program or version")
+        database.execute("PRAGMA auto_vacuum = INCREMENTAL")  # has to come before the first table
+        enable_wal(database, timeout=_WAIT_FOR_OTHERS)
+        with transaction(database):
+            for statement in _TABLES:
+                database.execute(statement)
     database.execute("PRAGMA synchronous = NORMAL")
-    with _transaction(database):
-        for statement in _TABLES:
-            database.execute(statement)
-
-
-@contextlib.contextmanager
-def _transaction(database: sqlite3.Connection) -> Generator[None]:
-    database.execute("BEGIN IMMEDIATE")  # a transaction that only later wants to write may be refused at once
-    try:
-        yield
-        database.execute("COMMIT")
-    except BaseException:
-        if database.in_transaction:
-            database.execute("ROLLBACK")
-        raise
 
 
 def _bytes_used(database: sqlite3.Connection) -> int:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, get_args
 
+from ...common.language import Language, localized
 from ...errors import ErrorType, TavilyAPIError
 from ..provider import ProviderName, SearchProvider
-from ..wording.said import Language, said
 
 if TYPE_CHECKING:
     from ...config import WebSearchConfig
     from .cache import ResultCache
+    from .local import Ranker
 
 __all__ = ["KEY_VARIABLE", "SEARXNG_VARIABLE", "choose_provider", "configured_provider", "provider_name"]
 
@@ -69,6 +70,7 @@ def choose_provider(
     api_key: str | None = None,
     base_url: str | None = None,
     index: str | os.PathLike[str] | None = None,
+    ranker: Ranker = "lexical",
     cache: ResultCache | None = None,
     keyless: bool = False,
     timeout: float | None = None,
@@ -84,6 +86,7 @@ def choose_provider(
         api_key: Tavily's key; that of the environment if None.
         base_url: Where the API of Tavily or SearXNG is. SearXNG's may stand in SEARXNG_URL.
         index: The file of the local index; the one in the user's data folder if None.
+        ranker: How the local index ranks: "lexical" by words, "hybrid" by meaning too (extra `semantic`).
         cache: Where Tavily's answers are kept; None is nowhere. The others answer at no cost.
         keyless: Whether Tavily may be asked without a key.
         timeout: Seconds for each try, with Tavily and SearXNG.
@@ -116,7 +119,7 @@ def choose_provider(
                 raise _refused("whose_address", language, value=repr(base_url))
             from .local import LocalSearchProvider
 
-            return LocalSearchProvider(index, language=language)
+            return LocalSearchProvider(index, language=language, ranker=ranker)
 
 
 def configured_provider(config: WebSearchConfig, *, language: Language = "ja") -> SearchProvider:
@@ -131,6 +134,7 @@ def configured_provider(config: WebSearchConfig, *, language: Language = "ja") -
         api_key=config.api_key,
         base_url=config.base_url,
         index=config.index,
+        ranker=config.ranker,
         language=language,
     )
 
@@ -138,4 +142,5 @@ def configured_provider(config: WebSearchConfig, *, language: Language = "ja") -
 def _refused(
     key: str, language: Language, error_type: ErrorType = ErrorType.VALIDATION_ERROR, **values: object
 ) -> TavilyAPIError:
-    return TavilyAPIError(said(*_SAYINGS[key], language, **values), error_type)
+    japanese, english = _SAYINGS[key]
+    return TavilyAPIError(localized({"ja": japanese, "en": english}, language, **values), error_type)

@@ -1,4 +1,4 @@
-"""The text of many addresses at once, without any search API: for the providers that have none of their own."""
+"""Extraction of many URLs at once, for providers without an extraction API."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from ...errors import FetchRefused, PageError
 from ..filters import EXTRACT_DEFAULTS, ExtractOptions
 from ..pages.extract import Extractor, shared_extractor
 from ..pages.fetch import Fetcher
-from ..pages.reasons import in_language, reason
 from ..results import ExtractedPage, ExtractResults, FailedPage
 from ..text.passages import extracted_as
-from ..validate import sort_urls
-from ..wording.said import Language
+from ..validate import check_urls
+from ..wording.reasons import reason
 
 __all__ = ["extract_urls", "read_pages"]
 
@@ -27,23 +26,20 @@ async def extract_urls(
     fetcher: Fetcher | None = None,
     extractor: Extractor | None = None,
     concurrency: int = 8,
-    language: Language = "ja",
     provider: str = "",
     options: ExtractOptions = EXTRACT_DEFAULTS,
 ) -> ExtractResults:
-    """The pages of `urls` that could be fetched and read, and why the others could not, each in the order given.
+    """The pages of `urls`, and why others could not be read, both in the order requested.
 
     Raises:
         TavilyAPIError: `urls` is empty; VALIDATION_ERROR.
     """
     fetcher = fetcher or Fetcher()
-    sorted_urls = sort_urls(urls, language=language, allowed_hosts=fetcher.allowed_hosts)
-    pages = await read_pages(
-        sorted_urls.valid, fetcher=fetcher, extractor=extractor, concurrency=concurrency, language=language
-    )
+    checked = check_urls(urls, allowed_hosts=fetcher.allowed_hosts)
+    pages = await read_pages(checked.valid, fetcher=fetcher, extractor=extractor, concurrency=concurrency)
     return ExtractResults(
         results=tuple(extracted_as(page, options) for page in pages if isinstance(page, ExtractedPage)),
-        failed_results=sorted_urls.all_failed(page for page in pages if isinstance(page, FailedPage)),
+        failed_results=checked.all_failed(page for page in pages if isinstance(page, FailedPage)),
         provider=provider,
     )
 
@@ -54,9 +50,8 @@ async def read_pages(
     fetcher: Fetcher | None = None,
     extractor: Extractor | None = None,
     concurrency: int = 8,
-    language: Language = "ja",
 ) -> list[ExtractedPage | FailedPage]:
-    """The page of each of `urls`, which `sort_urls` found valid, or why it could not be read."""
+    """The page of each of `urls`, checked by `check_urls`, or why it could not be read."""
     fetcher = fetcher or Fetcher()
     extractor = extractor or shared_extractor()
     turn = asyncio.Semaphore(concurrency)
@@ -66,10 +61,10 @@ async def read_pages(
             try:
                 return await extractor.extract(await fetcher.fetch(url))
             except (FetchRefused, PageError) as error:
-                return FailedPage(url=url, error=in_language(error.reason, language))
-            except Exception as error:  # whatever one page does, the others are answered
+                return FailedPage(url=url, error=error.reason)
+            except Exception as error:  # one bad page must not fail the others
                 logger.exception("Reading a page failed unexpectedly")
-                return FailedPage(url=url, error=reason("unexpected", language, kind=type(error).__name__))
+                return FailedPage(url=url, error=reason("unexpected", kind=type(error).__name__))
 
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(read(url)) for url in urls]

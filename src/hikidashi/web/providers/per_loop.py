@@ -1,4 +1,4 @@
-"""One value per event loop, such as a pool of connections, closed with its loop."""
+"""One value per event loop, such as a connection pool, closed with its loop."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["PerLoop"]
 
 T = TypeVar("T")
 
-_FAREWELL_SECONDS = 5.0
+_CLOSE_SECONDS = 5.0
 
 
 class _Kept(NamedTuple, Generic[T]):
@@ -20,10 +20,10 @@ class _Kept(NamedTuple, Generic[T]):
 
 
 class PerLoop(Generic[T]):
-    """The value of the running event loop, made when it is first asked for; loops and threads share none.
+    """The value of the running event loop, created at first use.
 
-    `asyncio.run` and all others that end a loop properly close its asynchronous generators. Each value is held by
-    such a generator, so it is closed with its loop even if nobody calls `aclose()`.
+    `asyncio.run` and other runners close the asynchronous generators of a loop. Each value is held by such a generator,
+    so it is closed with its loop even without `aclose()`.
     """
 
     def __init__(self, make: Callable[[], T], close: Callable[[T], Awaitable[object]]) -> None:
@@ -42,9 +42,9 @@ class PerLoop(Generic[T]):
         return kept.value if kept is not None else await self._opened(loop)
 
     async def aclose(self) -> None:
-        """Closes the values of all loops that run; the next `get()` makes a new one.
+        """Close the values of all running loops; the next `get()` creates a new one.
 
-        A loop that stands still can close nothing: it keeps its value until it ends.
+        A loop that is not running keeps its value until it ends.
         """
         here = asyncio.get_running_loop()
         with self._lock:
@@ -53,7 +53,7 @@ class PerLoop(Generic[T]):
         if here in kept:
             await kept[here].guard.aclose()
         if closing := [future for future in elsewhere if future is not None]:
-            await asyncio.wait(closing, timeout=_FAREWELL_SECONDS)
+            await asyncio.wait(closing, timeout=_CLOSE_SECONDS)
 
     async def _opened(self, loop: asyncio.AbstractEventLoop) -> T:
         value = self._make()
@@ -62,7 +62,7 @@ class PerLoop(Generic[T]):
             for dead in [other for other in self._kept if other.is_closed()]:
                 del self._kept[dead]
             self._kept[loop] = _Kept(value, guard)
-        await anext(guard)  # runs to its `yield` without pause, and the loop knows it from here on
+        await anext(guard)  # registers the generator with the loop; does not suspend
         return value
 
     async def _guard(self, loop: asyncio.AbstractEventLoop, value: T) -> AsyncGenerator[None]:
@@ -83,6 +83,6 @@ def _closed_elsewhere(guard: AsyncGenerator[None], loop: asyncio.AbstractEventLo
     closing = close()
     try:
         return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(closing, loop))
-    except RuntimeError:  # it ended this very moment, and has closed its generators
+    except RuntimeError:  # the loop has just ended, and closed its generators
         closing.close()
         return None

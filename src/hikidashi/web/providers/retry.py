@@ -1,4 +1,4 @@
-"""When to try again, and how long to wait before: exponential, with jitter, and as long as the server asks."""
+"""Retries with exponential backoff, jitter and `Retry-After`."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class RetryPolicy:
-    """Up to `max_retries` further tries after a failure that may pass; bad keys and bad input fail at once.
+    """Up to `max_retries` retries after a transient failure; invalid keys and input fail at once.
 
-    `sleep` and `jitter` are what waits and what rolls the dice (0 to 1): tests give their own.
+    `sleep` and `jitter` (a random number from 0 to 1) can be replaced in tests.
     """
 
     max_retries: int = 3
     first: float = 1.0
-    """Seconds before the second try, jitter aside; each further wait is `factor` times as long, up to `cap`."""
+    """Seconds before the first retry, without jitter; each further wait is `factor` times as long, up to `cap`."""
     factor: float = 2.0
     cap: float = 10.0
     patience: float = 60.0
-    """The longest wait a server may ask for; with a longer one the failure is reported at once."""
+    """The longest `Retry-After` to wait for, in seconds; a longer one fails at once."""
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
     jitter: Callable[[], float] = random.random
 
     async def run(self, attempt: Callable[[], Awaitable[T]]) -> T:
-        """What `attempt` gives, in this or a later try.
+        """The result of the first successful `attempt`.
 
         Raises:
-            TavilyAPIError: the failure of the last try, as it was.
+            TavilyAPIError: the last attempt failed.
         """
         retries = 0
         while True:
@@ -57,19 +57,19 @@ class RetryPolicy:
             retries += 1
 
     def wait_after(self, error: TavilyAPIError, retries: int) -> float | None:
-        """Seconds to wait when `retries` retries were made already; None to give up."""
+        """Seconds to wait after `retries` retries; None to give up."""
         if not error.is_retryable or retries >= self.max_retries:
             return None
         if error.retry_after is None:
-            # Half of it is certain: so neither all clients come at once, nor any of them at once.
+            # "Equal jitter": half of the wait is fixed, half random.
             return min(self.cap, self.first * self.factor**retries) * (1 + self.jitter()) / 2
         if error.retry_after > self.patience:
-            return None  # an earlier try would fail, and nobody waits that long for a search
+            return None  # an earlier retry would fail
         return error.retry_after * (1 + self.jitter() / 10)
 
 
 def parse_retry_after(value: str | None, *, now: datetime | None = None) -> float | None:
-    """Seconds from a `Retry-After` header: a number or an HTTP date; None where it says neither."""
+    """Seconds from a `Retry-After` header, a number or an HTTP date; None if it is neither."""
     if value is None:
         return None
     try:
@@ -85,5 +85,5 @@ def _seconds_until(date: str, now: datetime) -> float | None:
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=UTC)
         return max(0.0, (moment - now).total_seconds())
-    except (ValueError, TypeError, IndexError, OverflowError):  # what strange dates make the parser raise
+    except (ValueError, TypeError, IndexError, OverflowError):  # raised for malformed dates
         return None

@@ -1,4 +1,4 @@
-"""Identical requests under way at the same time share one, within an event loop."""
+"""Identical concurrent requests within an event loop share one."""
 
 from __future__ import annotations
 
@@ -6,58 +6,58 @@ import asyncio
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, NamedTuple, TypeVar
 
-__all__ = ["Landed", "SingleFlight"]
+__all__ = ["Shared", "SingleFlight"]
 
 T = TypeVar("T")
 
 
-class Landed(NamedTuple, Generic[T]):
-    """What the work gave, and whether this caller did it."""
+class Shared(NamedTuple, Generic[T]):
+    """The result, and whether this caller did the work."""
 
     value: T
     leader: bool
 
 
 class SingleFlight(Generic[T]):
-    """Runs work once for all who ask for the same key while it runs.
+    """Runs work once for all concurrent callers with the same key.
 
-    The first caller does the work, and what it gives or raises reaches all others. One that is cancelled leaves the
-    others undisturbed; if it was the first, the next one does the work anew. A task of its own for the work would
-    save that second request, but costs every single one two more rounds of the event loop: 5 % of a request.
+    The first caller does the work, and its result or exception goes to all others. Cancelling a caller does not affect
+    the others; if it was the first, the next one starts the work again. A separate task would avoid that, but costs
+    every request two more iterations of the event loop, 5 % of its time.
     """
 
     def __init__(self) -> None:
-        self._waiting: dict[Hashable, list[asyncio.Future[Landed[T] | None]]] = {}
+        self._waiting: dict[Hashable, list[asyncio.Future[Shared[T] | None]]] = {}
 
     def __len__(self) -> int:
         return len(self._waiting)
 
-    async def run(self, key: Hashable, work: Callable[[], Awaitable[T]]) -> Landed[T]:
-        """What `work()` gives, done by this caller or by an earlier one with the same `key`."""
+    async def run(self, key: Hashable, work: Callable[[], Awaitable[T]]) -> Shared[T]:
+        """The result of `work()`, run by this caller or by an earlier one with the same `key`."""
         while (waiting := self._waiting.get(key)) is not None:
-            seat: asyncio.Future[Landed[T] | None] = asyncio.get_running_loop().create_future()
-            waiting.append(seat)
-            if (landed := await seat) is not None:
-                return landed
+            waiter: asyncio.Future[Shared[T] | None] = asyncio.get_running_loop().create_future()
+            waiting.append(waiter)
+            if (shared := await waiter) is not None:
+                return shared
         waiting = self._waiting[key] = []
         try:
             value = await work()
         except Exception as error:
             del self._waiting[key]
-            for seat in _open(waiting):
-                seat.set_exception(error)
-                seat.exception()  # looked at: its caller may be cancelled this moment
+            for waiter in _open(waiting):
+                waiter.set_exception(error)
+                waiter.exception()  # marked as retrieved: its caller may have been cancelled
             raise
         except BaseException:
             del self._waiting[key]
-            for seat in _open(waiting):
-                seat.set_result(None)
+            for waiter in _open(waiting):
+                waiter.set_result(None)
             raise
         del self._waiting[key]
-        for seat in _open(waiting):
-            seat.set_result(Landed(value, leader=False))
-        return Landed(value, leader=True)
+        for waiter in _open(waiting):
+            waiter.set_result(Shared(value, leader=False))
+        return Shared(value, leader=True)
 
 
-def _open(seats: list[asyncio.Future[T]]) -> list[asyncio.Future[T]]:
-    return [seat for seat in seats if not seat.done()]
+def _open(waiters: list[asyncio.Future[T]]) -> list[asyncio.Future[T]]:
+    return [waiter for waiter in waiters if not waiter.done()]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from ..answers.format import Language
+from ...common.language import Language
+from ...common.unicode import well_formed
+from ..answers.bounded import MOST_CONTEXT_TOKENS
 from ..results import SearchHit, SearchResults
 
-__all__ = ["WORDS", "Words", "format_answer"]
+__all__ = ["WORDS", "Words", "cut_hits", "format_answer"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,6 +50,18 @@ WORDS: dict[Language, Words] = {
 }
 
 
+def cut_hits(results: SearchResults, max_content_length: int, max_tokens: int) -> tuple[SearchResults, int]:
+    """`results` cut as `format_answer` cuts them, and how many tokens all of them may have.
+
+    What a config asks for is given whole, also where it is more than `max_tokens`, unless it is more than any answer
+    should have.
+    """
+    if not max_content_length:
+        return results, max_tokens
+    hits = tuple(replace(hit, content=hit.content[:max_content_length]) for hit in results.results)
+    return replace(results, results=hits), max(max_tokens, min(max_content_length * len(hits), MOST_CONTEXT_TOKENS))
+
+
 def format_answer(results: SearchResults, *, max_content_length: int = 0, language: Language = "ja") -> str:
     """The answer and the hits, each part only where there is one; a sentence where there is neither.
 
@@ -63,7 +77,7 @@ def format_answer(results: SearchResults, *, max_content_length: int = 0, langua
     if results.results:
         hits = (_hit(number, hit, max_content_length) for number, hit in enumerate(results.results, start=1))
         parts.append(f"### {words.results}\n" + "\n\n".join(hits))
-    return "\n\n".join(parts).encode("utf-8", "replace").decode()  # half a UTF-16 pair is in no model's alphabet
+    return well_formed("\n\n".join(parts))
 
 
 def _hit(number: int, hit: SearchHit, max_content_length: int) -> str:

@@ -9,29 +9,31 @@ its request.
 from __future__ import annotations
 
 import asyncio
-import inspect
 import logging
 import weakref
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any, TypeVar, Unpack, cast
+from typing import Any, TypeVar, Unpack
 
+from ...common.language import Language, in_language
 from ...config import WebSearchConfig
 from ...config.register import web_search_to_offer
 from ...errors import HikidashiError, MissingExtra, TavilyAPIError
-from ..answers.bounded import ANSWER_TOKENS, bounded_hits, bounded_pages
+from ..answers.bounded import ANSWER_TOKENS, bounded_context, bounded_hits, bounded_pages
 from ..answers.fence import Untrusted, fence
-from ..answers.format import Language, format_context, format_extract
-from ..asking import ask_extract, ask_search, supported_filters
-from ..filters import ExtractOptions, FilterArguments, check_filters, refuse_unsupported
+from ..answers.format import format_context, format_extract
+from ..call_provider import ask_context, ask_extract, ask_search, supported_filters
+from ..filters import ExtractOptions, FilterArguments, SearchFilters, check_filters, refuse_unsupported
+from ..language import errors_in
 from ..log import log_verbose_tool_failed, shown_urls
 from ..provider import SearchProvider
 from ..providers.choose import configured_provider
-from ..results import SearchResults
-from ..tools import full_definition
+from ..results import SearchContext, SearchResults
+from ..validate import check_offset
 from ._failed import FailedText, Failure, reporting_failures
-from ._text import WORDS, format_answer
+from ._made import in_english, with_filters
+from ._text import WORDS, cut_hits, format_answer
 
 try:
     from strands import tool  # pyright: ignore[reportUnknownVariableType] - its schema is a bare `dict`
@@ -97,46 +99,62 @@ async def web_search(query: str, tool_context: ToolContext) -> str:
 
 async def _search(query: str, tool_context: ToolContext, **filters: Unpack[FilterArguments]) -> str:
     config, style = get_web_search_config(tool_context), _style_of(tool_context)
-    words = WORDS[style.language]
-    if not query.strip():
-        return FailedText(words.no_query)
-    mistakes: list[str] = []
 
-    async def run() -> SearchResults:
-        provider = _providers.of(config, style.language)
-        try:
-            checked = check_filters(**filters, language=style.language)
-            if checked.given():
-                refuse_unsupported(
-                    checked,
-                    supported_filters(provider),
-                    provider=provider.name,
-                    instead="tavily",
-                    language=style.language,
-                )
-        except TavilyAPIError as error:
-            mistakes.append(str(error))
-            raise
-        return await ask_search(
+    def ask(provider: SearchProvider, wanted: SearchFilters) -> Awaitable[SearchResults]:
+        return ask_search(
             provider,
             query,
             search_depth=config.search_depth,
             max_results=config.max_results,
             include_answer=True,
-            filters=checked,
-            language=style.language,
+            filters=wanted,
         )
 
-    results = await _logged("web_search", query, run, lambda found: f"{len(found.results)} results")
+    def summary(found: SearchResults) -> str:
+        return f"{len(found.results)} results"
+
+    results = await _asked("web_search", query, tool_context, filters=filters, ask=ask, summary=summary)
+    if isinstance(results, FailedText):
+        return results
+    if not results.results and not (results.answer or "").strip():
+        return WORDS[style.language].nothing_found
+    results, most = cut_hits(results, config.max_content_length, style.max_tokens)
+    results, notes = bounded_hits(results, max_tokens=most, tool="web_extract")
+    return _fenced(format_answer(results, language=style.language), style, notes)
+
+
+async def _asked(
+    name: str,
+    query: str,
+    tool_context: ToolContext,
+    *,
+    filters: FilterArguments,
+    ask: Callable[[SearchProvider, SearchFilters], Awaitable[_Results]],
+    summary: Callable[[_Results], str],
+) -> _Results | FailedText:
+    """What a provider answers to `query` within `filters`, or the text that says why it does not."""
+    config, style = get_web_search_config(tool_context), _style_of(tool_context)
+    words = WORDS[style.language]
+    if not query.strip():
+        return FailedText(words.no_query)
+    mistakes: list[str] = []
+
+    async def run() -> _Results:
+        provider = _providers.of(config, style.language)
+        try:
+            wanted = check_filters(**filters)
+            if wanted.given():
+                can = supported_filters(provider)
+                refuse_unsupported(wanted, can, provider=provider.name, instead="tavily")
+        except TavilyAPIError as error:
+            mistakes.append(in_language(error.message, style.language))
+            raise
+        return await ask(provider, wanted)
+
+    results = await _logged(name, query, run, summary, style)
     if isinstance(results, Failure):
         return results.told(mistakes[0] if mistakes else words.failed)  # the model can mend what it asked for
-    if not results.results and not (results.answer or "").strip():
-        return words.nothing_found
-    notes: list[str] = []
-    if not config.max_content_length:
-        results, notes = bounded_hits(results, max_tokens=style.max_tokens, tool="web_extract", language=style.language)
-    said = format_answer(results, max_content_length=config.max_content_length, language=style.language)
-    return _fenced(said, style, notes)
+    return results
 
 
 @reporting_failures
@@ -157,6 +175,10 @@ async def web_extract(urls: list[str], tool_context: ToolContext, query: str = "
     words = WORDS[style.language]
     if not any(url.strip() for url in urls):
         return FailedText(words.no_urls)
+    try:
+        start = check_offset(offset)
+    except TavilyAPIError as error:
+        return FailedText(in_language(error.message, style.language))
     results = await _logged(
         "web_extract",
         shown_urls(urls),
@@ -164,15 +186,13 @@ async def web_extract(urls: list[str], tool_context: ToolContext, query: str = "
             _providers.of(config, style.language),
             urls,
             options=ExtractOptions(query=query.strip() or None),
-            language=style.language,
         ),
         lambda found: f"{len(found.results)} pages, {len(found.failed_results)} failed",
+        style,
     )
     if isinstance(results, Failure):
         return results.told(words.not_extracted)
-    results, notes = bounded_pages(
-        results, max_tokens=style.max_tokens, offset=max(offset, 0), tool="web_extract", language=style.language
-    )
+    results, notes = bounded_pages(results, max_tokens=style.max_tokens, offset=start, tool="web_extract")
     said = _fenced(format_extract(results, language=style.language), style, notes)
     return said if results.results else FailedText(said)
 
@@ -189,30 +209,25 @@ async def web_context(query: str, tool_context: ToolContext) -> str:
     Returns:
         関連する文章と出典またはエラーメッセージ
     """  # noqa: D400, D415 - a Japanese full stop
-    config, style = get_web_search_config(tool_context), _style_of(tool_context)
-    words = WORDS[style.language]
-    if not query.strip():
-        return FailedText(words.no_query)
-    context = await _logged(
-        "web_context",
-        query,
-        lambda: _providers.of(config, style.language).context(query),
-        lambda found: f"{len(found.sources)} sources, about {found.tokens} tokens",
-    )
-    if isinstance(context, Failure):
-        return context.told(words.failed)
+    return await _context(query, tool_context)
+
+
+async def _context(query: str, tool_context: ToolContext, **filters: Unpack[FilterArguments]) -> str:
+    style = _style_of(tool_context)
+
+    def ask(provider: SearchProvider, wanted: SearchFilters) -> Awaitable[SearchContext]:
+        return ask_context(provider, query, filters=wanted)
+
+    def summary(found: SearchContext) -> str:
+        return f"{len(found.sources)} sources, about {found.tokens} tokens"
+
+    context = await _asked("web_context", query, tool_context, filters=filters, ask=ask, summary=summary)
+    if isinstance(context, FailedText):
+        return context
     if not context.text.strip():
-        return words.nothing_found
+        return WORDS[style.language].nothing_found
+    context = bounded_context(context, max_tokens=style.max_tokens)
     return _fenced(format_context(context, language=style.language), style)
-
-
-def _in_english(japanese: AgentTool, description: str, **properties: dict[str, Any]) -> AgentTool:
-    """The same tool with its description in English."""
-    required = [name for name, described in properties.items() if "default" not in described]
-    accepts = {"json": {"type": "object", "properties": properties, "required": required}}
-    function = inspect.unwrap(cast("Callable[..., Any]", japanese))
-    made = tool(name=japanese.tool_name, description=description, inputSchema=accepts, context=True)(function)
-    return reporting_failures(made)
 
 
 _QUERY = {"type": "string", "description": "Search query"}
@@ -229,49 +244,12 @@ _OFFSET = {
 }
 
 
-async def _filtered_search(
-    query: str,
-    tool_context: ToolContext,
-    *,
-    topic: str | None = None,
-    time_range: str | None = None,
-    start_date: str | None = None,
-    end_date: str | None = None,
-    include_domains: list[str] | None = None,
-    exclude_domains: list[str] | None = None,
-    country: str | None = None,
-) -> str:
-    return await _search(
-        query,
-        tool_context,
-        topic=topic,
-        time_range=time_range,
-        start_date=start_date,
-        end_date=end_date,
-        include_domains=include_domains,
-        exclude_domains=exclude_domains,
-        country=country,
-    )
-
-
-def _search_with_filters(provider: SearchProvider, language: Language) -> AgentTool:
-    """`web_search` with the filters that `provider` can carry out."""
-    described = full_definition("tavily_search", provider, language).input_schema["properties"]
-    names = ["query", *supported_filters(provider)]
-    schema = {"type": "object", "properties": {name: described[name] for name in names}, "required": ["query"]}
-    description = web_search.tool_spec["description"] if language == "ja" else _SEARCH_IN_ENGLISH
-    made = tool(name="web_search", description=description, inputSchema={"json": schema}, context=True)
-    return reporting_failures(made(_filtered_search))
-
-
-_SEARCH_IN_ENGLISH = "Search the web."
-
 WEB_SEARCH_TOOLS: list[AgentTool] = [web_search]
 WEB_TOOLS: list[AgentTool] = [web_search, web_extract, web_context]
 _WEB_TOOLS_IN_ENGLISH: list[AgentTool] = [
-    _in_english(web_search, _SEARCH_IN_ENGLISH, query=_QUERY),
-    _in_english(web_extract, "Read the text of web pages.", urls=_URLS, query=_PASSAGES_FOR, offset=_OFFSET),
-    _in_english(web_context, "Collect passages about a question from the web.", query=_QUERY),
+    in_english(web_search, "Search the web.", query=_QUERY),
+    in_english(web_extract, "Read the text of web pages.", urls=_URLS, query=_PASSAGES_FOR, offset=_OFFSET),
+    in_english(web_context, "Collect passages about a question from the web.", query=_QUERY),
 ]
 
 
@@ -316,10 +294,15 @@ class WebToolsFactory(WebSearchToolsFactory):
 
     @property
     def tools(self) -> list[AgentTool]:
-        """The tools, for `Agent(tools=...)`; `web_search` takes the filters that the provider can carry out."""
-        _, *others = WEB_TOOLS if self._style.language == "ja" else _WEB_TOOLS_IN_ENGLISH
-        provider = _providers.of(self._config, self._style.language)
-        return [_search_with_filters(provider, self._style.language), *others]
+        """The tools, for `Agent(tools=...)`; searches take the filters that the provider can carry out."""
+        language = self._style.language
+        search, extract, context = WEB_TOOLS if language == "ja" else _WEB_TOOLS_IN_ENGLISH
+        provider = _providers.of(self._config, language)
+        return [
+            with_filters(search, _search, provider, language),
+            extract,
+            with_filters(context, _context, provider, language),
+        ]
 
 
 def web_tools_factory(
@@ -345,6 +328,7 @@ class _Providers:
         self._lock = Lock()
 
     def of(self, config: WebSearchConfig, language: Language) -> SearchProvider:
+        """The provider that `config` means."""
         with self._lock:
             if id(config) not in self._made:
                 self._made[id(config)] = {}
@@ -355,6 +339,7 @@ class _Providers:
             return made[language]
 
     def forget(self, config: WebSearchConfig) -> list[SearchProvider]:
+        """The providers made for `config`, which the caller closes; a later `of` makes new ones."""
         with self._lock:
             made = self._made.get(id(config), {})
             providers = list(made.values())
@@ -370,13 +355,18 @@ def _style_of(tool_context: ToolContext) -> _Style:
 
 
 async def _logged(
-    name: str, asked: object, run: Callable[[], Awaitable[_Results]], summary: Callable[[_Results], str]
+    name: str,
+    asked: object,
+    run: Callable[[], Awaitable[_Results]],
+    summary: Callable[[_Results], str],
+    style: _Style,
 ) -> _Results | Failure:
     """What `run` gives, or how it failed; the log says what was asked, and how it went."""
     shown = repr(asked)
     shown = shown if len(shown) <= _LONGEST_IN_LOG else shown[: _LONGEST_IN_LOG - 1] + "…"
     try:
-        results = await run()
+        with errors_in(style.language):
+            results = await run()
     except asyncio.CancelledError:
         logger.info("%s %s: cancelled", name, shown)
         raise
@@ -394,4 +384,4 @@ async def _logged(
 
 def _fenced(said: str, style: _Style, notes: Sequence[str] = ()) -> str:
     whole = fence(said, language=style.language) if style.untrusted == "fence" else said
-    return "\n\n".join([whole, *notes])
+    return "\n\n".join([whole, *(in_language(note, style.language) for note in notes)])

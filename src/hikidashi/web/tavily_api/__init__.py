@@ -1,1 +1,1 @@
-"""Tavily's HTTP API: requests and answers as data, and a server that answers them from any provider."""
+"""Tavily's HTTP API: its requests and responses as data, and a server that serves any provider through it."""

@@ -1,4 +1,4 @@
-"""Tavily's `/crawl` and `/map` as data: requests read and checked, answers in the shapes its clients expect."""
+"""Tavily's `/crawl` and `/map` as data: parsing and validation of requests, and responses."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict
 
+from ...common.language import in_language
 from ...errors import TavilyAPIError
 from ..crawl.options import CrawlOptions, CrawlResults, MapResults, check_crawl_options
-from .requests import APIAnswer, answered, bad_request, one_of, read_body
+from .requests import APIAnswer, answered, bad_request, failures, one_of, read_body
 
 __all__ = ["CrawlRequest", "MapRequest", "crawl_answer", "crawl_request", "map_answer", "map_request"]
 
@@ -19,7 +20,7 @@ _EXTRACTIONS_PER_CREDIT = 5
 
 
 class MapRequest(BaseModel):
-    """The body of `POST /map`; fields that only add to an answer (images) are accepted and left out."""
+    """The body of `POST /map`; `read_body` says how other fields are handled."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -38,45 +39,45 @@ class MapRequest(BaseModel):
     include_usage: bool = False
 
     def options(self, *, most_seconds: float) -> CrawlOptions:
-        """What is asked for, within `most_seconds`."""
+        """The options, with a timeout of at most `most_seconds`."""
         given = self.model_dump()
         known = {item.name: given[item.name] for item in fields(CrawlOptions) if item.name in given}
         return CrawlOptions(**cast("dict[str, Any]", known | {"timeout": min(self.timeout, most_seconds)}))
 
     def credits(self, pages: int) -> int:
-        """What Tavily charges for finding so many pages."""
+        """Tavily's price for mapping so many pages."""
         return math.ceil(pages / _PAGES_PER_CREDIT) * (2 if self.instructions else 1)
 
 
 class CrawlRequest(MapRequest):
-    """The body of `POST /crawl`; fields that only add to an answer (images, favicons) are accepted and left out."""
+    """The body of `POST /crawl`."""
 
     extract_depth: str = "basic"
     format: str = "markdown"
     chunks_per_source: int | None = None
 
     def credits(self, pages: int) -> int:
-        """What Tavily charges for finding and reading so many pages."""
+        """Tavily's price for mapping and extracting so many pages."""
         read = math.ceil(pages / _EXTRACTIONS_PER_CREDIT) * (2 if self.extract_depth == "advanced" else 1)
         return super().credits(pages) + read
 
 
-def map_request(body: bytes) -> MapRequest:
-    """The map that `body` asks for.
+def map_request(body: bytes, *, strict: bool = False) -> MapRequest:
+    """The map request in `body`.
 
     Raises:
-        Refused: the API would not take it.
+        Refused: the request is invalid, or with `strict`, has a field that `MapRequest` has not.
     """
-    return _checked(read_body(MapRequest, body))
+    return _checked(read_body(MapRequest, body, strict=strict))
 
 
-def crawl_request(body: bytes) -> CrawlRequest:
-    """The crawl that `body` asks for.
+def crawl_request(body: bytes, *, strict: bool = False) -> CrawlRequest:
+    """The crawl request in `body`.
 
     Raises:
-        Refused: the API would not take it.
+        Refused: the request is invalid, or with `strict`, has a field that `CrawlRequest` has not.
     """
-    request = read_body(CrawlRequest, body)
+    request = read_body(CrawlRequest, body, strict=strict)
     _checked(request)
     one_of("extract depth", request.extract_depth, ("basic", "advanced"))
     one_of("format", request.format, ("markdown", "text"))
@@ -90,11 +91,11 @@ def crawl_answer(
     seconds: float = 0.0,
     credits: float | None = None,  # noqa: A002 - the API's word
 ) -> APIAnswer:
-    """What `POST /crawl` answers; pages that could not be read are listed as in `/extract`."""
+    """The response to `POST /crawl`; failed pages are listed as in `/extract`."""
     body: dict[str, Any] = {
         "base_url": request.url,
         "results": [{"url": page.url, "raw_content": page.raw_content, "images": []} for page in crawled.results],
-        "failed_results": _failed(crawled),
+        "failed_results": failures(crawled.failed_results),
     }
     charged = request.credits(len(crawled.results)) if credits is None else credits
     return answered(body, seconds, request.include_usage, charged)
@@ -107,11 +108,11 @@ def map_answer(
     seconds: float = 0.0,
     credits: float | None = None,  # noqa: A002 - the API's word
 ) -> APIAnswer:
-    """What `POST /map` answers; pages that could not be read are listed as in `/extract`."""
+    """The response to `POST /map`; failed pages are listed as in `/extract`."""
     body: dict[str, Any] = {
         "base_url": request.url,
         "results": list(found.results),
-        "failed_results": _failed(found),
+        "failed_results": failures(found.failed_results),
     }
     charged = request.credits(len(found.results)) if credits is None else credits
     return answered(body, seconds, request.include_usage, charged)
@@ -121,11 +122,7 @@ def _checked(request: MapRequest) -> MapRequest:
     if not request.url.strip():
         raise bad_request("No starting url provided.")
     try:
-        check_crawl_options(request.options(most_seconds=request.timeout), language="en")
+        check_crawl_options(request.options(most_seconds=request.timeout))
     except TavilyAPIError as error:
-        raise bad_request(error.message) from error
+        raise bad_request(in_language(error.message, "en")) from error
     return request
-
-
-def _failed(results: CrawlResults | MapResults) -> list[dict[str, str]]:
-    return [{"url": page.url, "error": page.error} for page in results.failed_results]

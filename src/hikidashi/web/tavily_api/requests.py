@@ -1,7 +1,8 @@
-"""Tavily's HTTP API as data: requests read and checked, answers and errors in the shapes its clients expect.
+"""Tavily's HTTP API as data: parsing and validation of requests, responses and errors as its clients expect.
 
-Nothing here listens or searches. The API of Tavily is FastAPI behind a gateway, and errors come in two shapes:
-`{"detail": {"error": "..."}}` for what is refused, and FastAPI's list for a body of the wrong types.
+Nothing here listens or searches. The API of Tavily is FastAPI behind a gateway, with two kinds of errors:
+`{"detail": {"error": "..."}}` for what is refused, and FastAPI's list for a body of the wrong types. Answers are in
+English, as Tavily's are; a client of ours translates the reasons it knows.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from ...common.language import in_language
 from ...errors import ErrorType, TavilyAPIError
 from ..pages.address import host_of
-from ..results import ExtractResults, SearchHit
+from ..results import ExtractResults, FailedPage, SearchHit
 
 __all__ = [
     "LONGEST_QUERY",
@@ -35,6 +37,7 @@ __all__ = [
     "extract_answer",
     "extract_request",
     "failure_answer",
+    "failures",
     "one_of",
     "read_body",
     "search_answer",
@@ -43,7 +46,7 @@ __all__ = [
 ]
 
 LONGEST_QUERY = 400
-"""Characters of a query that Tavily itself takes."""
+"""Tavily's limit on the length of a query."""
 MOST_RESULTS = 20
 MOST_URLS = 20
 
@@ -51,23 +54,28 @@ _DEPTHS = ("basic", "advanced", "fast", "ultra-fast")
 _TOPICS = ("general", "news", "finance")
 _RAW_FORMATS = ("markdown", "text")
 _URLS_PER_CREDIT = 5
+_MOST_DAYS = 36_500
+# What clients send with every request, or what the API does anyway: it asks for nothing.
+_SAYS_NOTHING: dict[str, Any] = {"chunks_per_source": 3, "include_domains_mode": "restrict", "cache_fallback": True}
+# Where older clients send the key, and what other routes are asked about.
+_NO_OPTIONS = ("api_key", "query", "url", "urls")
 
 
 @dataclass(frozen=True)
 class APIAnswer:
-    """One HTTP answer of the API."""
+    """An HTTP response of the API."""
 
     status: int
     body: Any
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def wire(self) -> bytes:
-        """The body as it is sent."""
+        """The encoded body."""
         return json.dumps(self.body).encode()
 
 
 class Refused(Exception):  # noqa: N818 - reads as what it says
-    """A request that the API answers with an error."""
+    """A request to which the API responds with an error."""
 
     def __init__(self, answer: APIAnswer) -> None:
         super().__init__(answer)
@@ -75,7 +83,7 @@ class Refused(Exception):  # noqa: N818 - reads as what it says
 
 
 class SearchRequest(BaseModel):
-    """The body of `POST /search`; fields that only add to an answer (images, favicons) are accepted and left out."""
+    """The body of `POST /search`; `read_body` says how other fields are handled."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -93,26 +101,27 @@ class SearchRequest(BaseModel):
     end_date: str | None = None
     days: int | None = None
     country: str | None = None
+    timeout: float | None = None
 
     @property
     def advanced(self) -> bool:
-        """Whether passages are wanted rather than summaries."""
+        """Whether passages are requested rather than summaries."""
         return self.search_depth == "advanced"
 
     @property
     def credits(self) -> int:
-        """What Tavily charges for this search."""
+        """Tavily's price of this search."""
         return 2 if self.advanced else 1
 
     def allows(self, url: str) -> bool:
-        """Whether the domains asked for, and those not wanted, let `url` through; subdomains count."""
+        """Whether `url` passes the included and excluded domains, with their subdomains."""
         host = host_of(url)
         wanted = not self.include_domains or _within(host, self.include_domains)
         return wanted and not _within(host, self.exclude_domains or ())
 
 
 class ExtractRequest(BaseModel):
-    """The body of `POST /extract`; fields that only add to an answer (images, favicons) are accepted and left out."""
+    """The body of `POST /extract`."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -122,24 +131,25 @@ class ExtractRequest(BaseModel):
     include_usage: bool = False
     query: str | None = None
     chunks_per_source: int | None = None
+    timeout: float | None = None
 
     @property
     def addresses(self) -> list[str]:
-        """The URLs asked for; one URL may come as a string."""
+        """The requested URLs; one may be a string."""
         return [self.urls] if isinstance(self.urls, str) else self.urls
 
     def credits(self, successes: int) -> int:
-        """What Tavily charges when so many of the pages could be read."""
+        """Tavily's price if so many pages could be read."""
         return math.ceil(successes / _URLS_PER_CREDIT) * (2 if self.extract_depth == "advanced" else 1)
 
 
-def search_request(body: bytes, *, longest_query: int = LONGEST_QUERY) -> SearchRequest:
-    """The search that `body` asks for.
+def search_request(body: bytes, *, longest_query: int = LONGEST_QUERY, strict: bool = False) -> SearchRequest:
+    """The search request in `body`.
 
     Raises:
-        Refused: the API would not take it.
+        Refused: the request is invalid, or with `strict`, has a field that `SearchRequest` has not.
     """
-    request = read_body(SearchRequest, body)
+    request = read_body(SearchRequest, body, strict=strict)
     if not request.query.strip():
         raise bad_request("Query is missing.")
     if len(request.query) > longest_query:
@@ -148,34 +158,43 @@ def search_request(body: bytes, *, longest_query: int = LONGEST_QUERY) -> Search
     one_of("topic", request.topic, _TOPICS)
     if not 0 <= request.max_results <= MOST_RESULTS:
         raise bad_request(f"Invalid max results. Must be between 0 and {MOST_RESULTS}.")
+    if request.days is not None and not 1 <= request.days <= _MOST_DAYS:
+        raise bad_request(f"Invalid days. Must be between 1 and {_MOST_DAYS}.")
+    _check_timeout(request.timeout)
     return request
 
 
-def extract_request(body: bytes) -> ExtractRequest:
-    """The extraction that `body` asks for.
+def extract_request(body: bytes, *, strict: bool = False) -> ExtractRequest:
+    """The extraction request in `body`.
 
     Raises:
-        Refused: the API would not take it.
+        Refused: the request is invalid, or with `strict`, has a field that `ExtractRequest` has not.
     """
-    request = read_body(ExtractRequest, body)
+    request = read_body(ExtractRequest, body, strict=strict)
     if not request.addresses or not all(request.addresses):
         raise bad_request("No URLs provided.")
     if len(request.addresses) > MOST_URLS:
         raise bad_request(f"Max {MOST_URLS} URLs are allowed.")
     one_of("extract depth", request.extract_depth, _DEPTHS[:2])
     one_of("format", request.format, _RAW_FORMATS)
+    _check_timeout(request.timeout)
     return request
 
 
+def _check_timeout(seconds: float | None) -> None:
+    if seconds is not None and not 0 < seconds < math.inf:
+        raise bad_request("Invalid timeout. Must be a positive number of seconds.")
+
+
 def check_key(headers: Mapping[str, str], accepted: Collection[str]) -> str:
-    """The key that the request carries, one of `accepted`.
+    """The key of the request; raises unless it is one of `accepted`.
 
     Raises:
-        Refused: there is none, or it is another one.
+        Refused: the key is missing or wrong.
     """
     scheme, _, rest = headers.get("authorization", "").partition(" ")
     key = rest.strip()
-    # Comparing in constant time tells nobody how much of a guess was right.
+    # In constant time, against timing attacks.
     if scheme.lower() == "bearer" and any(compare_digest(key.encode(), known.encode()) for known in accepted):
         return key
     raise Refused(error_answer(401, "Unauthorized: missing or invalid API key."))
@@ -190,15 +209,15 @@ def search_answer(
     seconds: float = 0.0,
     credits: float | None = None,  # noqa: A002 - the API's word
 ) -> APIAnswer:
-    """What `POST /search` answers.
+    """The response to `POST /search`.
 
     Args:
-        request: What was asked.
-        hits: What was found, best first.
-        answer: The summary, shown where one was asked for.
-        raw_contents: The whole text of pages by URL, shown where it was asked for.
+        request: The request.
+        hits: The hits, best first.
+        answer: The summary, included if requested.
+        raw_contents: The full text of pages by URL, included if requested.
         seconds: How long it took.
-        credits: What it cost, if not what Tavily charges.
+        credits: The cost, by default Tavily's price.
     """
     texts = raw_contents or {}
     body: dict[str, Any] = {
@@ -218,17 +237,22 @@ def extract_answer(
     seconds: float = 0.0,
     credits: float | None = None,  # noqa: A002 - the API's word
 ) -> APIAnswer:
-    """What `POST /extract` answers."""
+    """The response to `POST /extract`."""
     pages = [
         {"url": page.url, **({"title": page.title} if page.title else {}), "raw_content": page.raw_content}
         for page in extracted.results
     ]
     body: dict[str, Any] = {
         "results": [{**page, "images": []} for page in pages],
-        "failed_results": [{"url": page.url, "error": page.error} for page in extracted.failed_results],
+        "failed_results": failures(extracted.failed_results),
     }
     charged = request.credits(len(pages)) if credits is None else credits
     return answered(body, seconds, request.include_usage, charged)
+
+
+def failures(failed: Iterable[FailedPage]) -> list[dict[str, str]]:
+    """Failed pages, as the API lists them."""
+    return [{"url": page.url, "error": in_language(page.error, "en")} for page in failed]
 
 
 def usage_answer(
@@ -240,7 +264,7 @@ def usage_answer(
     limit: float | None = None,
     plan: str = "Researcher",
 ) -> APIAnswer:
-    """What `GET /usage` answers: credits spent so far, and how many there are."""
+    """The response to `GET /usage`: credits used, and the limit."""
     by_kind = {
         "search_usage": search,
         "extract_usage": extract,
@@ -256,7 +280,7 @@ def usage_answer(
 
 
 def error_answer(status: int, message: str, headers: Mapping[str, str] | None = None) -> APIAnswer:
-    """An error in the shape the API gives nearly all of them."""
+    """An error in the API's usual structure."""
     return APIAnswer(status, {"detail": {"error": message}}, {**_json_headers(), **(headers or {})})
 
 
@@ -273,20 +297,25 @@ _STATUS = {
 
 
 def failure_answer(error: TavilyAPIError) -> APIAnswer:
-    """The answer that makes a Tavily client raise what `error` says."""
+    """The response that makes a Tavily client raise `error`."""
     wait = {} if error.retry_after is None else {"retry-after": f"{error.retry_after:.15g}"}
     known = error.status_code or 0
-    return error_answer(known if known >= 400 else _STATUS[error.error_type], error.message, wait)
+    return error_answer(known if known >= 400 else _STATUS[error.error_type], in_language(error.message, "en"), wait)
 
 
 _Body = TypeVar("_Body", bound=BaseModel)
 
 
-def read_body(kind: type[_Body], body: bytes) -> _Body:
-    """The request of `kind` in a body of JSON.
+def read_body(kind: type[_Body], body: bytes, *, strict: bool = False) -> _Body:
+    """The JSON body as a request of `kind`.
+
+    Args:
+        kind: What is asked for.
+        body: The bytes of the request.
+        strict: Refuse a field that `kind` has not, by its name, unless it asks for nothing; else it is left out.
 
     Raises:
-        Refused: it is no JSON, or of other types.
+        Refused: it is not JSON, or has wrong types.
     """
     try:
         parsed: Any = json.loads(body)
@@ -294,12 +323,21 @@ def read_body(kind: type[_Body], body: bytes) -> _Body:
         problem = {"type": "json_invalid", "loc": ["body", 0], "msg": "JSON decode error", "ctx": {"error": str(error)}}
         raise _wrong_types([problem]) from error
     try:
-        # Clients send null for what was not set.
+        # Clients send null for unset fields.
         given = {name: value for name, value in parsed.items() if value is not None} if _is_object(parsed) else parsed
-        return kind.model_validate(given)
+        request = kind.model_validate(given)
     except ValidationError as error:
         problems = error.errors(include_url=False, include_context=False)
         raise _wrong_types([{**problem, "loc": ["body", *problem["loc"]]} for problem in problems]) from error
+    if strict:
+        _refuse_others(given, {*kind.model_fields, *_NO_OPTIONS})
+    return request
+
+
+def _refuse_others(given: Mapping[str, Any], known: Collection[str]) -> None:
+    for name, value in given.items():
+        if name not in known and value and value != _SAYS_NOTHING.get(name):
+            raise bad_request(f"This server cannot do `{name:.60}` ({value!r:.60}). Leave `{name:.60}` out.")
 
 
 def _within(host: str, domains: Iterable[str]) -> bool:
@@ -316,7 +354,7 @@ def _wrong_types(problems: list[dict[str, Any]]) -> Refused:
 
 
 def bad_request(message: str) -> Refused:
-    """What the API raises for a value that it does not take."""
+    """The refusal of an invalid value."""
     return Refused(error_answer(400, message))
 
 
@@ -324,7 +362,7 @@ def one_of(what: str, value: str, allowed: Sequence[str]) -> None:
     """Raise unless `value` is one of `allowed`.
 
     Raises:
-        Refused: it is not.
+        Refused: the value is not allowed.
     """
     if value not in allowed:
         names = [repr(name) for name in allowed]
@@ -338,7 +376,7 @@ def _result(hit: SearchHit, raw_content: str | None) -> dict[str, Any]:
 
 
 def answered(body: dict[str, Any], seconds: float, include_usage: bool, charged: float) -> APIAnswer:
-    """`body` with what every answer of the API ends with."""
+    """`body` with the fields common to all responses."""
     usage = {"usage": {"credits": charged}} if include_usage else {}
     whole = {**body, "response_time": round(seconds, 2), **usage, "request_id": str(uuid.uuid4())}
     return APIAnswer(200, whole, _json_headers())

@@ -1,10 +1,10 @@
-"""Any search provider behind Tavily's HTTP API, for clients that take a base URL.
+"""Serves any search provider through Tavily's HTTP API, for clients with a configurable base URL.
 
     provider = LocalSearchProvider()
     with SearchServer(provider, port=8765) as server:
         TavilyClient("any-key", api_base_url=server.url).search("…")
 
-The provider runs in an event loop of its own; requests come from the threads of their connections.
+The provider runs in its own event loop; each connection has a thread.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Self, cast
-from urllib.parse import urlsplit
 
-from ...common.loopback import Exchange, Limits, LoopbackServer, RequestUnreadable, is_loopback
+from ...common.loopback import Exchange, Limits, LoopbackServer, RequestUnreadable
+from ...common.urls import is_loopback, is_loopback_url
 from ...errors import HikidashiError, TavilyAPIError
-from ..asking import ask_crawl, ask_extract, ask_map, ask_search
+from ..call_provider import ask_crawl, ask_extract, ask_map, ask_search
 from ..filters import ExtractOptions, SearchFilters, check_filters
 from ..provider import SearchDepth, SearchProvider
 from ..results import SearchHit
@@ -34,6 +34,7 @@ from .requests import (
     ExtractRequest,
     Refused,
     SearchRequest,
+    bad_request,
     check_key,
     error_answer,
     extract_answer,
@@ -51,8 +52,8 @@ logger = logging.getLogger("hikidashi")
 _ROUTES = ("/search", "/extract", "/crawl", "/map", "/usage")
 _DAYS_OF_CLIENT = 7
 _CHARGED = ("search", "extract", "crawl", "map")
-_SHARE_OF_TIME = 0.9  # of a request's time, after which a crawl gives what it has
-_LONGEST_QUERY = 1_000  # what the tools allow; Tavily's own limit is not ours
+_SHARE_OF_TIME = 0.9  # of the request timeout, after which a crawl returns what it has
+_LONGEST_QUERY = 1_000  # the limit of the tools, which is higher than Tavily's
 _LIMITS = Limits(
     body_bytes=1_000_000,
     idle_seconds=120.0,
@@ -65,7 +66,7 @@ _LIMITS = Limits(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Served:
-    """One request that was answered; what was asked stays private."""
+    """A served request, without its content."""
 
     method: str
     path: str
@@ -76,17 +77,17 @@ class Served:
 class SearchServer(LoopbackServer):
     """Tavily's `/search`, `/extract`, `/crawl`, `/map` and `/usage`, answered by `provider`.
 
-    Every filter and option is passed to the provider, and what it cannot do is answered with 400. The raw content of
-    a page is what the provider extracts from it. Closing the server closes the provider.
+    Filters and options are passed to the provider; those it does not support, and unknown ones, get status 400 with
+    their name. The raw content of a page is its extraction by the provider. Closing the server closes the provider.
 
     Args:
-        provider: Who searches and extracts.
-        host: The address to listen on. On a loopback address, requests under another host's name are refused, so
-            that no page in a browser can reach the server through a name it made up.
-        port: The port; 0 takes a free one.
-        api_key: The key that clients must send; with `None` any key, or none, will do.
-        timeout: Seconds one request may take.
-        on_served: Called after each answer, in the thread of its connection.
+        provider: The search provider.
+        host: The address to listen on. On a loopback address, requests with another `Host` are refused, against
+            DNS rebinding by web pages.
+        port: The port; 0 chooses a free one.
+        api_key: The key that clients must send; with `None` any key or none is accepted.
+        timeout: Seconds per request.
+        on_served: Called after each response, in the thread of the connection.
     """
 
     def __init__(
@@ -111,14 +112,14 @@ class SearchServer(LoopbackServer):
         self._spent: dict[str, float] = dict.fromkeys(_CHARGED, 0.0)
 
     def start(self) -> Self:
-        """The same server, listening.
+        """Start listening, and return the server.
 
         Raises:
-            OSError: the port is taken, or the address is not one of this machine.
+            OSError: the port is in use, or the address is not local.
         """
         if self._loop is not None:
             return self
-        self._loop = _LoopThread()  # before the first request can come
+        self._loop = _LoopThread()  # before the first request
         try:
             return super().start()
         except OSError as error:
@@ -127,7 +128,7 @@ class SearchServer(LoopbackServer):
             raise _cannot_listen(error, *self._where) from error
 
     def close(self) -> None:
-        """Ends what is running, stops listening, and closes the provider."""
+        """Cancel running requests, stop listening, and close the provider."""
         if self._loop is None:
             return
         self._loop.cancel_all()
@@ -137,11 +138,11 @@ class SearchServer(LoopbackServer):
         self._loop = None
 
     def fail(self, error: Exception) -> None:
-        """Logs `error`; a server that runs for weeks keeps none."""
+        """Log `error`, and do not keep it: a server may run for weeks."""
         logger.error("A request could not be answered.", exc_info=error)
 
     def handle(self, exchange: Exchange) -> None:
-        """Answers one request."""
+        """Respond to one request."""
         began = time.monotonic()
         try:
             answer = self._answer(exchange)
@@ -153,8 +154,6 @@ class SearchServer(LoopbackServer):
             raise
         except HikidashiError as error:
             answer = error_answer(500, str(error))
-        except TimeoutError:
-            answer = error_answer(504, f"The {self._provider.name} provider took more than {self._timeout:g} seconds.")
         except CancelledError as error:
             raise ConnectionAbortedError("the server is closing") from error
         except Exception as error:
@@ -166,7 +165,7 @@ class SearchServer(LoopbackServer):
             self._on_served(Served(method=exchange.method, path=exchange.path, status=answer.status, seconds=seconds))
 
     def _answer(self, exchange: Exchange) -> APIAnswer:
-        if self._only_local_names and not _names_this_machine(exchange.headers.get("host", "")):
+        if self._only_local_names and not is_loopback_url(f"//{exchange.headers.get('host', '')}"):
             raise Refused(error_answer(403, "Forbidden: call this server as 127.0.0.1 or localhost."))
         if exchange.method == "POST":
             _check_not_from_a_web_page(exchange.headers)
@@ -183,16 +182,18 @@ class SearchServer(LoopbackServer):
                 )
             case "POST", "/search":
                 self._check_key(exchange.headers)
-                return self._wait_for(self._search(search_request(exchange.body, longest_query=_LONGEST_QUERY)))
+                search = search_request(exchange.body, longest_query=_LONGEST_QUERY, strict=True)
+                return self._wait_for(self._search(search), search.timeout)
             case "POST", "/extract":
                 self._check_key(exchange.headers)
-                return self._wait_for(self._extract(extract_request(exchange.body)))
+                extract = extract_request(exchange.body, strict=True)
+                return self._wait_for(self._extract(extract), extract.timeout)
             case "POST", "/crawl":
                 self._check_key(exchange.headers)
-                return self._wait_for(self._crawl(crawl_request(exchange.body)))
+                return self._wait_for(self._crawl(crawl_request(exchange.body, strict=True)))
             case "POST", "/map":
                 self._check_key(exchange.headers)
-                return self._wait_for(self._map(map_request(exchange.body)))
+                return self._wait_for(self._map(map_request(exchange.body, strict=True)))
             case "GET", "/usage":
                 self._check_key(exchange.headers)
                 with self._lock:
@@ -207,11 +208,16 @@ class SearchServer(LoopbackServer):
         if self._api_key is not None:
             check_key(headers, {self._api_key})
 
-    def _wait_for(self, work: Coroutine[Any, Any, APIAnswer]) -> APIAnswer:
+    def _wait_for(self, work: Coroutine[Any, Any, APIAnswer], seconds: float | None = None) -> APIAnswer:
         if self._loop is None:
             work.close()
             raise ConnectionAbortedError("the server is closing")
-        return self._loop.run(asyncio.wait_for(work, self._timeout))
+        limit = self._timeout if seconds is None else min(seconds, self._timeout)
+        try:
+            return self._loop.run(asyncio.wait_for(work, limit))
+        except TimeoutError as error:
+            said = f"The {self._provider.name} provider took more than {limit:g} seconds."
+            raise Refused(error_answer(504, said)) from error
 
     async def _search(self, request: SearchRequest) -> APIAnswer:
         began = time.monotonic()
@@ -220,9 +226,8 @@ class SearchServer(LoopbackServer):
             request.query,
             search_depth=cast("SearchDepth", request.search_depth),
             max_results=max(request.max_results, 1),
-            include_answer=bool(request.include_answer),
+            include_answer=request.include_answer,
             filters=_filters(request),
-            language="en",
         )
         hits = found.results[: request.max_results]
         raw, extract_credits = await self._raw_contents(hits, request) if request.include_raw_content else ({}, 0.0)
@@ -232,13 +237,13 @@ class SearchServer(LoopbackServer):
         return search_answer(request, hits, answer=found.answer, raw_contents=raw, seconds=seconds, credits=charged)
 
     async def _raw_contents(self, hits: Sequence[SearchHit], request: SearchRequest) -> tuple[dict[str, str], float]:
-        """The whole text of the pages that can be read, by URL, and what it cost."""
+        """The full text of the pages by URL, and its cost."""
         urls = list(dict.fromkeys(hit.url for hit in hits))
         if not urls:
             return {}, 0.0
         as_text = request.include_raw_content == "text"
         options = ExtractOptions(format="text" if as_text else "markdown")
-        pages = await ask_extract(self._provider, urls, options=options, language="en")
+        pages = await ask_extract(self._provider, urls, options=options)
         return {page.url: page.raw_content for page in pages.results}, pages.credits or 0.0
 
     async def _extract(self, request: ExtractRequest) -> APIAnswer:
@@ -249,7 +254,7 @@ class SearchServer(LoopbackServer):
             query=request.query,
             chunks_per_source=request.chunks_per_source,
         )
-        pages = await ask_extract(self._provider, request.addresses, options=options, language="en")
+        pages = await ask_extract(self._provider, request.addresses, options=options)
         charged = pages.credits or 0.0
         self._spend("extract", charged)
         return extract_answer(request, pages, seconds=time.monotonic() - began, credits=charged)
@@ -257,7 +262,7 @@ class SearchServer(LoopbackServer):
     async def _crawl(self, request: CrawlRequest) -> APIAnswer:
         began = time.monotonic()
         options = request.options(most_seconds=self._timeout * _SHARE_OF_TIME)
-        crawled = await ask_crawl(self._provider, request.url, options=options, language="en")
+        crawled = await ask_crawl(self._provider, request.url, options=options)
         charged = crawled.credits or 0.0
         self._spend("crawl", charged)
         return crawl_answer(request, crawled, seconds=time.monotonic() - began, credits=charged)
@@ -265,7 +270,7 @@ class SearchServer(LoopbackServer):
     async def _map(self, request: MapRequest) -> APIAnswer:
         began = time.monotonic()
         options = request.options(most_seconds=self._timeout * _SHARE_OF_TIME)
-        found = await ask_map(self._provider, request.url, options=options, language="en")
+        found = await ask_map(self._provider, request.url, options=options)
         charged = found.credits or 0.0
         self._spend("map", charged)
         return map_answer(request, found, seconds=time.monotonic() - began, credits=charged)
@@ -276,7 +281,7 @@ class SearchServer(LoopbackServer):
 
 
 class _LoopThread:
-    """An event loop in a thread of its own, for callers in other threads."""
+    """An event loop in its own thread, for callers in other threads."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -284,11 +289,11 @@ class _LoopThread:
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, Any]) -> Any:
-        """What `work` returns."""
+        """The result of `work`."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def cancel_all(self) -> None:
-        """Cancels what is running and waits until it has ended."""
+        """Cancel all tasks and wait for them."""
         self.run(self._cancelled())
 
     async def _cancelled(self) -> None:
@@ -298,7 +303,7 @@ class _LoopThread:
         await asyncio.gather(*others, return_exceptions=True)
 
     def close(self) -> None:
-        """Ends the loop and its thread."""
+        """End the loop and its thread."""
         with suppress(CancelledError):
             self.cancel_all()
         self.run(self._loop.shutdown_asyncgens())
@@ -310,9 +315,11 @@ class _LoopThread:
 
 def _filters(request: SearchRequest) -> SearchFilters:
     start = request.start_date
-    # tavily-python sends 7 by itself with `qna_search` and `get_search_context`, where Tavily heeds it for news alone.
+    # tavily-python always sends 7 with `qna_search` and `get_search_context`, which Tavily applies to news only.
     by_itself = request.days == _DAYS_OF_CLIENT and request.topic != "news"
-    if request.days is not None and not by_itself and start is None and request.time_range is None:
+    if request.days is not None and not by_itself:
+        if start is not None or request.time_range is not None:
+            raise bad_request("`days` cannot go with `start_date` or `time_range`. Give one or the other.")
         start = (datetime.now(UTC).date() - timedelta(days=request.days)).isoformat()
     return check_filters(
         topic=request.topic,
@@ -322,14 +329,13 @@ def _filters(request: SearchRequest) -> SearchFilters:
         include_domains=request.include_domains,
         exclude_domains=request.exclude_domains,
         country=request.country,
-        language="en",
     )
 
 
 def _check_not_from_a_web_page(headers: Mapping[str, str]) -> None:
-    """Raise for a request that a page in somebody's browser sent: it would spend credits behind their back.
+    """Raise for a cross-site request from a browser, which would spend credits without the user's knowledge.
 
-    A browser names the page's origin with every POST, and sends JSON to a foreign server only after asking it.
+    A browser sends `Origin` with every POST, and JSON to another origin only after a preflight request.
     """
     origin = headers.get("origin")
     if origin is not None and origin != f"http://{headers.get('host', '')}":
@@ -337,14 +343,6 @@ def _check_not_from_a_web_page(headers: Mapping[str, str]) -> None:
     kind = headers.get("content-type", "application/json").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise Refused(error_answer(415, f"The body must be application/json, not {kind!r:.80}."))
-
-
-def _names_this_machine(host_header: str) -> bool:
-    try:
-        name = urlsplit(f"//{host_header}").hostname or ""
-    except ValueError:
-        return False
-    return is_loopback(name)
 
 
 def _cannot_listen(error: OSError, host: str, port: int) -> OSError:

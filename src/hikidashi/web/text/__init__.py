@@ -1,1 +1,1 @@
-"""Texts cut into passages, the words of a text in any script, and the passages that matter for a question."""
+"""Splitting of texts into passages, terms in any script, snippets and relevant passages."""

@@ -1,6 +1,6 @@
-"""The passages of a page that matter for a question, and Markdown as plain text: what `ExtractOptions` ask for.
+"""Applies `ExtractOptions`: the relevant passages of a page, and Markdown as plain text.
 
-For the providers that read pages themselves; Tavily does this on its side.
+For providers that extract pages themselves; Tavily does this on its servers.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from .words import spelled, terms_of
 __all__ = ["BETWEEN", "extracted_as", "plain_text", "relevant_passages"]
 
 BETWEEN = " [...] "
-"""What stands between two passages that do not follow each other, as in Tavily's answers."""
+"""Separator between passages, as in Tavily's responses."""
 
 _DEFAULT_CHUNKS = 3
-_SATURATION = 1.2  # how fast further occurrences of a word stop counting: k1 of BM25
+_SATURATION = 1.2  # k1 of BM25
 
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,}).*\n?", re.MULTILINE)
 _HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+|[ \t]+#+[ \t]*$", re.MULTILINE)
@@ -35,7 +35,7 @@ _ESCAPE = re.compile(r"\\([\\`*_{}\[\]()#+\-.!|>~])")
 
 
 def extracted_as(page: ExtractedPage, options: ExtractOptions) -> ExtractedPage:
-    """`page` with the passages that `options` ask for, in the format that they ask for."""
+    """`page` reduced to the passages and in the format that `options` ask for."""
     chunks = [page.raw_content]
     if options.query:
         limit = options.chunks_per_source or _DEFAULT_CHUNKS
@@ -46,9 +46,9 @@ def extracted_as(page: ExtractedPage, options: ExtractOptions) -> ExtractedPage:
 
 
 def relevant_passages(text: str, query: str, *, limit: int) -> list[str]:
-    """The `limit` passages of `text` that say the most about `query`, in the order of the text.
+    """The `limit` most relevant passages of `text` for `query`, in the order of the text.
 
-    Where no passage has a word of it, the first ones: the page was asked for, and its beginning says what it is.
+    If no passage has a word of the query, the first ones.
     """
     passages = [passage for passage in split(text, "markdown") if passage.body.strip()]
     patterns = [spelled(term) for term in terms_of(query)]
@@ -65,7 +65,7 @@ def relevant_passages(text: str, query: str, *, limit: int) -> list[str]:
 
 
 def plain_text(markdown: str) -> str:
-    """`markdown` without its marks: headings, emphasis, links as their words, tables as their cells."""
+    """`markdown` without markup; links become their text, table rows tab-separated cells."""
     text = _TABLE_RULE.sub("", _FENCE.sub("", markdown))
     text = _UNDERLINE.sub("", _HEADING.sub("", _QUOTE.sub("", text)))
     text = _TABLE_ROW.sub(lambda row: "\t".join(cell.strip() for cell in row[1].split("|")), text)

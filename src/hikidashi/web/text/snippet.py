@@ -1,4 +1,4 @@
-"""The part of a passage that shows why it was found."""
+"""Snippets: the part of a passage that best matches a query."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["best_sentence", "snippet"]
 _LENGTH = 300
 _SPACES = re.compile(r"\s+")
 _SENTENCE_END = re.compile(r"[。！？]|[.!?](?=\s|$)")
-# Headings, lines under headings, and the marks around code: none of them is part of a sentence.
+# Headings, heading underlines and code fences, which are not part of sentences.
 _MARKUP = re.compile(r"^ {0,3}#{1,6}[ \t].*$|^[ \t]*([=\-~^`:'\"*+#])\1{2,}[ \t]*\w*$", re.MULTILINE)
 
 
 def snippet(text: str, terms: Sequence[Term], *, length: int = _LENGTH) -> str:
-    """About `length` characters of `text` around the most different words of `terms`, on one line."""
+    """About `length` characters of `text` with the most distinct `terms`, on one line."""
     flat = _flat(text)
     if len(flat) <= length:
         return flat
@@ -28,7 +28,7 @@ def snippet(text: str, terms: Sequence[Term], *, length: int = _LENGTH) -> str:
 
 
 def best_sentence(text: str, terms: Sequence[Term]) -> str | None:
-    """The sentence of `text` with the most different words of `terms`, the first such; None if none has any."""
+    """The first sentence of `text` with the most distinct `terms`; None if none has any."""
     patterns = [spelled(term) for term in terms]
     flat = _flat(_MARKUP.sub(" ", text))
     best, most, start = None, 0, 0
@@ -45,7 +45,7 @@ def _flat(text: str) -> str:
 
 
 def _best_start(text: str, terms: Sequence[Term], length: int) -> int:
-    """Where a window of `length` holds the most different words; the first such."""
+    """The start of the first window of `length` characters with the most distinct `terms`."""
     found = sorted(
         (match.start(), number) for number, term in enumerate(terms) for match in spelled(term).finditer(text)
     )
@@ -55,7 +55,7 @@ def _best_start(text: str, terms: Sequence[Term], length: int) -> int:
         inside = len({number for _, number in found[at : bisect_left(starts, start + length)]})
         if inside > most:
             best, most = start, inside
-    lead = length // 5  # a little of what stands before
+    lead = length // 5  # some context before the match
     return max(0, min(best - lead, len(text) - length))
 
 

@@ -1,4 +1,4 @@
-"""Documents cut into passages: by headings, then by paragraphs, so that a passage is about one thing."""
+"""Splitting of documents into passages, by headings and then by paragraphs."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from ...tokens import estimate_tokens
 __all__ = ["Markup", "Passage", "split", "title_of"]
 
 Markup = Literal["markdown", "rst", "plain"]
-"""How headings are written."""
+"""The syntax of headings."""
 
 _MAX_TOKENS = 400
-# No token is longer than this in any text we would cut, so a piece this short needs no counting.
+# Shorter texts cannot exceed the limit, so their tokens need no counting.
 _SURELY_FITS = _MAX_TOKENS // 2
 
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
@@ -24,19 +24,19 @@ _SETEXT = re.compile(r"^ {0,3}(=+|-{3,})[ \t]*$")
 _UNDERLINE = re.compile(r"^([=\-`:'\"~^_*+#<>])\1{2,}[ \t]*$")
 _BLANK_LINES = re.compile(r"\n[ \t]*\n\s*")
 _SENTENCE_END = re.compile(r"(?<=[。！？])|(?<=[.!?])\s+|\n")
-# An underscore inside a word is a letter of a name; at both ends it is emphasis.
+# Underscores are emphasis only at the ends of a word.
 _MARKS = re.compile(r"[*`]+|!?\[([^\]]*)\]\([^)]*\)|(?<!\w)_{1,3}(?=\S)(.*?)(?<=\S)_{1,3}(?!\w)|\\(?=[_*`\[\]#])")
 _CODE_SPAN = re.compile(r"`([^`]+)`")
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A piece of a document, and the headings it stands under."""
+    """A part of a document, and the headings above it."""
 
     heading: str
-    """From the outermost heading inwards, such as `Install › Linux`; empty before the first."""
+    """The path of headings, such as `Install › Linux`; empty before the first."""
     body: str
-    """The text exactly as the document has it: all bodies together are the document."""
+    """The exact text: the concatenation of all bodies is the document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +44,13 @@ class _Section:
     heading: str
     body: str
     is_bare: bool
-    """Whether there is nothing but the heading itself."""
+    """Whether it consists of the heading only."""
 
 
 def split(text: str, markup: Markup = "plain") -> list[Passage]:
     """The passages of `text`, in order and without loss, of at most about 400 tokens each.
 
-    A heading without text of its own belongs to the passage after it: alone it would answer nothing.
+    A heading without text belongs to the passage after it.
     """
     passages: list[Passage] = []
     bare, heading = "", ""
@@ -64,7 +64,7 @@ def split(text: str, markup: Markup = "plain") -> list[Passage]:
 
 
 def title_of(text: str, markup: Markup) -> str:
-    """The first heading of `text`, or its first line, if that is short enough for one; empty if neither."""
+    """The first heading of `text`, or for plain text its first line if that is short; else empty."""
     for _, _, heading in _headings(text.splitlines(keepends=True), markup):
         if heading:
             return heading
@@ -89,7 +89,7 @@ def _section(trail: list[tuple[int, str]], lines: list[str], markup: Markup) -> 
     of_heading = 0
     if trail and written:
         of_heading = 1 if markup == "markdown" and _ATX.match(written[0].rstrip("\r\n")) else 2
-        of_heading += markup == "rst" and bool(_UNDERLINE.match(written[0].rstrip("\r\n")))  # a line above, too
+        of_heading += markup == "rst" and bool(_UNDERLINE.match(written[0].rstrip("\r\n")))  # also an overline
     return _Section(_joined(trail), "".join(lines), is_bare=bool(trail) and len(written) <= of_heading)
 
 
@@ -98,7 +98,7 @@ def _joined(trail: list[tuple[int, str]]) -> str:
 
 
 def _headings(lines: list[str], markup: Markup) -> Iterator[tuple[int, int, str]]:
-    """Line, level and words of each heading."""
+    """Line number, level and text of each heading."""
     if markup == "markdown":
         return _markdown_headings(lines)
     return _rst_headings(lines) if markup == "rst" else iter(())
@@ -137,14 +137,14 @@ def _rst_headings(lines: list[str]) -> Iterator[tuple[int, int, str]]:
 
 
 def _plain(heading: str) -> str:
-    code = _CODE_SPAN.split(heading)  # what is code is left alone: every second piece
+    code = _CODE_SPAN.split(heading)  # odd items are code spans, which stay as they are
     return "".join(
         piece if at % 2 else _MARKS.sub(lambda mark: mark[1] or mark[2] or "", piece) for at, piece in enumerate(code)
     ).strip()
 
 
 def _pieces(section: str) -> Iterator[str]:
-    """Paragraphs of `section`, as many together as fit into a passage."""
+    """The paragraphs of `section`, merged up to the size of a passage."""
     held, tokens = "", 0
     for paragraph in _cut_after(_BLANK_LINES, section):
         for part in _fitting(paragraph):
@@ -158,7 +158,7 @@ def _pieces(section: str) -> Iterator[str]:
 
 
 def _fitting(paragraph: str) -> Iterator[str]:
-    """`paragraph`, in pieces if it is too long for one passage: cut after sentences, else anywhere."""
+    """`paragraph`, split after sentences, else anywhere, if it is too long for a passage."""
     if len(paragraph) <= _SURELY_FITS or _cost(paragraph) <= _MAX_TOKENS:
         yield paragraph
         return
@@ -180,7 +180,7 @@ def _hard_cut(text: str) -> Iterator[str]:
 
 
 def _cost(text: str) -> int:
-    """Tokens of `text`; letters without end, as in encoded images, count for more than the estimate sees in them."""
+    """Estimated tokens of `text`, with a minimum for encoded data, which the estimate undercounts."""
     return max(estimate_tokens(text), len(text) // 8)
 
 

@@ -1,1 +1,1 @@
-"""Sentences in English and Japanese. Offers `Said`, `say` and `Language` to the rest of `web`."""
+"""The texts of the web tools, one table per language, and the messages and reasons made from them."""

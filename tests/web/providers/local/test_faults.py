@@ -117,9 +117,9 @@ def test_a_document_that_fails_halfway_leaves_nothing(index: LocalIndex) -> None
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(WebIndexError, match=r"cannot be written: .*Check the permissions, or give another path"):
+    with pytest.raises(WebIndexError, match=r"cannot be opened or written: .*Check the permissions, or give"):
         put(LocalIndex(tmp_path / "file" / "web.db"), "a")
-    with pytest.raises(WebIndexError, match="cannot be written"):
+    with pytest.raises(WebIndexError, match="cannot be opened or written"):
         put(LocalIndex(tmp_path), "a")
 
 
@@ -128,7 +128,7 @@ def test_an_index_is_read_where_nothing_can_be_written_beside_it(index: LocalInd
     # What a read-only disk does, also for the superuser: the log beside the index cannot be opened.
     index.path.with_name("web.db-wal").mkdir()
     assert [found.url for found in index.search("oak")] == ["u:a"]
-    with pytest.raises(WebIndexError, match="cannot be written"):
+    with pytest.raises(WebIndexError, match="cannot be opened or written"):
         put(index, "b")
 
 
@@ -157,8 +157,8 @@ def _limit_pages(writer: IndexWriter) -> None:
 CHILD = """
 import sys
 from hikidashi.web.local import LocalIndex
-from hikidashi.web.local.split import Passage
-from hikidashi.web.local.writer import NewDocument
+from hikidashi.web.text.split import Passage
+from hikidashi.web.providers.local._writer import NewDocument
 
 def document(name, text):
     passages = [Passage("", text)]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from hikidashi.common.language import in_language
 from hikidashi.errors import MissingExtra, WebIndexError
 from hikidashi.web.providers.local import IndexTotals, IngestEvent, LocalIndex, ingest
 from hikidashi.web.providers.local import _documents as documents
@@ -175,10 +176,16 @@ async def test_files_that_are_no_text_too_large_or_empty_are_skipped_with_the_re
     (tmp_path / "large.txt").write_text("x" * 3_000_000)
     (tmp_path / "good.md").write_text("A drawer.")
     events = await ingested(tmp_path / "good.md", tmp_path, max_bytes=2 * 1024 * 1024)
-    assert {event.url.rpartition("/")[2]: event.reason for event in events if event.kind == "skipped"} == {
+    reasons = {event.url.rpartition("/")[2]: event.reason for event in events if event.kind == "skipped"}
+    assert reasons == {
         "binary.txt": "it is not text",
         "empty.md": "it is empty",
         "large.txt": "it is larger than 2 MB",
+    }
+    assert {name: in_language(reason, "ja") for name, reason in reasons.items()} == {
+        "binary.txt": "テキストではありません",
+        "empty.md": "空です",
+        "large.txt": "2 MB を超えています",
     }
     assert sum(event.kind == "added" for event in events) == 1
 

@@ -195,3 +195,18 @@ async def test_the_model_of_the_extra_ranks_passages(index: LocalIndex) -> None:
 def test_other_rankers_are_refused(tmp_path: Path, options: dict[str, Any]) -> None:
     with pytest.raises(TavilyAPIError, match='use "lexical" or "hybrid"'):
         LocalSearchProvider(tmp_path / "web.db", language="en", **options)
+
+
+@pytest.mark.parametrize(
+    "apart", ["型を確定し、申告する。", "型の確定と申告。", "型を確定。申告は別。", "確定\n\n申告"]
+)
+def test_parts_in_two_clauses_or_side_by_side_are_not_the_compound(index: LocalIndex, apart: str) -> None:
+    put(index, compiler=f"# コンパイラ\n\n{apart}", other="# 料理\n\n野菜を切ります。")
+    assert [(one.has_every_word, one.score < 0.3) for one in index.search("確定申告")] in ([], [(False, True)])
+
+
+@pytest.mark.parametrize("joined", ["経費の精算", "経費を毎月精算する", "経費事前精算", "経費精算書"])
+def test_parts_that_a_particle_or_another_word_joins_are_the_compound(index: LocalIndex, joined: str) -> None:
+    put(index, rules=f"# 規程\n\n{joined}。", apart="# 別\n\n経費と精算。", other="# 料理\n\n野菜を切ります。")
+    best = index.search("経費精算")[0]
+    assert (best.url, best.has_every_word, best.score > 0.5) == ("rules", True, True)

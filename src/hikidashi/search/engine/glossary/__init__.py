@@ -1,8 +1,8 @@
-"""Words people use and the English words that tools are described in.
+"""Glossaries: translations and synonyms of words in questions, in the English that tools are described in.
 
 One file per language, `<language>.tsv`: a word, a tab, English words for it (alternatives divided by `|`); `#` starts
-a comment. `en.tsv` has everyday English: ticket, deck, get rid of. `stopwords/<language>.txt` has the words that
-say nothing about a tool. A file is read when a question first needs it.
+a comment. `en.tsv` has synonyms for everyday English: ticket, deck, get rid of. `stopwords/<language>.txt` has stop
+words. A file is read when a question first needs it.
 """
 
 from __future__ import annotations

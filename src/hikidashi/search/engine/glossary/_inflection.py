@@ -1,7 +1,7 @@
-"""Dictionary forms that an inflected word may come from.
+"""Lemmatisation by suffix rules: the base forms that an inflected word may have.
 
-A glossary lists words, not all their forms. For a word of a question, `bases` gives the forms under which a glossary
-may have it, the likeliest first. Most of them are no words at all, which does no harm: no glossary has those.
+For a word of a question, `bases` gives the forms under which a glossary may have it, the likeliest first. It
+overgenerates: forms that are no words are in no glossary.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ _FR_VERBS = {
     "re": "s t ons ez ent u ue us ues ant rai ra",
     "oir": "ois oit oyons oyez",
 }
-# What separates from a German verb and goes to the end of the clause: `lade ... hoch` is `hochladen`.
+# Separable prefixes of German verbs, which stand at the end of the clause: `lade ... hoch` is `hochladen`.
 _SEPARABLE = """
     ab an auf aus bei bereit durch ein entgegen fest fort frei gegenuber gleich her heraus herunter hervor hin hinaus
     hinzu hoch kennen los mit nach nieder raus rein runter statt teil uber um unter vor voran voraus vorbei weg weiter
@@ -93,13 +93,13 @@ _DE_PREFIXES = frozenset(_SEPARABLE.split())
 
 @lru_cache(4_096)
 def bases(word: str, language: str) -> tuple[str, ...]:
-    """The forms under which a glossary may have `word`, which is folded; itself first."""
+    """The possible base forms of `word`, which is folded; itself first."""
     more = _LANGUAGES.get(language)
     return (word,) if more is None else tuple(dict.fromkeys([word, *more(word)]))
 
 
 def separable(prefix: str) -> bool:
-    """Whether `prefix` can be the part of a German verb that stands at the end of the clause."""
+    """Whether `prefix` is a separable prefix of German verbs."""
     return prefix in _DE_PREFIXES
 
 

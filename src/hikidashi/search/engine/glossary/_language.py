@@ -1,7 +1,7 @@
-"""Which language a question in Latin letters is in.
+"""Language detection for questions in Latin letters.
 
 Each word is a vote for the languages that have it. A word that English has too is half a vote for either, so that
-`chat`, `plan` and `die` decide nothing, and what may be a name is half a vote. A tie is English.
+`chat`, `plan` and `die` decide nothing; a possible name is half a vote. A tie is English.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ def languages_of(
     is_known: Callable[[str], bool],
     is_misspelled: Callable[[str], bool] = lambda word: False,
 ) -> list[str]:
-    """The languages other than English that most words of a question are in; none for an English one.
+    """The languages other than English with the most votes; none for an English question.
 
     Args:
         words: The words in plain lower-case letters.
-        spelled: The same as they were written.
+        spelled: The same words as written.
         is_known: Whether some tool has a word.
-        is_misspelled: Whether some tool has a word that is spelled nearly the same.
+        is_misspelled: Whether a word is a misspelling of one that some tool has.
     """
     grammar = _grammar()
     surely_english = 0
@@ -40,9 +40,9 @@ def languages_of(
             surely_english += 1
         elif not written.isascii() or not _is_english(word):
             undecided += 1
-    if undecided <= surely_english:  # whatever language these are in, it cannot win
+    if undecided <= surely_english:  # no other language can win
         return []
-    # Grammar tells most questions apart, and spares reading the glossaries of the other languages.
+    # Stop words decide most questions, without reading the glossaries of the other languages.
     languages = [language for language in LATIN if not stop_words(language).isdisjoint(words)] or LATIN
     votes = dict.fromkeys(languages, 0.0)
     english = float(surely_english)
@@ -60,7 +60,7 @@ def languages_of(
         for language in having:
             votes[language] += 0.5 if is_english or may_be_name else 1.0
     most = max(votes.values())
-    if most > english and languages is LATIN:  # without grammar, it may be misspelled English: `shedule payent`
+    if most > english and languages is LATIN:  # without stop words, it may be misspelled English: `shedule payent`
         listed = [word for word in words if any(word in lexicon(language).meanings for language in languages)]
         english += sum(is_misspelled(word) for word in words if word not in listed)
     return [language for language, count in votes.items() if count == most > english]
@@ -89,7 +89,7 @@ def _is_english(word: str) -> bool:
 
 @cache
 def _english_words() -> frozenset[str]:
-    """The words of the English glossary, on either side, and those that look like words of other languages."""
+    """All words in the English glossary, and English words that other languages have too."""
     meanings = lexicon("en").meanings
     words = {*" ".join(meanings).split(), *" ".join(meanings.values()).replace("|", " ").split()}
     return frozenset(words) | homographs()

@@ -1,4 +1,4 @@
-"""Words of a language and their English meanings."""
+"""A glossary of one language in memory."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from ._inflection import bases
 
 __all__ = ["Found", "Lexicon"]
 
-# Finals that an ending leaves on the last syllable of a stem: 보낸, 보낼, 보냅니다, 보냈어 all have 보내.
+# Final consonants that endings add to the last syllable of a stem: 보낸, 보낼, 보냅니다, 보냈어 all have 보내.
 _KO_FINALS = (4, 8, 17, 20)
-_LINKS = ("", "s", "es", "n", "en", "e", "er")  # between the parts of a German compound
+_LINKS = ("", "s", "es", "n", "en", "e", "er")  # linking elements of German compounds
 _PART = 4  # letters of the shortest part of a compound
-_HEAD = 4  # letters of a last part that may stand for a compound whose first part is not known
+_HEAD = 4  # letters of the shortest head that may stand for a compound with an unknown first part
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A word of a glossary in a text."""
+    """A match of a glossary word in a text."""
 
     word: str
-    """As the text has it."""
+    """The word as it is in the text."""
     english: tuple[str, ...]
-    """What it means; empty for a stop word."""
+    """Its translations or synonyms; empty for a stop word."""
     places: tuple[int, ...] = ()
-    """Which words of the text it is, in scripts with spaces."""
+    """The positions of its words in the text, for scripts with spaces."""
 
 
 class Lexicon:
-    """Words of one language and their meanings, with alternatives divided by `|`."""
+    """Words of one language and their English meanings, with alternatives divided by `|`."""
 
     def __init__(self, meanings: dict[str, str], language: str = "") -> None:
         self.language = language
@@ -40,13 +40,13 @@ class Lexicon:
         return len(self.meanings)
 
     def english(self, word: str) -> tuple[str, ...]:
-        """What `word` means; empty where it is not known."""
+        """The meanings of `word`; empty if it is unknown."""
         found = self.meanings.get(word)
         return () if found is None else tuple(part for part in map(str.strip, found.split("|")) if part)
 
     @cached_property
     def lengths(self) -> dict[str, list[int]]:
-        """For each first letter, how long the words are that begin with it, longest first."""
+        """The lengths of the words by first letter, longest first."""
         found: dict[str, list[int]] = {}
         for first, length in sorted(set(zip(map(itemgetter(0), self.meanings), map(len, self.meanings), strict=True))):
             found.setdefault(first, []).insert(0, length)
@@ -54,13 +54,13 @@ class Lexicon:
 
     @cached_property
     def phrases(self) -> dict[str, int]:
-        """For each first word of phrases, how many words the longest phrase has."""
+        """For each first word of a phrase, the number of words in the longest phrase."""
         phrases = [word for word in self.meanings if " " in word]
         longest = max((phrase.count(" ") + 1 for phrase in phrases), default=0)
         return dict.fromkeys((phrase.partition(" ")[0] for phrase in phrases), longest)
 
     def meaning_at(self, text: str, at: int, size: int) -> tuple[str, ...]:
-        """What the `size` letters from `at` mean; empty where they are no word of this language."""
+        """The meanings of the `size` letters from `at`; empty if they are no word of this language."""
         word = text[at : at + size]
         found = self.english(word)
         if not found and size > 1 and self.language == "ko":
@@ -68,13 +68,13 @@ class Lexicon:
         return found
 
     def base_of(self, word: str) -> str | None:
-        """The form of `word` that is known."""
+        """The base form of `word` that is known; None if there is none."""
         return next((base for base in bases(word, self.language) if base in self.meanings), None)
 
     def parts_of(self, word: str, *, is_noun: bool = False) -> tuple[str, ...]:
-        """The known words that a German compound is made of: `rechnungsversand` is `rechnung` and `versand`.
+        """The known parts of a German compound: `rechnungsversand` is `rechnung` and `versand`.
 
-        The last part of a noun stands for it where the first is not known: `lieblingslied` is a `lied`.
+        If the first part of a noun is unknown, its head alone: `lieblingslied` is a `lied`.
         """
         if self.language != "de" or len(word) < 2 * _PART:
             return ()

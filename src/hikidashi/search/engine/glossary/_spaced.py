@@ -1,4 +1,4 @@
-"""Glossary words and phrases among the words of a text, whatever their form: English, German, Spanish, French."""
+"""Glossary words and phrases in English, German, Spanish and French text, in any inflected form."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _GAP = 4  # words between a verb and its particle: `hand the old ticket over`
 
 
 def scan_words(words: Sequence[str], lexicon: Lexicon, capital: Container[int] = ()) -> Iterator[Found]:
-    """The words and phrases of `lexicon` among the folded `words` of a text, longest first, whatever their form.
+    """The words and phrases of `lexicon` in a text, in any inflected form; the longest phrase wins.
 
     Args:
         words: The words in plain lower-case letters.
-        lexicon: What to look for.
-        capital: Which words began with a capital letter.
+        lexicon: The glossary.
+        capital: The positions of capitalised words.
     """
     used: set[int] = set()
     for at, word in enumerate(words):
@@ -35,7 +35,7 @@ def scan_words(words: Sequence[str], lexicon: Lexicon, capital: Container[int] =
 
 
 def scan_single_words(words: Sequence[str], lexicon: Lexicon, places: Iterable[int]) -> Iterator[Found]:
-    """Those of the words at `places` that `lexicon` has, whatever their form."""
+    """The words at `places` that `lexicon` has in some inflected form."""
     for at in places:
         found = _word(words[at], at, lexicon, is_noun=False)
         if found is not None:
@@ -50,7 +50,7 @@ def _word(word: str, at: int, lexicon: Lexicon, *, is_noun: bool) -> Found | Non
 
 
 def _phrase(words: Sequence[str], at: int, lexicon: Lexicon, used: set[int]) -> Found | None:
-    """The longest phrase that starts at a place; its first or its last word may be inflected."""
+    """The longest phrase that starts at `at`; its first and its last word may be inflected."""
     phrases = lexicon.phrases
     forms = bases(words[at], lexicon.language)
     starts = [form for form in forms if form in phrases]
@@ -67,7 +67,7 @@ def _phrase(words: Sequence[str], at: int, lexicon: Lexicon, used: set[int]) -> 
 
 
 def _english_verb(words: Sequence[str], at: int, lexicon: Lexicon, starts: Sequence[str]) -> Found | None:
-    """A verb whose particle stands apart: `hand it over`."""
+    """A phrasal verb with words in between: `hand it over`."""
     for place in range(at + 2, min(len(words), at + 2 + _GAP)):
         if words[place] in _PARTICLES:
             for start in starts:
@@ -78,7 +78,7 @@ def _english_verb(words: Sequence[str], at: int, lexicon: Lexicon, starts: Seque
 
 
 def _german_verb(words: Sequence[str], at: int, lexicon: Lexicon, used: set[int]) -> Found | None:
-    """A verb whose first part stands at the end of the clause: `lade die Datei hoch`."""
+    """A verb with its separable prefix at the end of the clause: `lade die Datei hoch`."""
     for place in range(len(words) - 1, at, -1):
         if place in used or not separable(words[place]):
             continue

@@ -1,4 +1,4 @@
-"""Glossary words in text that need not have spaces: Chinese, Japanese, Korean, and whatever users write."""
+"""Glossary words in text without spaces between words (Chinese, Japanese, Korean), and of users' own glossaries."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ _PARTICLES = """
 _KO_PARTICLES = frozenset(_PARTICLES.split())
 
 
-def scan(text: str, lexicons: Sequence[Lexicon], silent: Sequence[Lexicon] = ()) -> Iterator[Found]:
-    """The words of `lexicons` in folded `text` from left to right; those of `silent` without a meaning.
+def scan(text: str, lexicons: Sequence[Lexicon], stop_words: Sequence[Lexicon] = ()) -> Iterator[Found]:
+    """The words of `lexicons` in folded `text` from left to right; stop words have no meanings.
 
-    Of words that start at one place the longest counts. A katakana word starts where a run of katakana does, or
-    after another word: ライン is no part of オンライン. The same holds for Korean. In scripts with spaces a word stands
-    alone: art is no part of start.
+    Longest match wins. A katakana word starts where a run of katakana does, or
+    after another word: ライン is no part of オンライン. The same holds for Korean. In scripts with spaces only
+    whole words match: art is no part of start.
     """
     at = 0
     free = 0
     while at < len(text):
         size, english = _longest(text, at, lexicons, at == free)
-        quiet = max((_longest_silent(text, at, words, at == free) for words in silent), default=0)
-        if quiet > size:
-            size, english = quiet, ()
+        stopped = max((_longest_stop_word(text, at, words, at == free) for words in stop_words), default=0)
+        if stopped > size:
+            size, english = stopped, ()
         if size:
             yield Found(text[at : at + size], english)
             at = free = at + size
@@ -40,8 +40,8 @@ def scan(text: str, lexicons: Sequence[Lexicon], silent: Sequence[Lexicon] = ())
             at += 1
 
 
-def _longest_silent(text: str, at: int, words: Lexicon, free: bool) -> int:
-    """The length of the longest stop word at a place. In Korean it ends a word, or is one: not 할 in 할머니."""
+def _longest_stop_word(text: str, at: int, words: Lexicon, free: bool) -> int:
+    """The length of the longest stop word at `at`. In Korean it ends a word, or is one: not 할 in 할머니."""
     for size in words.lengths.get(text[at], ()):
         if text[at : at + size] in words.meanings:
             follows = _joined(text, at, _HANGUL)
@@ -52,7 +52,7 @@ def _longest_silent(text: str, at: int, words: Lexicon, free: bool) -> int:
 
 
 def _longest(text: str, at: int, lexicons: Sequence[Lexicon], free: bool) -> tuple[int, tuple[str, ...]]:
-    """The length and the meanings of the longest word that starts at a place."""
+    """The length and the meanings of the longest word at `at`."""
     best = 0
     english: tuple[str, ...] = ()
     for lexicon in lexicons:
@@ -82,5 +82,5 @@ def _may_stand(text: str, at: int, size: int, free: bool, language: str) -> bool
 
 
 def _joined(text: str, at: int, letters: re.Pattern[str]) -> bool:
-    """Whether there are such letters on both sides of a place."""
+    """Whether there are such letters on both sides of `at`."""
     return at > 0 and letters.match(text, at - 1) is not None and letters.match(text, at) is not None

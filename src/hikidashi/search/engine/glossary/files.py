@@ -1,8 +1,7 @@
 """The glossaries and stop words that come with hikidashi, read when a question first needs them.
 
-`<language>.tsv`: a word, a tab, English words for it (alternatives divided by `|`). `stopwords/<language>.txt`: words
-that say nothing about a tool. `#` starts a comment. The tests check the files, so that reading them need not: a
-few milliseconds each.
+`<language>.tsv`: a word, a tab, English words for it (alternatives divided by `|`). `stopwords/<language>.txt`: stop
+words. `#` starts a comment. The files are checked by tests, not when read, which takes a few milliseconds each.
 """
 
 from __future__ import annotations
@@ -14,16 +13,25 @@ from pathlib import Path
 from ..stopwords import FUNCTION
 from ._lexicon import Lexicon
 
-__all__ = ["LATIN", "even", "homographs", "is_grammar", "is_stop_word", "lexicon", "stop_lexicon", "stop_words"]
+__all__ = [
+    "LATIN",
+    "homographs",
+    "is_grammar",
+    "is_stop_word",
+    "lexicon",
+    "plain_letters",
+    "stop_lexicon",
+    "stop_words",
+]
 
 LATIN = ("de", "es", "fr")
-"""The languages, beside English, that are written in Latin letters and have a glossary."""
+"""The languages in Latin letters that have a glossary, besides English."""
 
 _HERE = Path(__file__).parent
 _LETTERS = (("ß", "ss"), ("œ", "oe"), ("Œ", "oe"), ("æ", "ae"), ("ø", "o"))
 
 
-def even(text: str) -> str:
+def plain_letters(text: str) -> str:
     """Latin `text` in plain lower-case letters: `Arrière-plan` is `arriere plan`, `Größe` is `grosse`."""
     if not text.isascii():
         for letter, plain in _LETTERS:
@@ -35,31 +43,31 @@ def even(text: str) -> str:
 
 @cache
 def lexicon(language: str) -> Lexicon:
-    """The glossary of a language; an empty one where there is none."""
+    """The glossary of a language; empty if there is none."""
     fields = _content(_HERE / f"{language}.tsv", language).replace("\n", "\t").split("\t")
     return Lexicon(dict(zip(fields[::2], fields[1::2], strict=False)), language)
 
 
 @cache
 def stop_words(language: str) -> frozenset[str]:
-    """The words of a language that are not searched for."""
+    """The stop words of a language."""
     return _words(_HERE / "stopwords" / f"{language}.txt", language)
 
 
 @cache
 def stop_lexicon(language: str) -> Lexicon:
-    """The stop words of a language for text without spaces."""
+    """The stop words of a language, for text without spaces."""
     return Lexicon(dict.fromkeys(stop_words(language), ""), language)
 
 
 def is_stop_word(word: str, written: str, language: str) -> bool:
-    """Whether `word`, in plain letters, is not searched for; accents count where they are written: not `ändere`."""
+    """Whether `word`, in plain letters, is a stop word; accents must agree if they are written: not `ändere`."""
     return word in stop_words(language) and (written.isascii() or written.lower() in _accented(language))
 
 
 def is_grammar(text: str) -> bool:
-    """Whether `text` is one word that says nothing about a tool in some language written in Latin letters."""
-    word = even(text.strip())
+    """Whether `text` is a stop word of some language in Latin letters."""
+    word = plain_letters(text.strip())
     return word in FUNCTION or any(word in stop_words(language) for language in LATIN)
 
 
@@ -71,7 +79,7 @@ def _accented(language: str) -> frozenset[str]:
 
 @cache
 def homographs() -> frozenset[str]:
-    """English words that are no sign of another language, though it has them too."""
+    """English words that other languages have too, and that do not tell them apart."""
     return _words(_HERE / "homographs.txt", "en")
 
 
@@ -80,7 +88,7 @@ def _words(file: Path, language: str) -> frozenset[str]:
 
 
 def _content(file: Path, language: str) -> str:
-    """The lines of a file that are neither empty nor comments. Reading by lines would take several times as long."""
+    """The lines of a file that are neither empty nor comments; several times faster than line by line."""
     try:
         text = file.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -93,11 +101,11 @@ def _content(file: Path, language: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """The same as `even`, for long texts in the letters of western Europe: several times faster."""
+    """The same as `plain_letters`, several times faster, for long texts in Latin-1."""
     for letter, plain in (*_LETTERS, ("’", " ")):
         if letter in text:
             text = text.replace(letter, plain)
     return text.encode("latin-1").translate(_LATIN_1).decode("ascii")
 
 
-_LATIN_1 = bytes(ord((even(chr(code)) or " ")[0]) for code in range(256))
+_LATIN_1 = bytes(ord((plain_letters(chr(code)) or " ")[0]) for code in range(256))

@@ -1,4 +1,4 @@
-"""Glossaries that users write themselves."""
+"""Users' own glossaries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LINE = "write a word, a tab, and English words divided by `|`"
 
 
 class Glossary:
-    """Words found in running text, longest first, and what they mean in English."""
+    """Words and their English meanings; the longest match in a text wins."""
 
     def __init__(self, meanings: Mapping[str, Iterable[str]]) -> None:
         folded = {fold(word).strip(): "|".join(english) for word, english in meanings.items()}
@@ -28,7 +28,7 @@ class Glossary:
 
     @classmethod
     def read(cls, source: str, name: str = "glossary") -> Glossary:
-        """The glossary written in tab-separated lines.
+        """The glossary in tab-separated lines.
 
         Raises:
             ToolSearchError: a line has no word, or no English for it.
@@ -46,7 +46,7 @@ class Glossary:
 
     @classmethod
     def of(cls, source: Mapping[str, str | Iterable[str]] | str | Path) -> Glossary:
-        """The glossary of a mapping from words to English, or of a file.
+        """The glossary in a mapping from words to English, or in a file.
 
         Raises:
             ToolSearchError: the file cannot be read, or what was given is no glossary.

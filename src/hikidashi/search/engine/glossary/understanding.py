@@ -1,4 +1,4 @@
-"""What the words of a question mean in the words of tools: its language, translations, stop words."""
+"""How glossaries read a question: its language, translations, synonyms and stop words."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from ..analyzer import fold
 from ._language import languages_of
 from ._lexicon import Found
 from ._spaced import scan_single_words, scan_words
-from ._telling import is_told
+from ._statement import is_statement
 from ._unspaced import scan
-from .files import even, is_stop_word, lexicon, stop_lexicon
+from .files import is_stop_word, lexicon, plain_letters, stop_lexicon
 from .own import Glossary
 
 __all__ = ["Understanding", "understand"]
@@ -26,24 +26,24 @@ _LATIN_WORD = re.compile("[A-Za-z\u00c0-\u024f]+")
 
 @dataclass(slots=True)
 class Understanding:
-    """What glossaries say about a question."""
+    """Language, translations, synonyms and stop words of a question."""
 
     translations: list[tuple[str, tuple[str, ...]]] = field(default_factory=list[tuple[str, tuple[str, ...]]])
-    """Words of other languages, and those of the user's own glossary, with what they mean in English."""
+    """Words in other languages, and those of the user's own glossary, with their English meanings."""
     everyday: list[Found] = field(default_factory=list[Found])
-    """Everyday English, with the words that tools use for it."""
+    """English words and phrases that have synonyms."""
     words: list[str] = field(default_factory=list[str])
-    """The Latin words of the question in plain letters, which `everyday` counts from 0."""
-    silent: set[str] = field(default_factory=set[str])
-    """Stop words of the question's language: not to be searched."""
+    """The words of the question in plain Latin letters; `everyday` has positions in this list."""
+    stop_words: set[str] = field(default_factory=set[str])
+    """The stop words of the question's language."""
     explained: set[str] = field(default_factory=set[str])
-    """Latin words that a translation explains."""
+    """Words in Latin letters that are translated."""
     foreign: bool = False
     """Whether the question is in a language other than English that is written in Latin letters."""
-    is_told: bool | None = None
-    """Whether it tells something in German, Spanish, French or Korean, rather than asks for it; None for the others."""
+    is_statement: bool | None = None
+    """Whether it is a statement in German, Spanish, French or Korean; None for other languages."""
     nouns_have_capitals: bool = False
-    """Whether a capital letter does not make a word a name, as in German."""
+    """Whether common nouns are capitalised, as in German."""
 
 
 def understand(
@@ -55,23 +55,23 @@ def understand(
     is_short: bool = True,
     is_misspelled: Callable[[str], bool] = lambda word: False,
 ) -> Understanding:
-    """What the glossaries know about `text`.
+    """How the glossaries read `text`.
 
     Args:
         text: A question.
         is_known: Whether some tool has a word.
         own: A glossary of the user's.
         bundled: Whether to use the glossaries and stop words that come with hikidashi.
-        is_short: Whether to explain English words and phrases that tools may have; a long question says itself what
-            it means, and only words that no tool has are explained.
-        is_misspelled: Whether some tool has a word that is spelled nearly the same.
+        is_short: Whether to look for synonyms of all English words and phrases; in a long question, only for words that
+            no tool has.
+        is_misspelled: Whether a word is a misspelling of one that some tool has.
     """
     found = Understanding()
     folded = fold(text)
     if own is not None:
         for word, english in own.found_in(folded):
             found.translations.append((word, english))
-            found.explained.update(even(word).split())
+            found.explained.update(plain_letters(word).split())
     if bundled:
         if not text.isascii():
             _read_unspaced(folded, found)
@@ -80,7 +80,7 @@ def understand(
 
 
 def _read_unspaced(folded: str, found: Understanding) -> None:
-    """Read what is not in Latin letters. Han letters without kana may be Chinese or Japanese, unless grammar tells."""
+    """Read other scripts than Latin. Han without kana is Chinese if it has Chinese stop words, else either."""
     languages: list[str] = []
     words: list[Found] = []
     if _KANA.search(folded):
@@ -90,11 +90,11 @@ def _read_unspaced(folded: str, found: Understanding) -> None:
         languages = ["zh"] if any(not word.english for word in words) else ["zh", "ja"]
     if _HANGUL.search(folded):
         languages.append("ko")
-        found.is_told = is_told(folded, (), lexicon("ko"))
+        found.is_statement = is_statement(folded, (), lexicon("ko"))
     if languages and languages != ["zh"]:
         words = list(scan(folded, [*map(lexicon, languages)], [*map(stop_lexicon, languages)]))
     found.translations += [(word.word, word.english) for word in words if word.english]
-    found.silent.update(word.word for word in words if not word.english)
+    found.stop_words.update(word.word for word in words if not word.english)
 
 
 def _read_latin(
@@ -106,22 +106,22 @@ def _read_latin(
     is_short: bool,
 ) -> None:
     spelled = _LATIN_WORD.findall(text if text.isascii() else unicodedata.normalize("NFC", text))
-    words = found.words = [even(word) for word in spelled]
+    words = found.words = [plain_letters(word) for word in spelled]
     if not words:
         return
     capital = {place for place, word in enumerate(spelled) if word[0].isupper()}
     for language in languages_of(words, spelled, is_known, is_misspelled):
         found.foreign = True
         found.nouns_have_capitals |= language == "de"
-        found.is_told = found.is_told or is_told(text, words, lexicon(language))
-        silent = {place for place, word in enumerate(words) if is_stop_word(word, spelled[place], language)}
+        found.is_statement = found.is_statement or is_statement(text, words, lexicon(language))
+        stops = {place for place, word in enumerate(words) if is_stop_word(word, spelled[place], language)}
         for hit in scan_words(words, lexicon(language), capital):
-            if not silent.issuperset(hit.places):
+            if not stops.issuperset(hit.places):
                 found.translations.append((hit.word, hit.english))
                 found.explained.update(words[place] for place in hit.places)
-        found.silent.update(words[place] for place in silent)
+        found.stop_words.update(words[place] for place in stops)
     if found.foreign:
-        found.silent -= found.explained
+        found.stop_words -= found.explained
     else:
         unknown = [place for place, word in enumerate(words) if not is_short and not is_known(word)]
         every = scan_words(words, lexicon("en")) if is_short else scan_single_words(words, lexicon("en"), unknown)
@@ -129,5 +129,5 @@ def _read_latin(
 
 
 def _is_name(hit: Found, spelled: Sequence[str]) -> bool:
-    """Whether what was found is `Bill` or `Mark`, and not at the beginning of the question."""
+    """Whether the match is capitalised and not the first word, as `Bill` or `Mark`."""
     return len(hit.places) == 1 and hit.places[0] > 0 and spelled[hit.places[0]].istitle()

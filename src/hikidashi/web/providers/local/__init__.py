@@ -1,4 +1,4 @@
-"""An index of one's own documents, embedded: SQLite, English and Japanese, no key and no network."""
+"""An embedded full-text index of the user's documents in SQLite, for English and Japanese, without key or network."""
 
 from .index import Found, IndexTotals, ListedDocument, LocalIndex, StoredDocument, default_index_path
 from .ingest import IngestEvent, IngestKind, ingest

@@ -1,14 +1,22 @@
-"""The file of the index: its tables, how it is opened, and what SQLite's errors mean to a person."""
+"""The SQLite file of the index: schema, migration, connections, locking, and the mapping of errors."""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from urllib.parse import quote
+from typing import Literal
 
-from ....common.private import create_private, private_folder
+from ....common.sqlite import (
+    Failure,
+    closed_on_error,
+    connect,
+    errors_as,
+    failure_of,
+    make_database_private,
+    read_header,
+)
 from ....errors import WebIndexError
 from ...pages.address import host_of
 from ...text.words import TOKENIZER
@@ -18,20 +26,20 @@ __all__ = [
     "READER",
     "AlreadyWriting",
     "NoIndex",
-    "hold",
     "is_current",
     "map_errors",
     "open_to_read",
     "open_to_write",
+    "writer_lock",
 ]
 
 POSITIONS = 1 << 20
-"""A passage's number is its document's number times this, plus its position: both follow from the number alone."""
+"""A passage's id is its document's id times this, plus its position."""
 
 READER = 2
-"""The version of what turns files and pages into documents; those of an earlier one are read again."""
+"""The version of the code that parses files and pages; documents of an earlier version are parsed again."""
 
-# "hikd": tells an index from any other SQLite file.
+# "hikd" identifies an index among SQLite files.
 _APPLICATION_ID = 0x68696B64
 _SCHEMA_VERSION = 2
 _SCHEMA = f"""
@@ -63,7 +71,7 @@ CREATE VIRTUAL TABLE words USING fts5(title, heading, body, content='', tokenize
 PRAGMA application_id = {_APPLICATION_ID};
 PRAGMA user_version = {_SCHEMA_VERSION};
 """
-# Version 1 kept no dates but those of files, no hosts, and took front matter for text.
+# Version 1 had only the dates of files, no hosts, and indexed front matter as text.
 _DAY_IN_1 = "coalesce(date(mtime_ns / 1000000000, 'unixepoch'), substr(added, 1, 10))"
 _MIGRATION_FROM_1 = f"""
 ALTER TABLE document ADD COLUMN published TEXT;
@@ -76,27 +84,33 @@ UPDATE document SET day = {_DAY_IN_1}, host = host_of(url);
 CREATE INDEX document_hash ON document(hash);
 PRAGMA user_version = 2;
 """
-# A view under the table's name, for a file that is only read: the words are the same in both versions.
+# A view that shadows the table, for reading without migration: the full-text index is the same in both versions.
 _VIEW_OF_1 = f"""
 CREATE TEMP VIEW document AS
 SELECT *, NULL AS published, {_DAY_IN_1} AS day, host_of(url) AS host, '' AS about, '' AS front, 1 AS reader
 FROM main.document;
 """
 _BUSY_SECONDS = 5.0
-_OWNER_ONLY = 0o600
-_AGAIN = "Move it away and run `hikidashi web index PATH` again."
+_REASONS = {"damaged": "is damaged, or is not an index", "busy": "is being written by another process"}
+_REMEDIES = {
+    "damaged": "Move it away and run `hikidashi web index PATH` again.",
+    "full": "Free some space and run the same command again; what was reported as indexed is kept.",
+    "busy": "Wait until it has finished, and try again; searching works meanwhile.",
+    "inaccessible": "Check the permissions, or give another path.",
+    "other": "Check the disk, and try again.",
+}
 
 
 class NoIndex(WebIndexError):  # noqa: N818 - reads as what it says
-    """There is no file at `path` yet."""
+    """There is no index at `path` yet."""
 
 
 class AlreadyWriting(WebIndexError):  # noqa: N818 - reads as what it says
-    """Another process is adding documents to the index at this moment."""
+    """Another process is writing to the index."""
 
 
 def open_to_read(path: Path) -> sqlite3.Connection:
-    """A connection that cannot change the index; it works while another process writes, and on a read-only disk.
+    """A read-only connection; works while another process writes, and on a read-only disk.
 
     Raises:
         WebIndexError: there is no index, or the file is not one.
@@ -105,13 +119,13 @@ def open_to_read(path: Path) -> sqlite3.Connection:
         raise _no_index(path, "does not exist")
     with map_errors(path):
         try:
-            connection, version = _opened(path, "mode=ro")
+            connection, version = _opened(path, "ro")
         except sqlite3.OperationalError as error:
             # A write-ahead log needs a file beside the index; where none can be made, nobody writes either.
-            if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
+            if failure_of(error).kind != "inaccessible":
                 raise
-            connection, version = _opened(path, "mode=ro&immutable=1")
-        with _closed_on_error(connection):
+            connection, version = _opened(path, "ro", immutable=True)
+        with closed_on_error(connection):
             if version == 0:
                 raise _no_index(path, "is empty")
             if version == 1:
@@ -121,104 +135,74 @@ def open_to_read(path: Path) -> sqlite3.Connection:
 
 
 def open_to_write(path: Path) -> sqlite3.Connection:
-    """A connection that may change the index at `path`; call it inside `hold`.
+    """A read-write connection to the index at `path`; call it inside `writer_lock`.
 
-    An index is made if there is none, and one of an earlier version is brought up to date in its place.
+    Creates the index if there is none, and migrates one of an earlier version in place.
 
     Raises:
         WebIndexError: the file is not an index, or cannot be written.
     """
-    with map_errors(path):
-        _create(path)
-        connection, version = _opened(path, "mode=rw")
-        with _closed_on_error(connection):
+    with map_errors(path, system=True):
+        connection, version = _opened(path, "create")
+        with closed_on_error(connection):
             if version == 0:
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
             elif version == 1:
                 connection.executescript(f"BEGIN IMMEDIATE; {_MIGRATION_FROM_1} COMMIT;")
-            for ending in ("", "-wal", "-shm", "-writer"):
-                with suppress(OSError):  # it may belong to somebody else who lets us write
-                    path.with_name(path.name + ending).chmod(_OWNER_ONLY)
+            for file in (path, _lock_file(path)):
+                make_database_private(file)
             connection.execute("PRAGMA synchronous = FULL")  # a commit outlives a power cut too
         return connection
 
 
 def is_current(connection: sqlite3.Connection) -> bool:
-    """Whether the index is of this version; one that was only read keeps the version it had."""
+    """Whether the index has the current schema version; reading does not migrate it."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     return version == _SCHEMA_VERSION
 
 
 @contextmanager
-def hold(path: Path) -> Generator[None]:
-    """Keeps other writers out for as long as the block runs; the lock goes with the process, however it ends.
+def writer_lock(path: Path) -> Generator[None]:
+    """Hold the writer's lock for the block; it is released with the process, however that ends.
 
-    The lock is an SQLite one, on an empty file beside the index, so it works alike on every system.
+    It is an SQLite lock on an empty file next to the index, so it works the same on every system.
 
     Raises:
         AlreadyWriting: another process holds it.
     """
-    beside = path.with_name(path.name + "-writer")
-    with map_errors(path):
-        try:
-            private_folder(path.parent)
-        except OSError as error:
-            raise _unwritable(path, error.strerror or str(error)) from error
-        _create(beside)
-        lock = sqlite3.connect(beside, timeout=0, isolation_level=None, check_same_thread=False)
-        try:
-            lock.execute("PRAGMA locking_mode = EXCLUSIVE")
-            lock.execute("BEGIN EXCLUSIVE")
-        except sqlite3.Error:
-            lock.close()
-            raise
+    with map_errors(path, system=True), closed_on_error(connect(_lock_file(path), timeout=0)) as lock:
+        lock.execute("PRAGMA locking_mode = EXCLUSIVE")
+        lock.execute("BEGIN EXCLUSIVE")
     try:
         yield
     finally:
         lock.close()
 
 
-@contextmanager
-def map_errors(path: Path) -> Generator[None]:
-    """Turns SQLite's errors into a `WebIndexError` that says what to do."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise _mapped(path, error) from error
+def map_errors(path: Path, *, system: bool = False) -> AbstractContextManager[None]:
+    """Errors of SQLite, and with `system` those of the system, raised as a `WebIndexError` that says what to do."""
+
+    def explained(failure: Failure) -> WebIndexError:
+        kind = AlreadyWriting if failure.kind == "busy" else WebIndexError
+        return kind(str(path), _REASONS.get(failure.kind, failure.reason), _REMEDIES[failure.kind])
+
+    return errors_as(explained, system=system)
 
 
-def _connect(path: Path, options: str) -> sqlite3.Connection:
-    uri = f"file:{quote(str(path.absolute()))}?{options}"
-    return sqlite3.connect(uri, uri=True, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+def _lock_file(path: Path) -> Path:
+    return path.with_name(path.name + "-writer")
 
 
-def _create(path: Path) -> None:
-    try:
-        create_private(path)
-    except OSError as error:
-        raise _unwritable(path, error.strerror or str(error)) from error
-
-
-@contextmanager
-def _closed_on_error(connection: sqlite3.Connection) -> Generator[None]:
-    try:
-        yield
-    except BaseException:
-        connection.close()
-        raise
-
-
-def _opened(path: Path, options: str) -> tuple[sqlite3.Connection, int]:
+def _opened(path: Path, mode: Literal["create", "ro"], *, immutable: bool = False) -> tuple[sqlite3.Connection, int]:
     """A connection to the index, and its version; 0 is a file in which there is nothing yet."""
-    connection = _connect(path, options)
-    with _closed_on_error(connection):
+    with closed_on_error(connect(path, timeout=_BUSY_SECONDS, mode=mode, immutable=immutable)) as connection:
         connection.create_function("host_of", 1, host_of, deterministic=True)
-        (application,) = connection.execute("PRAGMA application_id").fetchone()
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-        if application == version == 0 and not connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
+        header = read_header(connection)
+        version = header.user_version
+        if header.is_empty:
             return connection, 0
-        if application != _APPLICATION_ID:
+        if header.application_id != _APPLICATION_ID:
             raise WebIndexError(str(path), "is an SQLite file of another program", "Give the index another path.")
         if not 1 <= version <= _SCHEMA_VERSION:
             reason = f"has version {version}, and this hikidashi reads up to {_SCHEMA_VERSION}"
@@ -229,23 +213,3 @@ def _opened(path: Path, options: str) -> tuple[sqlite3.Connection, int]:
 
 def _no_index(path: Path, why: str) -> NoIndex:
     return NoIndex(str(path), why, "Run `hikidashi web index PATH` to index your documents.")
-
-
-def _unwritable(path: Path, why: str) -> WebIndexError:
-    return WebIndexError(str(path), f"cannot be written: {why}", "Check the permissions, or give another path.")
-
-
-def _mapped(path: Path, error: sqlite3.Error) -> WebIndexError:
-    match getattr(error, "sqlite_errorcode", 0) & 0xFF:
-        case sqlite3.SQLITE_NOTADB | sqlite3.SQLITE_CORRUPT:
-            return WebIndexError(str(path), "is damaged, or is not an index", _AGAIN)
-        case sqlite3.SQLITE_FULL:
-            remedy = "Free some space and run the same command again; what was reported as indexed is kept."
-            return WebIndexError(str(path), "cannot be written: the disk is full", remedy)
-        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
-            remedy = "Wait until it has finished, and try again; searching works meanwhile."
-            return AlreadyWriting(str(path), "is being written by another process", remedy)
-        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
-            return _unwritable(path, str(error))
-        case _:
-            return WebIndexError(str(path), f"cannot be used: {error}", "Check the disk, and try again.")

@@ -1,4 +1,4 @@
-"""The day that a document says it was published on."""
+"""The publication date of a document."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["day_of", "published_day"]
 _DAY = re.compile(r"(?<!\d)(\d{4})(?:[-/.](\d{1,2})[-/.](\d{1,2})|年(\d{1,2})月(\d{1,2})日|(\d{2})(\d{2}))(?!\d)")
 _HEAD = 400_000
 
-# Each stops at the next bracket, so that a page is read once whatever it is made of.
+# Each stops at the next bracket, so matching takes linear time on any page.
 _META = re.compile(rb"<meta\b([^<>]{1,2000})>", re.IGNORECASE)
 _NAME = re.compile(rb"\b(?:property|name|itemprop)\s*=\s*[\"']?([\w:.-]{1,60})", re.IGNORECASE)
 _CONTENT = re.compile(rb"\bcontent\s*=\s*(?:\"([^\"]{1,100})\"|'([^']{1,100})'|([^\s\"']{1,100}))", re.IGNORECASE)
@@ -37,7 +37,7 @@ _NAMES = (
 
 
 def day_of(text: str) -> str | None:
-    """The day that `text` names, as YYYY-MM-DD: ISO 8601, 2026/11/16, 2026年11月16日, or a date of e-mail."""
+    """The date in `text` as YYYY-MM-DD: from ISO 8601, 2026/11/16, 2026年11月16日 or RFC 2822."""
     if found := _DAY.search(text[:100]):
         year, *rest = found.groups()
         month, day = (value for value in rest if value is not None)
@@ -52,14 +52,14 @@ def day_of(text: str) -> str | None:
 
 
 def published_day(html: bytes) -> str | None:
-    """The day on which a page of HTML says it was published; None where it does not."""
+    """The publication date of an HTML page from its metadata; None if it has none."""
     head = html[:_HEAD]
-    said: dict[str, str] = {}
+    metadata: dict[str, str] = {}
     for attributes in _META.findall(head):
         name, content = _NAME.search(attributes), _CONTENT.search(attributes)
         if name and content:
-            said.setdefault(_text(name[1]).lower(), _text(content[1] or content[2] or content[3]))
-    values = [said[name] for name in _NAMES if name in said]
+            metadata.setdefault(_text(name[1]).lower(), _text(content[1] or content[2] or content[3]))
+    values = [metadata[name] for name in _NAMES if name in metadata]
     values += [_text(value) for _, value in sorted(_JSON.findall(head), key=lambda one: one[0] != b"datePublished")]
     times = [(one, moment) for one in _TIME.findall(head) if (moment := _DATETIME.search(one))]
     values += [_text(moment[1]) for attributes, moment in times if _MARKED.search(attributes)]

@@ -1,4 +1,4 @@
-"""From a file or a page to a document for the index, or to the reason why there is none."""
+"""Parsing of files and pages into documents for the index."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
+from ....common.unicode import well_formed
 from ....errors import FetchRefused, MissingExtra, PageError
 from ...pages.encoding import decode_page
-from ...pages.reasons import reason
 from ...text.split import Markup, split, title_of
+from ...wording.reasons import reason
 from ._dates import published_day
 from ._front_matter import front_matter
 from ._walk import FileFound, Kind
@@ -37,7 +38,7 @@ __all__ = [
 ]
 
 MAX_BYTES = 20 * 1024 * 1024
-"""The largest file that is read, unless the caller says otherwise."""
+"""Default limit of a file's size."""
 
 _MARKUP: dict[Kind, Markup] = {"markdown": "markdown", "html": "markdown", "rst": "rst"}
 _MEDIA_TYPES: dict[Kind, str] = {"html": "text/html", "pdf": "application/pdf"}
@@ -53,7 +54,7 @@ class Same:
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """The file has a new date, and says the same."""
+    """The file has a new modification time and the same content."""
 
     size: int
     mtime_ns: int
@@ -61,21 +62,21 @@ class Touched:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """The document is not one for the index, and why."""
+    """The document does not belong in the index."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The document could not be read this time, and why."""
+    """The document could not be read this time."""
 
     reason: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PageText:
-    """What a page or file says, before it is cut into passages."""
+    """Title, text and metadata of a page or file, before it is split into passages."""
 
     title: str
     text: str
@@ -88,11 +89,11 @@ Outcome = NewDocument | Same | Touched | Skipped | Failed
 
 
 async def read_file(file: FileFound, known: Known | None, *, max_bytes: int) -> Outcome:
-    """What `file` says now, beside what the index knows of it; a file of the same date and size is not opened."""
+    """The document in `file`, compared with the index; a file with the same time and size is not opened."""
     if known and (known.mtime_ns, known.size) == (file.mtime_ns, file.size):
         return Same()
     if file.size > max_bytes:
-        return Skipped(f"it is larger than {max_bytes / 1024 / 1024:g} MB")
+        return Skipped(reason("too_large", limit=f"{max_bytes / 1024 / 1024:g} MB"))
     try:
         body = await asyncio.to_thread(file.path.read_bytes)
     except OSError as error:
@@ -103,7 +104,7 @@ async def read_file(file: FileFound, known: Known | None, *, max_bytes: int) -> 
     try:
         page = await _text(file, body)
     except _NotText as error:
-        return Skipped(str(error))
+        return Skipped(error.reason)
     except PageError as error:
         return Skipped(error.reason) if has_no_text(error.reason) else Failed(error.reason)
     except MissingExtra as error:
@@ -127,14 +128,14 @@ async def read_page(
     fetched: Fetched | None = None,
     page: PageText | None = None,
 ) -> Outcome:
-    """What the page at `url` says now, beside what the index knows of it; fetched, and read, unless it is given."""
+    """The document at `url`, compared with the index; fetched and parsed unless it is given."""
     from ...pages.fetch import Fetcher
 
     try:
         page = page or await page_text(fetched or await (fetcher or Fetcher()).fetch(url))
     except (FetchRefused, PageError) as error:
         return Skipped(error.reason) if has_no_text(error.reason) else Failed(error.reason)
-    digest = _digest(page.text.encode("utf-8", "replace"))
+    digest = _digest(well_formed(page.text).encode())
     if known and known.hash == digest:
         return Same()
     return await asyncio.to_thread(
@@ -143,10 +144,10 @@ async def read_page(
 
 
 async def page_text(fetched: Fetched) -> PageText:
-    """What a page that was fetched says.
+    """Title, text and date of a fetched page.
 
     Raises:
-        PageError: it holds no text, or none that could be found in time.
+        PageError: it has no text, or could not be parsed in time.
     """
     page = await _extractor().extract(fetched)
     published = await asyncio.to_thread(published_day, fetched.body)
@@ -154,25 +155,29 @@ async def page_text(fetched: Fetched) -> PageText:
 
 
 def has_no_text(reason: str) -> bool:
-    """Whether `reason` says that there is no text, so that reading again would not help."""
+    """Whether `reason` is that there is no text, so that a retry would not help."""
     return reason in _NO_TEXT
 
 
 class _NotText(Exception):  # noqa: N818 - never leaves this module
-    """The file is not one for the index."""
+    """The file is empty or not text."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 async def _text(file: FileFound, body: bytes) -> PageText:
-    """The text, and what the file says about itself."""
+    """The text of the file and its metadata."""
     if media_type := _MEDIA_TYPES.get(file.kind):
         page = await _extractor().read(body, content_type=media_type, url=file.path.as_uri())
         published = await asyncio.to_thread(published_day, body) if file.kind == "html" else None
         return PageText(title=page.title or "", text=page.raw_content, published=published)
     if b"\0" in body[:_BEGINNING] and not body.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise _NotText("it is not text")
+        raise _NotText(reason("not_text"))
     text = await asyncio.to_thread(lambda: decode_page(body).text)
     if not text.strip():
-        raise _NotText("it is empty")
+        raise _NotText(reason("empty_file"))
     if file.kind in _HAS_FRONT_MATTER and (front := await asyncio.to_thread(front_matter, text)):
         text, before = text[front.length :], text[: front.length]
         return PageText(title=front.title, text=text, published=front.published, about=front.about, front=before)

@@ -1,7 +1,7 @@
-"""Front matter: what stands between `---` (YAML) or `+++` (TOML) before the text of a document.
+"""Front matter: metadata between `---` (YAML) or `+++` (TOML) at the start of a document.
 
-Only the outermost fields are looked at, and of YAML only its nodes: nothing is built from them, so that a document
-with references to references costs nothing.
+Only top-level fields are read, and YAML is composed into nodes without constructing objects, so that nested aliases
+("billion laughs") cost nothing.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TAGS = ("tags", "keywords", "categories", "category", "topics", "aliases")
 
 @dataclass(frozen=True, slots=True)
 class FrontMatter:
-    """What a document says about itself before it begins."""
+    """The metadata of a document."""
 
     title: str
     published: str | None
@@ -38,15 +38,15 @@ class FrontMatter:
     about: str
     """Description and tags."""
     length: int
-    """How many characters of the document it takes."""
+    """Its length in characters."""
 
 
 def front_matter(text: str) -> FrontMatter | None:
-    """The front matter that `text` begins with; None if it begins with none."""
+    """The front matter at the start of `text`, if any."""
     head = text[:_LONGEST]
     if block := _YAML.match(head):
         fields = _yaml(block[1])
-        if not fields:  # a line across the page, and one more
+        if not fields:  # two horizontal rules
             return None
     elif block := _TOML.match(head):
         fields = _toml(block[1])
@@ -62,7 +62,7 @@ def front_matter(text: str) -> FrontMatter | None:
 
 
 def _texts(fields: dict[str, Any], names: Iterable[str]) -> list[str]:
-    """The values of the fields of these names, in the order of the names."""
+    """The values of the fields `names`, in that order."""
     values = (fields.get(name) for name in names)
     each = (one for value in values for one in cast("list[object]", value if isinstance(value, list) else [value]))
     known = (str(one) for one in each if isinstance(one, str | int | float | date | datetime))
@@ -70,7 +70,7 @@ def _texts(fields: dict[str, Any], names: Iterable[str]) -> list[str]:
 
 
 def _yaml(block: str) -> dict[str, Any]:
-    """The outermost fields: a text, or a list of texts; where the YAML is broken, what stands on lines of its own."""
+    """The top-level fields, each a string or a list of strings; of invalid YAML, the lines `name: value`."""
     import yaml
 
     try:

@@ -1,4 +1,4 @@
-"""The addresses that a sitemap lists. Read with a pattern: an XML parser would run whatever entities it declares."""
+"""The addresses in a sitemap, found with a regular expression: an XML parser would expand its entities."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SITEMAP = re.compile(rb"<(?:\w+:)?urlset\b", re.IGNORECASE)
 _INDEX = re.compile(rb"<(?:\w+:)?sitemapindex\b", re.IGNORECASE)
 _HEAD = 4096
 _GZIP = b"\x1f\x8b"
-_MAX_BYTES = 50 * 1024 * 1024  # what the rules of sitemaps allow one to have
+_MAX_BYTES = 50 * 1024 * 1024  # the limit of the sitemap protocol
 
 
 def is_sitemap(body: bytes) -> bool:
@@ -23,12 +23,12 @@ def is_sitemap(body: bytes) -> bool:
 
 
 def is_sitemap_index(body: bytes) -> bool:
-    """Whether what `body` lists are sitemaps."""
+    """Whether `body` is a list of sitemaps."""
     return bool(_INDEX.search(_unpacked(body)[:_HEAD]))
 
 
 def locations(body: bytes) -> list[str]:
-    """The addresses in order, each once."""
+    """The addresses in order, without duplicates."""
     found = (unescape(match.decode("utf-8", "replace")) for match in _LOCATION.findall(_unpacked(body)))
     return list(dict.fromkeys(found))
 

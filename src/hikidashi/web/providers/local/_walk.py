@@ -1,4 +1,4 @@
-"""The documents of a folder: which files are worth reading, found without running in circles."""
+"""The documents in a folder and its subfolders, safe against symlink loops."""
 
 from __future__ import annotations
 
@@ -44,23 +44,23 @@ class FileFound:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A folder or file that could not be looked at."""
+    """A folder or file that could not be accessed."""
 
     path: Path
     reason: str
 
 
 def kind_of(path: Path) -> Kind | None:
-    """What kind of document a file of this name is; None if it is none."""
+    """The kind of document by file name; None if it is no document."""
     if kind := _KINDS.get(path.suffix.lower()):
         return kind
     return "text" if path.name.lower() in _BARE_NAMES else None
 
 
 def walk(folder: Path) -> Iterator[FileFound | Unreadable]:
-    """The documents below `folder`, in order, each file once, also where links lead to it twice.
+    """The documents below `folder`, in order; a file reached by several links is given once.
 
-    Hidden folders and files are left out, and those that hold what other people installed.
+    Hidden files and folders are skipped, and folders of installed packages.
     """
     yield from _walk(folder, set())
 
@@ -72,7 +72,7 @@ def _walk(folder: Path, seen: set[tuple[int, int]]) -> Iterator[FileFound | Unre
     except OSError as error:
         yield Unreadable(folder, error.strerror or str(error))
         return
-    if (status.st_dev, status.st_ino) in seen:  # a link that leads back up
+    if (status.st_dev, status.st_ino) in seen:  # a link to a parent folder
         return
     seen.add((status.st_dev, status.st_ino))
     for entry in entries:

@@ -1,4 +1,4 @@
-"""The one writer of an index: whole documents in, acknowledged once they are safe."""
+"""The writer of an index: whole documents, in transactions."""
 
 from __future__ import annotations
 
@@ -10,40 +10,41 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from ....common.unicode import well_formed
 from ...pages.address import host_of
 from ...text.split import Passage
-from ...text.words import indexed, storable
-from ._database import POSITIONS, READER, hold, map_errors, open_to_write
+from ...text.words import indexed
+from ._database import POSITIONS, READER, map_errors, open_to_write, writer_lock
 
 __all__ = ["IndexWriter", "Known", "NewDocument"]
 
-# So many new passages are worth a second of tidying up: questions are answered faster afterwards.
+# After so many new passages FTS5 is optimized, which takes about a second and speeds up queries.
 _WORTH_OPTIMISING = 2_000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NewDocument:
-    """A document to be put into the index."""
+    """A document to add to the index."""
 
     url: str
     title: str
     kind: str
     size: int
     mtime_ns: int | None
-    """When the file changed; None for a page of the web."""
+    """Modification time of the file; None for a web page."""
     hash: bytes
     passages: Sequence[Passage]
     published: str | None = None
-    """The day the document says it is of, as YYYY-MM-DD; None where it says none."""
+    """Publication date from its metadata, as YYYY-MM-DD."""
     about: str = ""
-    """What its front matter says it is about: description and tags."""
+    """Description and tags from its front matter."""
     front: str = ""
-    """Its front matter as it stands, which is no part of the passages."""
+    """The front matter itself, which is not part of the passages."""
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is needed to tell whether a document has changed."""
+    """The stored values that show whether a document has changed."""
 
     size: int
     mtime_ns: int | None
@@ -53,8 +54,8 @@ class Known:
 class IndexWriter:
     """Adds, replaces and removes documents.
 
-    What was done since the last `commit` is kept together or not at all: after a power cut or `kill -9` the index is
-    as the last `commit` left it.
+    Changes since the last `commit` are atomic: after a power failure or `kill -9` the index is in the state of the last
+    `commit`.
     """
 
     def __init__(self, path: Path) -> None:
@@ -65,7 +66,7 @@ class IndexWriter:
 
     def __enter__(self) -> Self:
         with ExitStack() as opened:
-            opened.enter_context(hold(self._path))
+            opened.enter_context(writer_lock(self._path))
             self._connection = open_to_write(self._path)
             opened.callback(self._connection.close)
             self._held = opened.pop_all()
@@ -74,12 +75,12 @@ class IndexWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with self._held, map_errors(self._path):  # closing undoes what was not committed
+        with self._held, map_errors(self._path):  # closing rolls back what was not committed
             if self._added >= _WORTH_OPTIMISING and kind is None and not self._connection.in_transaction:
                 self._connection.execute("INSERT INTO words(words) VALUES ('optimize')")
 
     def known(self, url: str) -> Known | None:
-        """What the index knows of the document at `url`; None if it has none that was read as today."""
+        """The stored values of the document at `url`; None if it is missing or was parsed by an earlier version."""
         with map_errors(self._path):
             row = self._connection.execute(
                 "SELECT size, mtime_ns, hash FROM document WHERE url = ? AND reader = ?", (url, READER)
@@ -96,7 +97,7 @@ class IndexWriter:
 
     def put(self, document: NewDocument) -> None:
         """Adds `document`, in place of the one that had its address."""
-        title, about = storable(document.title), storable(document.about)
+        title, about = well_formed(document.title), well_formed(document.about)
         now = datetime.now(UTC)
         row = {
             "url": document.url,
@@ -110,7 +111,7 @@ class IndexWriter:
             "day": document.published or _day_of(document.mtime_ns) or now.date().isoformat(),
             "host": host_of(document.url),
             "about": about,
-            "front": storable(document.front),
+            "front": well_formed(document.front),
             "reader": READER,
         }
         with self._changing():
@@ -120,7 +121,7 @@ class IndexWriter:
             )
             first = (added.lastrowid or 0) * POSITIONS
             rows = [
-                (first + position, storable(passage.heading), storable(passage.body))
+                (first + position, well_formed(passage.heading), well_formed(passage.body))
                 for position, passage in enumerate(document.passages)
             ]
             self._connection.executemany("INSERT INTO passage VALUES (?, ?, ?)", rows)
@@ -131,7 +132,7 @@ class IndexWriter:
         self._added += len(rows)
 
     def touched(self, url: str, *, size: int, mtime_ns: int) -> None:
-        """Notes that the file at `url` has a new date but says the same."""
+        """Record the new modification time of a file with unchanged content."""
         with self._changing():
             self._connection.execute(
                 "UPDATE document SET day = coalesce(published, ?, day), size = ?, mtime_ns = ? WHERE url = ?",
@@ -139,16 +140,16 @@ class IndexWriter:
             )
 
     def remove(self, url: str) -> bool:
-        """Removes the document at `url`; False if there was none."""
+        """Remove the document at `url`; False if there was none."""
         with self._changing():
             return self._forget(url)
 
     def commit(self) -> None:
-        """Makes everything since the last commit safe, and visible to readers."""
+        """Commit all changes, which makes them durable and visible to readers."""
         if not self._connection.in_transaction:
             return
         with self._changing():
-            # Once for all documents: each statement that may fail halfway makes the engine write out its words.
+            # Once per commit: a statement that may fail halfway makes FTS5 flush its pending terms.
             self._connection.execute(
                 "UPDATE total SET documents = documents + ?, passages = passages + ?, letters = letters + ?",
                 self._change,
@@ -165,7 +166,7 @@ class IndexWriter:
         rows = self._connection.execute(
             "SELECT id, heading, body FROM passage WHERE id BETWEEN ? AND ?", ours
         ).fetchall()
-        # The full-text table keeps no text of its own: it forgets a passage only when told its words again.
+        # A contentless FTS5 table needs the original text to delete a row.
         self._connection.executemany(
             "INSERT INTO words(words, rowid, title, heading, body) VALUES ('delete', ?, ?, ?, ?)",
             _words(title, about, rows),
@@ -181,7 +182,7 @@ class IndexWriter:
 
     @contextmanager
     def _changing(self) -> Generator[None]:
-        """Opens a transaction if none is open; a failure undoes it whole."""
+        """Begin a transaction unless one is open; roll it back on an error."""
         with map_errors(self._path):
             if not self._connection.in_transaction:
                 self._connection.execute("BEGIN IMMEDIATE")
@@ -197,14 +198,14 @@ class IndexWriter:
 def _words(
     title: str, about: str, rows: Sequence[tuple[int, str, str]]
 ) -> Generator[tuple[int, str, str, str], None, None]:
-    """What the full-text engine is told of each passage; what a document is about counts as a heading does."""
+    """The FTS5 row of each passage; description and tags are indexed as headings."""
     title_words, about_words = indexed(title), indexed(about)
     for row, heading, body in rows:
         yield row, title_words, f"{indexed(heading)}\n{about_words}", indexed(body)
 
 
 def _day_of(mtime_ns: int | None) -> str | None:
-    """The day in UTC on which a file changed; None for what is no file, or has a date that no calendar has."""
+    """The modification date of a file in UTC; None if there is none or it is out of range."""
     try:
         return None if mtime_ns is None else datetime.fromtimestamp(mtime_ns / 1e9, UTC).date().isoformat()
     except (OverflowError, OSError, ValueError):

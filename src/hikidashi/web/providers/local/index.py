@@ -1,4 +1,4 @@
-"""`LocalIndex`: the documents of a user in one SQLite file, to be searched and read."""
+"""`LocalIndex`: a full-text index of the user's documents in one SQLite file."""
 
 from __future__ import annotations
 
@@ -11,54 +11,55 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ....common.folders import data_folder
 from ...filters import NO_FILTERS, SearchFilters
 from ...text.words import Term, terms_of
+from ._conditions import Condition, condition_of
 from ._database import POSITIONS, is_current, map_errors, open_to_read
-from ._narrowing import Condition, condition_of
 from ._ranking import Ranked, ranked
 from ._writer import IndexWriter
 
 if TYPE_CHECKING:
-    from ._semantic import SemanticRanker
+    from .semantic import SemanticRanker
 
 __all__ = ["Found", "IndexTotals", "ListedDocument", "LocalIndex", "StoredDocument", "default_index_path"]
 
-_DIGEST_BYTES = 16  # of a document's content; other values are no digests
+_DIGEST_BYTES = 16  # other lengths are not content digests
 _MOST_COPIES = 5
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Found:
-    """A passage that answers a question."""
+    """A passage found by a search."""
 
     url: str
     title: str
     heading: str
     body: str
     score: float
-    """From 0 to 1; see `ranking`."""
+    """From 0 to 1; see `_ranking`."""
     terms: tuple[Term, ...]
-    """The words it was looked for by."""
+    """The terms of the query."""
     has_every_word: bool
-    """Whether all the words of the question are there."""
+    """Whether it has all words of the query."""
     day: str
-    """When the document was published, else changed, else added: YYYY-MM-DD."""
+    """Date of publication, else of modification, else of addition: YYYY-MM-DD."""
     copies: tuple[str, ...] = ()
     """Other addresses of the same content, at most five."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StoredDocument:
-    """A document as the index keeps it."""
+    """A document in the index."""
 
     url: str
     title: str
     kind: str
     size: int
     added: str
-    """When it was added or last changed, in ISO 8601 and UTC."""
+    """When it was added or updated, in ISO 8601 and UTC."""
     day: str
-    """When it was published, else changed, else added: YYYY-MM-DD."""
+    """Date of publication, else of modification, else of addition: YYYY-MM-DD."""
     text: str
 
 
@@ -77,7 +78,7 @@ class ListedDocument:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class IndexTotals:
-    """How much an index holds."""
+    """The size of an index."""
 
     documents: int
     passages: int
@@ -85,15 +86,14 @@ class IndexTotals:
 
 def default_index_path() -> Path:
     """Where the index is unless the user says otherwise: `hikidashi/web.db` in the user's data folder."""
-    data = os.environ.get("XDG_DATA_HOME")
-    return (Path(data) if data else Path.home() / ".local" / "share") / "hikidashi" / "web.db"
+    return data_folder() / "web.db"
 
 
 class LocalIndex:
-    """Documents to search and read, in the file `path`; usable from several threads and processes at once.
+    """A full-text index in the file `path`, safe for use by several threads and processes.
 
-    Nothing is opened before the first question. Questions are answered while another process adds documents, and
-    see each document whole or not at all. Every failure is a `WebIndexError`.
+    The file is opened at the first search. Searches run while another process adds documents, and see each document
+    completely or not at all. Every failure is a `WebIndexError`.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
@@ -102,7 +102,7 @@ class LocalIndex:
         self._lock = threading.Lock()
 
     def totals(self) -> IndexTotals:
-        """How many documents and passages there are."""
+        """The number of documents and passages."""
         with self._reading() as connection:
             documents, passages = connection.execute("SELECT documents, passages FROM total").fetchone()
         return IndexTotals(documents=documents, passages=passages)
@@ -116,17 +116,17 @@ class LocalIndex:
         filters: SearchFilters = NO_FILTERS,
         semantic: SemanticRanker | None = None,
     ) -> list[Found]:
-        """The best passage of each of the best `limit` documents; with `passages`, the best passages of any.
+        """The best passage of each of the best `limit` documents; with `passages`, the best passages of all.
 
-        Empty if nothing is relevant. No character of `question` has a special meaning. Of documents with the same
-        content one is given, with the addresses of the others.
+        Empty if nothing is relevant. `question` has no query syntax. Of documents with the same content, one is
+        returned with the addresses of the others.
 
         Args:
             question: Words, or a sentence.
             limit: How many at most.
-            passages: Whether one document may be given several times.
-            filters: The days and domains of the documents to search in; other filters restrict nothing here.
-            semantic: Ranks what has words of the question by its meaning, too.
+            passages: Whether a document may occur several times.
+            filters: Dates and domains of the documents to search; other filters are ignored here.
+            semantic: Reranks the results by embedding similarity.
         """
         terms = tuple(terms_of(question))
         if not terms:
@@ -141,7 +141,7 @@ class LocalIndex:
             ]
 
     def document(self, url: str) -> StoredDocument | None:
-        """The document at `url` with its whole text; None if it is not in the index."""
+        """The document at `url` with its full text; None if it is not in the index."""
         with self._reading() as connection:
             row = connection.execute(
                 "SELECT id, url, title, kind, size, added, day, front FROM document WHERE url = ?", (url,)
@@ -157,7 +157,7 @@ class LocalIndex:
         return StoredDocument(url=url, title=title, kind=kind, size=size, added=added, day=day, text=text)
 
     def documents(self, prefix: str = "") -> list[ListedDocument]:
-        """The documents whose addresses begin with `prefix`, in the order of their addresses."""
+        """The documents whose addresses start with `prefix`, by address."""
         with self._reading() as connection:
             rows = connection.execute(
                 "SELECT url, title, kind, size, added, day, (SELECT count(*) FROM passage WHERE passage.id BETWEEN "
@@ -170,14 +170,14 @@ class LocalIndex:
         ]
 
     def urls(self, prefix: str = "") -> list[str]:
-        """The addresses of the documents, those that begin with `prefix`, in order."""
+        """The addresses of the documents that start with `prefix`, sorted."""
         with self._reading() as connection:
             rows = connection.execute("SELECT url FROM document ORDER BY url").fetchall()
         return [url for (url,) in rows if url.startswith(prefix)]
 
     @contextmanager
     def writing(self) -> Generator[IndexWriter]:
-        """A writer, the only one at this moment; the file is made if there is none.
+        """The exclusive writer; creates the file if there is none.
 
         Raises:
             WebIndexError: another process is writing, or the file cannot be written.
@@ -186,7 +186,7 @@ class LocalIndex:
             yield writer
 
     def close(self) -> None:
-        """Closes the files; a later question opens them again."""
+        """Close the files; a later search opens them again."""
         with self._lock:
             idle, self._idle = self._idle, []
         for _, connection in idle:
@@ -194,7 +194,7 @@ class LocalIndex:
 
     @contextmanager
     def _reading(self) -> Generator[sqlite3.Connection]:
-        """A connection nobody else uses; kept for the next question if this one ends well."""
+        """A connection for exclusive use, returned to the pool unless an error occurs."""
         connection, file = self._take()
         try:
             with map_errors(self.path):
@@ -204,7 +204,7 @@ class LocalIndex:
         except BaseException:
             connection.close()
             raise
-        if not is_current(connection):  # the next question may find the file brought up to date
+        if not is_current(connection):  # another process may migrate the file
             connection.close()
             return
         with self._lock:
@@ -221,7 +221,7 @@ class LocalIndex:
         with self._lock:
             while self._idle and taken is None:
                 known, connection = self._idle.pop()
-                if known == file:  # another index may have taken the place of the one that was open
+                if known == file:  # the file may have been replaced
                     taken = connection
                 else:
                     stale.append(connection)
@@ -231,7 +231,7 @@ class LocalIndex:
 
 
 def _row_of(connection: sqlite3.Connection, ranked: Ranked, terms: tuple[Term, ...]) -> tuple[Found, bytes]:
-    """A passage that was found, and the digest of its document."""
+    """A found passage, and the digest of its document."""
     url, title, heading, body, day, digest = connection.execute(
         "SELECT url, title, heading, body, day, hash FROM passage, document WHERE passage.id = ? AND document.id = ?",
         (ranked.passage, ranked.passage // POSITIONS),
@@ -252,7 +252,7 @@ def _row_of(connection: sqlite3.Connection, ranked: Ranked, terms: tuple[Term, .
 def _distinct(
     rows: Iterable[tuple[Found, bytes]], limit: int, *, passages: bool
 ) -> Generator[tuple[Found, bytes], None, None]:
-    """The first `limit` of `rows` that are not of a document given before, or with `passages` not the same passage."""
+    """The first `limit` of `rows` with distinct documents, or with `passages` distinct passages."""
     seen: set[object] = set()
     for found, digest in rows:
         document = digest if len(digest) == _DIGEST_BYTES else found.url
@@ -265,7 +265,7 @@ def _distinct(
 
 
 def _copies(connection: sqlite3.Connection, url: str, digest: bytes, condition: Condition) -> tuple[str, ...]:
-    """The other addresses of the content with this digest, among the documents of a condition."""
+    """Other addresses of the content with this digest that meet `condition`."""
     if len(digest) != _DIGEST_BYTES:
         return ()
     rows = connection.execute(

@@ -1,4 +1,4 @@
-"""Documents into the index: what is new or changed is read, what is gone is removed, and each is reported when safe."""
+"""Ingestion: adds and updates documents, removes deleted ones, and reports each after its commit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
 from ...crawl.options import CrawlOptions, check_crawl_options
-from ...pages.reasons import reason
+from ...language import errors_in
+from ...wording.reasons import reason
 from ._documents import MAX_BYTES, Failed, Outcome, Same, Skipped, Touched, read_file, read_page
 from ._walk import FileFound
 from ._writer import IndexWriter, Known, NewDocument
@@ -28,33 +29,33 @@ __all__ = ["IngestEvent", "IngestKind", "ingest"]
 
 logger = logging.getLogger("hikidashi")
 
-# Documents are made safe together, since each commit costs as much as some of them.
+# Documents are committed in batches, since a commit costs as much as several documents.
 _PASSAGES_AT_ONCE = 500
 _SECONDS_AT_ONCE = 0.5
 _READ_AHEAD = 4
 
 
 IngestKind = Literal["added", "updated", "unchanged", "removed", "skipped", "failed"]
-"""Skipped is what the index does not take, failed what could not be read this time and may be next time."""
+""""skipped" documents do not belong in the index; "failed" ones could not be read and are tried again next time."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class IngestEvent:
-    """What became of one document; reported after it is safe in the index."""
+    """The outcome for one document, reported after its commit."""
 
     kind: IngestKind
     url: str
     done: int
-    """How many documents were dealt with, this one included."""
+    """Number of documents processed, including this one."""
     total: int
     passages: int = 0
     reason: str = ""
-    """Why it was skipped, or failed."""
+    """Why it was skipped or failed."""
 
 
 @dataclass(slots=True)
 class _Batch:
-    """Reports that wait until what they say is safe."""
+    """Events to report after the next commit."""
 
     total: int
     done: int = 0
@@ -86,26 +87,28 @@ async def ingest(
     max_bytes: int = MAX_BYTES,
     crawl: CrawlOptions | None = None,
 ) -> AsyncGenerator[IngestEvent, None]:
-    """Brings `index` up to date with `sources`, and reports each document once it is safe there.
+    """Update `index` from `sources`, and report each document after its commit.
 
         async for event in ingest(LocalIndex(), ["docs", "https://example.com/sitemap.xml"]):
             print(event.kind, event.url)
 
-    A folder's documents that no longer exist are removed. A document that cannot be read is reported, and the others
-    go on. If the process is killed, everything reported is in the index.
+    Documents deleted from a folder are removed. A document that cannot be read is reported, and ingestion goes on. If
+    the process is killed, everything reported is in the index.
 
     Args:
-        index: Where the documents go; made if there is none.
-        sources: Folders, files, addresses of pages, addresses of sitemaps.
+        index: The index; created if it does not exist.
+        sources: Folders, files, URLs of pages and of sitemaps.
         fetcher: How pages are fetched; the guarded fetch of public addresses if None.
-        max_bytes: The largest file that is read.
-        crawl: How far the links of pages are followed, as robots.txt allows; None reads the pages alone.
+        max_bytes: Limit of a file's size.
+        crawl: Limits for following the links of pages, as robots.txt allows; None follows no links.
 
     Raises:
         TavilyAPIError: an option of `crawl` is refused.
         WebIndexError: another process is writing, or the index cannot be written; what was reported is kept.
     """
-    made = await plan(sources, fetcher, check_crawl_options(crawl, language="en") if crawl else None)
+    with errors_in("en"):
+        options = check_crawl_options(crawl) if crawl else None
+    made = await plan(sources, fetcher, options)
     with ExitStack() as stack:
         writer = await asyncio.to_thread(stack.enter_context, index.writing())
         known, gone = await asyncio.to_thread(_compared, writer, made)
@@ -130,7 +133,7 @@ async def ingest(
 
 
 def _compared(writer: IndexWriter, made: Plan) -> tuple[dict[str, Known], list[str]]:
-    """What the index knows of the planned documents, and the addresses of those that are gone."""
+    """The stored values of the planned documents, and the addresses of those that were deleted."""
     known = {url: found for url in made.documents if (found := writer.known(url))}
     stored = dict.fromkeys(url for folder in made.folders for url in writer.urls_below(folder))
     gone = [url for url in stored if url not in made.documents and not url.startswith(tuple(made.unread))]
@@ -149,13 +152,13 @@ class _Reader:
             return await read_page(
                 document.url, known, fetcher=self.fetcher, fetched=document.fetched, page=document.text
             )
-        except Exception as error:  # whatever one document does, the others are indexed
+        except Exception as error:  # one bad document must not stop the others
             logger.exception("A document could not be read")
             return Failed(reason("unexpected", kind=type(error).__name__))
 
 
 async def _read(made: Plan, known: dict[str, Known], reader: _Reader) -> AsyncGenerator[tuple[str, Outcome], None]:
-    """The documents in order, while the next ones are being read already."""
+    """The documents in order, reading ahead."""
     ahead: deque[tuple[str, asyncio.Task[Outcome]]] = deque()
     left = iter(made.documents.items())
     try:
@@ -175,7 +178,7 @@ async def _read(made: Plan, known: dict[str, Known], reader: _Reader) -> AsyncGe
 
 
 def _apply(writer: IndexWriter, batch: _Batch, url: str, outcome: Outcome) -> None:
-    """Does to the index what `outcome` asks for, and notes what to report."""
+    """Apply `outcome` to the index, and add an event."""
     match outcome:
         case NewDocument():
             replaced = writer.remove(url)
@@ -187,7 +190,7 @@ def _apply(writer: IndexWriter, batch: _Batch, url: str, outcome: Outcome) -> No
             writer.touched(url, size=outcome.size, mtime_ns=outcome.mtime_ns)
             batch.add("unchanged", url)
         case Skipped():
-            # What the file said before is no longer true.
+            # The indexed content is out of date.
             batch.add("removed" if writer.remove(url) else "skipped", url, reason=outcome.reason)
         case _:
             batch.add("failed", url, reason=outcome.reason)

@@ -1,4 +1,4 @@
-"""The local index as a search provider: no key, no network but for pages that are asked for and not indexed."""
+"""The local index as a search provider. Needs no key; fetches only pages to extract that are not indexed."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self, get_args
 
+from ....common.language import Language
 from ....errors import ErrorType, TavilyAPIError, WebIndexError
 from ...answers.context import DEFAULT_MAX_TOKENS, pack_context
 from ...filters import (
@@ -21,71 +22,52 @@ from ...filters import (
     check_filters,
     refuse_unsupported,
 )
+from ...language import errors_in, in_own_language
 from ...pages.address import encoded_url
 from ...provider import SearchDepth
 from ...results import ExtractedPage, ExtractResults, FailedPage, SearchContext, SearchHit, SearchResults
 from ...text.snippet import best_sentence, snippet
-from ...validate import as_list, check_max_results, check_max_tokens, check_query, check_search_depth, sort_urls
-from ...wording.said import Language, Said, said
+from ...validate import as_list, check_max_results, check_max_tokens, check_query, check_search_depth, check_urls
+from ...wording.messages import api_error, message, validation_error
+from ...wording.reasons import reason
 from ._database import NoIndex
 from .index import Found, LocalIndex
 
 if TYPE_CHECKING:
     from ...crawl.options import CrawlOptions, CrawlResults, MapResults
     from ...pages.fetch import Fetcher
-    from ._semantic import Embed, SemanticRanker
+    from .semantic import Embed, SemanticRanker
 
 __all__ = ["LocalSearchProvider", "Ranker"]
 
 Ranker = Literal["lexical", "hybrid"]
-"""By words alone, or by words and meaning."""
+""""lexical" ranks by words, "hybrid" also by embedding similarity."""
 
 _NAME = "local"
 _FILE = "file:"
-_TOKENS_OF_A_PASSAGE = 100  # most have more
+_TOKENS_OF_A_PASSAGE = 100  # most passages have more
 _MOST_PASSAGES = 60
 _HEADINGS = re.compile(r"\A(?:\s*#{1,6}[ \t].*(?:\n|\Z))+\s*")
-_SAYINGS: dict[str, tuple[str, str]] = {
-    "missing": (
-        "ローカル検索のインデックスがありません（{path}）。`hikidashi web index フォルダー` で文書を登録してください。",
-        "There is no local index at {path}. Run `hikidashi web index PATH` to index your documents.",
-    ),
-    "empty": (
-        "ローカル検索のインデックスに文書がありません（{path}）。"
-        "`hikidashi web index フォルダー` で文書を登録してください。",
-        "The local index at {path} holds no documents. Run `hikidashi web index PATH` to index some.",
-    ),
-    "copies": ("{content}（同じ内容: {urls}）", "{content} (The same content is at {urls}.)"),
-    "ranker": (
-        'ranker が不正です（受け取った値: {value}）。"lexical" または "hybrid" を指定してください。embed は "hybrid" と'
-        "ともに使います。",
-        '`ranker` is {value}: use "lexical" or "hybrid"; `embed` is for "hybrid".',
-    ),
-    "not_indexed": (
-        "インデックスに登録されていないファイルは読めません",
-        "a file is read only if it is in the index",
-    ),
-}
 
 
 class LocalSearchProvider:
-    """Searches an index of the user's own documents; every failure is a `TavilyAPIError`.
+    """Searches an index of the user's documents; every failure is a `TavilyAPIError`.
 
         async with LocalSearchProvider() as provider:
             found = await provider.search("経費精算の期限")
 
-    SQLite runs in threads, so an event loop is never blocked, and one provider serves any number of loops and threads.
-    The index may grow, or be made anew, while it is open.
+    SQLite runs in threads, so the event loop is never blocked, and one provider serves any number of loops and threads.
+    The index may be updated or replaced while it is open.
 
     Args:
-        path: The file of the index; the one in the user's data folder if None.
-        fetcher: How pages that are not in the index are fetched; the guarded fetch of public addresses if None.
+        path: The file of the index; by default in the user's data folder.
+        fetcher: Fetches pages that are not in the index; by default a `Fetcher`.
         language: The language of error messages.
-        ranker: "lexical" ranks by words alone; "hybrid" also by meaning, which needs the extra `semantic`.
-        embed: For "hybrid", a function from texts to vectors in place of the model that comes with the extra.
+        ranker: "lexical" ranks by words; "hybrid" also by embedding similarity, which needs the extra `semantic`.
+        embed: For "hybrid", a function from texts to vectors instead of the model of the extra.
 
     Raises:
-        TavilyAPIError: `ranker` is another, or `embed` is given without "hybrid"; VALIDATION_ERROR.
+        TavilyAPIError: `ranker` is unknown, or `embed` is given without "hybrid"; VALIDATION_ERROR.
         MissingExtra: the ranker is "hybrid", and the extra is not installed.
     """
 
@@ -102,9 +84,10 @@ class LocalSearchProvider:
     ) -> None:
         self.index = LocalIndex(path)
         self._fetcher = fetcher
-        self._language: Language = language
+        self.language: Language = language
         if ranker not in get_args(Ranker) or (embed is not None and ranker != "hybrid"):
-            raise TavilyAPIError(self._say("ranker", value=repr(ranker)), ErrorType.VALIDATION_ERROR)
+            with errors_in(language):
+                raise validation_error("ranker", value=repr(ranker))
         self._semantic = _semantic(embed) if ranker == "hybrid" else None
 
     def __repr__(self) -> str:
@@ -115,6 +98,7 @@ class LocalSearchProvider:
         """`"local"`."""
         return _NAME
 
+    @in_own_language
     async def search(
         self,
         query: str,
@@ -124,74 +108,77 @@ class LocalSearchProvider:
         include_answer: bool = False,
         filters: SearchFilters | None = None,
     ) -> SearchResults:
-        """The best documents for `query`, each with what it says about it; with "advanced", the best passages.
+        """The best documents for `query`, each with a snippet; with "advanced", the best passages.
 
-        A document is of the day that it names, else of that on which its file changed, else of that on which it was
-        added. A file has no domain. Topics and countries are refused, because an index knows neither.
+        The date of a document is that of publication, else of modification, else of addition. A file has no domain.
+        Topics and countries are refused, because documents have neither.
 
-        The answer, if asked for, is the sentence of the best passage with the most words of `query`, taken over as it
-        stands; None unless that passage has all of them.
+        The answer, if requested, is the sentence of the best passage with the most words of `query`, verbatim; None
+        unless that passage has all of them.
 
         Raises:
-            TavilyAPIError: an argument is refused, or there is no index that could be searched.
+            TavilyAPIError: an argument is refused, or there is no index to search.
         """
-        check_query(query, language=self._language)
-        check_max_results(max_results, language=self._language)
-        passages = check_search_depth(search_depth, language=self._language, quick=True) == "advanced"
+        check_query(query)
+        check_max_results(max_results)
+        passages = check_search_depth(search_depth, quick=True) == "advanced"
         wanted = self._checked_filters(filters)
         found = await self._found(query, limit=max_results, passages=passages, filters=wanted)
         hit_of = _passage if passages else _summary
         return SearchResults(
             query=query,
-            results=tuple(self._with_copies(hit_of(one), one.copies) for one in found),
+            results=tuple(_with_copies(hit_of(one), one.copies) for one in found),
             answer=_answer(found) if include_answer else None,
             provider=_NAME,
         )
 
+    @in_own_language
     async def extract(self, urls: Sequence[str], *, options: ExtractOptions | None = None) -> ExtractResults:
-        """The text of each of `urls`: from the index if it is there, else fetched; a file only from the index.
+        """The text of each of `urls`: from the index, else fetched; files only from the index.
 
-        Both depths give whole documents.
+        Both depths give the full text.
 
         Raises:
             TavilyAPIError: `urls` is empty, or an option is refused.
         """
-        from ...text.passages import extracted_as  # which cuts pages as this package does, and so imports it
+        from ...text.passages import extracted_as  # imports this package, too
 
-        chosen = check_extract_options(options or EXTRACT_DEFAULTS, language=self._language)
+        chosen = check_extract_options(options or EXTRACT_DEFAULTS)
         texts = [url.strip() for url in as_list(urls) or () if isinstance(url, str)]
         stored = await asyncio.to_thread(self._stored, texts)
         allowed = frozenset[str]() if self._fetcher is None else self._fetcher.allowed_hosts
-        asked = sort_urls(urls, language=self._language, allowed_hosts=allowed, at_hand=stored)
+        asked = check_urls(urls, allowed_hosts=allowed, at_hand=stored)
         pages = stored | {page.url: page for page in await self._fetched([u for u in asked.valid if u not in stored])}
         answers = [pages[url] for url in asked.valid]
         failed = asked.all_failed(page for page in answers if isinstance(page, FailedPage))
         return ExtractResults(
             results=tuple(extracted_as(page, chosen) for page in answers if isinstance(page, ExtractedPage)),
-            failed_results=tuple(page if page.url in stored else self._explained(page) for page in failed),
+            failed_results=tuple(page if page.url in stored else _explained(page) for page in failed),
             provider=_NAME,
         )
 
+    @in_own_language
     async def context(
         self, query: str, *, max_tokens: int | None = None, filters: SearchFilters | None = None
     ) -> SearchContext:
         """The best passages about `query`, at most `max_tokens` tokens of them.
 
         Raises:
-            TavilyAPIError: an argument is refused, or there is no index that could be searched.
+            TavilyAPIError: an argument is refused, or there is no index to search.
         """
-        check_query(query, language=self._language)
-        check_max_tokens(max_tokens, language=self._language)
+        check_query(query)
+        check_max_tokens(max_tokens)
         allowed = self._checked_filters(filters)
         wanted = (max_tokens or DEFAULT_MAX_TOKENS) // _TOKENS_OF_A_PASSAGE
         limit = min(max(wanted, 3), _MOST_PASSAGES)
         found = await self._found(query, limit=limit, passages=True, filters=allowed)
         return pack_context(query, [_passage(one) for one in found], max_tokens, provider=_NAME)
 
+    @in_own_language
     async def crawl(self, url: str, *, options: CrawlOptions | None = None) -> CrawlResults:
-        """The text of the pages of a site, read now and as its robots.txt allows; nothing is added to the index.
+        """The text of the pages of a site, fetched as its robots.txt allows; nothing is added to the index.
 
-        Both extraction depths give whole pages. Other sites are read only with `allow_external`.
+        Both extraction depths give the full text. Links to other sites are followed only with `allow_external`.
 
         Raises:
             TavilyAPIError: `url` or an option is refused; VALIDATION_ERROR.
@@ -199,8 +186,9 @@ class LocalSearchProvider:
         from ...crawl.crawler import crawl_site
 
         chosen = self._checked_crawl(options)
-        return await crawl_site(url, chosen, fetcher=self._fetcher, language=self._language, provider=_NAME)
+        return await crawl_site(url, chosen, fetcher=self._fetcher, provider=_NAME)
 
+    @in_own_language
     async def map(self, url: str, *, options: CrawlOptions | None = None) -> MapResults:
         """The addresses of the pages of a site, found by its links as its robots.txt allows.
 
@@ -210,31 +198,23 @@ class LocalSearchProvider:
         from ...crawl.crawler import map_site
 
         chosen = self._checked_crawl(options)
-        return await map_site(url, chosen, fetcher=self._fetcher, language=self._language, provider=_NAME)
+        return await map_site(url, chosen, fetcher=self._fetcher, provider=_NAME)
 
     def _checked_crawl(self, options: CrawlOptions | None) -> CrawlOptions:
         from ...crawl.options import CRAWL_DEFAULTS, refuse_crawl_options
 
         chosen = options or CRAWL_DEFAULTS
         names = ("instructions", "categories", "chunks_per_source")
-        refuse_crawl_options(chosen, names, provider="The local provider", language=self._language)
+        refuse_crawl_options(chosen, names, provider="The local provider")
         return chosen
 
     def _checked_filters(self, filters: SearchFilters | None) -> SearchFilters:
         wanted = filters or NO_FILTERS
-        refuse_unsupported(
-            wanted, self.supported_filters, provider="The local index", instead="tavily", language=self._language
-        )
-        return check_filters(**wanted.given(), language=self._language)
-
-    def _with_copies(self, hit: SearchHit, copies: Sequence[str]) -> SearchHit:
-        """`hit` with the other places of the same content."""
-        if not copies:
-            return hit
-        return replace(hit, content=self._say("copies", content=hit.content, urls=", ".join(copies)))
+        refuse_unsupported(wanted, self.supported_filters, provider="The local index", instead="tavily")
+        return check_filters(**wanted.given())
 
     async def aclose(self) -> None:
-        """Closes the files; may be called twice, and a later search opens them again."""
+        """Close the files; may be called twice, and a later search opens them again."""
         await asyncio.to_thread(self.index.close)
 
     async def __aenter__(self) -> Self:
@@ -253,11 +233,11 @@ class LocalSearchProvider:
         try:
             found, holds_documents = await asyncio.to_thread(search)
         except NoIndex as error:
-            raise self._failed(self._say("missing", path=error.path)) from error
+            raise api_error("index_missing", ErrorType.API_ERROR, path=error.path) from error
         except WebIndexError as error:
-            raise self._failed(str(error)) from error
+            raise TavilyAPIError(str(error), ErrorType.API_ERROR) from error
         if not holds_documents:
-            raise self._failed(self._say("empty", path=str(self.index.path)))
+            raise api_error("index_empty", ErrorType.API_ERROR, path=str(self.index.path))
         return found
 
     async def _fetched(self, urls: Sequence[str]) -> list[ExtractedPage | FailedPage]:
@@ -265,36 +245,38 @@ class LocalSearchProvider:
             return []
         from ..extract_urls import read_pages
 
-        return await read_pages(urls, fetcher=self._fetcher, language=self._language)
-
-    def _explained(self, failed: FailedPage) -> FailedPage:
-        """`failed`, where it is a file with the reason that helps."""
-        is_file = failed.url.lower().startswith(_FILE)
-        return replace(failed, error=self._say("not_indexed")) if is_file else failed
+        return await read_pages(urls, fetcher=self._fetcher)
 
     def _stored(self, urls: Sequence[str]) -> dict[str, ExtractedPage | FailedPage]:
-        """The pages that the index has; none if there is no index."""
+        """The pages in the index; none if there is no index."""
         try:
             documents = {url: self.index.document(url) or self.index.document(encoded_url(url)) for url in urls}
         except NoIndex:
             return {}
         except WebIndexError as error:
-            raise self._failed(str(error)) from error
+            raise TavilyAPIError(str(error), ErrorType.API_ERROR) from error
         return {
             url: ExtractedPage(url=url, raw_content=document.text, title=document.title or None)
             for url, document in documents.items()
             if document is not None
         }
 
-    def _failed(self, message: str) -> TavilyAPIError:
-        return TavilyAPIError(message, ErrorType.API_ERROR)
 
-    def _say(self, key: str, **values: object) -> Said:
-        return said(*_SAYINGS[key], self._language, **values)
+def _with_copies(hit: SearchHit, copies: Sequence[str]) -> SearchHit:
+    """`hit` with the other addresses of the same content."""
+    if not copies:
+        return hit
+    return replace(hit, content=message("same_content", content=hit.content, urls=", ".join(copies)))
+
+
+def _explained(failed: FailedPage) -> FailedPage:
+    """`failed`; for a file with the reason that it is not in the index."""
+    is_file = failed.url.lower().startswith(_FILE)
+    return replace(failed, error=reason("not_indexed")) if is_file else failed
 
 
 def _summary(found: Found) -> SearchHit:
-    text = _HEADINGS.sub("", found.body) or found.body  # headings tell little without their marks and lines
+    text = _HEADINGS.sub("", found.body) or found.body  # headings are not readable without their markup
     content = snippet(text, found.terms)
     return SearchHit(title=found.title, url=found.url, content=content, score=found.score, published_date=found.day)
 
@@ -311,6 +293,6 @@ def _answer(found: Sequence[Found]) -> str | None:
 
 
 def _semantic(embed: Embed | None) -> SemanticRanker:
-    from ._semantic import SemanticRanker  # only a hybrid provider pays for this import
+    from .semantic import SemanticRanker  # only a hybrid provider pays for this import
 
     return SemanticRanker(embed)

@@ -1,4 +1,4 @@
-"""What there is to index: folders, files, pages and sitemaps become a list of files and pages."""
+"""Resolves folders, files, pages and sitemaps into the files and pages to index."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ....errors import FetchRefused, PageError
 from ...crawl.options import CrawlOptions
 from ...pages.address import check_url, host_of
+from ...wording.reasons import reason
 from ._documents import PageText, has_no_text, page_text
 from ._sitemap import is_sitemap, is_sitemap_index, locations
 from ._walk import FileFound, Unreadable, kind_of, walk
@@ -28,7 +29,7 @@ _MOST_SITEMAPS = 200
 
 @dataclass(frozen=True, slots=True)
 class PageFound:
-    """A page to read, and what came of it when it was fetched, or read, already."""
+    """A page to index, with its response or text if it was fetched or parsed already."""
 
     url: str
     fetched: Fetched | None = None
@@ -37,26 +38,26 @@ class PageFound:
 
 @dataclass(slots=True)
 class Plan:
-    """Everything to do, by address, and what could not be found out."""
+    """The documents to index by address, and what was skipped or failed."""
 
     documents: dict[str, FileFound | PageFound] = field(default_factory=dict[str, "FileFound | PageFound"])
     failed: dict[str, str] = field(default_factory=dict[str, str])
     skipped: dict[str, str] = field(default_factory=dict[str, str])
     folders: list[str] = field(default_factory=list[str])
-    """Beginnings of the addresses whose documents are gone if they were not found."""
+    """Address prefixes: documents below them that were not found are deleted."""
     unread: list[str] = field(default_factory=list[str])
-    """Beginnings of addresses that may be there still."""
+    """Address prefixes that could not be read, whose documents are kept."""
 
 
 def is_web_address(source: str | os.PathLike[str]) -> bool:
-    """Whether `source` is to be fetched rather than opened."""
+    """Whether `source` is a URL rather than a path."""
     return isinstance(source, str) and source.strip().lower().startswith(("http://", "https://"))
 
 
 async def plan(
     sources: Sequence[str | os.PathLike[str]], fetcher: Fetcher | None, crawl: CrawlOptions | None = None
 ) -> Plan:
-    """What `sources` lead to; sitemaps are fetched for it, and with `crawl` the pages that pages link to."""
+    """The plan for `sources`; fetches sitemaps, and with `crawl` follows the links of pages."""
     made = Plan()
     for source in sources:
         if is_web_address(source):
@@ -74,7 +75,7 @@ def _fetcher(fetcher: Fetcher | None) -> Fetcher:
 
 
 def _add_path(made: Plan, source: str | os.PathLike[str]) -> None:
-    # Links stay as they are written, so that a document is always below the folder it was found in.
+    # Symlinks are not resolved, so that a document is always below the folder it was found in.
     path = Path(os.path.abspath(Path(source).expanduser()))  # noqa: PTH100
     if path.is_dir():
         made.folders.append(_below(path))
@@ -91,7 +92,7 @@ def _add_path(made: Plan, source: str | os.PathLike[str]) -> None:
         made.failed[path.as_uri()] = error.strerror or str(error)
         return
     if not path.is_file():
-        made.failed[path.as_uri()] = "it is neither a file nor a folder"
+        made.failed[path.as_uri()] = reason("no_file")
         return
     made.documents[path.as_uri()] = FileFound(path, kind_of(path) or "text", status.st_size, status.st_mtime_ns)
 
@@ -101,7 +102,7 @@ def _below(folder: Path) -> str:
 
 
 async def _add_address(made: Plan, url: str, fetcher: Fetcher) -> None:
-    """Adds the page at `url`, or the pages that it lists if it is a sitemap."""
+    """Add the page at `url`, or the pages in it if it is a sitemap."""
     waiting, seen = [url], {url}
     while waiting:
         address = waiting.pop(0)
@@ -116,18 +117,18 @@ async def _add_address(made: Plan, url: str, fetcher: Fetcher) -> None:
         nested = is_sitemap_index(fetched.body)
         for location in locations(fetched.body):
             if host_of(location) != host_of(fetched.final_url):
-                made.skipped[location] = "it is on another host than the sitemap that lists it"
+                made.skipped[location] = reason("other_host")
             elif nested and location not in seen and len(seen) < _MOST_SITEMAPS:
                 seen.add(location)
                 waiting.append(location)
             elif not nested and len(made.documents) < _MOST_PAGES:
                 made.documents.setdefault(location, PageFound(location))
             elif location not in made.documents and location not in seen:
-                made.skipped[location] = f"only {_MOST_PAGES:,} pages are indexed at once"
+                made.skipped[location] = reason("too_many_pages", limit=f"{_MOST_PAGES:,}")
 
 
 async def _add_site(made: Plan, url: str, fetcher: Fetcher, options: CrawlOptions) -> None:
-    """Adds the page at `url` and those that it leads to; each is kept as text, which is much smaller."""
+    """Crawl the site at `url` and add its pages as text, which takes less memory than HTML."""
     from ...crawl.crawler import visits
 
     try:

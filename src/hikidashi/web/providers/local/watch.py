@@ -1,6 +1,6 @@
-"""Folders and files looked at again and again, until something in them is another.
+"""Watching folders and files for changes.
 
-Polling, because it works on every system and disk, also on those of other machines, and needs nothing installed.
+By polling, which works on every system and on network drives, and needs no dependency.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from .sources import is_web_address
 __all__ = ["Snapshot", "changed", "snapshot"]
 
 Snapshot = frozenset[tuple[str, int, int]]
-"""Path, size and date of each document."""
+"""Path, size and modification time of each document."""
 
 
 def snapshot(sources: Sequence[str | os.PathLike[str]]) -> Snapshot:
-    """The documents of `sources` as they are now; pages of the web are left out."""
+    """The current state of the documents in `sources`, without web pages."""
     found: set[tuple[str, int, int]] = set()
     for source in sources:
         if is_web_address(source):
@@ -38,9 +38,9 @@ def snapshot(sources: Sequence[str | os.PathLike[str]]) -> Snapshot:
 
 
 def changed(sources: Sequence[str | os.PathLike[str]], before: Snapshot, *, every: float = 1.0) -> Snapshot:
-    """The documents of `sources` as soon as they are not as `before`, looked at `every` so many seconds.
+    """Wait until the documents of `sources` differ from `before`, polling `every` so many seconds; their new state.
 
-    Where looking takes long, more time is left between: at most a tenth of the time is spent on it.
+    If polling is slow, the interval grows, so that it takes at most a tenth of the time.
     """
     while True:
         began = time.monotonic()

@@ -1,4 +1,4 @@
-"""What searches and extractions cost, counted, and refused beyond a limit."""
+"""Cost of requests in credits: price list, counter and limit."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import math
 import threading
 from typing import TYPE_CHECKING, Self
 
-from ....errors import ErrorType, TavilyAPIError
-from ...wording.messages import say
+from ....errors import ErrorType
+from ...wording.messages import api_error
 
 if TYPE_CHECKING:
     from ...provider import SearchDepth
-    from ...wording.said import Language
 
 __all__ = ["Charge", "CreditMeter", "crawl_cost", "extract_cost", "map_cost", "search_cost"]
 
@@ -20,27 +19,27 @@ _MAPPED_PER_CREDIT = 10
 
 
 def search_cost(depth: SearchDepth) -> float:
-    """Credits of one search by Tavily's price list."""
+    """Credits of a search by Tavily's price list."""
     return 2.0 if depth == "advanced" else 1.0
 
 
 def extract_cost(pages: int, depth: SearchDepth = "basic") -> float:
-    """Credits of `pages` pages extracted: one for each five begun, or two with "advanced"."""
+    """Credits of an extraction: one for every five pages or part thereof, two with "advanced"."""
     return math.ceil(pages / _PAGES_PER_CREDIT) * search_cost(depth)
 
 
 def map_cost(pages: int, *, instructed: bool = False) -> float:
-    """Credits of a map that found `pages` pages: one for each ten begun, or two with instructions."""
+    """Credits of a map: one for every ten pages or part thereof, two with instructions."""
     return math.ceil(pages / _MAPPED_PER_CREDIT) * (2.0 if instructed else 1.0)
 
 
 def crawl_cost(pages: int, depth: SearchDepth = "basic", *, instructed: bool = False) -> float:
-    """Credits of a crawl of `pages` pages: those of finding them and of extracting them."""
+    """Credits of a crawl: those of mapping and of extracting its pages."""
     return map_cost(pages, instructed=instructed) + extract_cost(pages, depth)
 
 
 class CreditMeter:
-    """Credits used so far, of at most `limit`; may be shared by threads."""
+    """Counter of credits used, with an optional limit; thread-safe."""
 
     def __init__(self, limit: float | None = None) -> None:
         self.limit = limit
@@ -50,32 +49,31 @@ class CreditMeter:
 
     @property
     def used(self) -> float:
-        """Credits of all requests that were answered."""
+        """Credits of all successful requests."""
         return self._used
 
-    def charge(self, expected: float, language: Language = "ja") -> Charge:
-        """Room for one request that costs about `expected`; requests under way count against the limit, too.
+    def charge(self, expected: float) -> Charge:
+        """Reserve `expected` credits for a request; running requests count towards the limit, too.
 
         Raises:
-            TavilyAPIError: the limit would be passed. It is an API_ERROR, which nobody tries again.
+            TavilyAPIError: the limit would be exceeded; an API_ERROR, which is not retried.
         """
         with self._lock:
             taken = self._used + self._reserved
             if self.limit is not None and taken + expected > self.limit:
-                message = say("credit_limit", language, limit=self.limit, used=taken, cost=expected)
-                raise TavilyAPIError(message, ErrorType.API_ERROR)
+                raise api_error("credit_limit", ErrorType.API_ERROR, limit=self.limit, used=taken, cost=expected)
             self._reserved += expected
         return Charge(self, expected)
 
     def settle(self, expected: float, cost: float) -> None:
-        """Turns room for `expected` credits into `cost` credits used."""
+        """Replace a reservation of `expected` credits with the actual `cost`."""
         with self._lock:
             self._reserved -= expected
             self._used += cost
 
 
 class Charge:
-    """What one request costs, as a `with` block around it: nothing, unless it says so."""
+    """The reservation for one request, as a context manager; costs nothing unless `cost` is set."""
 
     __slots__ = ("_expected", "_meter", "cost")
 

@@ -1,6 +1,6 @@
-"""What `tavily-python` raises, as `TavilyAPIError`: the one table of the border.
+"""Maps exceptions of `tavily-python` and httpx to `TavilyAPIError`.
 
-The library keeps neither status nor headers on its exceptions, so both are read from the HTTP answer itself.
+The library's exceptions have neither status nor headers, so both are read from the HTTP response.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import Any, cast
 
 from ....errors import ErrorType, MissingExtra, TavilyAPIError
 from ...redact import redacted
-from ...wording.messages import said_wait, say
-from ...wording.said import Language
+from ...wording.messages import api_error, message, wait_message
+from ..httpx_pool import LARGEST_ANSWER, AnswerTooLarge
 from ..retry import parse_retry_after
 
 try:
@@ -29,8 +29,8 @@ _TYPE_OF_STATUS = {
     408: ErrorType.TIMEOUT_ERROR,
     422: ErrorType.VALIDATION_ERROR,
     429: ErrorType.RATE_LIMIT_ERROR,
-    # The credits of the plan are spent. The key is good, and waiting for seconds does not help: neither
-    # AUTH_ERROR nor RATE_LIMIT_ERROR, which would be tried again in vain.
+    # The credits of the plan are used up: not AUTH_ERROR, since the key is valid, nor RATE_LIMIT_ERROR, which would be
+    # retried in vain.
     432: ErrorType.API_ERROR,
     433: ErrorType.API_ERROR,
     502: ErrorType.SERVICE_UNAVAILABLE,
@@ -46,55 +46,55 @@ _UNPRINTABLE = re.compile(r"[\s\x00-\x1f\x7f\u2028\u2029]+")
 
 
 def translate(
-    failure: Exception, answer: httpx.Response | None, *, timeout: float, language: Language, secret: str | None
+    failure: Exception, answer: httpx.Response | None, *, timeout: float, secret: str | None
 ) -> TavilyAPIError:
-    """The `TavilyAPIError` that `failure` is.
+    """The `TavilyAPIError` for `failure`.
 
     Args:
-        failure: What the library, or HTTP below it, raised.
-        answer: The last HTTP answer of the request, if one began.
-        timeout: The seconds that were allowed.
-        language: That of the message.
-        secret: The key, which must not appear in the message whatever a server says.
+        failure: The exception of the library or of httpx.
+        answer: The last HTTP response, if any.
+        timeout: The timeout in seconds.
+        secret: The key, which is redacted from the message.
     """
     if isinstance(failure, TimeoutError | tavily_errors.TimeoutError | httpx.TimeoutException):
-        return TavilyAPIError(say("TIMEOUT_ERROR", language, seconds=timeout), ErrorType.TIMEOUT_ERROR)
+        return api_error("TIMEOUT_ERROR", ErrorType.TIMEOUT_ERROR, seconds=timeout)
     if isinstance(failure, httpx.TransportError | OSError):
         reason = _clean(str(failure) or type(failure).__name__, secret)
-        return TavilyAPIError(say("NETWORK_ERROR", language, reason=reason), ErrorType.NETWORK_ERROR)
+        return api_error("NETWORK_ERROR", ErrorType.NETWORK_ERROR, reason=reason)
+    if isinstance(failure, AnswerTooLarge):
+        return api_error("too_large", ErrorType.API_ERROR, limit=LARGEST_ANSWER // 1024**2)
     if answer is None:  # nothing was sent
-        return unexpected_shape(_clean(repr(failure), secret), language)
+        return unexpected_shape(_clean(repr(failure), secret))
     if answer.status_code == 200:
-        return _unreadable(failure, answer, language, secret)
-    return _refused(answer, language, secret)
+        return _unreadable(failure, answer, secret)
+    return _refused(answer, secret)
 
 
-def unexpected_shape(reason: str, language: Language, status: int | None = None) -> TavilyAPIError:
-    """An API_ERROR for an answer that is JSON, but not as the API writes it."""
-    return TavilyAPIError(say("shape", language, reason=reason), ErrorType.API_ERROR, status)
+def unexpected_shape(reason: str, status: int | None = None) -> TavilyAPIError:
+    """An API_ERROR for a JSON response of unexpected structure."""
+    return api_error("shape", ErrorType.API_ERROR, status, reason=reason)
 
 
-def _unreadable(failure: Exception, answer: httpx.Response, language: Language, secret: str | None) -> TavilyAPIError:
-    # Bytes that cannot be decompressed, decoded or parsed; nesting that the parser cannot follow.
+def _unreadable(failure: Exception, answer: httpx.Response, secret: str | None) -> TavilyAPIError:
+    # The body cannot be decompressed, decoded or parsed, or nests too deeply.
     if isinstance(failure, ValueError | RecursionError | httpx.DecodingError):
-        return TavilyAPIError(say("no_json", language, status=200), ErrorType.API_ERROR, 200)
-    # A list or a number, on which the library calls `.get`.
-    return unexpected_shape(repr(redacted(answer.text, [secret])[:_LONGEST_SHAPE]), language, 200)
+        return api_error("no_json", ErrorType.API_ERROR, 200, status=200)
+    # Not an object, so the library failed on `.get`.
+    return unexpected_shape(repr(redacted(answer.text, [secret])[:_LONGEST_SHAPE]), 200)
 
 
-def _refused(answer: httpx.Response, language: Language, secret: str | None) -> TavilyAPIError:
+def _refused(answer: httpx.Response, secret: str | None) -> TavilyAPIError:
     status = answer.status_code
     kind = _TYPE_OF_STATUS.get(status, ErrorType.SERVER_ERROR if status >= 500 else ErrorType.API_ERROR)
     body = _body(answer)
     retry_after = parse_retry_after(answer.headers.get("retry-after"))
     if retry_after is None:
         retry_after = _seconds_in(body)
-    said = _clean(_detail(body, answer), secret)
-    detail = say("detail", language, text=said) if said else ""
-    wait = said_wait(retry_after, language)
+    text = _clean(_detail(body, answer), secret)
+    detail = message("detail", text=text) if text else ""
+    wait = wait_message(retry_after)
     key = _MESSAGE_OF_STATUS.get(status, "redirect" if 300 <= status < 400 else kind.value)
-    message = say(key, language, status=status, detail=detail, wait=wait)
-    return TavilyAPIError(message, kind, status, retry_after)
+    return api_error(key, kind, status, retry_after, status=status, detail=detail, wait=wait)
 
 
 def _body(answer: httpx.Response) -> Any:
@@ -105,7 +105,7 @@ def _body(answer: httpx.Response) -> Any:
 
 
 def _detail(body: Any, answer: httpx.Response) -> str:
-    """The server's own words, in any of the shapes that errors come in; empty where it has none for a reader."""
+    """The server's error message, from any of the known structures; empty if there is none."""
     if not isinstance(body, dict):
         plain = answer.headers.get("content-type", "").startswith("text/plain")
         return body if isinstance(body, str) else answer.text if plain else ""
@@ -122,14 +122,14 @@ def _words(value: Any) -> str:
             return value
         case {"error": str(text)} | {"message": str(text)} | {"msg": str(text)}:
             return text
-        case [first, *_]:  # the list of a body with wrong types; the first says enough
+        case [first, *_]:  # FastAPI's list of validation errors; the first is enough
             return _words(first)
         case _:
             return ""
 
 
 def _seconds_in(body: Any) -> float | None:
-    """The wait in the answer to a caller without a key, who gets an error of another shape."""
+    """The wait from the error for keyless callers, which has another structure."""
     match body:
         case {"error": {"retry_after_seconds": int() | float() as seconds}}:
             return parse_retry_after(str(seconds))
@@ -138,6 +138,6 @@ def _seconds_in(body: Any) -> float | None:
 
 
 def _clean(text: str, secret: str | None) -> str:
-    # Before and after: a key may be broken by what is not printed, and the text be cut in the middle of one.
+    # Twice: unprintable characters may split a key, and the text may be cut inside one.
     line = redacted(_UNPRINTABLE.sub(" ", redacted(text[:_MOST_LOOKED_AT], [secret])).strip(), [secret])
     return line if len(line) <= _LONGEST_DETAIL else line[: _LONGEST_DETAIL - 1] + "…"

@@ -1,4 +1,4 @@
-"""A long query cut to the length a search API takes, between two words of any language."""
+"""Shortening of a query to the API's limit, at a word boundary in any language."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DAKUTEN = "ﾞﾟ"
 
 
 def shorten_query(query: str, limit: int) -> str:
-    """`query` without space around it, in at most `limit` characters: whole words, as many as fit."""
+    """`query`, stripped and cut to as many whole words as fit into `limit` characters."""
     text = query.strip()
     if len(text) <= limit:
         return text

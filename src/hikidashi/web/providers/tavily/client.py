@@ -1,4 +1,4 @@
-"""Tavily as a search provider: the real `tavily-python` client, checked, retried, shared, cached and counted."""
+"""Tavily as a search provider: `tavily-python` with validation, retries, shared requests, cache and credit limit."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple, Self, cast
-from urllib.parse import urlsplit
 
-from ....errors import ErrorType, TavilyAPIError
+from ....common.language import Language
+from ....common.urls import is_loopback_url, split_base_url
 from ...answers.context import pack_context
 from ...crawl.options import CrawlOptions, CrawlResults, MapResults
 from ...filters import (
@@ -22,16 +22,16 @@ from ...filters import (
     check_extract_options,
     check_filters,
 )
-from ...provider import SearchDepth
+from ...language import errors_in, in_own_language
+from ...provider import AnswerKind, SearchDepth
 from ...results import ExtractedPage, ExtractResults, FailedPage, SearchContext, SearchHit, SearchResults
-from ...validate import check_max_results, check_max_tokens, check_query, check_search_depth, sort_urls
-from ...wording.messages import say
-from ...wording.said import Language
+from ...validate import check_max_results, check_max_tokens, check_query, check_search_depth, check_urls
+from ...wording.messages import validation_error
 from ..cache import ResultCache
 from ..per_loop import PerLoop
 from ..retry import RetryPolicy
 from ._answers import read_answer, read_credits, read_hits, read_pages
-from ._connections import BASE_URL, Connections, find_key, is_loopback
+from ._connections import BASE_URL, Connections, find_key
 from ._crawl import TavilyCrawler
 from ._credits import CreditMeter, extract_cost, search_cost
 from ._shorten import shorten_query
@@ -41,9 +41,9 @@ __all__ = ["TavilyAPIClient", "TimeRange", "Topic"]
 logger = logging.getLogger("hikidashi")
 
 _NAME = "tavily"
-_LONGEST_SENT = 400  # characters of a query that the API takes
-_CONTEXT_RESULTS = 10  # up to 20 cost the same; beyond 10 they seldom fit
-_EXTRACT_SECONDS = (1.0, 60.0)  # what the API takes as its own time limit
+_LONGEST_SENT = 400  # the API's limit on the length of a query
+_CONTEXT_RESULTS = 10  # up to 20 cost the same, but more than 10 rarely fit
+_EXTRACT_SECONDS = (1.0, 60.0)  # range of the API's `timeout`
 
 Question = tuple[object, ...]
 
@@ -66,21 +66,21 @@ class TavilyAPIClient:
         async with TavilyAPIClient() as client:
             found = await client.search("日本の祝日", max_results=3)
 
-    One client serves any number of event loops and threads; each loop has connections of its own, which end with it.
-    Identical requests under way are sent once. Without a key, from here or TAVILY_API_KEY, every use raises
+    One client serves any number of event loops and threads; each loop has its own connections, closed with the loop.
+    Identical concurrent requests are sent once. Without a key, from here or TAVILY_API_KEY, every call raises
     AUTH_ERROR.
 
     Args:
-        api_key: The key; None is that of the environment.
-        base_url: Where the API is; None is Tavily itself.
-        timeout: Seconds for each try.
-        max_retries: How often a failure that may pass is tried again.
-        max_in_flight: How many requests of one event loop are under way at once; others wait.
-        cache: Where answers are kept; None is nowhere.
-        credit_limit: How many credits this client may use; beyond it nothing is sent.
-        keyless: Whether to use Tavily's mode without a key, which has a small share for each address.
+        api_key: The key; by default that of the environment.
+        base_url: The address of the API; by default Tavily's.
+        timeout: Seconds per attempt.
+        max_retries: Number of retries after a transient failure.
+        max_in_flight: Concurrent requests per event loop; others wait.
+        cache: Cache of responses, if any.
+        credit_limit: Credits that this client may use; nothing is sent beyond.
+        keyless: Whether to use Tavily without a key, which has a small quota per IP address.
         language: The language of error messages and of the reasons why a page could not be read.
-        retry: How to try again, instead of `max_retries`.
+        retry: The retry policy, instead of `max_retries`.
     """
 
     def __init__(
@@ -97,20 +97,20 @@ class TavilyAPIClient:
         language: Language = "ja",
         retry: RetryPolicy | None = None,
     ) -> None:
-        if keyless and api_key:
-            raise TavilyAPIError(say("key_and_keyless", language), ErrorType.VALIDATION_ERROR)
-        if not timeout > 0:
-            raise TavilyAPIError(say("positive", language, name="timeout", value=timeout), ErrorType.VALIDATION_ERROR)
-        if max_in_flight < 1:
-            message = say("integer_from", language, name="max_in_flight", value=max_in_flight, low=1)
-            raise TavilyAPIError(message, ErrorType.VALIDATION_ERROR)
+        with errors_in(language):
+            if keyless and api_key:
+                raise validation_error("key_and_keyless")
+            if not timeout > 0:
+                raise validation_error("positive", name="timeout", value=timeout)
+            if max_in_flight < 1:
+                raise validation_error("integer_from", name="max_in_flight", value=max_in_flight, low=1)
+            self._base_url = _checked_base_url(base_url)
+        self.language: Language = language
         self._api_key = api_key
         self._keyless = keyless
-        self._base_url = _checked_base_url(base_url, language)
         self._timeout = timeout
         self._max_in_flight = max_in_flight
         self._cache = cache
-        self._language: Language = language
         self._retry = retry or RetryPolicy(max_retries=max_retries)
         self._meter = CreditMeter(credit_limit)
         self._connections = PerLoop(self._connect, Connections.aclose)
@@ -125,16 +125,17 @@ class TavilyAPIClient:
 
     @property
     def credits_used(self) -> float:
-        """Credits of all answers so far: as the API said, or by its price list where it did not."""
+        """Credits used so far: as the API reports them, else by its price list."""
         return self._meter.used
 
+    @in_own_language
     async def search(
         self,
         query: str,
         *,
         search_depth: SearchDepth = "basic",
         max_results: int = 5,
-        include_answer: bool = False,
+        include_answer: AnswerKind = False,
         topic: Topic | None = None,
         time_range: TimeRange | None = None,
         start_date: str | None = None,
@@ -144,15 +145,14 @@ class TavilyAPIClient:
         country: str | None = None,
         filters: SearchFilters | None = None,
     ) -> SearchResults:
-        """The best hits for `query`, which may have 1,000 characters; Tavily is sent the first 400, in whole words.
+        """The best hits for `query`, up to 1,000 characters, of which the first 400 are sent, in whole words.
 
-        Filters may be given one by one, or as `filters`; given one by one they win.
+        Filters may be given as arguments or as `filters`; arguments take precedence.
 
         Raises:
-            TavilyAPIError: an argument is refused, or the API or the way to it failed.
+            TavilyAPIError: an argument is refused, or the request failed.
         """
-        language = self._language
-        check_query(query, language=language)
+        check_query(query)
         named: dict[str, Any] = {
             "topic": topic,
             "time_range": time_range,
@@ -166,17 +166,17 @@ class TavilyAPIClient:
         wanted |= {name: value for name, value in named.items() if value is not None}
         sent: dict[str, object] = {
             "query": shorten_query(query, _LONGEST_SENT),
-            "search_depth": check_search_depth(search_depth, language=language, quick=True),
-            "max_results": check_max_results(max_results, language=language),
-            "include_answer": bool(include_answer),
-            **_sent_filters(check_filters(**wanted, language=language)),
+            "search_depth": check_search_depth(search_depth, quick=True),
+            "max_results": check_max_results(max_results),
+            "include_answer": "advanced" if include_answer == "advanced" else bool(include_answer),
+            **_sent_filters(check_filters(**wanted)),
         }
 
         connections = await self._connections.get()
         question = (_NAME, self._base_url, "search", *sent.items())
         kept = self._kept(question)
         if kept is not None:
-            hits = read_hits(kept, limit=max_results, language=language)
+            hits = read_hits(kept, limit=max_results)
             answer, cost = read_answer(kept), 0.0
         else:
             found, leader = await connections.flights.run(
@@ -187,6 +187,7 @@ class TavilyAPIClient:
             query=query, results=hits, answer=answer, provider=_NAME, cached=kept is not None, credits=cost
         )
 
+    @in_own_language
     async def extract(
         self,
         urls: Sequence[str],
@@ -194,24 +195,23 @@ class TavilyAPIClient:
         extract_depth: Literal["basic", "advanced"] | None = None,
         options: ExtractOptions | None = None,
     ) -> ExtractResults:
-        """The text of each of `urls`, at most 20 of them, and why others could not be read; both in the order asked.
+        """The text of each of `urls`, at most 20, and why others could not be read; both in the order requested.
 
         Raises:
-            TavilyAPIError: `urls` is empty, or the API or the way to it failed.
+            TavilyAPIError: `urls` is empty, or the request failed.
         """
-        language = self._language
         chosen = options or EXTRACT_DEFAULTS
         if extract_depth is not None:
             chosen = replace(chosen, depth=extract_depth)
-        chosen = check_extract_options(chosen, language=language)
-        sorted_urls = sort_urls(urls, language=language, any_port=True)
-        if not sorted_urls.valid:
-            return ExtractResults(results=(), failed_results=sorted_urls.failed, provider=_NAME, credits=0.0)
+        chosen = check_extract_options(chosen)
+        checked = check_urls(urls, any_port=True)
+        if not checked.valid:
+            return ExtractResults(results=(), failed_results=checked.failed, provider=_NAME, credits=0.0)
 
         connections = await self._connections.get()
-        pages = {url: page for url in sorted_urls.valid if (page := self._kept_page(url, chosen)) is not None}
+        pages = {url: page for url in checked.valid if (page := self._kept_page(url, chosen)) is not None}
         failed: tuple[FailedPage, ...] = ()
-        missing = tuple(url for url in sorted_urls.valid if url not in pages)
+        missing = tuple(url for url in checked.valid if url not in pages)
         cost = 0.0
         if missing:
             read, leader = await connections.flights.run(
@@ -222,13 +222,14 @@ class TavilyAPIClient:
             failed = read.failed
             cost = read.credits if leader else 0.0
         return ExtractResults(
-            results=tuple(pages[url] for url in sorted_urls.valid if url in pages),
-            failed_results=sorted_urls.all_failed(failed),
+            results=tuple(pages[url] for url in checked.valid if url in pages),
+            failed_results=checked.all_failed(failed),
             provider=_NAME,
             cached=not missing,
             credits=cost,
         )
 
+    @in_own_language
     async def context(
         self,
         query: str,
@@ -238,35 +239,40 @@ class TavilyAPIClient:
         max_results: int = _CONTEXT_RESULTS,
         filters: SearchFilters | None = None,
     ) -> SearchContext:
-        """Passages about `query` for a prompt, at most `max_tokens` tokens of them (4,000 if None).
+        """Passages about `query` for a prompt, at most `max_tokens` tokens (4,000 if None).
 
         Raises:
-            TavilyAPIError: an argument is refused, or the API or the way to it failed.
+            TavilyAPIError: an argument is refused, or the request failed.
         """
-        check_max_tokens(max_tokens, language=self._language)
+        check_max_tokens(max_tokens)
         found = await self.search(query, search_depth=search_depth, max_results=max_results, filters=filters)
         return pack_context(
             query, found.results, max_tokens, provider=_NAME, cached=found.cached, credits=found.credits
         )
 
+    @in_own_language
     async def crawl(self, url: str, *, options: CrawlOptions | None = None) -> CrawlResults:
-        """The text of the pages of a site, read by Tavily; nothing is kept, since a site changes.
+        """The text of the pages of a site, crawled by Tavily; not cached, since a site changes.
 
         Raises:
-            TavilyAPIError: `url` or an option is refused, or the API or the way to it failed.
+            TavilyAPIError: `url` or an option is refused, or the request failed.
         """
-        return await TavilyCrawler(self._connections, self._meter, self._retry, self._language).crawl(url, options)
+        return await self._crawler().crawl(url, options)
 
+    @in_own_language
     async def map(self, url: str, *, options: CrawlOptions | None = None) -> MapResults:
         """The addresses of the pages of a site, found by Tavily.
 
         Raises:
-            TavilyAPIError: `url` or an option is refused, or the API or the way to it failed.
+            TavilyAPIError: `url` or an option is refused, or the request failed.
         """
-        return await TavilyCrawler(self._connections, self._meter, self._retry, self._language).map(url, options)
+        return await self._crawler().map(url, options)
+
+    def _crawler(self) -> TavilyCrawler:
+        return TavilyCrawler(self._connections, self._meter, self._retry, secret=self._api_key)
 
     async def aclose(self) -> None:
-        """Gives connections and the cache's file back, in all event loops; a later use opens them again."""
+        """Close the connections of all event loops and the cache; a later call opens them again."""
         await self._connections.aclose()
         if self._cache is not None:
             self._cache.close()
@@ -279,11 +285,10 @@ class TavilyAPIClient:
 
     def _connect(self) -> Connections:
         return Connections(
-            None if self._keyless else find_key(self._api_key, self._language),
+            None if self._keyless else find_key(self._api_key),
             base_url=self._base_url,
             timeout=self._timeout,
             max_in_flight=self._max_in_flight,
-            language=self._language,
         )
 
     async def _search(
@@ -296,11 +301,11 @@ class TavilyAPIClient:
     ) -> _Found:
         arguments = {**sent, "include_usage": True, "timeout": self._timeout}
         expected = search_cost(depth)
-        with self._meter.charge(expected, self._language) as charge:
+        with self._meter.charge(expected) as charge:
             answer = await self._retry.run(lambda: connections.search(arguments))
-            said = read_credits(answer)
-            charge.cost = expected if said is None else said
-        hits = read_hits(answer, limit=limit, language=self._language)
+            reported = read_credits(answer)
+            charge.cost = expected if reported is None else reported
+        hits = read_hits(answer, limit=limit)
         if self._cache is not None:
             kept = {"results": answer.get("results"), "answer": answer.get("answer")}
             await asyncio.to_thread(self._cache.put, question, kept)
@@ -314,11 +319,11 @@ class TavilyAPIClient:
             "include_usage": True,
             "timeout": min(max(self._timeout, shortest), longest),
         }
-        with self._meter.charge(extract_cost(len(urls), options.depth), self._language) as charge:
+        with self._meter.charge(extract_cost(len(urls), options.depth)) as charge:
             answer = await self._retry.run(lambda: connections.extract(arguments))
-            pages, failed = read_pages(answer, urls, self._language, secret=self._api_key)
-            said = read_credits(answer)
-            charge.cost = extract_cost(len(pages), options.depth) if said is None else said
+            pages, failed = read_pages(answer, urls, secret=self._api_key)
+            reported = read_credits(answer)
+            charge.cost = extract_cost(len(pages), options.depth) if reported is None else reported
         if self._cache is not None:
             for url, page in pages.items():
                 kept = {"raw_content": page.raw_content, "title": page.title}
@@ -338,12 +343,12 @@ class TavilyAPIClient:
 
 
 def _sent_filters(filters: SearchFilters) -> dict[str, Any]:
-    """The filters as the API takes them; a topic that was named is sent, also the one it takes anyway."""
+    """The filters as arguments of the API; a given topic is sent even if it is the default."""
     return filters.given() | ({} if filters.topic is None else {"topic": filters.topic})
 
 
 def _sent_options(options: ExtractOptions) -> dict[str, object]:
-    """The options as the API takes them; the format is sent only where it is not the API's own."""
+    """The options as arguments of the API; the default format is not sent."""
     sent: dict[str, object] = {"extract_depth": options.depth}
     if options.format != "markdown":
         sent["format"] = options.format
@@ -354,17 +359,16 @@ def _sent_options(options: ExtractOptions) -> dict[str, object]:
     return sent
 
 
-def _checked_base_url(base_url: str | None, language: Language) -> str:
+def _checked_base_url(base_url: str | None) -> str:
     if base_url is None:
         return BASE_URL
     try:
-        parts = urlsplit(base_url)
-        valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port or 0) >= 0
+        parts = split_base_url(base_url)
     except ValueError:
-        parts, valid = None, False
-    if parts is None or not valid or parts.username or parts.password:
+        parts = None
+    if parts is None or "@" in parts.netloc:
         shown = "***" if "@" in base_url else repr(base_url)
-        raise TavilyAPIError(say("base_url", language, value=shown), ErrorType.VALIDATION_ERROR)
-    if parts.scheme == "http" and not is_loopback(base_url):
+        raise validation_error("base_url", value=shown)
+    if parts.scheme == "http" and not is_loopback_url(base_url):
         logger.warning("The key goes to %s unencrypted; prefer https://", parts.hostname)
     return base_url.rstrip("/")

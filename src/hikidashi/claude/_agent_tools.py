@@ -1,0 +1,169 @@
+"""The tools of an agent in a request: who runs each, and the name it has in Claude Code.
+
+A tool of a registered toolset runs in an in-process MCP server (spec 002). The calls of every other tool park, and
+pydantic-ai runs them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, cast
+
+from claude_agent_sdk import McpSdkServerConfig
+from pydantic_ai.messages import ModelMessage
+from pydantic_ai.models import ModelRequestParameters
+from pydantic_ai.tools import RunContext, ToolDefinition
+
+from ..convert.claude import to_claude
+from ..convert.claude_listing import names_in_claude
+from ..convert.claude_listing import wire_name as name_in_claude
+from ..errors import InvalidSettingError, ToolsetNotRegisteredError
+from . import mcp_integration
+from ._run_deps import deps_of_request
+from .history import conversation
+from .limits import Guard, Tally
+from .session.launch import Question
+from .session.parking import ParkedTools
+from .settings import CheckedSettings
+from .tools.ordering import CallOrder
+from .tools.per_request import for_request, restricted
+from .tools.restrictions import OwnToolRestrictions, Restrictions
+
+logger = logging.getLogger("hikidashi")
+
+_PARKED_SERVER = "pydantic_agent"
+"""The server of the parked calls, if another one, `pydantic_tools`, runs the agent's own tools."""
+
+
+class AgentTools:
+    """The toolsets that were registered with a model, and the tools of each of its requests."""
+
+    def __init__(self, restrictions: Restrictions) -> None:
+        self._all_restrictions = restrictions
+        self._toolsets: list[Any] | None = None
+        self._deps: object = None
+        self._servers: dict[str, McpSdkServerConfig] = {}
+
+    @property
+    def are_registered(self) -> bool:
+        """Whether `register` was called."""
+        return self._toolsets is not None
+
+    @property
+    def servers(self) -> dict[str, McpSdkServerConfig]:
+        """The server of the registered toolsets, by its name; empty before `register`."""
+        return self._servers
+
+    def register(self, toolsets: Iterable[Any], *, deps: object, server_name: str) -> None:
+        """Let an in-process MCP server run the tools of `toolsets`, instead of those registered before."""
+        # An iterator can be read once, and is needed for each request.
+        registered: list[Any] = [
+            list(cast("Iterator[Any]", one)) if isinstance(one, Iterator) else one
+            for one in toolsets
+            if one is not None
+        ]
+        by_name = mcp_integration.registered_tools(registered)
+        # The server does not run a tool that requires approval: its calls park, and pydantic-ai asks.
+        names = [name for name, tool in by_name.items() if not getattr(tool, "requires_approval", False)]
+        config = mcp_integration.create_mcp_server_from_tools(
+            registered, server_name=server_name, names=names, deps=deps
+        )
+        if self._toolsets is not None:
+            logger.warning("set_agent_toolsets() was called again: the tools registered before are replaced.")
+        self._toolsets, self._deps = registered, deps
+        self._servers = {server_name: config}
+
+    def server_with(
+        self, function_tools: Sequence[ToolDefinition | str], *, deps: object = None, guard: Guard | None = None
+    ) -> McpSdkServerConfig | None:
+        """A server with just these of the registered tools; None for no tools.
+
+        Raises:
+            ToolsetNotRegisteredError: `register` was never called.
+            ToolNotFoundError: no registered toolset has one of them.
+        """
+        names = [tool if isinstance(tool, str) else tool.name for tool in function_tools]
+        if not names:
+            return None
+        if self._toolsets is None:
+            raise ToolsetNotRegisteredError(names)
+        deps = self._deps if deps is None else deps
+        tools = mcp_integration.neutral_tools(self._toolsets, names=names, deps=deps, guard=guard)
+        definitions = {tool.name: tool for tool in function_tools if isinstance(tool, ToolDefinition)}
+        order = CallOrder()
+        offered = (for_request(tool, definitions.get(tool.name), order) for tool in tools)
+        return to_claude([restricted(tool, self._restrictions) for tool in offered], name=self._server_name)
+
+    def question(
+        self,
+        messages: list[ModelMessage],
+        parameters: ModelRequestParameters,
+        settings: CheckedSettings,
+        *,
+        run: RunContext[Any] | None,
+        tally: Tally,
+        server_runs_tools: bool,
+    ) -> Question:
+        """The request as a question to Claude Code, with each of its tools."""
+        offered = [tool for tool in parameters.declared_tool_defs.values() if not self._is_disallowed(tool)]
+        run_here = [
+            tool
+            for tool in offered
+            # pydantic-ai runs what it adds itself, such as its tool search, and what needs approval.
+            if server_runs_tools and tool.kind == "function" and tool.tool_kind is None
+        ]
+        parked = ParkedTools(
+            [tool for tool in offered if tool not in run_here],
+            server_name=_PARKED_SERVER if server_runs_tools else self._server_name,
+            restrictions=self._restrictions,
+            names=parameters.tool_defs,
+        )
+        guard = Guard(tally, parked=parked.surely_parks)
+        deps = self._deps_for(run_here, run)
+        servers = {parked.server_name: parked.config()} if parked.names else {}
+        if (config := self.server_with(run_here, deps=deps, guard=guard)) is not None:
+            servers[self._server_name] = config
+        wire_name = self._wire_name(parked, run_here)
+        return Question(
+            talk=conversation(messages, parameters, wire_name),
+            wire_name=wire_name,
+            parked=parked,
+            server_tools=run_here,
+            servers=servers,
+            settings=settings,
+            parameters=parameters,
+            guard=guard,
+            deps=deps,
+        )
+
+    @property
+    def _restrictions(self) -> OwnToolRestrictions:
+        return OwnToolRestrictions(self._all_restrictions, (self._server_name, _PARKED_SERVER))
+
+    @property
+    def _server_name(self) -> str:
+        return next(iter(self._servers), mcp_integration.DEFAULT_SERVER_NAME)
+
+    def _deps_for(self, tools: Sequence[ToolDefinition], run: RunContext[Any] | None) -> object:
+        registered = mcp_integration.registered_tools(self._toolsets or [])
+        offered = [registered[tool.name] for tool in tools if tool.name in registered]
+        return deps_of_request(offered, run, self._deps)
+
+    def _is_disallowed(self, tool: ToolDefinition) -> bool:
+        if not self._restrictions.leaves_out(tool.name):
+            return False
+        if tool.kind == "output":
+            raise InvalidSettingError("disallowed_tools", tool.name, "it is how the agent's output is given")
+        return True
+
+    def _wire_name(self, parked: ParkedTools, run_here: Iterable[ToolDefinition]) -> Callable[[str], str]:
+        parked_names = set(parked.names.values())
+        others = names_in_claude(self._server_name, (tool.name for tool in run_here))
+
+        def wire_name(name: str) -> str:
+            if name in parked_names:
+                return parked.wire_name(name)
+            return name_in_claude(self._server_name, others.of(name))
+
+        return wire_name

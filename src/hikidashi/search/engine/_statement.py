@@ -1,0 +1,71 @@
+"""Whether a question is a request or a statement.
+
+In a request, a word that no tool has is a value: the name in `contact tanaka`. In a statement, it shows that the text
+is about something else: `she whispered that brightness fades`.
+"""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["is_statement"]
+
+# Subjects and finite verbs of statements. `my`, `me` and `you` are in requests too: `my invoices`.
+_STATEMENT = re.compile(
+    r"\b(?:i|he|she|they|we|it|him|her|his|hers|their|theirs|our|ours|(?:him|her|them|our|it)sel(?:f|ves)"
+    r"|(?:no|every|some|any)(?:body|one)|nothing|everything|am|is|isn't|are|aren't|was|wasn't|were|weren't|has|hasn't"
+    r"|had|hadn't|did|didn't|been|always|never|still|so|too|yet|ever)\b"
+)
+_REQUEST = re.compile(
+    r"\?|\b(?:please|help|need|wants?|wanna|looking (?:for|to)|like to|'d like|wonder(?:ing)?|curious|try(?:ing)? to"
+    r"|(?:can|could|would|will|do|did|have|are) you|(?:can|could|should|shall|may|do|must|how) (?:i|we)"
+    r"|(?:i|we) (?:must|have to|got to|should)"
+    r"|(?:tell|show|give|get|find|send|let|remind|teach|bring|fetch|make|set|book) (?:me|us)"
+    r"|how (?:to|do|does|did|can|could|much|many|long|far|often|about)|what(?:'s| is| are| was| were| will)"
+    r"|i'm (?:looking|interested)|(?:is|are) there|suggest(?:ions?)?|recommend(?:ations?)?)\b"
+)
+# The first word of a clause: requests begin with a verb or a question word.
+_BEGINS = re.compile(r"(?:^|[,.;:!()\"]|\b(?:and|then|but|so|now|also|hi|hello|hey|ok|okay)\b)[\s\W]*([a-z]+)")
+_FIRST_WORDS = """
+    who whose what when where which why how is are was were do does did has have can could will would should
+    add adjust analyse analyze answer append apply approve archive arrange assess assign attach block book build buy
+    calculate call cancel change check clear clone close collect combine compare compile compute configure confirm
+    connect convert copy count create cut decode define delete deploy describe design detect determine disable discover
+    display download draft draw duplicate edit email enable encode enter escalate estimate evaluate examine execute
+    explain explore export extract fetch file fill filter find fix flag follow forecast format forward gather generate
+    get give go grab grant hide identify import increase inform insert inspect install invite join keep label launch
+    list load locate lock log look lookup lower make manage map mark measure merge message modify monitor move mute name
+    notify obtain open optimize order pass pause pay perform pick pin ping place plan play plot post predict prepare
+    preview print process provide publish pull purchase push put query raise rank read rebook record reduce refund
+    register reject remind remove rename replace reply report request reschedule reserve reset resize resolve restart
+    restore resume retrieve return revert review revoke rotate run save scan schedule search select send set share ship
+    show sign simulate skip solve sort split start stop store submit subscribe suggest summarise summarize swap switch
+    sync tag take tell test track train transfer translate trigger turn undo uninstall unlock update upgrade upload use
+    validate verify view watch write
+"""
+_FIRST = frozenset(_FIRST_WORDS.split())
+_HAN = re.compile("[\u3400-\u9fff]")
+_KANA = re.compile("[\u3041-\u30fa\u30fc]")
+
+# A topic or subject with a predicate, or a sentence-final verb.
+_JAPANESE_STATEMENT = re.compile("[はがも][^\\s、。]|(?:[ただるねよ]|ない|です|ます|なあ|なぁ|らしい|かな)[。！!\\s]*$")
+_JAPANESE_REQUEST = re.compile(
+    "[?？]|教え|知りたい|(?:[てでかは]|下さい|ください|くれ|たい|たいです|ほしい|欲しい|お願い.*|頼む|どう|何|いくら|いつ|どこ)"
+    "[。！!\\s]*$"
+)
+_CHINESE_STATEMENT = re.compile("[我你他她它们是了着过很真也就不没吗呢吧啊这那]")
+_CHINESE_REQUEST = re.compile(
+    "[?？请]|帮我|我要|我想|希望|想要|需要|查|找|怎么|如何|多少|哪|什么|[\u3400-\u9fff] +[\u3400-\u9fff]"
+)
+
+
+def is_statement(question: str) -> bool:
+    """Whether `question` is a statement; False for a few words without a verb, such as names."""
+    if _KANA.search(question):
+        return _JAPANESE_STATEMENT.search(question) is not None and _JAPANESE_REQUEST.search(question) is None
+    if _HAN.search(question):
+        return _CHINESE_STATEMENT.search(question) is not None and _CHINESE_REQUEST.search(question) is None
+    lower = question.lower().replace("’", "'")
+    if _STATEMENT.search(lower) is None or _REQUEST.search(lower) is not None:
+        return False
+    return not any(word in _FIRST for word in _BEGINS.findall(lower))

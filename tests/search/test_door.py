@@ -1,0 +1,172 @@
+"""`hikidashi.search`, the one door: what it names, one pattern and one set of options, and the earlier names."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from types import FunctionType
+from typing import Any, Literal, get_origin
+
+import pytest
+
+import hikidashi
+import hikidashi.search
+from hikidashi.search import LoopOptions
+
+FRAMEWORKS = ("pydantic_ai", "strands", "claude", "mcp")
+SHARED = ("strategy", "max_results", "always_loaded", "about", "language", "record", "budget")
+
+
+def seam(framework: str) -> Callable[..., Any]:
+    return getattr(hikidashi.search, f"to_{framework}_search")
+
+
+def test_the_names_are_sorted_and_each_has_a_home() -> None:
+    assert hikidashi.search.__all__ == sorted(hikidashi.search._HOME_OF)
+    assert dir(hikidashi.search) == hikidashi.search.__all__
+
+
+@pytest.mark.parametrize("name", hikidashi.search.__all__)
+def test_every_name_resolves_to_something_with_a_docstring(name: str) -> None:
+    value = getattr(hikidashi.search, name)
+    assert get_origin(value) is Literal or value.__doc__
+
+
+@pytest.mark.parametrize("framework", [*FRAMEWORKS, "anthropic"])
+def test_each_framework_has_a_search_beside_its_conversion(framework: str) -> None:
+    assert callable(getattr(hikidashi, f"to_{framework}"))
+    assert next(iter(inspect.signature(seam(framework)).parameters)) == "tools"
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_every_seam_has_the_same_options_with_the_same_defaults(framework: str) -> None:
+    ours, theirs = (inspect.signature(seam(each)).parameters for each in (framework, "mcp"))
+    assert {name: (ours[name].kind, ours[name].default) for name in SHARED} == {
+        name: (theirs[name].kind, theirs[name].default) for name in SHARED
+    }
+
+
+def test_the_loop_names_its_options_as_the_seams_do() -> None:
+    assert set(SHARED) <= LoopOptions.__annotations__.keys()
+
+
+OLD_NAMES = [
+    ("hikidashi.search.pydantic_ai", "tool_search", "to_pydantic_ai_search"),
+    ("hikidashi.search.strands", "searchable", "to_strands_search"),
+    ("hikidashi.search.wire", "tool_search_request", "to_anthropic_search"),
+    ("hikidashi.search.anthropic", "run_tools", "run_anthropic_search"),
+    ("hikidashi.search.anthropic", "arun_tools", "arun_anthropic_search"),
+]
+
+
+@pytest.mark.parametrize(("module", "old", "new"), OLD_NAMES)
+def test_an_earlier_name_is_an_alias_that_says_so(module: str, old: str, new: str) -> None:
+    before, now = getattr(import_module(module), old), getattr(hikidashi.search, new)
+    assert before.__doc__ == f"Alias of `{new}`."
+    assert (before.__name__, before.__module__) == (old, now.__module__)
+    assert inspect.signature(before) == inspect.signature(now)
+    assert old in import_module(module).__all__
+
+
+def test_an_earlier_name_works_without_a_warning() -> None:
+    from hikidashi.search.pydantic_ai import tool_search
+    from hikidashi.search.strands import searchable
+    from hikidashi.search.wire import tool_search_request
+
+    assert type(searchable([])) is type(hikidashi.search.to_strands_search([]))
+    assert type(tool_search("regex", max_results=3)) is type(hikidashi.search.to_pydantic_ai_search())
+    assert tool_search_request([], variant="bm25") == hikidashi.search.to_anthropic_search([], variant="bm25")
+
+
+@pytest.mark.parametrize(
+    ("module", "names"),
+    [
+        ("claude", ["search_hooks", "search_tool_names", "to_claude_search"]),
+        ("mcp", ["to_mcp_search"]),
+        ("mcp_live", ["LiveServers", "ServerState"]),
+        ("mcp_servers", ["LiveServers", "McpServer", "ServerState", "read_mcp_config", "tools_of_servers"]),
+        ("pydantic_ai", ["deferred", "to_pydantic_ai_search", "toolset_of"]),
+        ("record", ["RecordedSearch", "Recorder", "SearchLog"]),
+        ("strands", ["ToolSearchHook", "to_strands_search"]),
+        ("wire", ["to_anthropic_search", "tool_searches", "worth_it"]),
+    ],
+)
+def test_earlier_module_paths_give_the_same_objects(module: str, names: list[str]) -> None:
+    room = import_module(f"hikidashi.search.{module}")
+    assert [getattr(room, name) for name in names] == [getattr(hikidashi.search, name) for name in names]
+
+
+def functions(value: Any) -> Iterator[FunctionType]:
+    """A function, or the methods that a class offers."""
+    if isinstance(value, FunctionType):
+        yield value
+    elif isinstance(value, type):
+        for name, member in vars(value).items():
+            if isinstance(member, FunctionType) and (name == "__init__" or not name.startswith("_")):
+                yield member
+
+
+INTERNAL = {"Entry", "Shown", "ToolLoop"}
+"""Types of arguments that only hikidashi itself passes."""
+
+
+def is_ours(value: Any) -> bool:
+    if get_origin(value) is Literal:
+        return True
+    return isinstance(value, type) and value.__module__.startswith("hikidashi.")
+
+
+@pytest.mark.parametrize("name", hikidashi.search.__all__)
+def test_every_type_in_a_signature_can_be_imported_from_the_door(name: str) -> None:
+    offered = {*hikidashi.search.__all__, *hikidashi.__all__}
+    used = {
+        word
+        for function in functions(getattr(hikidashi.search, name))
+        for annotation in function.__annotations__.values()
+        for word in re.findall(r"\w+", str(annotation))
+        if is_ours(function.__globals__.get(word))
+    }
+    assert used - INTERNAL <= offered
+
+
+# What the frameworks themselves ask for: a hook of strands answers by it, and so does a cancel scope of anyio.
+ASSIGNED_BY_DESIGN = {("strands.py", "cancel_tool"), ("mcp_servers/live.py", "deadline")}
+
+
+def assigned_to_others(tree: ast.AST) -> Iterator[str]:
+    """The attributes that code sets on anything but `self`."""
+    for node in ast.walk(tree):
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        for target in targets:
+            if not isinstance(target, ast.Attribute) or target.attr.startswith("__"):
+                continue
+            if not (isinstance(target.value, ast.Name) and target.value.id == "self"):
+                yield target.attr
+
+
+def test_no_seam_assigns_to_the_state_of_another_object() -> None:
+    folder = Path(str(hikidashi.search.__file__)).parent
+    found = {
+        (file.relative_to(folder).as_posix(), attribute)
+        for file in folder.rglob("*.py")
+        if "engine" not in file.parts and file.name not in {"catalog.py", "overlay.py", "sources.py"}
+        for attribute in assigned_to_others(ast.parse(file.read_text(encoding="utf-8")))
+    }
+    assert found == ASSIGNED_BY_DESIGN
+
+
+def test_a_catalogue_is_searched_without_any_framework() -> None:
+    script = """
+import sys
+sys.modules.update(dict.fromkeys(("anthropic", "claude_agent_sdk", "mcp", "pydantic_ai", "strands")))
+from hikidashi.search import SearchLog, ToolCatalog, read_mcp_config, report, to_anthropic_search
+print(ToolCatalog([{"name": "send_mail", "input_schema": {}}]).search("send mail")[0].name)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "send_mail"
