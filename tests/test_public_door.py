@@ -233,7 +233,7 @@ ROOMS_BELOW = {
     },
     "cli.config": {"cli", "cli.chat", "config", "errors"},
     "cli.doctor": {"cli", "common"},
-    "cli.serve": {"cli", "common", "errors", "gateway", "search.records"},
+    "cli.serve": {"cli", "cli.tools", "common", "errors", "gateway", "gateway.clients", "search.records"},
     "cli.slack": {"agents", "agents.slack", "cli", "cli.chat", "common", "config", "errors"},
     "cli.tools": {
         "cli",
@@ -276,6 +276,7 @@ ROOMS_BELOW = {
         "tool",
     },
     "gateway.bridge": {"errors", "gateway.upstream"},
+    "gateway.clients": {"common", "errors", "gateway", "search.mcp_servers"},
     "gateway.upstream": {"errors", "gateway", "search.mcp_servers"},
     "search": {
         "common",

@@ -14,11 +14,29 @@ Examples:
   hikidashi serve --config .mcp.json            for an MCP client, on stdio
   hikidashi serve --config .mcp.json --http 8000
   hikidashi serve status                        how the servers are
+  hikidashi serve import                        the servers of your clients
+  hikidashi serve install claude-code           our line in a client
 
 \b
 In the configuration of a client:
   {"mcpServers": {"hikidashi": {"command": "hikidashi",
     "args": ["serve", "--config", "/path/to/.mcp.json"]}}}
+"""
+
+_IMPORT_EXAMPLES = """\b
+Examples:
+  hikidashi serve import                     show them, and ask which ones
+  hikidashi serve import --all --yes         take all over, without asking
+  hikidashi serve import github --from cursor
+  hikidashi serve import --json | jq .servers
+"""
+
+_INSTALL_EXAMPLES = """\b
+Examples:
+  hikidashi serve install cursor --dry-run   show what would change
+  hikidashi serve install claude-code        with permission rules
+  hikidashi serve install codex --config ~/team.json
+  hikidashi serve uninstall codex            as it was before
 """
 
 serve = typer.Typer(rich_markup_mode=None, invoke_without_command=True)
@@ -104,3 +122,101 @@ def stop() -> None:
     from .status import stop_all
 
     stop_all()
+
+
+_ClientArgument = Annotated[str, typer.Argument(metavar="CLIENT", help="One of those named above.", show_default=False)]
+_DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the difference, and write nothing.")]
+
+
+@serve.command("import", epilog=_IMPORT_EXAMPLES, short_help="Take over the servers that your MCP clients have.")
+def import_servers(
+    *,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME", help="The servers to take over.", show_default=False)
+    ] = None,
+    clients: Annotated[
+        list[str] | None,
+        typer.Option("--from", metavar="CLIENT", help="Look only there; repeatable.", show_default=False),
+    ] = None,
+    to: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Where to.", show_default="hikidashi/mcp.json in your config folder"),
+    ] = None,
+    take_all: Annotated[bool, typer.Option("--all", help="Take over all of them.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Ask nothing; without a NAME, take over all.")] = False,
+    as_json: _Json = False,
+) -> None:
+    """Find the servers of your MCP clients, show them, and take over those you choose.
+
+    Looks into the files of Claude Desktop, Claude Code (user and project), Cursor, VS Code, Windsurf,
+    Codex, Gemini CLI and Zed. Keys are never shown; they are kept in FILE, which only you can read.
+    What you choose may run from then on. The clients keep what they have.
+    Exit code 1 means that a file is broken, or that a server you named cannot be taken over.
+    """
+    from .importing import run_import
+
+    code = run_import(names or (), clients=clients or (), to=to, take_all=take_all, yes=yes, as_json=as_json)
+    if code:
+        raise typer.Exit(code)
+
+
+@serve.command(epilog=_INSTALL_EXAMPLES, short_help="Put hikidashi into the configuration of a client.")
+def install(
+    client: _ClientArgument,
+    *,
+    config: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The servers.", show_default="hikidashi/mcp.json in your config folder"),
+    ] = None,
+    name: Annotated[str, typer.Option(metavar="NAME", help="Our name in the client.")] = "hikidashi",
+    dry_run: _DryRun = False,
+    as_json: _Json = False,
+) -> None:
+    """Put hikidashi into the configuration of a client, with a backup beside it.
+
+    CLIENT is claude-desktop, claude-code, claude-code-project, cursor, vscode, windsurf, codex,
+    gemini or zed. Comments, order and what we do not know stay as they are. Claude Code also gets
+    rules that allow searching and reading, and a hook that names the tool behind a call.
+    """
+    from .installing import run_install
+
+    if code := run_install(client, config=config, name=name, dry_run=dry_run, as_json=as_json):
+        raise typer.Exit(code)
+
+
+@serve.command(epilog=_INSTALL_EXAMPLES, short_help="Take hikidashi out of the configuration of a client.")
+def uninstall(
+    client: _ClientArgument,
+    *,
+    name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Our name in the client.", show_default="as it was installed")
+    ] = None,
+    dry_run: _DryRun = False,
+    as_json: _Json = False,
+) -> None:
+    """Take hikidashi out of the configuration of a client.
+
+    CLIENT is claude-desktop, claude-code, claude-code-project, cursor, vscode, windsurf, codex,
+    gemini or zed. A file that nobody changed since is restored byte for byte; in another one,
+    only our entry is taken out.
+    """
+    from .installing import run_uninstall
+
+    if code := run_uninstall(client, name=name, dry_run=dry_run, as_json=as_json):
+        raise typer.Exit(code)
+
+
+@serve.command(hidden=True)
+def hook(
+    *,
+    config: Annotated[Path | None, typer.Option(metavar="FILE", help="The servers.", show_default=False)] = None,
+    name: Annotated[str, typer.Option(metavar="NAME", help="Our name in Claude Code.")] = "hikidashi",
+) -> None:
+    """Tell Claude Code which server and tool is behind a call: a PreToolUse hook, which `install` sets up."""
+    import sys
+
+    from hikidashi.gateway.clients.hook import answer
+
+    said = answer(sys.stdin.buffer.read(), config=config, name=name)
+    if said:
+        typer.echo(said)

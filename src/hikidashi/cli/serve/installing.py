@@ -1,0 +1,160 @@
+"""`hikidashi serve install` and `uninstall`: our line in a client's configuration."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import typer
+from rich.text import Text
+
+from hikidashi.common.folders import state_folder
+from hikidashi.errors import ToolSourceError
+from hikidashi.gateway.clients.finding import content_of, read_bytes
+from hikidashi.gateway.clients.installing import Change, Line, apply, diff_of, plan_install, plan_uninstall
+from hikidashi.gateway.clients.records import Records
+from hikidashi.gateway.clients.table import Client, Machine
+from hikidashi.gateway.clients.taking import default_config
+from hikidashi.gateway.config import read_servers
+
+from ..output import stdout
+from ..tools.text import clean_lines
+from .importing import approvals, client_for
+
+__all__ = ["run_install", "run_uninstall"]
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_. -]{0,63}")
+
+
+def run_install(client_name: str, *, config: Path | None, name: str, dry_run: bool, as_json: bool) -> int:
+    """Put our line into the configuration of a client; return the exit code."""
+    if not _NAME.fullmatch(name) or "__" in name:
+        raise typer.BadParameter(
+            f"is {name!r}: use letters, digits, `-`, `_` and `.`, and no `__`.", param_hint="--name"
+        )
+    client, machine, records = client_for(client_name, "CLIENT"), Machine(), _records()
+    file = Path(os.path.abspath(config or default_config()))  # noqa: PTH100 - a link stays a link
+    _check_config(file, client, machine)
+    command, start = _executable()
+    line = Line(
+        name=name,
+        command=command,
+        args=[*start, "serve", "--config", str(file)],
+        hook=[*start, "serve", "hook", "--config", str(file), *(["--name", name] if name != "hikidashi" else [])],
+    )
+    changes = plan_install(client, line, records, machine=machine)
+    backups = {} if dry_run else apply(changes, records)
+    _report(client, changes, backups, dry_run=dry_run, as_json=as_json)
+    if not dry_run and not as_json and (new := _not_agreed(file)):
+        said = f"Nobody has agreed to run {', '.join(new)} yet. Read the file, then run: "
+        stdout().print(Text(clean_lines(f"{said}hikidashi serve --config {shlex.quote(str(file))}")), soft_wrap=True)
+    return 0
+
+
+def run_uninstall(client_name: str, *, name: str | None, dry_run: bool, as_json: bool) -> int:
+    """Take our line out of the configuration of a client; return the exit code."""
+    client, machine, records = client_for(client_name, "CLIENT"), Machine(), _records()
+    changes = plan_uninstall(client, records, name=name, machine=machine)
+    if not any(change.changes for change in changes):
+        if changes and not dry_run:
+            apply(changes, records)  # forgets what is gone already
+        file = client.main(machine).file(machine)
+        reason = f"has no server {name or 'hikidashi'!r} that hikidashi put there"
+        raise ToolSourceError(str(file), reason, f"Put it there with: hikidashi serve install {client.name}")
+    backups = {} if dry_run else apply(changes, records)
+    _report(client, changes, backups, dry_run=dry_run, as_json=as_json)
+    return 0
+
+
+def _check_config(file: Path, client: Client, machine: Machine) -> None:
+    data = read_bytes(file)
+    if data is None:
+        remedy = "Make it with `hikidashi serve import`, or name another file with --config."
+        raise ToolSourceError(str(file), "there is no such file", remedy)
+    content_of(file, data, "json")
+    target = client.main(machine).file(machine)
+    if os.path.realpath(target) == os.path.realpath(file):
+        reason = f"is the file of {client.title} itself, so hikidashi would start itself without end"
+        remedy = "Take its servers over with `hikidashi serve import`, and give that file."
+        raise ToolSourceError(str(file), reason, remedy)
+
+
+def _not_agreed(file: Path) -> list[str]:
+    """The servers that the client could not start, since it cannot ask."""
+    try:
+        return [server.name for server in approvals().missing(one.server for one in read_servers([file]))]
+    except ToolSourceError:  # a variable that the client may have
+        return []
+
+
+def _executable() -> tuple[str, list[str]]:
+    """The command that runs now, by its whole path, and what comes first in its arguments."""
+    ending = ".exe" if sys.platform == "win32" else ""
+    given = Path(sys.argv[0])
+    beside = Path(sys.executable).with_name(f"hikidashi{ending}")
+    for path in (given if given.stem == "hikidashi" and given.is_file() else None, beside):
+        if path is not None and path.is_file():
+            return os.path.abspath(path), []  # noqa: PTH100 - a link stays a link
+    found = shutil.which("hikidashi")
+    return (os.path.abspath(found), []) if found else (sys.executable, ["-m", "hikidashi"])  # noqa: PTH100
+
+
+def _records() -> Records:
+    return Records(state_folder() / "gateway" / "installed.json")
+
+
+def _report(
+    client: Client, changes: Sequence[Change], backups: dict[Path, Path], *, dry_run: bool, as_json: bool
+) -> None:
+    if as_json:
+        report = {
+            "client": client.name,
+            "dry_run": dry_run,
+            "files": [
+                {
+                    "file": str(change.file),
+                    "action": change.how if change.changes else "none",
+                    "backup": str(backups[change.file]) if change.file in backups else None,
+                    "diff": diff_of(change),
+                }
+                for change in changes
+            ],
+        }
+        print(json.dumps(report, ensure_ascii=False, indent=2))  # noqa: T201
+        return
+    console = stdout()
+    for change in changes:
+        if dry_run:
+            for line in diff_of(change).splitlines():
+                style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
+                console.print(Text(clean_lines(line), style), soft_wrap=True)
+        said = _said(change, dry_run=dry_run)
+        console.print(Text(clean_lines(said)), soft_wrap=True)
+        if change.file in backups and change.changes:
+            console.print(Text(clean_lines(f"  backup: {backups[change.file]}"), "dim"), soft_wrap=True)
+    if not dry_run and any(change.changes and change.how == "install" for change in changes):
+        console.print(Text(client.after))
+
+
+def _said(change: Change, *, dry_run: bool) -> str:
+    would = "would be" if dry_run else "is"
+    if not change.changes:
+        return f"{change.file}: nothing to change."
+    match change.how:
+        case "install" if change.before is None:
+            return f"{change.file}: {would} made, with hikidashi in it."
+        case "install":
+            return f"{change.file}: hikidashi {would} in it."
+        case "restore" if change.after is None:
+            return f"{change.file}: {would} removed; it was not there before."
+        case "restore":
+            return f"{change.file}: {would} as it was before, byte for byte."
+        case "remove":
+            why = "changed since" if change.record is not None else "not written by `serve install`"
+            return f"{change.file}: it was {why}, so only our entry {would} taken out."

@@ -1,0 +1,62 @@
+"""Files of other programs: written whole, with their permissions, beside a backup, and only if nobody else wrote."""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ...common.atomic import replace_file
+from ...errors import ToolSourceError
+from .finding import read_bytes
+
+__all__ = ["make_backup", "write_file"]
+
+_PRIVATE = 0o600
+
+
+def write_file(file: Path, content: bytes, *, before: bytes | None, private: bool = False) -> None:
+    """Write `content` in the place of `before`; a new file is for its owner only, as is each if `private`.
+
+    Raises:
+        ToolSourceError: it cannot be written, or has changed since `before` was read.
+    """
+    if read_bytes(file) != before:
+        raise ToolSourceError(str(file), "was changed by another program meanwhile", "Close it, and try again.")
+    found = None if before is None else file.stat()
+    try:
+        replace_file(file, content, private=private or found is None)
+        if found is not None:
+            with suppress(OSError, AttributeError):  # only root may give a file back to another user
+                if (found.st_uid, found.st_gid) != (os.getuid(), os.getgid()):
+                    os.chown(file, found.st_uid, found.st_gid)
+    except OSError as error:
+        reason = f"cannot be written ({error.strerror or error})"
+        raise ToolSourceError(str(file), reason, "Check who may write there.") from error
+
+
+def make_backup(file: Path, content: bytes) -> Path:
+    """A file beside `file` with `content` and the same permissions, named after the time.
+
+    Raises:
+        ToolSourceError: it cannot be written.
+    """
+    file = Path(os.path.realpath(file))
+    now = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    number = 0
+    while True:
+        backup = file.with_name(f"{file.name}.{now}{f'-{number}' if number else ''}.hikidashi-backup")
+        try:
+            with open(os.open(backup, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE), "wb") as written:  # noqa: PTH123
+                written.write(content)
+                written.flush()
+                os.fsync(written.fileno())
+            backup.chmod(stat.S_IMODE(file.stat().st_mode))
+            return backup
+        except FileExistsError:
+            number += 1
+        except OSError as error:
+            reason = f"cannot be written ({error.strerror or error})"
+            raise ToolSourceError(str(backup), reason, "Check who may write there.") from error

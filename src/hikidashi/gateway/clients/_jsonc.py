@@ -1,0 +1,163 @@
+"""A parser of JSON with comments and trailing commas that knows where each value stands in the text."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+__all__ = ["Child", "JsoncError", "Node", "TextError", "parse"]
+
+_DEEPEST = 200
+_BLANK = re.compile(r"[ \t\r\n]*")
+_BLANK_OR_COMMENT = re.compile(r"(?:[ \t\r\n]+|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)
+_SCALAR = re.compile(r'["\-0-9tfn]')
+_CLOSING = {"{": "}", "[": "]"}
+
+
+class TextError(ValueError):
+    """Something is wrong with a text; `line` and `column` count from 1."""
+
+    def __init__(self, reason: str, line: int, column: int) -> None:
+        super().__init__(reason, line, column)
+        self.reason = reason
+        self.line = line
+        self.column = column
+
+
+class JsoncError(TextError):
+    """The text is no JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A value and its place: `text[start:end]`."""
+
+    start: int
+    end: int
+    value: Any
+    children: tuple[Child, ...] = ()
+
+    def child(self, key: str) -> Node | None:
+        """The member `key`; of several, the last, which is the one that readers of JSON see."""
+        return next((child.node for child in reversed(self.children) if child.key == key), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """A member of an object, or an item of an array."""
+
+    key: str | None
+    start: int
+    """Where the key, or the item, begins."""
+    node: Node
+    comma: int | None
+    """Where the comma after it is."""
+
+
+def parse(text: str, *, comments: bool = True) -> Node | None:
+    """The value in `text`; None if there is nothing but blanks and comments.
+
+    Args:
+        text: The whole file.
+        comments: Whether comments and trailing commas are allowed.
+
+    Raises:
+        JsoncError: it is no JSON.
+    """
+    return _Parser(text, comments=comments).document()
+
+
+class _Parser:
+    def __init__(self, text: str, *, comments: bool) -> None:
+        self._text = text
+        self._comments = comments
+        self._blank = _BLANK_OR_COMMENT if comments else _BLANK
+        self._scalars = json.JSONDecoder(parse_constant=self._no_constant)
+
+    def document(self) -> Node | None:
+        at = self._skip(1 if self._text.startswith("\ufeff") else 0)
+        if at == len(self._text):
+            return None
+        node = self._value(at, 0)
+        rest = self._skip(node.end)
+        if rest < len(self._text):
+            self._fail("there is more after the value", rest)
+        return node
+
+    def _value(self, at: int, depth: int) -> Node:
+        if depth > _DEEPEST:
+            self._fail(f"it is nested more than {_DEEPEST} deep", at)
+        opening = self._text[at : at + 1]
+        if opening in _CLOSING:
+            return self._container(at, opening, depth)
+        if not _SCALAR.match(opening):
+            self._fail("a value is missing", at)
+        try:
+            value, end = self._scalars.raw_decode(self._text, at)
+        except json.JSONDecodeError as error:
+            self._fail(_lowered(error.msg), error.pos)
+        except ValueError as error:  # a number of thousands of digits
+            self._fail(_lowered(str(error)), at)
+        return Node(at, end, value)
+
+    def _container(self, start: int, opening: str, depth: int) -> Node:
+        closing = _CLOSING[opening]
+        children: list[Child] = []
+        at = self._skip(start + 1)
+        while self._text[at : at + 1] != closing:
+            if children and children[-1].comma is None:
+                self._fail(f"a comma or `{closing}` is missing", at)
+            child, at = self._child(at, opening == "{", depth)
+            children.append(child)
+        if children and children[-1].comma is not None and not self._comments:
+            self._fail("a trailing comma is not allowed here", children[-1].comma)
+        value: Any = (
+            {child.key: child.node.value for child in children}
+            if opening == "{"
+            else [child.node.value for child in children]
+        )
+        return Node(start, at + 1, value, tuple(children))
+
+    def _child(self, start: int, named: bool, depth: int) -> tuple[Child, int]:
+        key, at = None, start
+        if named:
+            if self._text[start : start + 1] != '"':
+                self._fail("a name in double quotes is missing", start)
+            name = self._value(start, depth)
+            key, at = str(name.value), self._skip(name.end)
+            if self._text[at : at + 1] != ":":
+                self._fail("a colon is missing", at)
+            at = self._skip(at + 1)
+        node = self._value(at, depth + 1)
+        at = self._skip(node.end)
+        comma = at if self._text[at : at + 1] == "," else None
+        return Child(key, start, node, comma), at if comma is None else self._skip(at + 1)
+
+    def _skip(self, at: int) -> int:
+        found = self._blank.match(self._text, at)
+        end = found.end() if found else at
+        if self._text.startswith("/*", end) and self._comments:
+            self._fail("a comment does not end", end)
+        if self._text.startswith(("//", "/*"), end):
+            self._fail("comments are not allowed here", end)
+        return end
+
+    def _no_constant(self, name: str) -> NoReturn:
+        raise ValueError(f"{name} is no JSON")
+
+    def _fail(self, reason: str, at: int) -> NoReturn:
+        before = self._text[:at].replace("\r\n", "\n").replace("\r", "\n")
+        line = before.count("\n") + 1
+        if at >= len(self._text):
+            reason += ", and the file ends"
+        raise JsoncError(reason, line, at - _line_start(self._text, at) + 1)
+
+
+def _line_start(text: str, at: int) -> int:
+    return max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1
+
+
+def _lowered(text: str) -> str:
+    return text[:1].lower() + text[1:]

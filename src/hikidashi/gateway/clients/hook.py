@@ -1,0 +1,174 @@
+"""What Claude Code asks before it calls one of our tools: which server and tool is behind the call.
+
+Its own rules name our tools alone. A rule about a tool behind us, such as `mcp__github__delete_repo`, would be passed
+by, so it is looked up here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from ...errors import ToolSourceError
+from ..names import SEPARATOR, exposed_names, server_prefix
+from ._claude_code import normalized
+from .finding import content_of, read_bytes
+from .table import Machine, System
+
+__all__ = ["Decision", "answer", "decide", "rules_for", "server_names"]
+
+Behaviour = Literal["allow", "deny", "ask"]
+
+_CALLING = ("call_tool", "call_read_tool")
+_OWN = (*_CALLING, "search_tools", "read_result")
+_MANAGED: dict[System, str] = {
+    "linux": "/etc/claude-code",
+    "darwin": "/Library/Application Support/ClaudeCode",
+    "win32": "C:/Program Files/ClaudeCode",
+}
+_LONGEST = 600  # characters of the arguments in a question
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What is told to Claude Code."""
+
+    behaviour: Behaviour
+    reason: str
+
+    def as_json(self) -> dict[str, Any]:
+        """In the form of a PreToolUse hook's answer."""
+        return {
+            "hookSpecificOutput": {
+                "hookEventName": "PreToolUse",
+                "permissionDecision": self.behaviour,
+                "permissionDecisionReason": self.reason,
+            }
+        }
+
+
+def answer(given: bytes, *, config: Path | None, name: str, machine: Machine | None = None) -> str:
+    """What is printed for the call that Claude Code gave on standard input; nothing leaves it to its own rules.
+
+    Raises:
+        ToolSourceError: `given` is no JSON.
+    """
+    try:
+        call: Any = json.loads(given.decode("utf-8", "replace"))
+    except (ValueError, RecursionError) as error:
+        remedy = "Claude Code runs this command; `hikidashi serve install claude-code` sets it up."
+        raise ToolSourceError("standard input", f"is no JSON ({error})", remedy) from error
+    folder: Any = cast("dict[str, Any]", call).get("cwd") if isinstance(call, dict) else None
+    try:
+        rules = rules_for(Path(folder) if isinstance(folder, str) else Path.cwd(), machine)
+        decision = decide(call, servers=server_names(config), rules=rules, name=name)
+    except ToolSourceError as error:
+        decision = Decision("ask", f"Your permission rules could not be read: {error}")
+    return "" if decision is None else json.dumps(decision.as_json())
+
+
+def decide(
+    call: Any, *, servers: Sequence[str], rules: dict[Behaviour, list[str]], name: str = "hikidashi"
+) -> Decision | None:
+    """What to do about a call; None leaves it to Claude Code's own rules.
+
+    Args:
+        call: What the hook was given.
+        servers: The names of the servers behind us.
+        rules: The person's permission rules.
+        name: Our own name in Claude Code.
+    """
+    given = cast("dict[str, Any]", call) if isinstance(call, dict) else {}
+    prefix = f"mcp__{normalized(name)}__"
+    asked = given.get("tool_name")
+    if not isinstance(asked, str) or not asked.startswith(prefix):
+        return None
+    own = asked.removeprefix(prefix)
+    arguments: Any = given.get("tool_input")
+    tool = own
+    if own in _CALLING:
+        inner = cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else {}
+        tool, arguments = inner.get("name"), inner.get("arguments", {})
+        if not isinstance(tool, str):
+            return None  # the gateway says what is missing
+    elif own in _OWN:
+        return None
+    shown = _shown(tool, servers)
+    for behaviour in ("deny", "ask", "allow"):
+        rule = next((rule for rule in rules.get(behaviour, ()) if _fits(rule, tool, servers, own=prefix)), None)
+        if rule is not None:
+            said = f"{shown}, by your rule {rule}."
+            return Decision(behaviour, said if behaviour != "ask" else f"{said} Arguments: {_told(arguments)}")
+    allowed = any(_fits(rule, asked.removeprefix("mcp__")) for rule in rules.get("allow", ()))
+    if own == "call_tool" and not allowed:  # whoever allowed `call_tool` itself wants no questions
+        return Decision("ask", f"{shown} wants to be called. Arguments: {_told(arguments)}")
+    return None
+
+
+def rules_for(cwd: Path, machine: Machine | None = None) -> dict[Behaviour, list[str]]:
+    """The rules about MCP tools: of whoever manages the machine, of the user, and of the project in `cwd`.
+
+    Raises:
+        ToolSourceError: a file of rules is broken.
+    """
+    machine = machine or Machine()
+    user = machine.folder("CLAUDE_CONFIG_DIR|~/.claude") / "settings.json"
+    rules: dict[Behaviour, list[str]] = {"deny": [], "ask": [], "allow": []}
+    managed = Path(_MANAGED[machine.system]) / "managed-settings.json"
+    for file in (managed, user, cwd / ".claude" / "settings.json", cwd / ".claude" / "settings.local.json"):
+        data = read_bytes(file)
+        content: Any = None if data is None else content_of(file, data, "jsonc")
+        held: Any = cast("dict[str, Any]", content).get("permissions") if isinstance(content, dict) else None
+        for behaviour, known in rules.items():
+            listed: Any = cast("dict[str, Any]", held).get(behaviour) if isinstance(held, dict) else None
+            items = cast("list[Any]", listed) if isinstance(listed, list) else []
+            known += [rule for rule in items if isinstance(rule, str) and rule.startswith("mcp__")]
+    return rules
+
+
+def server_names(config: Path | None) -> list[str]:
+    """The names of the servers in `config`; none where it cannot be read, which the gateway tells."""
+    try:
+        data = None if config is None else read_bytes(config)
+        content: Any = None if data is None or config is None else content_of(config, data, "jsonc")
+    except ToolSourceError:
+        return []
+    held = cast("dict[str, Any]", content) if isinstance(content, dict) else {}
+    servers = held.get("mcpServers", held.get("servers"))
+    return list(cast("dict[str, Any]", servers)) if isinstance(servers, dict) else []
+
+
+def _fits(rule: str, tool: str, servers: Iterable[str] = (), *, own: str = "mcp__") -> bool:
+    """Whether a rule such as `mcp__server`, `mcp__server__*` or `mcp__server__tool` is about `tool`.
+
+    Also one that names the tool as we list it where there are few: `mcp__hikidashi__server__tool`.
+    """
+    pattern = rule.partition("(")[0].removeprefix(own).removeprefix("mcp__")
+    if not pattern:
+        return False
+    if fnmatchcase(tool, pattern.replace("[", "[[]").replace("?", "[?]")) or tool.startswith(pattern + SEPARATOR):
+        return True
+    for server in servers:  # long names are cut, and end with a digest
+        name = pattern.removeprefix(server_prefix(server))
+        if name != pattern and tool in exposed_names({server: [name]}).values():
+            return True
+    return False
+
+
+def _shown(tool: str, servers: Iterable[str]) -> str:
+    fitting = [server for server in servers if tool.startswith(server_prefix(server))]
+    if fitting:
+        server = max(fitting, key=len)
+        return f"Tool {tool.removeprefix(server_prefix(server))!r} of server {server!r}"
+    server, separator, name = tool.partition(SEPARATOR)
+    return f"Tool {name!r} of server {server!r}" if separator and name else f"Tool {tool!r}"
+
+
+def _told(arguments: Any) -> str:
+    """The arguments as they are: whoever decides must see them."""
+    text = json.dumps(arguments, ensure_ascii=False, default=str)
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"

@@ -1,0 +1,282 @@
+"""Our line in a client's configuration: put in with a backup, and taken out again."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from ...errors import ToolSourceError
+from . import _claude_code as claude_code
+from ._entries import is_ours, our_entry
+from ._files import make_backup, write_file
+from ._json_edit import put, remove
+from ._jsonc import TextError
+from ._masking import masked_file_text
+from ._toml_edit import put_table, remove_table
+from .finding import content_of, read_bytes, source_error
+from .records import Record, Records, digest
+from .table import Client, Format, Machine, Place
+
+__all__ = ["Change", "Line", "apply", "diff_of", "plan_install", "plan_uninstall"]
+
+_Edit = Callable[[str], str]
+How = Literal["install", "restore", "remove"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """What is put in: our name, and the command that starts us."""
+
+    name: str
+    command: str
+    args: Sequence[str]
+    hook: Sequence[str]
+    """The arguments of the hook, for a client that has one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """A file as it is and as it will be; None is no file."""
+
+    client: Client
+    file: Path
+    format: Format
+    name: str
+    how: How
+    before: bytes | None
+    after: bytes | None
+    record: Record | None = None
+    """What was known of the file."""
+    untouched: bool = True
+    """Whether nobody has changed the file since we did."""
+
+    @property
+    def changes(self) -> bool:
+        """Whether there is anything to write."""
+        return self.before != self.after
+
+
+def plan_install(client: Client, line: Line, records: Records, *, machine: Machine | None = None) -> list[Change]:
+    """The changes that put our line into the files of `client`.
+
+    Raises:
+        ToolSourceError: a file is broken, or has another server under our name.
+    """
+    machine = machine or Machine()
+    place = client.main(machine)
+    file = place.file(machine)
+    edits: list[tuple[Path, Format, _Edit, Callable[[str], _Edit]]]
+    edits = [(file, client.format, _with_line(client, place, file, line), partial(_without_line, client, place))]
+    if client.settings is not None:
+        command = claude_code.hook_command(line.command, list(line.hook))
+        with_rules = partial(claude_code.with_rules, name=line.name, command=command)
+        edits.append((client.settings.file(machine), "json", with_rules, _without_rules))
+    changes: list[Change] = []
+    for file, kind, edit, without in edits:
+        before = read_bytes(file)
+        record = records.of(client.name, file)
+        untouched, original = (False, None) if record is None else record.original(before)
+        start = (original if untouched else before) or b""
+        if record is not None and record.name != line.name and not untouched:
+            start = _edited(file, kind, start, without(record.name))
+        changes.append(
+            Change(
+                client=client,
+                file=file,
+                format=kind,
+                name=line.name,
+                how="install",
+                before=before,
+                after=_edited(file, kind, start, edit),
+                record=record,
+                untouched=untouched,
+            )
+        )
+    return changes
+
+
+def plan_uninstall(
+    client: Client, records: Records, *, name: str | None = None, machine: Machine | None = None
+) -> list[Change]:
+    """The changes that take our line out of the files of `client`; none where it is not there.
+
+    Raises:
+        ToolSourceError: a file is broken.
+    """
+    machine = machine or Machine()
+    changes: list[Change] = []
+    places = [client.main(machine), *([client.settings] if client.settings else [])]
+    for place in places:
+        file = place.file(machine)
+        record = records.of(client.name, file)
+        if record is not None and name is not None and record.name != name:
+            record = None
+        used = name or (record.name if record else "hikidashi")
+        before = read_bytes(file)
+        untouched, after = (False, None) if record is None else record.original(before)
+        kind: Format = "json" if place is client.settings else client.format
+        if not untouched and before is not None:
+            without = _without_rules(used) if place is client.settings else _without_line(client, place, used)
+            after = _edited(file, kind, before, without)
+        change = Change(
+            client=client,
+            file=file,
+            format=kind,
+            name=used,
+            how="restore" if untouched else "remove",
+            before=before,
+            after=after,
+            record=record,
+            untouched=untouched,
+        )
+        if change.changes or record is not None:
+            changes.append(change)
+    return changes
+
+
+def apply(changes: Sequence[Change], records: Records) -> dict[Path, Path]:
+    """Write the changes, all or none; return the backup of each file that has one.
+
+    Raises:
+        ToolSourceError: a file cannot be written; those before it are as they were.
+    """
+    backups: dict[Path, Path] = {}
+    new: list[Record] = []
+    done: list[Change] = []
+    try:
+        for change in changes:
+            backup = _backup(change)
+            if change.changes:
+                _write(change.file, change.before, change.after)
+                done.append(change)
+            if backup is not None:
+                backups[change.file] = backup
+            if change.how == "install" and (change.changes or change.record is not None):
+                new.append(_record(change, backup))
+        records.replace(changes[0].client.name, [change.file for change in changes], new)
+    except ToolSourceError:
+        for change in reversed(done):
+            with suppress(ToolSourceError):
+                _write(change.file, change.after, change.before)
+        for change in done:
+            if (backup := backups.get(change.file)) is not None:
+                backup.unlink(missing_ok=True)
+        raise
+    for change in changes:
+        if change.how == "restore" and change.record is not None and change.record.backup is not None:
+            Path(change.record.backup).unlink(missing_ok=True)  # the file is the same again
+    return backups
+
+
+def diff_of(change: Change) -> str:
+    """What changes in the file, without the keys in it."""
+    before, after = (_masked(change, data) for data in (change.before, change.after))
+    return "".join(
+        difflib.unified_diff(
+            before.splitlines(keepends=True),
+            after.splitlines(keepends=True),
+            str(change.file) if change.before is not None else "/dev/null",
+            str(change.file) if change.after is not None else "/dev/null",
+        )
+    )
+
+
+def _with_line(client: Client, place: Place, file: Path, line: Line) -> _Edit:
+    entry = our_entry(client, line.command, list(line.args))
+
+    def edit(text: str) -> str:
+        there = _entry(client, place, line.name, text)
+        if there is not None and not is_ours(there):
+            reason = f"has another server that is called {line.name!r}"
+            raise ToolSourceError(str(file), reason, "Give ours another name with --name.")
+        if there == entry:
+            return text
+        if client.format == "toml":
+            return put_table(text, (place.key[0], line.name), entry)
+        return put(text, (*place.key, line.name), entry, comments=client.format == "jsonc")
+
+    return edit
+
+
+def _without_line(client: Client, place: Place, name: str) -> _Edit:
+    def edit(text: str) -> str:
+        if not is_ours(_entry(client, place, name, text)):
+            return text
+        if client.format == "toml":
+            return remove_table(text, (place.key[0], name))
+        return remove(text, (*place.key, name), comments=client.format == "jsonc")
+
+    return edit
+
+
+def _without_rules(name: str) -> _Edit:
+    return lambda text: claude_code.without_rules(text, name)
+
+
+def _entry(client: Client, place: Place, name: str, text: str) -> Any:
+    content: Any = content_of(Path(), text.encode("utf-8", "surrogatepass"), client.format)
+    for key in (*place.key, name):
+        content = cast("dict[str, Any]", content).get(key) if isinstance(content, dict) else None
+    return content
+
+
+def _edited(file: Path, kind: Format, data: bytes, edit: _Edit) -> bytes:
+    content_of(file, data, kind)  # says what is broken, and where
+    try:
+        return edit(data.decode("utf-8")).encode("utf-8")
+    except TextError as error:
+        raise source_error(file, kind, error) from error
+    except UnicodeEncodeError as error:
+        reason = "would get a path that is no text in UTF-8"
+        raise ToolSourceError(str(file), reason, "Move hikidashi, or its config, to another folder.") from error
+
+
+def _backup(change: Change) -> Path | None:
+    """A backup of the file, unless one of the same bytes is there already."""
+    if change.before is None:
+        return None
+    record = change.record
+    if change.untouched and record is not None:
+        return Path(record.backup) if record.backup is not None and change.how == "install" else None
+    return make_backup(change.file, change.before) if change.changes else None
+
+
+def _record(change: Change, backup: Path | None) -> Record:
+    assert change.after is not None
+    known = change.record
+    if known is not None and change.untouched:
+        return replace(known, name=change.name, after=digest(change.after))
+    if known is not None and not change.changes:
+        return known
+    return Record(
+        client=change.client.name,
+        file=str(change.file),
+        name=change.name,
+        backup=None if backup is None else str(backup),
+        before=None if change.before is None else digest(change.before),
+        after=digest(change.after),
+        restorable=known is None,
+    )
+
+
+def _write(file: Path, before: bytes | None, after: bytes | None) -> None:
+    if after is not None:
+        write_file(file, after, before=before)
+        return
+    if read_bytes(file) != before:
+        raise ToolSourceError(str(file), "was changed by another program meanwhile", "Close it, and try again.")
+    try:
+        file.unlink(missing_ok=True)
+    except OSError as error:
+        raise ToolSourceError(str(file), f"cannot be removed ({error.strerror or error})") from error
+
+
+def _masked(change: Change, data: bytes | None) -> str:
+    if data is None:
+        return ""
+    return masked_file_text(data.decode("utf-8", "replace"), content_of(change.file, data, change.format))

@@ -1,0 +1,140 @@
+"""A client's description of a server, in the form of `.mcp.json`."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.gateway.clients.machines import machine_in
+
+from hikidashi.errors import ToolSourceError
+from hikidashi.gateway.clients._entries import taken
+from hikidashi.gateway.clients.finding import Found, find_servers
+from hikidashi.gateway.clients.table import CLIENTS, ClientName, client_named
+from hikidashi.gateway.clients.taking import name_all, servers_of, take_over
+from hikidashi.gateway.config import read_servers
+
+
+@pytest.mark.parametrize(
+    ("client", "entry", "problem"),
+    [
+        ("cursor", 3, "it is no object"),
+        ("cursor", {}, "it has neither a `command` nor a `url`"),
+        ("cursor", {"command": ["npx"]}, "it has neither a `command` nor a `url`"),
+        ("cursor", {"command": "x", "args": "y"}, "its `args` are no list of texts"),
+        ("cursor", {"command": "x", "env": []}, "its `env` is no object of texts"),
+        ("cursor", {"url": "x", "headers": {"A": None}}, "its `headers` is no object of texts"),
+        ("cursor", {"command": "x", "args": [None]}, "its `args` are no list of texts"),
+        ("cursor", {"command": "x", "cwd": 1}, "its `cwd` is no text"),
+        ("cursor", {"command": "x", "envFile": ".env"}, "its variables are in an `envFile`: write them into `env`"),
+        ("claude-code", {"url": "x", "type": "ws"}, "its `type` is 'ws': only stdio, http and sse can be reached"),
+        ("vscode", {"command": "${config:x}"}, "it uses `${config:x}`, which only vscode fills in: write the value"),
+        (
+            "vscode",
+            {"command": "${workspaceFolder}/x"},
+            "it uses `${workspaceFolder}`, which only vscode fills in: write the value",
+        ),
+    ],
+)
+def test_what_cannot_be_taken_over_says_why(client: ClientName, entry: Any, problem: str) -> None:
+    one = taken(client, entry, home="/home/me", project=None)
+    assert (one.entry, one.problem) == ({}, problem)
+
+
+@pytest.mark.parametrize(
+    ("client", "entry", "expected"),
+    [
+        ("vscode", {"command": "${workspaceFolder}/x"}, {"command": "/p/x", "cwd": "/p"}),
+        ("cursor", {"command": "a${pathSeparator}b"}, {"command": "a/b", "cwd": "/p"}),
+        ("claude-code", {"url": "u", "transport": "sse"}, {"url": "u", "type": "sse"}),
+        ("windsurf", {"serverUrl": "u", "url": "old"}, {"url": "u", "type": "http"}),
+        ("cursor", {"url": "u", "type": "streamableHttp"}, {"url": "u", "type": "http"}),
+        ("zed", {"command": "x", "args": None, "env": None, "enabled": True}, {"command": "x", "cwd": "/p"}),
+        ("zed", {"url": "u", "timeout": 7}, {"url": "u", "hikidashi": {"call_seconds": 7.0}}),
+        ("codex", {"url": "u", "env_http_headers": {"X": "Y"}}, {"url": "u", "headers": {"X": "${Y:-}"}}),
+        (
+            "codex",
+            {"command": "x", "startup_timeout_ms": 500},
+            {"command": "x", "cwd": "/p", "hikidashi": {"start_seconds": 0.5}},
+        ),
+        ("claude-code-project", {"command": "x", "cwd": "/own", "disabled": False}, {"command": "x", "cwd": "/own"}),
+    ],
+)
+def test_each_form_becomes_the_common_one(client: ClientName, entry: Any, expected: dict[str, Any]) -> None:
+    one = taken(client, entry, home="/home/me", project="/p")
+    assert (one.entry, one.problem) == (expected, "")
+
+
+odd = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.sampled_from(["", "x", "$A", "${A:-}", "${env:A}", "${"]),
+    lambda inner: (
+        st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["name", "path", "A"]), inner, max_size=2)
+    ),
+    max_leaves=4,
+)
+keys = st.sampled_from(
+    [
+        "command",
+        "args",
+        "env",
+        "cwd",
+        "url",
+        "headers",
+        "type",
+        "httpUrl",
+        "serverUrl",
+        "timeout",
+        "enabled",
+        "disabled",
+        "env_vars",
+        "http_headers",
+        "env_http_headers",
+        "bearer_token_env_var",
+        "tool_timeout_sec",
+        "settings",
+        "transport",
+        "hikidashi",
+    ]
+)
+
+
+@given(st.sampled_from([client.name for client in CLIENTS]), st.dictionaries(keys, odd, max_size=6))
+def test_whatever_is_taken_over_is_a_server_that_the_gateway_reads(client: ClientName, entry: dict[str, Any]) -> None:
+    one = taken(client, entry, home="/home/me", project=None)
+    assert bool(one.problem) == (one.entry == {})
+    if one.problem:
+        return
+    with tempfile.TemporaryDirectory() as folder, patch.dict(os.environ, {"A": "a"}):
+        file = Path(folder) / "mcp.json"
+        file.write_text(json.dumps({"mcpServers": {"a": one.entry}}))
+        assert len(read_servers([file])) == (one.entry.get("disabled") is not True)
+    found = Found(client=client_named(client), file=Path("x"), name="a", taken=one)
+    assert set(found.shown()) == set(one.entry)
+
+
+def test_a_server_that_lacks_a_variable_is_written_and_told(tmp_path: Path) -> None:
+    machine = machine_in(tmp_path)
+    file = client_named("claude-desktop").main(machine).file(machine)
+    file.parent.mkdir(parents=True)
+    file.write_text('{"mcpServers": {"a": {"command": "${NOT_SET_ANYWHERE}"}, "b": {"command": "b"}}}')
+    choices = name_all(find_servers(machine=machine).found, tmp_path / "mcp.json")
+    servers, waiting = servers_of(choices)
+    assert [server.name for server in servers] == ["b"]
+    assert "needs the environment variable NOT_SET_ANYWHERE" in str(waiting[0])
+
+
+@pytest.mark.parametrize("content", ["[]", '{"mcpServers": 1}', '{"mcpServers": {},}', "{"])
+def test_a_file_of_our_own_that_is_broken_is_not_overwritten(tmp_path: Path, content: str) -> None:
+    to = tmp_path / "mcp.json"
+    to.write_text(content)
+    for act in (name_all, take_over):
+        with pytest.raises(ToolSourceError, match=r"mcp\.json"):
+            act([], to)
+    assert to.read_text() == content
