@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hmac
-import ipaddress
 from typing import TYPE_CHECKING, Any
 
+from ..common.urls import is_loopback
 from ..errors import MissingExtra
 from .gateway import Gateway
 from .server import GatewayMCPServer
@@ -20,7 +20,7 @@ except ImportError as error:
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-__all__ = ["http_app", "is_loopback", "serve_stdio"]
+__all__ = ["http_app", "serve_stdio"]
 
 
 async def serve_stdio(gateway: Gateway) -> None:
@@ -40,14 +40,6 @@ def http_app(gateway: Gateway, *, host: str = "127.0.0.1", token: str | None = N
     """
     app = GatewayMCPServer(gateway).streamable_http_app(host=host, transport_security=_security(host))
     return app if token is None else _Bearer(app, token)
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches `host`."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _security(host: str) -> TransportSecuritySettings | None:

@@ -138,8 +138,6 @@ def _run_http(asked: Asked, servers: list[GatewayServer]) -> int:
 
 
 def _token(asked: Asked, host: str) -> str | None:
-    from hikidashi.gateway.transports import is_loopback
-
     if asked.token_env is None:
         if not is_loopback(host):
             raise typer.BadParameter(
