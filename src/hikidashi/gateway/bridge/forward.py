@@ -8,11 +8,11 @@ from typing import Any, TypeVar, cast
 from ...errors import MissingExtra, ServerUnavailableError
 from ..upstream.stamping import on_behalf_of
 from ..upstream.upstream import Upstream
+from ._levels import LogLevels
+from ._running import MOST_QUESTIONS, CallTime, RunningCalls
 from .callers import Caller, DirectCaller, is_modern, unsupported_requests
-from .levels import LogLevels
 from .meta import without_hop_keys
 from .parked import ParkedCalls, Raw
-from .running import MOST_QUESTIONS, CallTime, RunningCalls
 from .sealing import Seal
 
 try:

@@ -13,10 +13,10 @@ from typing import Any, cast
 from ...errors import MissingExtra, ServerUnavailableError
 from ...search.mcp_servers.connection import Complaints, connected
 from ..options import GatewayServer
+from ._remedies import remedy_for
 from .listing import Listing, list_everything
 from .memory import memory_of_group
 from .reaper import Reaper
-from .remedies import remedy_for
 from .stamping import reaches, stamping
 from .state import ServerState, Status, UpstreamEvents
 from .turn import Turn
