@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from .. import __version__
 from ..errors import MissingExtra, ServerUnavailableError, ToolSearchError
+from ._watching import Watching, no_resource
 from .bridge.callers import CONNECTION, Caller, client_key, is_modern
 from .bridge.meta import passed_on
 from .bridge.parked import Raw
@@ -45,21 +46,24 @@ class GatewayMCPServer(Server[Any]):
         self._gateway = gateway
         self._long = LongResults()
         self._confirmations = Confirmations()
+        self._watching = Watching(gateway)
         self._found: OrderedDict[str, dict[str, None]] = OrderedDict()
         listen = ListenHandler(gateway.bus)
 
         async def on_listen(ctx: _Context, params: types.SubscriptionsListenRequestParams) -> Any:
             uris = [str(uri) for uri in params.notifications.resource_subscriptions or ()]
             listener = f"listener {secrets.token_hex(8)}"
-            for uri in uris:
-                with suppress(MCPError):  # a server without subscriptions does not keep the others from telling
-                    await self._watch(uri, listener)
+            if uris:
+                await gateway.listed(_WAIT_FOR_LISTS)
             try:
+                for uri in uris:
+                    with suppress(MCPError):  # a server without subscriptions does not keep the others from telling
+                        await self._watching.begin(uri, listener)
                 return await listen(ctx, params)
             finally:
                 with anyio.CancelScope(shield=True), anyio.move_on_after(_WAIT_FOR_LISTS):
                     for uri in uris:
-                        await self._unwatch(uri, listener)
+                        await self._watching.end(uri, listener)
 
         # Raw results pass untouched, which the package's types for handlers do not foresee.
         raw: dict[str, Any] = {
@@ -278,7 +282,7 @@ class GatewayMCPServer(Server[Any]):
         await self._gateway.listed(_WAIT_FOR_LISTS)
         uri = str(params.uri)
         meta = passed_on(_raw_meta(ctx))
-        refused = _no_resource(uri)
+        refused = no_resource(uri)
         for place in self._gateway.merged.places_of(uri):
 
             def make(
@@ -306,34 +310,13 @@ class GatewayMCPServer(Server[Any]):
 
     async def _subscribe(self, ctx: _Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
         await self._know_client(ctx)
-        await self._watch(str(params.uri), client_key(ctx))
+        await self._gateway.listed(_WAIT_FOR_LISTS)
+        await self._watching.begin(str(params.uri), client_key(ctx))
         return types.EmptyResult()
 
     async def _unsubscribe(self, ctx: _Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
-        await self._unwatch(str(params.uri), client_key(ctx))
+        await self._watching.end(str(params.uri), client_key(ctx))
         return types.EmptyResult()
-
-    async def _watch(self, uri: str, client: str) -> None:
-        """Have the server of a resource tell of its changes, for a client or the stream of one."""
-        await self._gateway.listed(_WAIT_FOR_LISTS)
-        places = self._gateway.merged.places_of(uri)
-        if not places:
-            raise _no_resource(uri)
-        try:
-            await self._gateway.upstream_of(places[0].server).subscribe(places[0].name)
-        except ServerUnavailableError as error:
-            raise MCPError(types.INTERNAL_ERROR, str(error)) from error
-        self._gateway.subscribers.setdefault(uri, set()).add(client)
-
-    async def _unwatch(self, uri: str, client: str) -> None:
-        """Have it tell no longer, once nobody is left."""
-        watching = self._gateway.subscribers.get(uri, set())
-        watching.discard(client)
-        if watching:
-            return
-        self._gateway.subscribers.pop(uri, None)
-        for place in self._gateway.merged.places_of(uri)[:1]:
-            await self._gateway.upstream_of(place.server).unsubscribe(place.name)
 
     async def _list_prompts(
         self, ctx: _Context, params: types.PaginatedRequestParams | None
@@ -428,10 +411,6 @@ def _raw_meta(ctx: _Context) -> dict[str, Any] | None:
 def _no_cursor(params: types.PaginatedRequestParams | None) -> None:
     if params is not None and params.cursor is not None:
         raise MCPError(types.INVALID_PARAMS, f"There is no page {params.cursor!r}: the list has one.")
-
-
-def _no_resource(uri: str) -> MCPError:
-    return MCPError(types.INVALID_PARAMS, f"No server has the resource {uri!r}.", data={"uri": uri})
 
 
 def _refusal(text: str) -> types.CallToolResult:
