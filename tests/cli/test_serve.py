@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Callable
@@ -174,6 +175,15 @@ def test_an_address_that_is_none_is_refused(address: str, said: str, config: Pat
     assert said in refused.stderr
 
 
+def test_a_port_that_is_taken_is_named(config: Path, hikidashi: Command) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        refused = hikidashi("serve", "--config", str(config), "--yes", "--http", str(port))
+
+    assert refused.returncode == 2
+    assert f"127.0.0.1:{port} cannot be listened on: Address already in use" in " ".join(refused.stderr.split())
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -205,12 +215,7 @@ async def test_http_serves_both_eras_and_checks_token_and_origin(config: Path, e
         assert (await process.stderr.receive()).decode() == f"Serving MCP on http://127.0.0.1:{port}/mcp\n"
         url = f"http://127.0.0.1:{port}/mcp"
         async with httpx.AsyncClient() as http:
-            while True:
-                try:
-                    unknown = await http.post(url, json={})
-                    break
-                except httpx.ConnectError:
-                    await anyio.sleep(0.05)
+            unknown = await http.post(url, json={})
             foreign = await http.post(
                 url, json={}, headers={"Authorization": "Bearer sk-test", "Origin": "http://evil.example"}
             )
@@ -313,14 +318,10 @@ async def test_a_call_that_its_client_gives_up_over_http_is_cancelled_at_the_ser
     config.write_text(json.dumps({"mcpServers": {"faulty": {"command": server.command, "args": list(server.args)}}}))
     port = free_port()
     command = [HIKIDASHI, "serve", "--config", str(config), "--yes", "--search", "off", "--http", str(port)]
-    async with await anyio.open_process(command, env=environment, stderr=None) as process:
+    async with await anyio.open_process(command, env=environment) as process:
         with anyio.fail_after(30):
-            while True:
-                try:
-                    await (await anyio.connect_tcp("127.0.0.1", port)).aclose()
-                    break
-                except OSError:
-                    await anyio.sleep(0.05)
+            assert process.stderr is not None
+            await process.stderr.receive()
             async with Client(f"http://127.0.0.1:{port}/mcp", mode=mode) as client:
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(client.call_tool, "faulty__wait")
