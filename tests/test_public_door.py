@@ -531,8 +531,7 @@ def test_errors_come_through_their_own_door() -> None:
 
 
 def may_import(path: Path, framework: str) -> bool:
-    """A framework belongs to the files and folders that carry its name; Claude Code needs three, the tour shows two, and the gateway
-    speaks MCP."""
+    """A framework belongs to files and folders of its name; Claude Code needs three, the tour two, the gateway one."""
     inside = path.relative_to(SOURCE)
     if inside.parts[0] == "gateway":
         return framework == "mcp"

@@ -1,8 +1,8 @@
 """A hundred questions on documents that are on any machine: Python's own modules, and this project's texts.
 
-Each was written by hand before any engine was asked. An answer is a passage of the document named first that has the
-words named second, or any passage of it where none are named. A question whose words have gone from the document is
-left out, and the report says so.
+Each was written by hand before any engine was asked. An answer is a passage of the document named first (or of one in
+the folder named first) that has the words named second, or any passage of it where none are named. A question whose
+words have gone from the document is left out, and the report says so.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ ENGLISH: Sequence[Asked] = [
         ("context manager that suppresses exceptions", "contextlib"),
     ),
     *_of_text(
-        "README.md",
+        "docs/en/",
         ("how do I install the extras", "The base is small"),
-        ("which exit codes does the command line have", "Exit codes"),
+        ("which exit codes does the command line have", "Exit code 1"),
         ("test an agent without a real API", "follows a script"),
         ("use Claude Code with a subscription", "uses the login of Claude Code"),
         ("what does tool_execution agent mean", "one CLI process serves the whole run"),
@@ -79,7 +79,7 @@ ENGLISH: Sequence[Asked] = [
         ("convert a python function into a tool for strands", "to_strands([tool])"),
         ("what happens when a target cannot express a tool", "Unsupported"),
         ("search tools by regular expression", "by regular expression, or by name"),
-        ("are private addresses fetched", "Private addresses are refused"),
+        ("are private addresses fetched", "private addresses are refused"),
         ("what is the slack bot manifest", "slack --manifest"),
         ("point a Tavily client at my own documents", "api_base_url"),
         ("which engines can the chat use", "Bedrock"),
@@ -102,7 +102,7 @@ ENGLISH: Sequence[Asked] = [
 ]
 
 JAPANESE: Sequence[Asked] = _of_text(
-    "README.ja.md",
+    "docs/ja/",
     ("インストール方法", "本体は小さく"),
     ("終了コードの意味", "終了コード"),
     ("エージェントのテスト", "台本どおりに答える Messages API"),
@@ -131,7 +131,7 @@ JAPANESE: Sequence[Asked] = _of_text(
     ("設定ファイルの誤りを調べる", "config check"),
     ("使えるエンジン", "Bedrock"),
     ("レート制限を再現する", "fault.rate_limited()"),
-    ("例外の一覧", "hikidashi.errors"),
+    ("例外の一覧", "エラーの一覧"),
     ("例外に書かれていること", "HikidashiError"),
     ("入っているものを確認するコマンド", "hikidashi doctor"),
     ("トークンの消費量を調べる", "tools tokens"),
@@ -142,5 +142,5 @@ JAPANESE: Sequence[Asked] = _of_text(
     ("今後の予定", "予定"),
     ("プロセス内サーバーの速度", "プロセス内サーバー"),
     ("pytestのフィクスチャ", "フィクスチャ"),
-    ("最初に実行するコマンド", "make run"),
+    ("最初に実行するコマンド", "pip install"),
 )

@@ -33,7 +33,7 @@ GROUP = "documents"
 MEANING = "seconds of a question to documents ÷ those of SQLite's bm25(), with recall@5 and MRR of both"
 
 _ROOT = Path(__file__).resolve().parents[2]
-_TEXTS = ("README.md", "README.ja.md", "docs/architecture.md")
+_TEXTS = ("README.md", "README.ja.md", "docs/architecture.md", "docs/en/*.md", "docs/ja/*.md")
 _LOOKED_AT = 10
 
 
@@ -59,13 +59,22 @@ def documents() -> list[Document]:
             for name in sorted(sys.stdlib_module_names)
             if not name.startswith("_") and (text := _docstrings(name))
         ]
-    return made + [_cut(name, (_ROOT / name).read_text(encoding="utf-8")) for name in _TEXTS]
+    texts = [path for pattern in _TEXTS for path in sorted(_ROOT.glob(pattern))]
+    return made + [_cut(path.relative_to(_ROOT).as_posix(), path.read_text(encoding="utf-8")) for path in texts]
 
 
 def answerable(asked: Sequence[Asked], corpus: Sequence[Document]) -> list[Asked]:
     """The questions that `corpus` still has an answer to."""
-    passages = {document.name: [passage.body for passage in document.passages] for document in corpus}
-    return [one for one in asked if any(one.words in body for body in passages.get(one.document, ()))]
+    return [
+        one
+        for one in asked
+        if any(
+            one.words in passage.body
+            for document in corpus
+            if document.name.startswith(one.document)
+            for passage in document.passages
+        )
+    ]
 
 
 def quality(search: Callable[[str], list[Hit]], asked: Sequence[Asked]) -> tuple[float, float]:
@@ -76,7 +85,9 @@ def quality(search: Callable[[str], list[Hit]], asked: Sequence[Asked]) -> tuple
 
 
 def _place(hits: Sequence[Hit], asked: Asked) -> int | None:
-    right = (place for place, (name, body) in enumerate(hits, 1) if name == asked.document and asked.words in body)
+    right = (
+        place for place, (name, body) in enumerate(hits, 1) if name.startswith(asked.document) and asked.words in body
+    )
     return next(right, None)
 
 

@@ -26,6 +26,9 @@ ALLOWED = {
     "web/providers/local/_writer.py": {"transactions: common.sqlite.transaction"},
     # A lock file that stays open as long as the process lives.
     "agents/slack/_questions.py": {"private files: common.private"},
+    "gateway/daemon.py": {"private files: common.private"},
+    # The folders of other programs.
+    "gateway/clients/table.py": {"folders of the user: common.folders"},
 }
 
 

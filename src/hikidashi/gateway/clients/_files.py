@@ -9,12 +9,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ...common.atomic import replace_file
+from ...common.private import create_private
 from ...errors import ToolSourceError
 from .finding import read_bytes
 
 __all__ = ["make_backup", "write_file"]
-
-_PRIVATE = 0o600
 
 
 def write_file(file: Path, content: bytes, *, before: bytes | None, private: bool = False) -> None:
@@ -49,14 +48,12 @@ def make_backup(file: Path, content: bytes) -> Path:
     while True:
         backup = file.with_name(f"{file.name}.{now}{f'-{number}' if number else ''}.hikidashi-backup")
         try:
-            with open(os.open(backup, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE), "wb") as written:  # noqa: PTH123
-                written.write(content)
-                written.flush()
-                os.fsync(written.fileno())
+            if not create_private(backup):
+                number += 1
+                continue
+            replace_file(backup, content, private=True)
             backup.chmod(stat.S_IMODE(file.stat().st_mode))
             return backup
-        except FileExistsError:
-            number += 1
         except OSError as error:
             reason = f"cannot be written ({error.strerror or error})"
             raise ToolSourceError(str(backup), reason, "Check who may write there.") from error
