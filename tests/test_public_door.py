@@ -13,6 +13,7 @@ import pytest
 
 import hikidashi
 import hikidashi.agents
+import hikidashi.gateway
 import hikidashi.search
 import hikidashi.testing
 import hikidashi.web
@@ -96,7 +97,9 @@ def test_every_public_name_has_a_home_and_nothing_else_has() -> None:
     assert {*hikidashi._HOME_OF, "__version__"} == set(PUBLIC)
 
 
-@pytest.mark.parametrize("door", [hikidashi, hikidashi.agents, hikidashi.search, hikidashi.testing, hikidashi.web])
+@pytest.mark.parametrize(
+    "door", [hikidashi, hikidashi.agents, hikidashi.gateway, hikidashi.search, hikidashi.testing, hikidashi.web]
+)
 def test_type_checkers_see_the_same_names_from_the_same_homes(door: ModuleType) -> None:
     tree = ast.parse(Path(str(door.__file__)).read_text(encoding="utf-8"))
     (guarded,) = [node for node in tree.body if isinstance(node, ast.If)]
@@ -131,6 +134,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         "hikidashi",
         "hikidashi.agents",
         "hikidashi.cli",
+        "hikidashi.gateway",
         "hikidashi.search",
         "hikidashi.testing",
         "hikidashi.testing.pytest_plugin",
@@ -196,6 +200,7 @@ ROOMS_BELOW = {
         "common",
         "config",
         "errors",
+        "providers",
         "web",
         "web.answers",
         "web.providers",
@@ -218,6 +223,7 @@ ROOMS_BELOW = {
         "common",
         "config",
         "errors",
+        "providers",
         "web",
     },
     "cli.chat": {
@@ -228,11 +234,12 @@ ROOMS_BELOW = {
         "common",
         "config",
         "errors",
+        "providers",
         "web.answers",
         "web.providers",
     },
     "cli.config": {"cli", "cli.chat", "config", "errors"},
-    "cli.doctor": {"cli", "common"},
+    "cli.doctor": {"cli", "common", "providers"},
     "cli.serve": {"cli", "cli.tools", "common", "errors", "gateway", "gateway.clients", "search.records"},
     "cli.slack": {"agents", "agents.slack", "cli", "cli.chat", "common", "config", "errors"},
     "cli.tools": {
@@ -252,6 +259,7 @@ ROOMS_BELOW = {
         "cli.tools",
         "common",
         "errors",
+        "providers",
         "web",
         "web.answers",
         "web.crawl",
@@ -260,7 +268,7 @@ ROOMS_BELOW = {
         "web.tavily_api",
         "web.wording",
     },
-    "config": {"common", "errors"},
+    "config": {"common", "errors", "providers"},
     "convert": {"errors", "tool"},
     "gateway": {
         "common",
@@ -278,6 +286,7 @@ ROOMS_BELOW = {
     "gateway.bridge": {"errors", "gateway.upstream"},
     "gateway.clients": {"common", "errors", "gateway", "search.mcp_servers"},
     "gateway.upstream": {"errors", "gateway", "search.mcp_servers"},
+    "providers": {"common", "errors"},
     "search": {
         "common",
         "convert",
@@ -346,6 +355,7 @@ ROOMS_BELOW = {
         "common",
         "convert",
         "errors",
+        "providers",
         "tool",
         "web.answers",
         "web.crawl",
@@ -357,23 +367,23 @@ ROOMS_BELOW = {
         "web.wording",
     },
     "web.answers": {"common", "errors", "tokens", "web", "web.pages", "web.text", "web.wording"},
-    "web.crawl": {"errors", "web", "web.pages", "web.text", "web.wording"},
+    "web.crawl": {"errors", "providers", "web", "web.pages", "web.text", "web.wording"},
     "web.pages": {"common", "errors", "web", "web.wording"},
     "web.providers": {
         "common",
         "config",
         "errors",
+        "providers",
         "web",
         "web.answers",
         "web.pages",
-        "web.providers.local",
-        "web.providers.tavily",
         "web.text",
         "web.wording",
     },
     "web.providers.local": {
         "common",
         "errors",
+        "providers",
         "search.engine",
         "web",
         "web.answers",
@@ -386,6 +396,7 @@ ROOMS_BELOW = {
     "web.providers.tavily": {
         "common",
         "errors",
+        "providers",
         "web",
         "web.answers",
         "web.crawl",
@@ -393,7 +404,7 @@ ROOMS_BELOW = {
         "web.providers",
         "web.wording",
     },
-    "web.strands": {"common", "config", "errors", "web", "web.answers", "web.providers"},
+    "web.strands": {"common", "config", "errors", "tool", "web", "web.answers", "web.providers"},
     "web.tavily_api": {"common", "errors", "web", "web.crawl", "web.pages"},
     "web.text": {"common", "tokens", "web"},
     "web.wording": {"common", "errors"},
@@ -459,8 +470,10 @@ def test_no_two_rooms_import_each_other() -> None:
     assert [(one, other) for one, other in sorted(tops) if one < other and (other, one) in tops] == []
 
 
-# What people import by its path: README, specs, entry points.
+# What is imported by its path: in README and specs, by entry points, by the tables of `hikidashi.providers`.
 ENTRANCES = {
+    "agents/claude_code_model.py",
+    "agents/strands_models.py",
     "search/mcp_live.py",
     "search/record.py",
     "testing/pytest_plugin.py",

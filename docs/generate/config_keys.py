@@ -75,7 +75,7 @@ def _keys_of(section: type) -> Iterator[Key]:
         ]
         kind = " or ".join(literal) if literal else " or ".join(f"`{alias(one)}`" for one in kinds)
         value = "" if field.default is None else f"`{_yaml(field.default)}`"
-        yield Key(field.name, kind, value, "" if literal else rule.allowed, said.get(field.name, ""))
+        yield Key(field.name, kind, value, "" if literal else rule.remedy, said.get(field.name, ""))
 
 
 def _options(hint: Any) -> tuple[Any, ...]:

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 from tests.support import cli_processes
 
-from hikidashi.agents._strands_models import strands_model
 from hikidashi.agents.conversation import AnswerEvent, AnswerFailed, Message, TextDelta, ToolCalled, ToolReturned
 from hikidashi.agents.pydantic_ai_responder import PydanticAIResponder
 from hikidashi.agents.responder import make_responder
 from hikidashi.agents.strands import StrandsResponder
+from hikidashi.agents.strands_models import strands_model
 from hikidashi.common.loopback import Exchange, LoopbackServer
 from hikidashi.config import AgentConfig, Config, ToolsConfig, WebSearchConfig, load_config
 from hikidashi.errors import ConfigError, MissingExtra

@@ -15,7 +15,7 @@ from strands.models.anthropic import AnthropicModel
 from tests.support import PIXEL
 
 from hikidashi import from_function
-from hikidashi.agents._running import Teller
+from hikidashi.agents._base import EventQueue
 from hikidashi.agents.conversation import AnswerEvent, AnswerFailed, Message, TextDelta, ToolCalled, ToolReturned
 from hikidashi.agents.strands import StrandsResponder
 from hikidashi.config import AgentConfig, WebSearchConfig
@@ -218,10 +218,10 @@ async def test_a_whole_answer_is_the_text_without_the_calls(messages_server: Mes
 
 
 async def test_an_empty_piece_of_text_is_not_told() -> None:
-    tell = Teller()
-    tell.text("")
-    assert tell.heard.empty()
-    assert not tell.said_something
+    queue = EventQueue()
+    queue.text("")
+    assert queue.events.empty()
+    assert not queue.has_text
 
 
 async def test_a_tool_that_does_not_exist_is_an_error_for_the_model(messages_server: Messages) -> None:

@@ -29,7 +29,7 @@ def test_the_help_has_examples_and_fits_80_columns(command: Command, arguments: 
 def test_the_example_says_what_is_on_and_what_it_lacks(command: Command) -> None:
     done = command("config", "check", str(EXAMPLE), ANTHROPIC_API_KEY="sk-test")
     assert (done.returncode, done.stderr) == (0, "")
-    assert "! tools.web_search is incomplete: `api_key` is not set, so the tools are not" in done.stdout
+    assert "! tools.web_search is incomplete: it has no api_key: the web tools are not" in done.stdout
     assert "✓ agent is on: answers with anthropic, through strands" in done.stdout
     assert "! slack is incomplete: `bot_token` and `app_token` are not set" in done.stdout
     assert done.stdout.endswith("\nThe file can be used.\n")

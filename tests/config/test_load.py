@@ -232,7 +232,7 @@ def test_searxng_needs_an_address_where_it_is_on(load: Load, tmp_path: Path) -> 
         (
             5,
             "tools.web_search.base_url",
-            "is missing. SearXNG is searched at an address of yours: write it here.",
+            "is missing. Write the address of your SearXNG, such as http://127.0.0.1:8080.",
         )
     ]
 

@@ -71,9 +71,9 @@ def test_only_what_restricts_counts_as_given() -> None:
         "topic": "news",
         "include_domains": ("a.example",),
     }
-    refuse_unsupported(SearchFilters(topic="general"), (), provider="It", instead="tavily")
+    refuse_unsupported(SearchFilters(topic="general"), (), provider="It")
     with pytest.raises(TavilyAPIError, match=r"It cannot do `country` \('japan'\)"), errors_in("en"):
-        refuse_unsupported(SearchFilters(country="japan"), ("topic",), provider="It", instead="tavily")
+        refuse_unsupported(SearchFilters(country="japan"), ("topic",), provider="It")
 
 
 @pytest.mark.parametrize(

@@ -164,6 +164,7 @@ EDGES = {
     "answers/format.py",
     "language.py",
     "mcp.py",
+    "presentation.py",
     "providers/choose.py",
     "providers/local/provider.py",
     "providers/searxng.py",

@@ -47,7 +47,7 @@ def test_opening_a_door_imports_no_framework() -> None:
     assert done.stdout == "[]\n"
 
 
-# Of other libraries, and of the two parts of `LocalIndex` that nobody but our own code uses.
+# Of other libraries, and the two parts of `LocalIndex` that `hikidashi.web.local` offers.
 FOREIGN = {
     "Agent",
     "FunctionToolset",

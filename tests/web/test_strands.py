@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import gc
 import importlib
 import json
 import logging
@@ -25,6 +24,7 @@ from strands.types.tools import ToolContext
 from hikidashi.config import WebSearchConfig
 from hikidashi.errors import MissingExtra
 from hikidashi.testing import MessagesServer, TavilyPage, TavilyServer, call, say, tavily_fault, turn
+from hikidashi.web.provider import SearchProvider
 from hikidashi.web.providers.searxng import SearxngProvider
 from hikidashi.web.results import SearchHit, SearchResults
 from hikidashi.web.strands import (
@@ -184,6 +184,8 @@ async def test_what_nobody_foresaw_is_the_same_sentence_and_the_log_says_where(
         async def search(self, query: str, **options: Any) -> Any:
             raise ZeroDivisionError("tvly-test divided by zero")
 
+        async def aclose(self) -> None: ...
+
     monkeypatch.setattr(web_strands, "configured_provider", lambda *_, **__: Broken())  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
     factory = WebSearchToolsFactory(WebSearchConfig(enabled=True, api_key="tvly-test"))
     assert await web_search(QUERY, context_of(factory.get_invocation_state())) == "検索できませんでした"
@@ -193,11 +195,12 @@ async def test_what_nobody_foresaw_is_the_same_sentence_and_the_log_says_where(
     assert "tvly-test" not in caplog.text
 
 
-@pytest.mark.parametrize("module", ["web.strands.tools", "agents.strands", "agents._strands_models"])
+@pytest.mark.parametrize("module", ["web.strands.tools", "agents.strands", "agents.strands_models"])
 def test_without_strands_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, module: str) -> None:
     for missing in ("strands", "strands.models", "strands.hooks"):
         monkeypatch.setitem(sys.modules, missing, None)
-    monkeypatch.delitem(sys.modules, f"hikidashi.{module}", raising=False)
+    for loaded in [name for name in sys.modules if name.startswith(f"hikidashi.{module}")]:
+        monkeypatch.delitem(sys.modules, loaded)
     with pytest.raises(MissingExtra, match=r"pip install 'hikidashi\[strands\]'"):
         importlib.import_module(f"hikidashi.{module}")
 
@@ -292,7 +295,7 @@ async def test_a_filter_that_the_provider_lacks_is_named() -> None:
     assert "country" not in search.tool_spec["inputSchema"]["json"]["properties"]
     filtered: Any = search
     said = await filtered(QUERY, context_of(factory.get_invocation_state()), country="japan")
-    assert said.startswith("searxng cannot do `country` ('japan').")
+    assert said.startswith("SearXNG cannot do `country` ('japan').")
     await factory.aclose()
 
 
@@ -391,19 +394,67 @@ def test_the_sync_agent_may_search_again_and_again(messages_server: Messages, ta
     assert sorted(tavily.searches) == ["Python", "Python", "async", "async"]
 
 
-async def test_a_provider_goes_with_its_config_and_comes_back_after_closing(tavily_server: Tavily) -> None:
-    tavily = tavily_server(PAGES)
-    factory = WebSearchToolsFactory(config_for(tavily))
-    gc.collect()
-    before = len(web_strands._providers._made)
+class Watched:
+    """Makes the providers, and remembers which ones there are and which were closed."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.made: list[SearchProvider] = []
+        self.closed: list[SearchProvider] = []
+        make = web_strands.configured_provider
+
+        def configured_provider(config: WebSearchConfig, **options: Any) -> SearchProvider:
+            provider: Any = make(config, **options)
+            close = provider.aclose
+
+            async def aclose() -> None:
+                self.closed.append(provider)
+                await close()
+
+            provider.aclose = aclose
+            self.made.append(provider)
+            return provider
+
+        monkeypatch.setattr(web_strands, "configured_provider", configured_provider)
+
+
+async def test_with_the_config_alone_each_call_has_a_client_and_closes_it(
+    tavily_server: Tavily, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watched = Watched(monkeypatch)
+    factory = WebSearchToolsFactory(config_for(tavily_server(PAGES)))
     for _ in range(2):
         assert "## 検索結果" in await web_search(QUERY, context_of(factory.get_invocation_state()))
+    assert len(watched.made) == 2
+    assert watched.closed == watched.made
+    await factory.aclose()
+
+
+async def test_the_calls_of_a_factory_share_its_provider_which_comes_back_after_closing(
+    tavily_server: Tavily, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watched = Watched(monkeypatch)
+    factory = WebToolsFactory(config_for(tavily_server(PAGES)))
+    other = WebToolsFactory(config_for(tavily_server(PAGES)))
+    await other.aclose()
+    assert watched.made == []
+    for _ in range(2):
+        for _ in range(2):
+            assert "## 検索結果" in await web_search(QUERY, context_of(factory.get_invocation_state()))
         await factory.aclose()
         await factory.aclose()
-    assert len(web_strands._providers._made) == before + 1
-    del factory
-    gc.collect()
-    assert len(web_strands._providers._made) == before
+    assert watched.made == [factory.provider()]
+    assert other.provider() is not factory.provider()
+    await other.aclose()
+
+
+async def test_a_wrong_argument_is_explained_and_an_error_of_the_api_is_not(tavily_server: Tavily) -> None:
+    refusing = tavily_server(PAGES, faults=[tavily_fault.bad_request()])
+    factory = WebToolsFactory(config_for(refusing), language="en")
+    context = context_of(factory.get_invocation_state())
+    assert await web_search(QUERY, context) == "The search failed"
+    assert "1000" in await web_search("x" * 1001, context)
+    assert "`offset` is -1" in await web_extract([PAGES[0].url], context, offset=-1)
+    await factory.aclose()
 
 
 def hit(content: str, title: str = "T", url: str = "https://e/") -> SearchHit:

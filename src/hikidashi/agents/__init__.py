@@ -11,18 +11,21 @@ from ..common.lazy import lazy
 
 if TYPE_CHECKING:
     from .conversation import AnswerEvent, AnswerFailed, Message, Responder, TextDelta, ToolCalled, ToolReturned
+    from .failures import Audience
     from .prompts import SEARCH_PROMPT
     from .pydantic_ai import ClaudeCodeTavilySearchAgent, TavilySearchAgent
     from .pydantic_ai_responder import PydanticAIResponder
     from .responder import make_responder
-    from .slack import SlackBot
-    from .strands import StrandsResponder
+    from .slack import Identity, SlackBot
+    from .strands import StrandsResponder, ToolsFactory
 
 _HOME_OF = {
     "SEARCH_PROMPT": ".prompts",
     "AnswerEvent": ".conversation",
     "AnswerFailed": ".conversation",
+    "Audience": ".failures",
     "ClaudeCodeTavilySearchAgent": ".pydantic_ai",
+    "Identity": ".slack",
     "Message": ".conversation",
     "PydanticAIResponder": ".pydantic_ai_responder",
     "Responder": ".conversation",
@@ -32,6 +35,7 @@ _HOME_OF = {
     "TextDelta": ".conversation",
     "ToolCalled": ".conversation",
     "ToolReturned": ".conversation",
+    "ToolsFactory": ".strands",
     "make_responder": ".responder",
 }
 
@@ -39,7 +43,9 @@ __all__ = [
     "SEARCH_PROMPT",
     "AnswerEvent",
     "AnswerFailed",
+    "Audience",
     "ClaudeCodeTavilySearchAgent",
+    "Identity",
     "Message",
     "PydanticAIResponder",
     "Responder",
@@ -49,6 +55,7 @@ __all__ = [
     "TextDelta",
     "ToolCalled",
     "ToolReturned",
+    "ToolsFactory",
     "make_responder",
 ]
 

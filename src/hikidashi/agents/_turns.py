@@ -1,4 +1,4 @@
-"""A conversation of people as the turns a model takes: user and assistant in alternation, the user first and last."""
+"""Conversations as models take them: turns of user and assistant in alternation, the user first and last."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ __all__ = ["Turn", "turns_of"]
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What one side said before the other said anything."""
+    """Consecutive messages of one role, as one text."""
 
     role: Literal["user", "assistant"]
     text: str
 
 
 def turns_of(conversation: Sequence[Message]) -> list[Turn]:
-    """The turns of `conversation`: messages in a row are one turn, names stand before what was said.
+    """The turns of `conversation`; consecutive messages of one role are one turn, with their authors before the text.
 
     Raises:
-        ValueError: nobody asked anything: there is no message, or the last one is the assistant's or empty.
+        ValueError: there is no question: no message, or the last one is empty or the assistant's.
     """
     if not conversation or conversation[-1].role != "user" or not conversation[-1].text.strip():
         raise ValueError("There is nothing to answer: the conversation must end with a message of the user.")
@@ -39,5 +39,5 @@ def turns_of(conversation: Sequence[Message]) -> list[Turn]:
             turns.append(Turn(message.role, said))
     # A terminal that is not UTF-8 may give lone surrogates, which no API takes.
     turns = [Turn(turn.role, well_formed(turn.text)) for turn in turns]
-    # The APIs want the user to speak first; a bot's own post may have opened the thread.
+    # The APIs require that the user comes first; a bot's own post may have opened the thread.
     return [Turn("user", "…"), *turns] if turns[0].role == "assistant" else turns

@@ -41,7 +41,7 @@ _ITEM = re.compile(r"^[ \t]*(?:[-*+•][ \t]+|\d{1,3}[.)][ \t]+)?(?:\[(\d{1,3})\
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A page that an answer rests on."""
+    """A page that an answer cites."""
 
     number: int
     url: str
@@ -49,14 +49,14 @@ class Source:
 
 
 class FoundSources:
-    """The addresses that the tools returned, with the titles they gave them."""
+    """The addresses and titles that the tools returned."""
 
     def __init__(self) -> None:
         self._titles: dict[str, str] = {}
         self._numbered: list[dict[int, str]] = []
 
     def take(self, event: AnswerEvent) -> None:
-        """Remembers the addresses in what a tool returned; a failed tool has found nothing."""
+        """Add the addresses in the result of a tool; failed tools are ignored."""
         if not isinstance(event, ToolReturned) or not event.ok:
             return
         hits = {int(number): (_trimmed(url), title) for number, title, url in _HIT.findall(event.text)}
@@ -71,11 +71,11 @@ class FoundSources:
         return _key(url) in self._titles
 
     def title_of(self, url: str) -> str:
-        """The title a tool gave the page; empty where it gave none."""
+        """The title of the page; empty if no tool gave one."""
         return self._titles.get(_key(url), "")
 
     def numbered(self, number: int) -> str | None:
-        """The address of the hit `number`, where just one search numbered its hits."""
+        """The address of the hit `number`, if only one search numbered its hits."""
         return self._numbered[0].get(number) if len(self._numbered) == 1 else None
 
     def _add(self, url: str, title: str) -> None:
@@ -85,7 +85,7 @@ class FoundSources:
 
 
 class Citations:
-    """Numbers the sources of one answer in the order in which it uses them."""
+    """Numbers the sources of one answer in the order in which they are cited."""
 
     def __init__(self, found: FoundSources) -> None:
         self._found = found
@@ -96,18 +96,18 @@ class Citations:
     def cited(self, markdown: str) -> str:
         """`markdown` with `[1]` in place of each link to a source; other links, and code, stay as they are.
 
-        A list of sources that the model wrote itself is left out, since `sources` is one. Give an answer whole, or
-        block by block.
+        A list of sources by the model itself is removed, since `sources` replaces it. Pass the whole answer, or one
+        block after the other.
         """
         parts = (text if is_code else self._prose(text) for text, is_code in _segments(markdown))
         return "".join(parts)
 
     @property
     def sources(self) -> list[Source]:
-        """The sources that were used so far, by number."""
+        """The sources cited so far, by number."""
         sources = dict(self._numbers)
         taken = {source.number for source in sources.values()}
-        # A model may cite the hits of its one search by their numbers, and give no address.
+        # A model may cite the hits of a single search by number, without an address.
         for number in self._marked - taken:
             url = self._found.numbered(number)
             if url is not None and _key(url) not in sources:
@@ -120,7 +120,7 @@ class Citations:
             if not paragraph.strip():
                 kept.append(paragraph)
             elif _HEADING.fullmatch(paragraph):
-                self._heading += paragraph  # shown only where something else than a list follows
+                self._heading += paragraph  # shown only if something other than a list follows
             elif self._is_list_of_sources(paragraph):
                 self._heading = ""
             else:
@@ -132,7 +132,7 @@ class Citations:
         return "".join(kept)
 
     def _is_list_of_sources(self, paragraph: str) -> bool:
-        """Whether each line is one source, under a heading or with its number; they are then numbered like that."""
+        """Whether each line is a source, under a heading or with a number; if so, the sources get these numbers."""
         lines = [line for line in paragraph.split("\n") if line.strip()]
         headed = bool(self._heading) or bool(_HEADING.fullmatch(lines[0]))
         items: list[tuple[str, int | None, str]] = []
@@ -199,7 +199,7 @@ def _counting() -> Iterator[int]:
 
 
 def _segments(markdown: str) -> Iterator[tuple[str, bool]]:
-    """The text in order, and whether each part is a code block; one that is not closed goes on to the end."""
+    """The parts of the text in order, and whether each is a code block; an unclosed one extends to the end."""
     start = 0
     while opening := _FENCE.search(markdown, start):
         yield markdown[start : opening.start()], False
@@ -212,7 +212,7 @@ def _segments(markdown: str) -> Iterator[tuple[str, bool]]:
 
 
 def _trimmed(url: str) -> str:
-    """A bare address without what belongs to the sentence around it."""
+    """A bare address without the punctuation of the sentence around it."""
     while url:
         unbalanced = url[-1] == ")" and url.count(")") > url.count("(")
         if not unbalanced and url[-1] not in ".,;:!?*_~]}":
@@ -230,6 +230,6 @@ def _key(url: str) -> str:
 
 
 def _plain(title: str) -> str:
-    """A title in one line without Markdown, and no longer than a line."""
+    """A title without Markdown, cut to one line."""
     line = " ".join(re.sub(r"[\[\]<>*`|\\]", " ", title).split())
     return line if len(line) <= _LONGEST_TITLE else f"{line[: _LONGEST_TITLE - 1]}…"

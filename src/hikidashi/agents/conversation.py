@@ -1,4 +1,4 @@
-"""What a conversation is, and what answers one: the interface the terminal chat and the Slack bot know."""
+"""Messages, the events of an answer, and `Responder`: the interface of the terminal chat and the Slack bot."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ __all__ = ["AnswerEvent", "AnswerFailed", "Message", "Responder", "TextDelta", "
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Message:
-    """One thing that was said."""
+    """A message of a conversation."""
 
     role: Literal["user", "assistant"]
     text: str
     author: str | None = None
-    """Who said it, where several people talk; shown to the model before the text."""
+    """The name of the author where several people talk; the model reads it before the text."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
-    """A further piece of the answer."""
+    """A piece of the answer."""
 
     text: str
 
@@ -37,20 +37,20 @@ class ToolCalled:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ToolReturned:
-    """A tool came back."""
+    """The result of a tool call."""
 
     call_id: str
     name: str
     ok: bool
     text: str
-    """What the tool gave the model, whole."""
+    """The whole text that the model gets."""
     reason: str = ""
-    """Why it failed, where `text` does not say it."""
+    """Why the call failed, if `text` does not say it."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerFailed:
-    """No answer, or no further one: `message` is a sentence for the person who asked; the log has the cause."""
+    """The answer failed or broke off. `message` is for the person who asked; the log has the cause."""
 
     message: str
 
@@ -59,7 +59,7 @@ AnswerEvent = TextDelta | ToolCalled | ToolReturned | AnswerFailed
 
 
 class Responder(Protocol):
-    """Answers conversations; several at once, none waiting for another."""
+    """Answers conversations, any number of them concurrently."""
 
     @property
     def tool_names(self) -> list[str]:
@@ -67,16 +67,16 @@ class Responder(Protocol):
         ...
 
     def stream(self, conversation: Sequence[Message]) -> AsyncGenerator[AnswerEvent]:
-        """The answer to the last message, piece by piece; closing the generator ends the run behind it.
+        """The answer to the last message, piece by piece; closing the generator cancels the run.
 
-        Never raises for a failing model or tool: the last event is then an `AnswerFailed`.
+        A failure of the model or a tool is not raised: the last event is then an `AnswerFailed`.
         """
         ...
 
     async def respond(self, conversation: Sequence[Message]) -> str:
-        """The whole answer to the last message, or the sentence of its `AnswerFailed`."""
+        """The whole answer to the last message, or the message of its `AnswerFailed`."""
         ...
 
     async def aclose(self) -> None:
-        """Gives clients and processes back; may be called twice."""
+        """Close clients and end processes; may be called twice."""
         ...

@@ -1,6 +1,6 @@
-"""Why there is no answer: a sentence for the person who asked, and the cause for the log.
+"""Failures of an answer: a message for the person who asked, and the cause for the log.
 
-Errors are told apart by status and by the names of their classes, so no framework is imported here.
+Errors are classified by status and class name, so no framework is imported here.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Kind = Literal[
 ]
 
 Audience = Literal["user", "operator"]
-"""Who reads the sentence: people who can ask somebody else to repair it, or whoever runs the program."""
+"""Who reads the message: a user, who can only ask for help, or the operator, who can fix the problem."""
 
 _SENTENCES: dict[Kind, tuple[str, str]] = {
     "busy": (
@@ -139,13 +139,13 @@ _NAMES: dict[str, Kind] = {
     "ClaudeCodeNotFoundError": "setup",
 }
 
-# The CLI gives no status where nobody is logged in, only "Not logged in · Please run /login".
+# Without a login the CLI gives no status, only "Not logged in · Please run /login".
 _ASKS_FOR_LOGIN = re.compile(r"\bnot logged in\b|(?<![\w/])/login\b", re.IGNORECASE)
 _LONGEST_CAUSE = 300
 
 
 class NoAnswerError(Exception):
-    """A run that ended well and still has no answer; it does not leave this package."""
+    """A run that succeeded without an answer; not raised out of this package."""
 
     def __init__(self, kind: Kind, reason: str) -> None:
         super().__init__(kind, reason)
@@ -157,7 +157,7 @@ class NoAnswerError(Exception):
 
 
 def sentence(kind: Kind, language: Language, audience: Audience = "user", *, cause: str = "") -> str:
-    """What the person who asked reads; `cause` is told to operators alone, where nothing better is known."""
+    """The message for `audience`; only operators are told the `cause`, where there is no better advice."""
     sentences = _FOR_OPERATORS if audience == "operator" and kind in _FOR_OPERATORS else _SENTENCES
     if "{cause}" in sentences[kind][0] and not cause:
         sentences = _SENTENCES
@@ -166,7 +166,7 @@ def sentence(kind: Kind, language: Language, audience: Audience = "user", *, cau
 
 
 def kind_of(error: BaseException) -> Kind:
-    """What kind of failure `error` is, judged by itself or what caused it."""
+    """The kind of failure, by the error itself or its causes."""
     for link in _chain(error):
         if isinstance(link, NoAnswerError):
             return link.kind
@@ -183,16 +183,16 @@ def kind_of(error: BaseException) -> Kind:
 
 
 def cause_of(error: BaseException, secrets: Iterable[str | None]) -> str:
-    """One line for the log: every error of the chain, the place of the first one, and no key.
+    """One line for the log: every error of the chain and the place of the first one, without keys.
 
-    Hidden are `secrets`, and what the environment has under a name that ends like that of a key.
+    `secrets` are redacted, and the values of environment variables whose names end like those of keys.
     """
     told = " <- ".join(dict.fromkeys(f"{type(link).__name__}: {link}" for link in _chain(error)))
     return " ".join(redacted(told, secrets).split()) + _place(error)
 
 
 def told_cause(error: BaseException, secrets: Iterable[str | None]) -> str:
-    """What `error` says, as a line for the person who runs the program; without keys, and not too long."""
+    """The text of `error` in one short line for the operator, without keys."""
     line = " ".join(redacted(str(error), secrets).split()) or type(error).__name__
     return line if len(line) <= _LONGEST_CAUSE else f"{line[: _LONGEST_CAUSE - 1]}…"
 
@@ -203,13 +203,13 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
     while link is not None and id(link) not in seen:
         seen.add(id(link))
         yield link
-        among: Sequence[BaseException] = getattr(link, "exceptions", ())  # of a group, the first
+        among: Sequence[BaseException] = getattr(link, "exceptions", ())  # the first of a group
         link = link.__cause__ or getattr(link, "original_exception", None) or (among[0] if among else None)
 
 
 def _status(error: BaseException) -> int | None:
     status = getattr(error, "status_code", None)
-    if status is None:  # botocore keeps it in the answer
+    if status is None:  # botocore has it in the response
         answer: Any = getattr(error, "response", None)
         status = answer.get("ResponseMetadata", {}).get("HTTPStatusCode") if isinstance(answer, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
     return status if isinstance(status, int) else None

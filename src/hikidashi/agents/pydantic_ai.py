@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ..common.language import Language
 from ..errors import ConfigError, MissingExtra, Unsupported
+from ..providers import CHAT_MODELS, load
 from ..web.answers.bounded import ANSWER_TOKENS
 from ..web.answers.fence import Untrusted
 from ..web.providers.choose import configured_provider
 from ..web.pydantic_ai import TavilySearchDeps, TavilyToolsRepositoryMixin
 from ..web.tools import SPEC_DEFAULTS, SearchDefaults
-from ._models import DEFAULT_MODELS
 from .prompts import SEARCH_PROMPT
 
 try:
@@ -62,20 +62,20 @@ class TavilySearchAgent(TavilyToolsRepositoryMixin):
 
         Args:
             model: a pydantic-ai model, or its name, such as `"openai:gpt-5"`.
-            deps: who searches; without it, Tavily where `TAVILY_API_KEY` is set, else the local index.
-            language: of prompt, tools and answers; by default that of `deps`, which is Japanese if nobody says.
-            untrusted: whether text from the web is fenced; counts more than what `deps` says.
-            system_prompt: what the model is told first, instead of `SEARCH_PROMPT`.
-            search_defaults: how `tavily_search` searches where the model does not say.
+            deps: the search provider; by default Tavily if `TAVILY_API_KEY` is set, else the local index.
+            language: of prompt, tools and answers; by default that of `deps`, which is Japanese unless given.
+            untrusted: whether text from the web is fenced; overrides `deps`.
+            system_prompt: replaces `SEARCH_PROMPT`.
+            search_defaults: the arguments of `tavily_search` that the model leaves out.
             max_tool_tokens: about how many tokens an answer of a tool has at most, unless `deps` says; its end says how
-                the model gets the rest. With `None` any number.
+                the model gets the rest. `None` is unlimited.
             model_settings: for every request, such as `max_tokens`.
         """
         self.closes_client = deps is None
-        """Whether `aclose()` closes the client too: where the agent made it for itself."""
+        """Whether `aclose()` closes the client: true if the agent made it."""
         deps = TavilySearchDeps(language=language or "ja") if deps is None else deps
         self.deps = replace(deps, language=language or deps.language, untrusted=untrusted)
-        """What the tools get in every run."""
+        """The dependencies of every run."""
         self.tavily_language = self.deps.language
         self.tavily_defaults = search_defaults
         self.tavily_max_tokens = max_tool_tokens
@@ -89,10 +89,10 @@ class TavilySearchAgent(TavilyToolsRepositoryMixin):
 
     @classmethod
     def from_config(cls, path: str | PathLike[str]) -> Self:
-        """The agent that a YAML or TOML config file describes: `agent` its model, `tools.web_search` who searches.
+        """The agent of a YAML or TOML config file: its model from `agent`, its provider from `tools.web_search`.
 
         Raises:
-            ConfigError: the file cannot be used, or the web search is off in it.
+            ConfigError: the file cannot be used, or its web search is off.
         """
         config, web = _config_for_search(path)
         agent = cls(
@@ -114,7 +114,7 @@ class TavilySearchAgent(TavilyToolsRepositoryMixin):
             kind: Any = infer_provider_class(name)
             return kind(**{key: value for key, value in given.items() if value})
 
-        return infer_model(f"{agent.provider}:{agent.model or DEFAULT_MODELS[agent.provider]}", provider)
+        return infer_model(f"{agent.provider}:{agent.model or agent.info.default_model}", provider)
 
     async def run(self, question: str, **options: Any) -> AgentRunResult[str]:
         """The answer, in `.output`; `options` are those of `Agent.run`, such as `message_history`."""
@@ -131,16 +131,16 @@ class TavilySearchAgent(TavilyToolsRepositoryMixin):
         return self.agent.run_stream(question, deps=self.deps, **options)
 
     def iter(self, question: str, **options: Any) -> AbstractAsyncContextManager[AgentRun[TavilySearchDeps, str]]:
-        """The run step by step, with every call of a tool."""
+        """The run step by step, with every tool call."""
         return self.agent.iter(question, deps=self.deps, **options)
 
     async def aclose(self) -> None:
-        """Gives back the client that the agent made for itself; one from the caller stays open."""
+        """Close the client, if the agent made it."""
         if self.closes_client:
             await self.deps.client.aclose()
 
     async def __aenter__(self) -> Self:
-        await self.agent.__aenter__()  # so that the model's connections are closed at the end too
+        await self.agent.__aenter__()  # closes the connections of the model at the end
         return self
 
     async def __aexit__(self, *raised: Any) -> None:
@@ -151,7 +151,7 @@ class TavilySearchAgent(TavilyToolsRepositoryMixin):
 
 
 class ClaudeCodeTavilySearchAgent(TavilySearchAgent):
-    """The same agent on Claude Code, which needs no API key where a subscription is logged in.
+    """The same agent on Claude Code, which needs no API key if a subscription is logged in.
 
     Claude Code sees the tools as `mcp__pydantic_tools__tavily_search`, `…tavily_extract` and `…tavily_context`.
     """
@@ -172,16 +172,16 @@ class ClaudeCodeTavilySearchAgent(TavilySearchAgent):
 
         Args:
             model: a `ClaudeCodeModel(tool_execution="agent")`, or the name of a Claude model.
-            deps: as for `TavilySearchAgent`, and so are the others.
+            deps: as for `TavilySearchAgent`.
             language: of prompt, tools and answers.
             untrusted: whether text from the web is fenced.
-            system_prompt: what the model is told first.
-            search_defaults: how `tavily_search` searches where the model does not say.
+            system_prompt: replaces `SEARCH_PROMPT`.
+            search_defaults: the arguments of `tavily_search` that the model leaves out.
             max_tool_tokens: about how many tokens an answer of a tool has at most.
             model_settings: for every request; see `ClaudeCodeModelSettings`.
 
         Raises:
-            Unsupported: `model` has an MCP server run its tools, which would need the client as JSON.
+            Unsupported: `model` runs tools in an MCP server, which would need the client as JSON.
         """
         from ..claude.model import ClaudeCodeModel
 
@@ -206,11 +206,8 @@ class ClaudeCodeTavilySearchAgent(TavilySearchAgent):
 
     @staticmethod
     def _model_of(agent: AgentConfig) -> Any:
-        from ..claude.model import ClaudeCodeModel
-
-        given = {"ANTHROPIC_API_KEY": agent.api_key, "ANTHROPIC_BASE_URL": agent.base_url}
-        env = {name: value for name, value in given.items() if value}
-        return ClaudeCodeModel(agent.model or "sonnet", tool_execution="agent", env=env)
+        row = CHAT_MODELS["claude-code"]
+        return load(row.make)(agent, agent.model or row.default_model)
 
 
 def _config_for_search(path: str | PathLike[str]) -> tuple[Config, WebSearchConfig]:

@@ -1,4 +1,4 @@
-"""Answers conversations with a pydantic-ai Agent, on any of its models: Claude Code among them."""
+"""Answers conversations with a pydantic-ai Agent, on any of its models, including Claude Code."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from ..common.language import Language
 from ..errors import MissingExtra
-from ._running import RunningResponder, Teller
+from ._base import BaseResponder, EventQueue
 from ._turns import Turn
 from .failures import Audience
 from .prompts import default_prompt
@@ -35,7 +35,7 @@ except ImportError as error:
 __all__ = ["PydanticAIResponder"]
 
 
-class PydanticAIResponder(RunningResponder):
+class PydanticAIResponder(BaseResponder):
     """Answers conversations with a pydantic-ai Agent.
 
     ```python
@@ -62,14 +62,14 @@ class PydanticAIResponder(RunningResponder):
 
         Args:
             model: a pydantic-ai model, or its name.
-            toolsets: what the model may call.
-            system_prompt: what the model is told first.
-            language: of the sentence for a failure.
+            toolsets: the tools the model may call.
+            system_prompt: replaces the default prompt.
+            language: of failure messages.
             model_settings: for every request.
-            max_turns: how often the model may be called for one answer.
-            secrets: what must not appear in the log.
-            on_close: what `aclose()` gives back, such as a search provider.
-            audience: who reads the sentence for a failure: people who ask, or the one who runs the program.
+            max_turns: the most requests to the model for one answer.
+            secrets: texts that must not appear in the log.
+            on_close: called by `aclose()`, such as the `aclose` of a search provider.
+            audience: who reads failure messages, the user or the operator.
         """
         super().__init__(language=language, secrets=secrets, audience=audience)
         self._names = [name for toolset in toolsets for name in toolset.tools]
@@ -90,31 +90,31 @@ class PydanticAIResponder(RunningResponder):
         """The names of the tools the model may call."""
         return list(self._names)
 
-    async def answer(self, turns: list[Turn], tell: Teller) -> None:
-        """Runs the agent on `turns`."""
+    async def _answer(self, turns: list[Turn], events: EventQueue) -> None:
+        """Run the agent on `turns`."""
         *history, last = turns
         names: dict[str, str] = {}
         async with self._agent.run_stream_events(
             last.text, message_history=[_message(turn) for turn in history], usage_limits=self._limits
-        ) as events:
-            async for event in events:
+        ) as stream:
+            async for event in stream:
                 match event:
                     case PartStartEvent(part=TextPart(content=text)):
-                        tell.text(text)
+                        events.text(text)
                     case PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
-                        tell.text(text)
+                        events.text(text)
                     case FunctionToolCallEvent(part=part):
                         names[part.tool_call_id] = part.tool_name
-                        tell.called(part.tool_call_id, part.tool_name, part.args_as_dict())
+                        events.called(part.tool_call_id, part.tool_name, part.args_as_dict())
                     case FunctionToolResultEvent(part=part):
                         name = names.get(part.tool_call_id, part.tool_name or "")
                         ok = getattr(part, "outcome", "success") == "success" and part.part_kind == "tool-return"
-                        tell.returned(part.tool_call_id, name, _text(part), ok=ok)
+                        events.returned(part.tool_call_id, name, _text(part), ok=ok)
                     case _:
                         pass
 
     async def aclose(self) -> None:
-        """Gives back what the responder was made with; may be called twice."""
+        """Call `on_close`; may be called twice."""
         if self._on_close is not None:
             await self._on_close()
 

@@ -1,4 +1,4 @@
-"""The responder that a config describes: strands or Claude Code, with the web tools where they are on."""
+"""The responder of a config: strands or Claude Code, with the web tools if they are on."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..config import Config
 from ..config.register import web_search_to_offer
+from ..providers import load
 from .conversation import Responder
 from .failures import Audience
 
@@ -16,14 +17,14 @@ __all__ = ["make_responder"]
 
 
 def make_responder(config: Config, *, audience: Audience = "user") -> Responder:
-    """What answers conversations as `config` says; nothing is sent and no process starts before the first one.
+    """The responder of `config`; nothing is sent and no process starts before the first question.
 
-    Web tools that are on but lack their key are left out, with a warning in the log. Failures are told to people who
-    ask, or with `audience="operator"` to the one who runs the program, with what to do about them.
+    Web tools that are on and lack their key are left out, with a warning in the log. Failure messages are for users,
+    or with `audience="operator"` for whoever runs the program.
 
     Raises:
         ConfigError: a key or a package is missing.
-        MissingExtra: an extra of hikidashi is missing.
+        MissingExtra: an extra of hikidashi is not installed.
     """
     made = _claude_code if config.agent.engine == "claude-code" else _strands
     return made(config, audience)
@@ -45,15 +46,12 @@ def _strands(config: Config, audience: Audience) -> Responder:
 
 
 def _claude_code(config: Config, audience: Audience) -> Responder:
-    from ..claude.model import ClaudeCodeModel
     from ..web.providers.choose import configured_provider
     from ..web.pydantic_ai import web_toolset
     from ..web.tools import SearchDefaults
     from .pydantic_ai_responder import PydanticAIResponder
 
     agent = config.agent
-    given = {"ANTHROPIC_API_KEY": agent.api_key, "ANTHROPIC_BASE_URL": agent.base_url}
-    env = {name: value for name, value in given.items() if value}
     search = web_search_to_offer(config.tools.web_search)
     provider = None if search is None else configured_provider(search, language=agent.language)
     web = []
@@ -61,7 +59,7 @@ def _claude_code(config: Config, audience: Audience) -> Responder:
         defaults = SearchDefaults(search_depth=search.search_depth, max_results=search.max_results)
         web = [web_toolset(provider, language=agent.language, untrusted=_untrusted(config), defaults=defaults)]
     return PydanticAIResponder(
-        ClaudeCodeModel(agent.model or "sonnet", tool_execution="agent", env=env),
+        load(agent.info.make)(agent, agent.model or agent.info.default_model),
         toolsets=web,
         system_prompt=agent.system_prompt,
         language=agent.language,

@@ -12,7 +12,7 @@ from ..common.language import Language
 from ..config import AgentConfig
 from ..errors import MissingExtra, ToolValidationError
 from ..web.providers.per_loop import PerLoop
-from ._running import RunningResponder, Teller
+from ._base import BaseResponder, EventQueue
 from ._turns import Turn
 from .failures import Audience, NoAnswerError, cause_of
 from .prompts import default_prompt
@@ -24,7 +24,7 @@ try:
 except ImportError as error:
     raise MissingExtra("strands-agents", "strands") from error
 
-from ._strands_models import strands_model
+from .strands_models import strands_model
 
 __all__ = ["StrandsResponder", "ToolsFactory"]
 
@@ -32,9 +32,9 @@ logger = logging.getLogger("hikidashi.agents")
 
 
 class ToolsFactory(Protocol):
-    """Tools, and what they expect in the invocation state; `WebSearchToolsFactory` is one.
+    """Tools and their invocation state, such as `WebSearchToolsFactory`.
 
-    Where it has an `aclose()` too, that is called with the responder's.
+    If it has an `aclose()`, the responder calls it.
     """
 
     @property
@@ -43,11 +43,11 @@ class ToolsFactory(Protocol):
         ...
 
     def get_invocation_state(self) -> dict[str, Any]:
-        """What the tools find in `tool_context.invocation_state`."""
+        """The state that the tools read from `tool_context.invocation_state`."""
         ...
 
 
-class StrandsResponder(RunningResponder):
+class StrandsResponder(BaseResponder):
     """Answers conversations with a strands Agent.
 
     ```python
@@ -55,8 +55,8 @@ class StrandsResponder(RunningResponder):
     print(await responder.respond([Message(role="user", text="今日のニュースは？")]))
     ```
 
-    Any number of conversations may be answered at once. Each has an Agent of its own; the model's client is shared
-    by all that run in one event loop.
+    Any number of conversations may be answered concurrently. Each answer has a new Agent; those in one event loop
+    share the client of the model.
     """
 
     def __init__(
@@ -78,23 +78,23 @@ class StrandsResponder(RunningResponder):
         """Build the model; nothing is sent before the first answer.
 
         Args:
-            config: which model answers, and in which language failures are told.
-            model: a strands model of your own, instead of the one that `config` names; it stays yours to close.
-            factories: tools with the state they need, such as the web tools.
-            tools: further tools of any kind that strands takes.
-            hooks: strands hooks; `hikidashi.search.strands.searchable(...)` is tool search.
-            system_prompt: what the model is told first; counts more than what `config` says.
-            language: of the sentence for a failure; counts more than what `config` says.
-            max_turns: how often the model may be called for one answer.
-            max_attempts: how often a call of a busy model is tried.
+            config: the model, and the language of failure messages.
+            model: a strands model, instead of that of `config`; the caller closes it.
+            factories: tools with their invocation state, such as the web tools.
+            tools: further tools, of any kind that strands takes.
+            hooks: strands hooks, such as `hikidashi.search.strands.searchable(...)`.
+            system_prompt: overrides `config`.
+            language: of failure messages; overrides `config`.
+            max_turns: the most requests to the model for one answer.
+            max_attempts: the most attempts for a request to a busy model.
             source: the file that errors about `config` name.
-            audience: who reads the sentence for a failure: people who ask, or the one who runs the program.
+            audience: who reads failure messages, the user or the operator.
             secrets: further keys that must not appear in the log or in a failure.
 
         Raises:
             ToolValidationError: two tools, or two states, have the same name.
-            ConfigError: the config's model lacks a key or a package.
-            MissingExtra: the config's model lacks a package that is an extra of hikidashi.
+            ConfigError: the model of the config lacks a key or a package.
+            MissingExtra: the model of the config lacks an extra of hikidashi.
         """
         config = config or AgentConfig()
         super().__init__(language=language or config.language, secrets=(config.api_key, *secrets), audience=audience)
@@ -116,8 +116,8 @@ class StrandsResponder(RunningResponder):
         """The names of the tools the model may call from the start."""
         return list(self._names)
 
-    async def answer(self, turns: list[Turn], tell: Teller) -> None:
-        """Runs an Agent of its own on `turns`."""
+    async def _answer(self, turns: list[Turn], events: EventQueue) -> None:
+        """Run a new Agent on `turns`."""
         *history, last = [{"role": turn.role, "content": [{"text": turn.text}]} for turn in turns]
         agent = Agent(
             model=self._own_model or await self._models.get(),
@@ -125,29 +125,29 @@ class StrandsResponder(RunningResponder):
             tools=self._tools,
             system_prompt=self._system_prompt or default_prompt(self.language, self._names),
             callback_handler=None,
-            hooks=[*self._hooks, _Listener(tell, self._secrets)],
+            hooks=[*self._hooks, _ToolEvents(events, self._secrets)],
             retry_strategy=ModelRetryStrategy(max_attempts=self._max_attempts, initial_delay=1, max_delay=8),
         )
-        events = agent.stream_async(
+        stream = agent.stream_async(
             cast("Any", last["content"]),
             invocation_state=self._merged_state(),
             limits={"turns": self._max_turns},
         )
         ended = ""
         try:
-            async with aclosing(cast("Any", events)):
-                async for event in events:
+            async with aclosing(cast("Any", stream)):
+                async for event in stream:
                     if "data" in event:
-                        tell.text(event["data"])
+                        events.text(event["data"])
                     elif "result" in event:
                         ended = event["result"].stop_reason
         finally:
-            agent.cancel()  # for tools that are still at work in threads, where nothing else reaches them
+            agent.cancel()  # tools that still run in threads can be stopped only here
         if ended.startswith("limit_"):
             raise NoAnswerError("turns", f"the model was called {self._max_turns} times, and still called tools")
 
     async def aclose(self) -> None:
-        """Gives the connections of the model and of the factories' tools back; may be called twice."""
+        """Close the connections of the model and of the factories; may be called twice."""
         await self._models.aclose()
         for factory in self._factories:
             closing: Any = getattr(factory, "aclose", lambda: None)()
@@ -155,7 +155,7 @@ class StrandsResponder(RunningResponder):
                 await closing
 
     def _merged_state(self) -> dict[str, Any]:
-        """A new state for one run: strands writes into it."""
+        """A new state for each run, since strands writes into it."""
         merged: dict[str, Any] = {}
         for factory in self._factories:
             for key, value in factory.get_invocation_state().items():
@@ -165,11 +165,11 @@ class StrandsResponder(RunningResponder):
         return merged
 
 
-class _Listener(HookProvider):
-    """Tells of each tool as it is called and comes back, also of those that run at the same time."""
+class _ToolEvents(HookProvider):
+    """Reports each tool call and its result, also of calls that run at the same time."""
 
-    def __init__(self, tell: Teller, secrets: Sequence[str | None]) -> None:
-        self._tell = tell
+    def __init__(self, events: EventQueue, secrets: Sequence[str | None]) -> None:
+        self._events = events
         self._secrets = secrets
 
     def register_hooks(self, registry: HookRegistry, **kwargs: Any) -> None:
@@ -178,7 +178,7 @@ class _Listener(HookProvider):
 
     def _before(self, event: BeforeToolCallEvent[Any]) -> None:
         use = event.tool_use
-        self._tell.called(use["toolUseId"], use["name"], _arguments(use["input"]))
+        self._events.called(use["toolUseId"], use["name"], _arguments(use["input"]))
 
     def _after(self, event: AfterToolCallEvent[Any]) -> None:
         use = event.tool_use
@@ -186,7 +186,7 @@ class _Listener(HookProvider):
             logger.warning("Tool %r failed: %s", use["name"], cause_of(event.exception, self._secrets))
         blocks = [cast("Mapping[str, Any]", block) for block in event.result["content"]]
         reasons = (str(getattr(block.get("text"), "reason", "")) for block in blocks)
-        self._tell.returned(
+        self._events.returned(
             use["toolUseId"],
             use["name"],
             "\n".join(map(_said, blocks)),
@@ -200,14 +200,14 @@ def _arguments(given: Any) -> dict[str, Any]:
 
 
 def _said(block: Mapping[str, Any]) -> str:
-    """A block of a tool's result as text; of a picture or document, only what it is."""
+    """A block of a tool result as text; an image or document by its kind alone."""
     if "text" in block:
         return str(block["text"])
     return str(block["json"]) if "json" in block else f"[{next(iter(block), 'nothing')}]"
 
 
 async def _close(model: Model) -> None:
-    """Closes the client of a model that keeps one."""
+    """Close the client of a model, if it has one."""
     close: Any = getattr(getattr(model, "client", None), "close", None)
     closing = close() if callable(close) else None
     if isawaitable(closing):

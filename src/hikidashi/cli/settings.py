@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from hikidashi.config import AgentConfig, Config, ToolsConfig, WebSearchConfig, find_config, load_config
+from hikidashi.providers import preferred_search_provider
 
 from .output import language_of_environment
 
@@ -23,8 +24,8 @@ def config_for(named: Path | None) -> Config:
     path = named or find_config()
     if path is not None:
         return load_config(path)
-    tavily = os.environ.get("TAVILY_API_KEY")
-    search = WebSearchConfig(enabled=True, api_key=tavily, provider="tavily" if tavily else "local")
+    found = preferred_search_provider(os.environ)
+    search = WebSearchConfig(enabled=True, api_key=found.key_in(os.environ), provider=found.name)
     engine = "strands" if os.environ.get("ANTHROPIC_API_KEY") else "claude-code"
     return Config(
         tools=ToolsConfig(web_search=search), agent=AgentConfig(engine=engine, language=language_of_environment())

@@ -1,4 +1,4 @@
-"""The config file: what is on, with which keys; YAML or TOML with `${VARIABLE}`, checked key by key."""
+"""Config files in YAML or TOML, with `${VARIABLE}` references, checked key by key."""
 
 from __future__ import annotations
 

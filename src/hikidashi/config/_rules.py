@@ -1,4 +1,4 @@
-"""What one key of a config may hold, and the sentence for a value it may not."""
+"""Rules for the values of config keys, and the errors for values that break them."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any
+from typing import Any, get_args
 
 from ..common.urls import split_base_url
 
-__all__ = ["RULE", "Rule", "address", "choice", "described", "flag", "number", "secret", "text"]
+__all__ = ["RULE", "Rule", "address", "choice", "described", "flag", "number", "one_of", "secret", "text"]
 
 RULE = "rule"
-"""Where a dataclass field keeps its rule: `field(default=5, metadata=number(1, 20))`."""
+"""The metadata key of a rule: `field(default=5, metadata=number(1, 20))`."""
 
 _LARGEST = 10**18
 _KEY = re.compile(r"(?:sk|tvly|xapp|xox[a-z])-")
@@ -22,37 +22,42 @@ _FLAGS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no"
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """What a key may hold."""
+    """The rule for the values of one key."""
 
-    allowed: str
-    """What to write instead of a wrong value: a sentence."""
+    allowed: str | Callable[[], str]
+    """The remedy for a wrong value: a sentence, or a function that returns it."""
     fault: Callable[[object], str]
-    """What is wrong with a value, in a few words, or "" where nothing is."""
+    """What is wrong with a value, in a few words; empty if nothing is."""
     read: Callable[[str], object] = field(default=lambda text: text)
-    """The value that the text of an environment variable stands for; the text itself where it stands for none."""
+    """Parses the text of an environment variable; returns the text itself if it cannot be parsed."""
     secret: bool = False
-    """Whether it is a key or token; where its variable is not set, it is as if it were not written."""
+    """Whether it is a key or token; one whose variable is not set counts as absent."""
     shown: bool = True
     """Whether an error may show the value."""
 
-    def complaint(self, value: object, written: object = None) -> str | None:
-        """The sentences about a wrong `value`, None for a good one.
+    @property
+    def remedy(self) -> str:
+        """What to write instead of a wrong value."""
+        return self.allowed if isinstance(self.allowed, str) else self.allowed()
 
-        `written` is what the file says where the value came from the environment: that is shown instead.
+    def complaint(self, value: object, written: object = None) -> str | None:
+        """The error for a wrong `value`, or None.
+
+        `written` is the text in the file if the value came from the environment; it is shown instead.
         """
         fault = self.fault(value)
         if not fault:
             return None
         shown = described(value if written is None else written) if self.shown else "the value"
-        return f"{shown} {fault}. {self.allowed}"
+        return f"{shown} {fault}. {self.remedy}"
 
 
 def described(value: object) -> str:
-    """`value` as an error shows it: short, and without what is inside a list or section."""
+    """`value` as an error shows it: short, and without the contents of a list or section."""
     match value:
         case bool():
             return "true" if value else "false"
-        case str() if _KEY.match(value):  # a key in the wrong place is a key
+        case str() if _KEY.match(value):  # also where no key belongs
             return "a key or token"
         case str():
             return repr(value if len(value) <= 60 else value[:59] + "…")
@@ -73,7 +78,7 @@ def described(value: object) -> str:
 
 
 def flag() -> dict[str, Any]:
-    """A switch: true or false, and no text that looks like one."""
+    """A boolean; text such as "yes" is refused."""
 
     def fault(value: object) -> str:
         if isinstance(value, bool):
@@ -101,17 +106,22 @@ def number(least: int, most: int | None = None, *, note: str = "") -> dict[str, 
     return _metadata(allowed=f"Write a whole number {span}{note}.", fault=fault, read=read)
 
 
-def choice(names: Collection[str]) -> dict[str, Any]:
-    """One of `names`."""
+def choice(names: Callable[[], Collection[str]]) -> dict[str, Any]:
+    """One of `names()`, which is called when a value is checked."""
 
     def fault(value: object) -> str:
-        return "" if isinstance(value, str) and value in names else "is not allowed"
+        return "" if isinstance(value, str) and value in names() else "is not allowed"
 
-    return _metadata(allowed=f"Allowed: {', '.join(names)}.", fault=fault)
+    return _metadata(allowed=lambda: f"Allowed: {', '.join(names())}.", fault=fault)
+
+
+def one_of(literal: object) -> dict[str, Any]:
+    """One of the values of `literal`, a `Literal` type."""
+    return choice(lambda: get_args(literal))
 
 
 def text(what: str) -> dict[str, Any]:
-    """Any text that says something; `what` it is completes "Write …"."""
+    """Any text that is not blank; `what` completes the remedy "Write …"."""
 
     def fault(value: object) -> str:
         if not isinstance(value, str):
@@ -122,7 +132,7 @@ def text(what: str) -> dict[str, Any]:
 
 
 def secret(what: str, *, not_starting: str = "") -> dict[str, Any]:
-    """A key or token, never shown; `not_starting` is how another kind begins that is easily mistaken for it."""
+    """A key or token, never shown; `not_starting` is the prefix of another kind that is easily confused with it."""
 
     def fault(value: object) -> str:
         if not isinstance(value, str):
@@ -139,7 +149,7 @@ def secret(what: str, *, not_starting: str = "") -> dict[str, Any]:
 
 
 def address() -> dict[str, Any]:
-    """An http or https address; one with a password in it is refused, and not shown either."""
+    """An http or https address; one with a password is refused, and never shown."""
 
     def fault(value: object) -> str:
         try:

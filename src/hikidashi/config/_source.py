@@ -1,4 +1,4 @@
-"""A config file as a tree of values that know their lines, whether it is YAML or TOML."""
+"""The parsed form of a config file: a tree of values with their lines, for YAML and TOML."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from ..errors import ConfigError
 __all__ = ["Node", "Problems", "read_text"]
 
 _LARGEST = 1_000_000
-"""Bytes. A config is small; a larger file is something else."""
+"""Bytes; a larger file is not a config."""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A value of the file and where it is; of a list, only that it is one."""
+    """A value of the file and its line; the items of a list are not kept."""
 
     value: object
     line: int | None
     section: dict[str, Node] | None = None
-    """What is inside, where this is a section; `value` is then an empty one."""
+    """The items of a section, whose `value` is then empty; None for other values."""
 
 
 @dataclass
 class Problems:
-    """What is wrong with a file, as it is found."""
+    """Collects the problems of a file."""
 
     path: str
     found: list[ConfigError] = field(default_factory=list[ConfigError])
 
     def add(self, reason: str, key: str = "", line: int | None = None) -> None:
-        """Remember that `key` has a problem."""
+        """Add a problem of `key`."""
         self.found.append(ConfigError(self.path, reason, key, line))
 
     def __iter__(self) -> Iterator[ConfigError]:
-        """The problems from the top of the file to its end."""
+        """The problems by their line."""
         return iter(sorted(self.found, key=lambda problem: problem.line or 0))
 
 
@@ -44,7 +44,7 @@ def read_text(path: Path) -> str:
     """The text of the file.
 
     Raises:
-        ConfigError: it is not there, not readable, too large, not UTF-8 or empty.
+        ConfigError: it is missing, unreadable, too large, empty or not UTF-8.
     """
     try:
         if not path.is_file():

@@ -1,4 +1,4 @@
-"""TOML to nodes; lines are looked up in the text, since Python's parser does not keep them."""
+"""Parse TOML; line numbers are searched in the text, since `tomllib` does not give them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def parse_toml(text: str, path: str) -> Node:
         line = re.match(r"line (\d+)", place)
         reason = f"is not TOML: {words[:1].lower()}{words[1:]}. Check quotes and brackets."
         raise ConfigError(path, reason, line=int(line[1]) if line else len(text.splitlines())) from None
-    except ValueError:  # of Python, not of TOML: it reads at most 4,300 digits
+    except ValueError:  # Python's limit of 4,300 digits
         raise ConfigError(path, "has a number that is far too long. Write a shorter one.") from None
     except RecursionError:
         raise ConfigError(path, "is nested too deeply to be a config.") from None
@@ -45,7 +45,7 @@ def _node(value: object, key: str, lines: dict[str, int]) -> Node:
 
 
 def _lines(text: str) -> dict[str, int]:
-    """The line of each key that stands plainly in the text; not of those in inline tables."""
+    """The line of each key, except those in inline tables."""
     found: dict[str, int] = {}
     section = ""
     for number, line in enumerate(text.splitlines(), 1):

@@ -1,4 +1,4 @@
-"""`${VARIABLE}` and `${VARIABLE:-default}` inside a text; `$$` is a dollar sign."""
+"""Substitute `${VARIABLE}` and `${VARIABLE:-default}` in texts; `$$` is a dollar sign."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ _REFERENCE = re.compile(r"\$(?:(\$)|\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}|(
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """A text with the environment's values in it."""
+    """A text after substitution."""
 
     text: str
     from_environment: bool
-    """Whether it named a variable at all, set or not."""
+    """Whether it refers to any variable, set or not."""
     unset: tuple[str, ...]
-    """The variables that are not set and have no default; nothing stands in their place."""
+    """The variables that are not set and have no default; they are replaced with nothing."""
 
 
 class BrokenVariableError(ValueError):
-    """Something after `${` that names no variable."""
+    """A `${` without a valid variable name."""
 
 
 def filled(text: str, environment: Mapping[str, str]) -> Filled:
-    """`text` with its variables filled in, once: a value is not looked into again.
+    """`text` with its variables substituted; values are not substituted again.
 
-    As in a shell, the default of `${VARIABLE:-default}` also stands for a variable that is set to nothing.
+    As in a shell, the default of `${VARIABLE:-default}` also replaces a variable that is set but empty.
 
     Raises:
         BrokenVariableError: `${` does not start a variable's name, or is never closed.

@@ -1,7 +1,7 @@
-"""YAML to nodes: lines kept, duplicate keys found, nothing executed and nothing multiplied.
+"""Parse YAML with line numbers and duplicate keys, safely.
 
-The tree is composed, not constructed: a section that stands in many places through aliases is built once, so a file
-that would unfold to billions of values costs no more than its text.
+Nothing is constructed from tags, and an aliased section is built once, so a file that would expand to billions of
+values ("billion laughs") costs no more than its text.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MERGE = "tag:yaml.org,2002:merge"
 
 
 def parse_yaml(text: str, path: str, problems: Problems) -> Node:
-    """The file as a tree; what is wrong with single keys goes to `problems`.
+    """The file as a tree; problems of single keys are added to `problems`.
 
     Raises:
         ConfigError: the file is not YAML.
@@ -32,7 +32,7 @@ def parse_yaml(text: str, path: str, problems: Problems) -> Node:
         return Node({}, None, {}) if root is None else _Tree(loader, problems).node(root, "")
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        # Only the parser's own words: the line it would quote may hold a key.
+        # Only the message of the parser: the line it would quote may contain a key.
         words = error.problem or error.context or "it cannot be parsed"
         in_braces = mark is not None and "{" in words and "${" in text.splitlines()[mark.line]
         advice = "Inside braces, put ${NAME} in quotes." if in_braces else "Check quotes and indentation."
@@ -79,7 +79,7 @@ class _Tree:
                 self._problems.add(f"is there twice, first in line {first}. Keep one of them.", inside, line)
                 continue
             child = self.node(value_node, inside)
-            # A section starts below its key, and its key is the line to look at.
+            # A section starts below its key; the line of the key is more helpful.
             section[name] = child if child.section is None else replace(child, line=line)
         return section
 

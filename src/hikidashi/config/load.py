@@ -1,4 +1,4 @@
-"""A file becomes a `Config`, or the list of everything that is wrong with it."""
+"""Load config files: a `Config`, or a list of all problems."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ _AnySection = TypeVar("_AnySection", bound=Section)
 
 @dataclass(frozen=True)
 class CheckedConfig:
-    """A config file that was looked at: the config, or what is wrong with it."""
+    """The result of a check: the config, or its problems."""
 
     config: Config | None
     problems: tuple[ConfigError, ...] = ()
 
 
 def load_config(path: str | os.PathLike[str], *, environment: Mapping[str, str] | None = None) -> Config:
-    """The config in the YAML or (by its ending) TOML file `path`, with its variables filled in.
+    """Load the YAML or (with the suffix .toml) TOML file `path`, with its variables substituted.
 
-    A section that is not there is off. A variable that is not set matters only where the section is on; a key or token
-    is then as if it were not written.
+    A missing section is off. A variable that is not set is an error only if its section is on, and not for a key or
+    token, which then counts as absent.
 
     Raises:
-        ConfigError: the file cannot be used. It is about the first problem, and its text tells of all of them.
+        ConfigError: the file cannot be used; the error is the first problem, and its text lists all of them.
     """
     checked = check_config(path, environment=environment)
     if checked.config is None:
@@ -47,7 +47,7 @@ def load_config(path: str | os.PathLike[str], *, environment: Mapping[str, str] 
 
 
 def check_config(path: str | os.PathLike[str], *, environment: Mapping[str, str] | None = None) -> CheckedConfig:
-    """The config in the file `path`, or each of its problems."""
+    """Check the file `path`: its config, or all of its problems."""
     file = Path(path)
     problems = Problems(str(file))
     try:
@@ -62,7 +62,7 @@ def check_config(path: str | os.PathLike[str], *, environment: Mapping[str, str]
 
 
 def find_config(folder: str | os.PathLike[str] = ".") -> Path | None:
-    """The config file to use where none is named: `HIKIDASHI_CONFIG`, or config.yaml, .yml or .toml in `folder`."""
+    """The default config file: `HIKIDASHI_CONFIG`, or config.yaml, .yml or .toml in `folder`; None if there is none."""
     if named := os.environ.get("HIKIDASHI_CONFIG"):
         return Path(named)
     return next((file for name in _NAMES if (file := Path(folder, name)).exists()), None)
@@ -79,20 +79,20 @@ class _Reader:
         tools = self._section(top.get("tools"), "tools", ("web_search",))
         web_search = self._read(WebSearchConfig, tools.get("web_search"), "tools.web_search")
         return Config(
-            tools=ToolsConfig(web_search=self._at_home(web_search)),
+            tools=ToolsConfig(web_search=self._resolved(web_search)),
             agent=self._read(AgentConfig, top.get("agent"), "agent") or AgentConfig(),
             slack=self._read(SlackConfig, top.get("slack"), "slack"),
             path=str(self._file),
         )
 
-    def _at_home(self, search: WebSearchConfig | None) -> WebSearchConfig | None:
-        """A relative index belongs beside the config file, wherever the program was started."""
+    def _resolved(self, search: WebSearchConfig | None) -> WebSearchConfig | None:
+        """Resolve a relative index path against the folder of the config file."""
         if search is None or search.index is None:
             return search
         return replace(search, index=str(self._file.parent.absolute() / Path(search.index).expanduser()))
 
     def _section(self, node: Node | None, key: str, known: Sequence[str]) -> dict[str, Node]:
-        """The keys of a section; those nobody knows are reported and left out."""
+        """The known keys of a section; unknown ones are reported."""
         if node is None or node.value is None:
             return {}
         if node.section is None:
@@ -106,7 +106,7 @@ class _Reader:
         return {name: section[name] for name in known if name in section}
 
     def _read(self, kind: type[_AnySection], node: Node | None, key: str) -> _AnySection | None:
-        """The section as a value; None where it is not there or has a problem."""
+        """The section as a value; None if it is missing or has a problem."""
         if node is None or node.value is None:
             return None
         rules = rules_of(kind)
@@ -128,7 +128,7 @@ class _Reader:
         return None if conflicts else kind(**given)
 
     def _value(self, node: Node, rule: Rule, key: str, *, is_on: bool) -> object:
-        """The value of a key that was written; None where it counts as not written or has a problem."""
+        """The value of a key; None if it counts as absent or has a problem."""
         value, written = node.value, None
         if isinstance(value, str):
             try:

@@ -1,4 +1,4 @@
-"""The settings themselves: frozen values that check themselves, with the secrets left out of `repr`."""
+"""The sections of a config: frozen, validated dataclasses whose `repr` omits secrets."""
 
 from __future__ import annotations
 
@@ -8,14 +8,24 @@ from typing import Any, Literal, get_args
 
 from ..common.language import Language
 from ..errors import ConfigError
-from ._rules import RULE, Rule, address, choice, flag, number, secret, text
+from ..providers import (
+    CHAT_MODELS,
+    DEFAULT_RANKER,
+    DEFAULT_SEARCH_PROVIDER,
+    SEARCH_PROVIDERS,
+    ChatModel,
+    Ranker,
+    SearchProviderInfo,
+    api_models,
+    chat_model_of,
+)
+from ._rules import RULE, Rule, address, choice, flag, number, one_of, secret, text
 
 __all__ = [
     "AgentConfig",
     "Config",
     "Engine",
     "Language",
-    "ModelProvider",
     "Section",
     "SlackConfig",
     "ToolsConfig",
@@ -25,22 +35,19 @@ __all__ = [
 ]
 
 Engine = Literal["strands", "claude-code"]
-ModelProvider = Literal["anthropic", "openai", "bedrock", "ollama"]
 SearchDepth = Literal["basic", "advanced"]
-SearchProviderName = Literal["tavily", "local", "searxng"]
-SearchRanker = Literal["lexical", "hybrid"]
 Untrusted = Literal["fence", "off"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """A section of the config: a frozen dataclass whose fields carry rules, checked when it is made."""
+    """A section of the config: a frozen dataclass whose fields have rules, validated on creation."""
 
     def __post_init__(self) -> None:
-        """Refuse wrong values, all of them at once.
+        """Validate all values.
 
         Raises:
-            ConfigError: a value is not allowed; the error names the class, the field and what is allowed.
+            ConfigError: values are not allowed; the error names each field and what is allowed.
         """
         name = type(self).__name__
         given = {item.name: getattr(self, item.name) for item in fields(self)}
@@ -57,100 +64,112 @@ class Section:
 
     @classmethod
     def conflicts(cls, given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-        """Each key whose value, good in itself, does not go with the others; and why."""
+        """Each key whose value conflicts with another key, and why."""
         yield from ()
 
 
 def rules_of(section: type[Section]) -> dict[str, Rule]:
-    """The keys of `section`, and what each may hold."""
+    """The keys of `section` and their rules."""
     return {item.name: item.metadata[RULE] for item in fields(section)}
 
 
 def joined(problems: list[ConfigError]) -> ConfigError:
-    """One error that is the first of `problems` and tells of the others, one to a line."""
+    """The first of `problems` as an error that lists the others, one to a line."""
     first, *others = problems
     return ConfigError(first.path, "\n".join([first.reason, *map(str, others)]), first.key, first.line)
 
 
 @dataclass(frozen=True)
 class WebSearchConfig(Section):
-    """How the web is searched; off unless `enabled`."""
+    """The web search; off unless `enabled`."""
 
     enabled: bool = field(default=False, metadata=flag())
     """Whether the tools are offered at all."""
-    api_key: str | None = field(default=None, repr=False, metadata=secret("Tavily's key"))
-    """Tavily's key; without one, the local index or SearXNG can search."""
-    search_depth: SearchDepth = field(default="basic", metadata=choice(get_args(SearchDepth)))
+    api_key: str | None = field(default=None, repr=False, metadata=secret("the provider's key"))
+    """The key of Tavily; the local index and SearXNG need none."""
+    search_depth: SearchDepth = field(default="basic", metadata=one_of(SearchDepth))
     """Summaries of pages, or passages out of them; with Tavily, advanced costs two credits."""
     max_results: int = field(default=5, metadata=number(1, 20))
     """How many results a search gives at most."""
     max_content_length: int = field(default=500, metadata=number(0, note=" (0 is unlimited)"))
     """How many characters of each result are shown; 0 is unlimited."""
     _: KW_ONLY
-    provider: SearchProviderName | None = field(default=None, metadata=choice(get_args(SearchProviderName)))
-    """Who searches; Tavily where nothing is written."""
+    provider: str | None = field(default=None, metadata=choice(lambda: SEARCH_PROVIDERS))
+    """The search provider; Tavily where nothing is written."""
     base_url: str | None = field(default=None, metadata=address())
     """Where SearXNG is, which has no address of its own; or another address than Tavily's."""
     index: str | None = field(default=None, metadata=text("the file of the local index"))
     """The file of the local index, relative to the config file; one in your data folder where nothing is written."""
-    ranker: SearchRanker = field(default="lexical", metadata=choice(get_args(SearchRanker)))
+    ranker: Ranker = field(default=DEFAULT_RANKER, metadata=one_of(Ranker))
     """How the local index ranks: by words, or with "hybrid" by meaning too, which needs the extra `semantic`."""
 
     @classmethod
     def conflicts(cls, given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-        """SearXNG has no address of its own."""
-        if given.get("enabled") and given.get("provider") == "searxng" and not given.get("base_url"):
-            yield "base_url", "is missing. SearXNG is searched at an address of yours: write it here."
+        """A provider without an address of its own needs one."""
+        info = SEARCH_PROVIDERS[given.get("provider") or DEFAULT_SEARCH_PROVIDER]
+        if given.get("enabled") and info.address_variable and not given.get("base_url"):
+            yield "base_url", f"is missing. Write the address of your {info.title}, such as {info.address_example}."
+
+    @property
+    def info(self) -> SearchProviderInfo:
+        """The row of the provider in `hikidashi.providers`."""
+        return SEARCH_PROVIDERS[self.provider or DEFAULT_SEARCH_PROVIDER]
 
     @property
     def needs_key(self) -> bool:
-        """Whether the search is on but lacks the key it needs; the local index and SearXNG need none."""
-        return self.enabled and not self.api_key and self.provider not in ("local", "searxng")
+        """Whether the search is on and lacks a key that its provider needs."""
+        return self.enabled and not self.api_key and self.info.key_variable is not None
 
     @property
     def usable(self) -> bool:
-        """Whether the tools can be offered: switched on, and with a key where one is needed."""
+        """Whether the tools can be offered: on, and with a key where one is needed."""
         return self.enabled and not self.needs_key
 
 
 @dataclass(frozen=True, kw_only=True)
 class AgentConfig(Section):
-    """Which model answers, and how."""
+    """The model that answers."""
 
-    engine: Engine = field(default="strands", metadata=choice(get_args(Engine)))
-    """Who runs the tools: strands with a model's API, or Claude Code with a subscription."""
-    provider: ModelProvider = field(default="anthropic", metadata=choice(get_args(ModelProvider)))
-    """Whose API strands asks; openai is also every server that speaks like it."""
+    engine: Engine = field(default="strands", metadata=one_of(Engine))
+    """What runs the model and its tools: strands with an API, or Claude Code with a subscription or a key."""
+    provider: str = field(default="anthropic", metadata=choice(api_models))
+    """The API that strands asks; openai is also every server that is compatible with it."""
     model: str | None = field(default=None, metadata=text("the model's name"))
-    """A good model of the provider where nothing is written."""
+    """The default model of the provider where nothing is written."""
     api_key: str | None = field(default=None, repr=False, metadata=secret("the provider's key"))
-    """The provider's key; its own environment variable where nothing is written."""
+    """The key of the provider; its environment variable where nothing is written."""
     base_url: str | None = field(default=None, metadata=address())
     """Another address than the provider's own: a compatible server, or a proxy."""
     region: str | None = field(default=None, metadata=text("the AWS region"))
     """Where Bedrock runs; for no other provider."""
     max_tokens: int = field(default=4096, metadata=number(1))
-    """How long one reply of the model may be."""
+    """The most tokens of one response."""
     system_prompt: str | None = field(default=None, metadata=text("what the model is told first"))
-    """What the model is told first; a prompt for web search where nothing is written."""
-    language: Language = field(default="ja", metadata=choice(get_args(Language)[::-1]))
-    """The language of the tools' texts, and of the sentence for a person when something fails."""
-    untrusted: Untrusted = field(default="fence", metadata=choice(get_args(Untrusted)))
-    """Whether text from the web is marked as data, so that it cannot give orders."""
+    """The system prompt; a prompt for web search where nothing is written."""
+    language: Language = field(default="ja", metadata=choice(lambda: get_args(Language)[::-1]))
+    """The language of the tools and of failure messages."""
+    untrusted: Untrusted = field(default="fence", metadata=one_of(Untrusted))
+    """Whether text from the web is fenced as data, against prompt injection."""
 
     @classmethod
     def conflicts(cls, given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-        """Claude Code has one provider; a region means Bedrock."""
+        """Claude Code has one provider, and few providers have regions."""
         provider = given.get("provider") or "anthropic"
         if given.get("engine") == "claude-code" and provider != "anthropic":
             yield "provider", f"{provider!r} does not go with `engine: claude-code`. Leave it out, or use strands."
-        if given.get("region") and provider != "bedrock":
-            yield "region", f"does not go with `provider: {provider}`. Only bedrock has regions."
+        if given.get("region") and not CHAT_MODELS[provider].has_regions:
+            regional = ", ".join(row.name for row in CHAT_MODELS.values() if row.has_regions)
+            yield "region", f"does not go with `provider: {provider}`. It goes with: {regional}."
+
+    @property
+    def info(self) -> ChatModel:
+        """The row of the model in `hikidashi.providers`."""
+        return chat_model_of(self)
 
 
 @dataclass(frozen=True, kw_only=True)
 class SlackConfig(Section):
-    """How the bot logs in to Slack."""
+    """The tokens of the Slack bot."""
 
     bot_token: str | None = field(
         default=None, repr=False, metadata=secret("the bot token (xoxb-…)", not_starting="xapp-")
@@ -161,30 +180,30 @@ class SlackConfig(Section):
     )
     """By which the bot connects (Socket Mode); SLACK_APP_TOKEN where nothing is written."""
     base_url: str | None = field(default=None, metadata=address())
-    """Another address than Slack's own: a proxy, or a server of a test."""
+    """The address of a proxy or a test server; None is Slack."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ToolsConfig:
-    """The tools a model may get."""
+    """The tools of the model."""
 
     web_search: WebSearchConfig | None = None
-    """None where the file has no such section: the tools are off."""
+    """None if the file has no such section: the tools are off."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """A whole config; without any file, everything has its default and no tool is on."""
+    """A whole config; by default no tool is on."""
 
     tools: ToolsConfig = ToolsConfig()
     agent: AgentConfig = AgentConfig()
     slack: SlackConfig | None = None
     path: str | None = None
-    """The file it came from."""
+    """The file it was loaded from; None for a config made in code."""
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """The keys and tokens that are set: what no log and no message may hold."""
+        """The keys and tokens that are set, which logs and messages must not contain."""
         sections: tuple[Section | None, ...] = (self.tools.web_search, self.agent, self.slack)
         values = (
             getattr(section, name)

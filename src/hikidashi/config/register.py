@@ -1,4 +1,4 @@
-"""Which of the configured tools are offered to a model: those that are on and can work."""
+"""Whether the web tools of a config are offered to a model."""
 
 from __future__ import annotations
 
@@ -12,13 +12,10 @@ logger = logging.getLogger("hikidashi.config")
 
 
 def web_search_to_offer(search: WebSearchConfig | None) -> WebSearchConfig | None:
-    """`search` where it can be offered, else None; call it at start, since a missing key is logged as a warning."""
+    """`search` if its tools can be offered, else None; a missing key is logged as a warning."""
     if search is None or not search.enabled:
         return None
     if search.needs_key:
-        logger.warning(
-            "tools.web_search is enabled but has no api_key: the web tools are not offered. "
-            "Set the key (api_key: ${TAVILY_API_KEY}), or choose provider: local."
-        )
+        logger.warning("tools.web_search is enabled but %s", search.info.missing_key("config"))
         return None
     return search

@@ -12,16 +12,30 @@ from ..common.lazy import lazy
 if TYPE_CHECKING:
     from .gateway import Gateway
     from .options import GatewayOptions, GatewayServer, ServerOptions
+    from .server import GatewayMCPServer
+    from .transports import http_app, serve_stdio
     from .upstream.state import ServerState
 
 _HOME_OF = {
     "Gateway": ".gateway",
+    "GatewayMCPServer": ".server",
     "GatewayOptions": ".options",
     "GatewayServer": ".options",
     "ServerOptions": ".options",
     "ServerState": ".upstream.state",
+    "http_app": ".transports",
+    "serve_stdio": ".transports",
 }
 
-__all__ = ["Gateway", "GatewayOptions", "GatewayServer", "ServerOptions", "ServerState"]
+__all__ = [
+    "Gateway",
+    "GatewayMCPServer",
+    "GatewayOptions",
+    "GatewayServer",
+    "ServerOptions",
+    "ServerState",
+    "http_app",
+    "serve_stdio",
+]
 
 __getattr__, __dir__ = lazy(__name__, _HOME_OF, __all__)

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import MissingExtra
+from ._status import status_of
 from .gateway import Gateway
 from .server import GatewayMCPServer
-from .status import status_of
 
 try:
     import anyio

@@ -12,14 +12,14 @@ from ..errors import MissingExtra, ServerUnavailableError, ToolValidationError
 from ..search.mcp_servers import McpServer
 from ..search.records.log import Recorder
 from ..tokens import estimate_tokens
+from ._finder import OWN_TOOLS, Finder, about_servers, own_tools
+from ._merged import Merged, merged
+from ._policy import is_read_only, matches
 from .bridge.forward import Forwarder
 from .bridge.parked import ParkedCalls
 from .bridge.sealing import Seal
 from .cache import ListingCache
-from .finder import OWN_TOOLS, Finder, about_servers, own_tools
-from .merged import Merged, merged
 from .options import GatewayOptions, GatewayServer
-from .policy import is_read_only, matches
 from .upstream.reaper import Reaper
 from .upstream.stamping import reaches
 from .upstream.state import ServerState

@@ -11,16 +11,16 @@ from typing import Any, cast
 
 from .. import __version__
 from ..errors import MissingExtra, ServerUnavailableError, ToolSearchError
+from ._confirm import Confirmations
+from ._finder import CALL_READ_TOOL, OWN_TOOLS, SEARCH_TOOLS
+from ._merged import Place
+from ._policy import is_repeatable, needs_confirmation
+from ._results import LongResults
 from ._watching import Watching, no_resource
 from .bridge.callers import CONNECTION, Caller, client_key, is_modern
 from .bridge.meta import passed_on
 from .bridge.parked import Raw
-from .confirm import Confirmations
-from .finder import CALL_READ_TOOL, OWN_TOOLS, SEARCH_TOOLS
 from .gateway import Gateway
-from .merged import Place
-from .policy import is_repeatable, needs_confirmation
-from .results import LongResults
 
 try:
     import anyio

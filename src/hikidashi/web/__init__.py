@@ -1,7 +1,7 @@
-"""Web tools: search, extract, context; through Tavily, SearXNG, or an index of one's own documents.
+"""Web tools: search, extract and context, with Tavily, SearXNG, or an index of local documents.
 
-Importing this package imports no framework: each name is loaded when it is first used, and one that needs an extra
-says which to install.
+Importing this package imports no framework: each name is loaded when it is first used, and raises `MissingExtra` if
+its extra is not installed.
 """
 
 from __future__ import annotations
@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from .filters import ExtractOptions, FilterArguments, PageFormat, SearchFilters, TimeRange, Topic
     from .mcp import serve_stdio, web_mcp_server
     from .pages.fetch import Fetched, Fetcher, Resolver
-    from .provider import AnswerKind, ProviderName, SearchDepth, SearchProvider
+    from .presentation import Presentation, WebResults
+    from .provider import AnswerKind, SearchDepth, SearchProvider
     from .providers.cache import ResultCache
     from .providers.choose import choose_provider
     from .providers.local import (
+        Embed,
         Found,
         IndexTotals,
         ListedDocument,
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
         Ranker,
         StoredDocument,
     )
-    from .providers.local.semantic import Embed
     from .providers.retry import RetryPolicy
     from .providers.searxng import SearxngProvider
     from .providers.tavily.client import TavilyAPIClient
@@ -51,7 +52,7 @@ _HOME_OF = {
     "AnswerKind": ".provider",
     "CrawlOptions": ".crawl.options",
     "CrawlResults": ".crawl.options",
-    "Embed": ".providers.local.semantic",
+    "Embed": ".providers.local",
     "ErrorType": "..errors",
     "ExtractOptions": ".filters",
     "ExtractResults": ".results",
@@ -69,7 +70,7 @@ _HOME_OF = {
     "LocalSearchProvider": ".providers.local",
     "MapResults": ".crawl.options",
     "PageFormat": ".filters",
-    "ProviderName": ".provider",
+    "Presentation": ".presentation",
     "Ranker": ".providers.local",
     "Resolver": ".pages.fetch",
     "ResultCache": ".providers.cache",
@@ -92,6 +93,7 @@ _HOME_OF = {
     "Topic": ".filters",
     "Untrusted": ".answers.fence",
     "WebIndexError": "..errors",
+    "WebResults": ".presentation",
     "WebTools": ".tools",
     "choose_provider": ".providers.choose",
     "format_context": ".answers.format",
@@ -129,7 +131,7 @@ __all__ = [
     "LocalSearchProvider",
     "MapResults",
     "PageFormat",
-    "ProviderName",
+    "Presentation",
     "Ranker",
     "Resolver",
     "ResultCache",
@@ -152,6 +154,7 @@ __all__ = [
     "Topic",
     "Untrusted",
     "WebIndexError",
+    "WebResults",
     "WebTools",
     "choose_provider",
     "format_context",

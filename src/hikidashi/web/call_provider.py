@@ -11,6 +11,7 @@ from dataclasses import fields, replace
 from inspect import Parameter, signature
 from typing import Any, cast
 
+from ..providers import providers_that_can
 from .crawl.options import CrawlOptions, CrawlResults, MapResults
 from .filters import EXTRACT_DEFAULTS, ExtractOptions, SearchFilters, check_extract_options, refuse_unsupported
 from .provider import AnswerKind, SearchDepth, SearchProvider
@@ -118,7 +119,8 @@ async def ask_map(provider: SearchProvider, url: str, *, options: CrawlOptions) 
 def _crawler(provider: SearchProvider, what: str) -> Callable[..., Awaitable[Any]]:
     method = getattr(provider, what, None)
     if method is None:
-        raise validation_error("crawl_unsupported", provider=provider.name, what=what, instead="local, tavily")
+        able = ", ".join(sorted(providers_that_can("crawl")))
+        raise validation_error("crawl_unsupported", provider=provider.name, what=what, instead=able)
     return method
 
 
@@ -137,7 +139,7 @@ def _filters_for(provider: SearchProvider, method: Callable[..., Any], filters: 
     if _takes(method, "filters"):
         return {"filters": filters}
     chosen_here = _DOMAINS if method == provider.search else ()
-    refuse_unsupported(filters, chosen_here, provider=provider.name, instead="tavily")
+    refuse_unsupported(filters, chosen_here, provider=provider.name)
     return {}
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Literal, TypedDict, Unpack, cast, get_args
 
+from ..providers import providers_that_can
 from .pages.address import host_of
 from .validate import check_choice, check_query, check_texts
 from .wording.messages import validation_error
@@ -151,17 +152,16 @@ def check_extract_options(options: ExtractOptions) -> ExtractOptions:
     return replace(options, query=query)
 
 
-def refuse_unsupported(filters: SearchFilters, supported: Collection[str], *, provider: str, instead: str) -> None:
+def refuse_unsupported(filters: SearchFilters, supported: Collection[str], *, provider: str) -> None:
     """Raise unless every filter that is set is in `supported`.
 
     Raises:
-        TavilyAPIError: VALIDATION_ERROR naming the filter, its value and a provider that supports it.
+        TavilyAPIError: VALIDATION_ERROR naming the filter, its value and the providers that support all.
     """
     for name, value in filters.given().items():
         if name not in supported:
-            raise validation_error(
-                "filter_unsupported", provider=provider, name=name, value=repr(value), instead=instead
-            )
+            able = ", ".join(providers_that_can("all_filters"))
+            raise validation_error("filter_unsupported", provider=provider, name=name, value=repr(value), instead=able)
 
 
 def _day(value: object, name: str) -> str | None:

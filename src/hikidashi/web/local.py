@@ -1,29 +1,50 @@
-"""Alias of `hikidashi.web.providers.local`."""
+"""The index of one's own documents and the types of its signatures: `hikidashi.web.providers.local` by a short name."""
 
+from typing import TYPE_CHECKING
+
+from ..common.lazy import lazy
 from .providers.local import (
     Found,
     IndexTotals,
+    IndexWriter,
     IngestEvent,
     IngestKind,
+    Known,
     ListedDocument,
     LocalIndex,
     LocalSearchProvider,
+    NewDocument,
+    Passage,
     Ranker,
     StoredDocument,
+    Term,
     default_index_path,
     ingest,
 )
 
+if TYPE_CHECKING:
+    from .providers.local import Embed, SemanticRanker
+
 __all__ = [
+    "Embed",
     "Found",
     "IndexTotals",
+    "IndexWriter",
     "IngestEvent",
     "IngestKind",
+    "Known",
     "ListedDocument",
     "LocalIndex",
     "LocalSearchProvider",
+    "NewDocument",
+    "Passage",
     "Ranker",
+    "SemanticRanker",
     "StoredDocument",
+    "Term",
     "default_index_path",
     "ingest",
 ]
+
+_HOME = "hikidashi.web.providers.local"
+__getattr__, __dir__ = lazy(__name__, {"Embed": _HOME, "SemanticRanker": _HOME}, __all__)

@@ -31,15 +31,15 @@ def web_mcp_server(
     """An MCP server with `tavily_search`, `tavily_extract` and `tavily_context`.
 
     A failed call is an `isError` answer with the error text of spec 000; `_meta` says which provider answered,
-    whether from its cache, and what it cost. The provider stays the caller's to close.
+    whether from its cache, and what it cost. The caller closes the provider.
     """
     return to_mcp(web_tools(provider, language=language, untrusted=untrusted), name=_NAME)
 
 
 async def serve_stdio(provider: SearchProvider, *, language: Language = "ja", untrusted: Untrusted = "fence") -> None:
-    """Serves the tools on stdin and stdout until stdin ends, then closes `provider`.
+    """Serve the tools on stdin and stdout until stdin ends, then close `provider`.
 
-    Nothing of what is asked goes to stderr, unless `logging.getLogger("hikidashi").setLevel("INFO")` asks for it.
+    Queries are logged to stderr only after `logging.getLogger("hikidashi").setLevel("INFO")`.
     """
     async with aclosing(provider):
         server = web_mcp_server(provider, language=language, untrusted=untrusted)
@@ -49,7 +49,7 @@ async def serve_stdio(provider: SearchProvider, *, language: Language = "ja", un
 
 @contextmanager
 def _queries_unlogged() -> Generator[None]:
-    """Keeps what is logged for information back: the MCP server's own set-up writes it to stderr, unasked."""
+    """Suppress INFO records, which the logging set-up of the MCP server would write to stderr."""
     logger = logging.getLogger("hikidashi")
     before = logger.level
     if before == logging.NOTSET:

@@ -10,13 +10,12 @@ from .results import ExtractResults, SearchContext, SearchResults
 if TYPE_CHECKING:
     from .filters import ExtractOptions, SearchFilters
 
-__all__ = ["AnswerKind", "ProviderName", "SearchDepth", "SearchProvider"]
+__all__ = ["AnswerKind", "SearchDepth", "SearchProvider"]
 
 SearchDepth = Literal["basic", "advanced", "fast", "ultra-fast"]
 """"basic" gives summaries, "advanced" the relevant passages; the other two give summaries faster, if supported."""
 AnswerKind = bool | Literal["basic", "advanced"]
 """Whether to include a short answer; Tavily writes it in two lengths, "basic" if True."""
-ProviderName = Literal["tavily", "local", "searxng"]
 
 
 @runtime_checkable

@@ -1,21 +1,22 @@
 """The three web tools, independent of any framework: names, schemas, and answers.
 
 The tools for pydantic-ai, MCP, Claude Code and strands call the functions here, so that all validate, log and format
-alike. A provider raises; a tool returns the error text of spec 000.
+alike. A provider raises; a tool answers with an error text.
 """
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar, Unpack, get_args
+from typing import Any, Unpack, get_args
 
 from ..common.language import Language, in_language
 from ..convert.functions import from_function
-from ..errors import ErrorType, TavilyAPIError
+from ..errors import ErrorType, HikidashiError, TavilyAPIError
 from ..tool import Tool, ToolAnnotations, ToolResult, text
 from .answers.bounded import (
     ANSWER_TOKENS,
@@ -26,10 +27,11 @@ from .answers.bounded import (
     bounded_pages,
 )
 from .answers.fence import Untrusted, fence
-from .answers.format import format_context, format_error, format_extract, format_search
 from .call_provider import ask_context, ask_extract, ask_search, supported_filters
 from .filters import MOST_DOMAINS, ExtractOptions, FilterArguments, TimeRange, Topic, check_filters
-from .log import log_verbose_tool_done, log_verbose_tool_failed, log_verbose_tool_start, shown_urls
+from .language import errors_in
+from .log import log_verbose_tool_failed, shown_urls
+from .presentation import Presentation, WebResults
 from .provider import SearchDepth, SearchProvider
 from .results import ExtractResults, SearchContext, SearchResults
 from .text.shorten import short_line
@@ -44,6 +46,7 @@ __all__ = [
     "SearchDefaults",
     "WebTools",
     "definition",
+    "failed_call",
     "full_definition",
     "web_tools",
 ]
@@ -55,12 +58,10 @@ META = "hikidashi/web"
 
 _READS_THE_WEB = ToolAnnotations(read_only=True, destructive=False, idempotent=True, open_world=True)
 
-_Results = TypeVar("_Results", SearchResults, ExtractResults, SearchContext)
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Definition:
-    """Description and input schema of a tool."""
+    """The description and schema of a tool."""
 
     description: str
     input_schema: dict[str, Any]
@@ -68,13 +69,14 @@ class Definition:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SearchDefaults:
-    """Defaults of `tavily_search`."""
+    """The arguments of `tavily_search` that the model leaves out."""
 
     search_depth: SearchDepth = "basic"
     max_results: int = 5
 
 
 SPEC_DEFAULTS = SearchDefaults()
+SPEC_PRESENTATION = Presentation()
 
 
 def definition(tool_name: str, language: Language = "ja", defaults: SearchDefaults = SPEC_DEFAULTS) -> Definition:
@@ -102,13 +104,15 @@ def full_definition(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WebTools:
-    """The tools of one provider in one language; each method returns the answer for the model, and never raises."""
+    """The tools of one provider, in one language. Methods return the answer for the model; failures are not raised."""
 
     provider: SearchProvider
     language: Language = "ja"
     untrusted: Untrusted = None
     max_tokens: int | None = None
     """Limit of an answer in estimated tokens; `None` is unlimited, as in spec 000."""
+    presentation: Presentation = SPEC_PRESENTATION
+    """The texts for the model, and the lines in the log."""
 
     async def search(
         self,
@@ -125,13 +129,15 @@ class WebTools:
                 check_query(query),
                 search_depth=check_search_depth(search_depth),
                 max_results=check_max_results(max_results),
+                include_answer=self.presentation.include_answer,
                 filters=check_filters(**filters),
             )
             if self.max_tokens is None:
                 return found, []
-            return bounded_hits(found, max_tokens=self.max_tokens, tool="tavily_extract")
+            found, most = self.presentation.cut_hits(found, self.max_tokens)
+            return bounded_hits(found, max_tokens=most, tool=self.presentation.extract_tool)
 
-        return await self._answered("tavily_search", {"query": query}, run, format_search)
+        return await self._answered(self.presentation.search_tool, {"query": query}, run)
 
     async def extract(self, urls: Sequence[str], query: str | None = None, offset: int = 0) -> ToolResult:
         """The text of pages, or their passages relevant to `query`, and the pages that could not be read."""
@@ -143,9 +149,9 @@ class WebTools:
             if self.max_tokens is None and not start:
                 return pages, []
             most = self.max_tokens or sys.maxsize
-            return bounded_pages(pages, max_tokens=most, offset=start, tool="tavily_extract")
+            return bounded_pages(pages, max_tokens=most, offset=start, tool=self.presentation.extract_tool)
 
-        return await self._answered("tavily_extract", {"urls": shown_urls(urls)}, run, format_extract)
+        return await self._answered(self.presentation.extract_tool, {"urls": shown_urls(urls)}, run)
 
     async def context(
         self,
@@ -169,30 +175,41 @@ class WebTools:
                 return found, []
             return bounded_context(found, max_tokens=most or self.max_tokens), []
 
-        return await self._answered("tavily_context", {"query": query}, run, format_context)
+        return await self._answered(self.presentation.context_tool, {"query": query}, run)
 
     async def _answered(
         self,
         tool_name: str,
         arguments: Mapping[str, object],
-        run: Callable[[], Awaitable[tuple[_Results, list[str]]]],
-        format_results: Callable[..., str],
+        run: Callable[[], Awaitable[tuple[WebResults, list[str]]]],
     ) -> ToolResult:
-        log_verbose_tool_start(tool_name, arguments)
+        presentation = self.presentation
+        presentation.log_start(tool_name, arguments)
         started = time.perf_counter()
         try:
-            results, notes = await run()
-            answer: str = format_results(results, language=self.language)
+            with errors_in(self.language):
+                results, notes = await run()
+            empty = presentation.empty_text(results, self.language)
+            answer = presentation.text(results, self.language)
+        except asyncio.CancelledError:
+            presentation.log_cancelled(tool_name, arguments)
+            raise
         except Exception as error:
-            log_verbose_tool_done(tool_name, "failed", _milliseconds_since(started))
-            told = format_error(self._as_api_error(tool_name, error), language=self.language)
-            return ToolResult.error(told if self.max_tokens is None else self._short_error(told))
-        log_verbose_tool_done(
-            tool_name, "success", _milliseconds_since(started), provider=results.provider, cached=results.cached
-        )
+            return failed_call(
+                tool_name,
+                arguments,
+                error,
+                presentation=presentation,
+                language=self.language,
+                longest=None if self.max_tokens is None else LONGEST_ERROR,
+                execution_time_ms=_milliseconds_since(started),
+            )
+        presentation.log_success(tool_name, arguments, results, _milliseconds_since(started))
+        about = {"provider": results.provider, "cached": results.cached, "credits": results.credits}
+        if empty is not None:
+            return ToolResult(content=(text(empty),), meta={META: about})
         if self.untrusted == "fence":
             answer = fence(answer, language=self.language)
-        about = {"provider": results.provider, "cached": results.cached, "credits": results.credits}
         # No page could be read, so the call counts as failed.
         nothing_read = isinstance(results, ExtractResults) and not results.results
         return ToolResult(
@@ -201,16 +218,39 @@ class WebTools:
             meta={META: about},
         )
 
-    def _short_error(self, told: str) -> str:
-        message, _, kind = told.rpartition("\n")
-        return f"{short_line(message, LONGEST_ERROR)}\n{kind}"
 
-    def _as_api_error(self, tool_name: str, error: Exception) -> TavilyAPIError:
-        if isinstance(error, TavilyAPIError):
-            return error
-        log_verbose_tool_failed(tool_name, error)
-        # The text of an unexpected error may contain a key, so neither the log nor the model gets it.
-        return api_error("unexpected", ErrorType.API_ERROR, kind=type(error).__name__)
+def failed_call(
+    tool_name: str,
+    arguments: Mapping[str, object],
+    error: Exception,
+    *,
+    presentation: Presentation,
+    language: Language,
+    longest: int | None = LONGEST_ERROR,
+    execution_time_ms: float = 0.0,
+) -> ToolResult:
+    """Log `error`, and return the answer of the failed call; `meta` has the reason if the text has not.
+
+    The reason is cut after `longest` characters; `None` is unlimited.
+    """
+    known = _as_api_error(tool_name, error)
+    message = in_language(known.message, language)
+    reason = message if longest is None else short_line(message, longest)
+    shown = TavilyAPIError(reason, known.error_type, known.status_code, known.retry_after)
+    presentation.log_failure(tool_name, arguments, error, execution_time_ms)
+    told = presentation.error_text(tool_name, shown, language)
+    meta = {} if reason in told else {META: {"reason": " ".join(reason.split())}}
+    return ToolResult(content=(text(told),), is_error=True, meta=meta)
+
+
+def _as_api_error(tool_name: str, error: Exception) -> TavilyAPIError:
+    if isinstance(error, TavilyAPIError):
+        return error
+    if isinstance(error, HikidashiError):
+        return TavilyAPIError(str(error), ErrorType.API_ERROR)
+    log_verbose_tool_failed(tool_name, error)
+    # The text of an unexpected error may contain a key, so neither the log nor the model gets it.
+    return api_error("unexpected", ErrorType.API_ERROR, kind=type(error).__name__)
 
 
 def web_tools(
@@ -223,7 +263,7 @@ def web_tools(
     """The three tools as neutral `Tool`s, for `to_mcp`, `to_strands`, `to_anthropic` and the others.
 
     They take the filters that `provider` supports. An answer has at most about `max_tokens` tokens; a note at its end
-    says how to get the rest.
+    says what was left out, and how to get it.
     """
     tools = WebTools(provider=provider, language=language, untrusted=untrusted, max_tokens=max_tokens)
     functions: list[Callable[..., Any]] = [tools.search, tools.extract, tools.context]

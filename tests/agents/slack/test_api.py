@@ -134,11 +134,11 @@ def test_an_error_says_what_to_do_and_survives_a_pickle() -> None:
     assert str(SlackError("chat.update", "new_code")) == "Slack: `chat.update` failed with new_code."
 
 
-@pytest.mark.parametrize(("module", "missing"), [("slack_api", "slack_sdk.errors"), ("slack_socket", "slack_bolt")])
+@pytest.mark.parametrize(("module", "missing"), [("_api", "slack_sdk.errors"), ("_socket", "slack_bolt")])
 def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, module: str, missing: str) -> None:
     for name in [name for name in sys.modules if name.startswith(missing)]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, missing, None)
-    monkeypatch.delitem(sys.modules, f"hikidashi.agents.{module}", raising=False)
+    monkeypatch.delitem(sys.modules, f"hikidashi.agents.slack.{module}", raising=False)
     with pytest.raises(MissingExtra, match=r"pip install 'hikidashi\[slack\]'"):
-        importlib.import_module(f"hikidashi.agents.{module}")
+        importlib.import_module(f"hikidashi.agents.slack.{module}")

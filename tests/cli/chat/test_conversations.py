@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hikidashi.agents.conversation import Message
-from hikidashi.cli.chat.conversations import Conversations, Keeper, _name_of
-from hikidashi.cli.chat.keep import Transcript
+from hikidashi.cli.chat.conversations import ConversationSaver, ConversationStore, _name_of
+from hikidashi.cli.chat.storage import Transcript
 from hikidashi.testing import say
 from hikidashi.testing.script import Step
 
@@ -28,8 +28,8 @@ def said(question: str) -> list[Message]:
     return [Message(role="user", text=question), Message(role="assistant", text=f"To {question}")]
 
 
-def keep(conversations: Conversations, question: str) -> Keeper:
-    keeper = Keeper(conversations)
+def keep(conversations: ConversationStore, question: str) -> ConversationSaver:
+    keeper = ConversationSaver(conversations)
     keeper.write(said(question))
     return keeper
 
@@ -46,7 +46,7 @@ def keep(conversations: Conversations, question: str) -> Keeper:
     ],
 )
 def test_a_conversation_is_named_after_its_first_question(tmp_path: Path, question: str, name: str) -> None:
-    assert keep(Conversations(tmp_path), question).name == name
+    assert keep(ConversationStore(tmp_path), question).name == name
 
 
 @given(st.text())
@@ -58,13 +58,13 @@ def test_a_name_is_short_and_stays_in_its_folder(question: str) -> None:
 
 
 def test_none_overwrites_another_and_the_newest_comes_first(tmp_path: Path) -> None:
-    conversations = Conversations(tmp_path / "chats")
+    conversations = ConversationStore(tmp_path / "chats")
     for place, question in enumerate(("hello", "hello", "bye")):
         name = keep(conversations, question).name
         os.utime(tmp_path / "chats" / f"{name}.jsonl", (place, place))
     # What is older than 90 days goes when the next one comes.
     assert [one.name for one in conversations.all()] == ["bye"]
-    conversations = Conversations(tmp_path / "more", clock=lambda: 10)
+    conversations = ConversationStore(tmp_path / "more", clock=lambda: 10)
     for place, question in enumerate(("hello", "hello", "bye")):
         name = keep(conversations, question).name
         os.utime(tmp_path / "more" / f"{name}.jsonl", (place, place))
@@ -76,7 +76,7 @@ def test_none_overwrites_another_and_the_newest_comes_first(tmp_path: Path) -> N
 
 def test_of_too_many_the_oldest_go_and_of_too_old_all(tmp_path: Path) -> None:
     now = [0.0]
-    conversations = Conversations(tmp_path, most=3, days=90, clock=lambda: now[0])
+    conversations = ConversationStore(tmp_path, most=3, days=90, clock=lambda: now[0])
     for day in range(5):
         now[0] = day * DAY
         path = tmp_path / f"{keep(conversations, f'day {day}').name}.jsonl"
@@ -92,12 +92,12 @@ def test_what_a_chat_that_was_killed_left_half_written_goes_after_a_day(tmp_path
     for draft, written in ((half, 0), (fresh, 2 * DAY)):
         draft.write_text("{")
         os.utime(draft, (written, written))
-    keep(Conversations(tmp_path, days=9_999_999, clock=lambda: 2.0 * DAY), "hello")
+    keep(ConversationStore(tmp_path, days=9_999_999, clock=lambda: 2.0 * DAY), "hello")
     assert [half.exists(), fresh.exists()] == [False, True]
 
 
 def test_a_name_may_be_written_in_part(tmp_path: Path) -> None:
-    conversations = Conversations(tmp_path)
+    conversations = ConversationStore(tmp_path)
     for question in ("async Python", "async", "Tokyo weather"):
         keep(conversations, question)
     matching = {
@@ -114,10 +114,10 @@ def test_a_name_may_be_written_in_part(tmp_path: Path) -> None:
 
 
 def test_two_chats_that_go_on_with_the_same_one_lose_nothing(tmp_path: Path) -> None:
-    conversations = Conversations(tmp_path)
+    conversations = ConversationStore(tmp_path)
     keep(conversations, "hello")
     (kept,) = conversations.all()
-    one, two = Keeper(conversations, kept), Keeper(conversations, kept)
+    one, two = ConversationSaver(conversations, kept), ConversationSaver(conversations, kept)
     one.write([*said("hello"), *said("from one")])
     two.write([*said("hello"), *said("from two")])
     one.write([*said("hello"), *said("from one"), *said("again")])
@@ -128,9 +128,9 @@ def test_two_chats_that_go_on_with_the_same_one_lose_nothing(tmp_path: Path) -> 
 def test_the_conversation_of_a_chat_that_kept_only_its_last_is_taken_in(tmp_path: Path) -> None:
     old = tmp_path / "chat.jsonl"
     Transcript(old).write(said("long ago"))
-    conversations = Conversations(tmp_path / "chats")
-    conversations.adopt(old)
-    conversations.adopt(old)
+    conversations = ConversationStore(tmp_path / "chats")
+    conversations.import_file(old)
+    conversations.import_file(old)
     assert [(one.name, one.read()) for one in conversations.all()] == [("long-ago", said("long ago"))]
     assert not old.exists()
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hikidashi.cli.chat.keep import MOST_ENTRIES, TypedHistory
 from hikidashi.cli.chat.reflow import rows_after_reflow, terminal_reflows
+from hikidashi.cli.chat.storage import MOST_ENTRIES, InputHistory
 from hikidashi.testing import say
 from hikidashi.testing.script import Step
 
@@ -140,7 +140,7 @@ def test_the_history_keeps_the_newest_and_reads_plain_lines_of_old(tmp_path: Pat
     path = tmp_path / "state" / "typed"
     path.parent.mkdir()
     path.write_text("an old line\n42\n")
-    history = TypedHistory(path)
+    history = InputHistory(path)
     for number in range(2 * MOST_ENTRIES + 5):
         history.add(f"entry {number}\nof two lines")
     kept = history.read()
@@ -148,10 +148,10 @@ def test_the_history_keeps_the_newest_and_reads_plain_lines_of_old(tmp_path: Pat
     assert kept[-1] == f"entry {2 * MOST_ENTRIES + 4}\nof two lines"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     path.write_text("an old line\n42\n")
-    assert TypedHistory(path).read() == ["an old line", "42"]
-    TypedHistory(None).add("nothing")
-    assert TypedHistory(None).read() == []
-    TypedHistory(Path(os.devnull, "x")).add("cannot be written")
+    assert InputHistory(path).read() == ["an old line", "42"]
+    InputHistory(None).add("nothing")
+    assert InputHistory(None).read() == []
+    InputHistory(Path(os.devnull, "x")).add("cannot be written")
 
 
 @given(st.lists(st.integers(0, 300)), st.integers(1, 200))

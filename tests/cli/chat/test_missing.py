@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hikidashi.cli.chat.missing import first_problem, lacks_something, problems_of
+from hikidashi.cli.chat.missing import anything_missing, first_problem, startup_problems
 from hikidashi.cli.output import Language
 from hikidashi.config import AgentConfig, Config, ToolsConfig, WebSearchConfig
 from hikidashi.errors import MissingExtra
@@ -40,7 +40,7 @@ def searching(search: WebSearchConfig) -> Config:
     ],
 )
 def test_nothing_is_missing_where_packages_and_keys_are_there(config: Config) -> None:
-    assert not lacks_something(config)
+    assert not anything_missing(config)
 
 
 @pytest.mark.parametrize(
@@ -52,13 +52,13 @@ def test_nothing_is_missing_where_packages_and_keys_are_there(config: Config) ->
     ],
 )
 def test_a_key_is_missing_where_neither_config_nor_environment_has_it(config: Config) -> None:
-    assert lacks_something(config)
+    assert anything_missing(config)
 
 
 @pytest.mark.parametrize("name", ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"])
 def test_a_key_of_the_environment_is_a_key(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, "sk-test")
-    assert not lacks_something(Config(agent=AgentConfig()))
+    assert not anything_missing(Config(agent=AgentConfig()))
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_a_package_that_is_not_installed_is_missing(
     package: str, config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    assert lacks_something(config)
+    assert anything_missing(config)
 
 
 @pytest.fixture
@@ -121,6 +121,6 @@ def test_a_login_file_is_a_login_and_on_macos_nobody_knows(tmp_path: Path, monke
 
 def test_what_fails_only_when_it_is_made_is_a_problem_too(monkeypatch: pytest.MonkeyPatch) -> None:
     config = Config(agent=AgentConfig(api_key="sk-test"))
-    assert problems_of(config) == []
+    assert startup_problems(config) == []
     monkeypatch.setitem(sys.modules, "strands.models.anthropic", None)
-    assert [str(problem) for problem in problems_of(config)] == [str(MissingExtra("anthropic", "anthropic"))]
+    assert [str(problem) for problem in startup_problems(config)] == [str(MissingExtra("anthropic", "anthropic"))]

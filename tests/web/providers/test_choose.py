@@ -83,8 +83,11 @@ async def test_tavily_without_a_key_is_used_only_when_asked_for(monkeypatch: pyt
         ({"provider": "google"}, "There is no provider 'google'. Choose one of 'tavily', 'local', 'searxng'."),
         ({"provider": "searxng"}, "SEARXNG_URL"),
         ({"keyless": True}, 'provider="tavily"'),
-        ({"provider": "local", "keyless": True}, "means nothing to local"),
-        ({"base_url": "http://127.0.0.1:1"}, "Whose address is 'http://127.0.0.1:1'?"),
+        ({"provider": "local", "keyless": True}, '`keyless=True` does not go with provider="local"'),
+        (
+            {"base_url": "http://127.0.0.1:1"},
+            "`base_url` 'http://127.0.0.1:1' does not say which provider it belongs to.",
+        ),
         ({"provider": "searxng", "base_url": "nowhere"}, "`base_url` is 'nowhere'"),
     ],
 )

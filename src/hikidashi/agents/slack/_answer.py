@@ -1,4 +1,4 @@
-"""From a question in Slack to its answer in the thread."""
+"""Answer questions in their Slack threads."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["Answerer"]
 logger = logging.getLogger("hikidashi")
 
 _HARMLESS = frozenset({"already_reacted", "message_not_found", "no_reaction"})
-# To try again would not help.
+# Errors that a retry would not fix.
 _FINAL = frozenset({"channel_not_found", "is_archived", "not_in_channel", "restricted_action", "thread_not_found"})
 _LONGEST_ABOUT = 100
 _LATEST_SECONDS = 60 * 60.0
@@ -35,7 +35,7 @@ _MOST_ATTEMPTS = 3
 
 @dataclass
 class _Draft:
-    """An answer as far as it has come."""
+    """The answer so far."""
 
     words: Words
     text: str = ""
@@ -56,7 +56,7 @@ class _Draft:
                 sentence = self.words.tool_with if about else self.words.tool
                 self.status = sentence.format(name=_code(event.name), about=escape(about))
                 if self.text and not self.text.endswith("\n"):
-                    self.text += "\n\n"  # what comes after the tool is a paragraph of its own
+                    self.text += "\n\n"  # text after a tool call is a new paragraph
             case ToolReturned():
                 self.status = "" if event.ok else self.words.tool_failed.format(name=_code(event.name))
             case AnswerFailed():  # pragma: no branch - there is no other
@@ -88,14 +88,14 @@ class Answerer:
     """Answers questions, each in its thread.
 
     Args:
-        responder: What answers.
-        api: Slack.
+        responder: Answers the conversations.
+        api: Slack's Web API.
         reader: Reads the threads.
-        words: What the bot itself says.
-        reaction: The reaction a question has while its answer is on the way.
-        pause: Seconds between two updates, of whichever message: Slack counts those of the whole app.
+        words: The texts of the bot itself.
+        reaction: The reaction on a question while it is answered.
+        pause: Seconds between two updates of any message: Slack's limit is for the whole app.
         timeout: Seconds that an answer may take.
-        questions: Where it is written down how far the answers have come.
+        questions: The state of each question.
     """
 
     def __init__(
@@ -122,9 +122,9 @@ class Answerer:
         self._under_way = 0
 
     async def answer(self, question: Question, asked: Asked, *, after: asyncio.Task[None] | None = None) -> None:
-        """Answers `question` once `after`, an earlier answer in the same thread, is done.
+        """Answer `question` after `after`, an earlier answer in the same thread, is done.
 
-        Never raises but when it is cancelled; the thread then says that the answer ends here.
+        Errors are not raised. When it is cancelled, the thread says that the answer was interrupted.
         """
         if asked.attempts > 1:
             await self.resume(asked, after=after)
@@ -132,15 +132,15 @@ class Answerer:
             await self._settled(asked, self._answer(question, asked, after))
 
     async def resume(self, asked: Asked, *, after: asyncio.Task[None] | None = None) -> None:
-        """Answers a question that a bot which is gone did not finish; or closes it with a word, where that is better.
+        """Answer a question that a killed bot left unfinished, or close it with a note.
 
-        A question is answered if it was asked within the last hour and there is nothing of a whole answer yet; one that
-        was taken on several times, and may be what the bots broke down of, is closed.
+        It is answered if it was asked within the last hour and has no complete answer yet. A question that several
+        bots have claimed is closed: it may be what made them crash.
         """
         await self._settled(asked, self._resume(asked, after))
 
     async def _settled(self, asked: Asked, work: Coroutine[Any, Any, None]) -> None:
-        """Does `work`; where that leaves nothing in the thread, the question may be taken again."""
+        """Run `work`; if it leaves nothing in the thread, release the question."""
         self._under_way += 1
         settled = False
         try:
@@ -183,7 +183,7 @@ class Answerer:
             return Left(question=None, posted=asked.posted, unfinished=asked.posted is not None)
 
     async def _close(self, asked: Asked, left: Left) -> None:
-        """Says in the thread that there will be no answer, unless nothing was begun and nobody asks any more."""
+        """Post that there will be no answer, unless nothing was started and the question was deleted."""
         if left.posted is None and left.question is None:
             return
         live = LiveMessage(self._api, asked.channel, asked.thread_ts, pause=self._pause_now, posted=left.posted)
@@ -214,7 +214,7 @@ class Answerer:
         finishing = asyncio.create_task(live.finish(draft.whole(self._notes(thread))))
         try:
             count = await asyncio.shield(finishing)
-        except asyncio.CancelledError:  # the answer is there, so it is not broken off now
+        except asyncio.CancelledError:  # the answer is complete, so it is written despite the cancellation
             count = await finishing
         logger.info(
             "Slack: answered %s in %s: messages=%d tools=%s seconds=%.1f%s",
@@ -259,7 +259,7 @@ class Answerer:
 
 
 def _about(arguments: dict[str, Any]) -> str:
-    """What a call is about, in a few words: its first text argument."""
+    """A short description of a call: its first text argument."""
     first = next((value for value in arguments.values() if isinstance(value, str) and value.strip()), "")
     line = " ".join(first.split())
     return line if len(line) <= _LONGEST_ABOUT else f"{line[:_LONGEST_ABOUT]}…"

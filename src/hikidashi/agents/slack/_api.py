@@ -1,4 +1,4 @@
-"""Calls of Slack's Web API that wait when Slack asks to, and fail with a `SlackError`."""
+"""Slack's Web API with rate limits and retries; failures are `SlackError`s."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["SlackAPI", "proxy_for"]
 
 SLACK_URL = "https://slack.com/api/"
 
-# Slack takes JSON only where something is written.
+# Slack takes JSON only for methods that write.
 _READS = frozenset({"auth.test", "conversations.replies", "users.info"})
 _TROUBLE_AT_SLACK = frozenset({"fatal_error", "internal_error", "request_timeout", "service_unavailable"})
 _TRIES = 3
@@ -36,14 +36,14 @@ _FIRST_PAUSE = 0.5
 class SlackAPI:
     """Slack's Web API with one bot token.
 
-    A method that Slack limited is not called again before its time, by whomever: Slack counts per app. Other trouble on
-    the way is tried again, except that a message is never posted twice.
+    A rate-limited method is not called again before its time, by any caller: Slack counts per app. Other failures are
+    retried, except that a message is never posted twice.
 
     Args:
         token: The bot token.
-        base_url: Where the API is, for tests and proxies.
-        patience: Seconds that one call may spend waiting for a limit to pass.
-        secrets: What an error must not repeat, besides the token.
+        base_url: Another address of the API, for tests and proxies.
+        patience: The most seconds that a call waits for rate limits.
+        secrets: Further texts that errors must not contain, besides the token.
     """
 
     def __init__(
@@ -52,23 +52,23 @@ class SlackAPI:
         self._secrets = (token, *secrets)
         self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=30))
         base_url = base_url or SLACK_URL
-        # Without handlers of its own the SDK posts a message again after a lost connection.
+        # By default, the SDK posts a message again after a lost connection.
         self.client = AsyncWebClient(token=token, base_url=base_url, session=self._session, retry_handlers=[])
         self.client.proxy = proxy_for(base_url)
-        self._untyped = cast("Any", self.client)  # the SDK's methods have no whole types
+        self._untyped = cast("Any", self.client)  # the SDK's methods are only partly typed
         self._patience = patience
         self._resume_at: dict[str, float] = {}
 
     async def aclose(self) -> None:
-        """Gives the connections back."""
+        """Close the connections."""
         await self._session.close()
 
     def wait_of(self, method: str) -> float:
-        """Seconds until `method` may be called again; 0 where Slack has not asked to wait."""
+        """Seconds until `method` may be called again; 0 if it is not rate-limited."""
         return max(0.0, self._resume_at.get(method, 0.0) - time.monotonic())
 
     async def call(self, method: str, **arguments: Any) -> dict[str, Any]:
-        """What Slack answers, when it takes the call.
+        """The response of Slack, after waits and retries.
 
         Raises:
             SlackError: Slack refused, or cannot be reached.
@@ -92,7 +92,7 @@ class SlackAPI:
             await asyncio.sleep(_FIRST_PAUSE * 2 ** (tries - 1))
 
     async def attempt(self, method: str, **arguments: Any) -> dict[str, Any]:
-        """What Slack answers to one single try.
+        """The response of Slack to a single attempt.
 
         Raises:
             SlackError: Slack refused, also because of its limits, or cannot be reached.
@@ -108,7 +108,7 @@ class SlackAPI:
         except SlackApiError as error:
             raise self._refusal(method, error) from error
         except (aiohttp.ClientError, TimeoutError) as error:
-            # Before the connection stands nothing was sent, so even a post may be tried again.
+            # Without a connection nothing was sent, so even a post may be retried.
             unsent = isinstance(error, aiohttp.ClientConnectorError)
             code = "unreachable" if unsent else "connection_lost"
             raise SlackError(method, code, detail=self._clean(str(error)) or type(error).__name__) from error
@@ -126,12 +126,12 @@ class SlackAPI:
         return SlackError(method, code, self._clean(str(fields.get("needed") or "")))
 
     def _clean(self, text: str) -> str:
-        """What a server says, in one line that is not too long and without our tokens, which it may repeat."""
+        """The message of a server in one short line, without our tokens, which it may repeat."""
         return " ".join(redacted(text, self._secrets).split())[:_LONGEST_SAID]
 
 
 def proxy_for(url: str) -> str | None:
-    """The proxy that the environment names for `url`; the Slack SDK itself does not read NO_PROXY."""
+    """The proxy of the environment for `url`; the Slack SDK does not read NO_PROXY."""
     parts = urlsplit(url)
     host = parts.hostname or ""
     if proxy_bypass(host):
@@ -155,7 +155,7 @@ def _retry_after(headers: Any) -> float:
 
 
 def _in_words(seconds: float) -> str:
-    """A wait in a unit that a person would use; more than two days is no wait that Slack means."""
+    """A wait in a readable unit; Slack never means more than two days."""
     if seconds > _LONGEST_WAIT:
         return "for days"
     for unit, name in ((3600, "h"), (60, "min")):

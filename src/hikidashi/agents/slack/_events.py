@@ -1,4 +1,4 @@
-"""Which of Slack's events is a question to the bot; everything else is heard in silence."""
+"""Find questions to the bot among Slack's events; other events are ignored."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 __all__ = ["Question", "question_in"]
 
-# Further subtypes are edits, joins, topics and the like.
+# Other subtypes are edits, joins, topics and so on.
 _SUBTYPES_OF_PEOPLE = frozenset({None, "file_share", "me_message", "thread_broadcast"})
 
 
@@ -19,13 +19,13 @@ class Question:
     channel: str
     ts: str
     thread_ts: str
-    """The first message of the thread that the answer belongs to; its own `ts` where it begins one."""
+    """The first message of the thread of the answer; the question's own `ts` if it starts one."""
     user: str
     text: str
 
     @property
     def begins_thread(self) -> bool:
-        """Whether nothing was said in this thread before."""
+        """Whether the question is the first message of its thread."""
         return self.ts == self.thread_ts
 
 

@@ -1,4 +1,4 @@
-"""A message in a thread that shows an answer while it grows, as often as Slack allows."""
+"""A message in a thread that is updated as the answer grows, as often as Slack allows."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _GONE = frozenset({"cant_update_message", "edit_window_closed", "message_not_fou
 
 
 class LiveMessage:
-    """One answer in a thread: posted early, updated while it grows, and whole at the end.
+    """One answer in a thread: posted early, updated as it grows, and complete at the end.
 
-    What comes faster than Slack takes it is left out: only the newest text is sent.
+    Updates that come faster than Slack allows are skipped: only the newest text is sent.
 
     Args:
-        api: Slack.
-        channel: Where.
-        thread_ts: The thread that the answer belongs to.
-        pause: Says how many seconds lie between two updates.
-        posted: The message of a bot that did not come to its end, in which this one goes on.
+        api: Slack's Web API.
+        channel: The channel of the thread.
+        thread_ts: The thread of the answer.
+        pause: Returns the seconds between two updates.
+        posted: An unfinished message of a killed bot, which is reused.
     """
 
     def __init__(
@@ -53,10 +53,10 @@ class LiveMessage:
         self._following: asyncio.Task[None] | None = None
 
     async def open(self, mrkdwn: str) -> str:
-        """Posts the message, or begins anew in the one that is there; the `ts` by which Slack knows it.
+        """Post the message, or reuse `posted`; returns its `ts`.
 
         Raises:
-            SlackError: Slack does not take it.
+            SlackError: Slack refused it.
         """
         self._opening = asyncio.create_task(self._replace(mrkdwn))
         self._ts = await asyncio.shield(self._opening)
@@ -65,18 +65,18 @@ class LiveMessage:
         return self._ts
 
     def show(self, newest: Callable[[], str]) -> None:
-        """`newest` gives the state to show, asked for when it can be sent; of a long text people see the end."""
+        """Show the text that `newest` returns when it can be sent; of a long text, the end is shown."""
         self._newest = newest
         self._changed.set()
 
     async def finish(self, mrkdwn: str) -> int:
-        """The whole answer stands in the thread; how many messages it takes.
+        """Write the complete answer; returns the number of messages.
 
         Raises:
-            SlackError: Slack does not take it.
+            SlackError: Slack refused it.
         """
         await self._stop_following()
-        if self._ts is None and self._opening is not None:  # whoever opened it was cancelled meanwhile
+        if self._ts is None and self._opening is not None:  # the task that opened it was cancelled
             self._ts = await self._opening
         first, *further = split_message(mrkdwn)
         await self._replace(first)
@@ -125,7 +125,7 @@ class LiveMessage:
         try:
             await self._api.attempt("chat.update", channel=self._channel, ts=self._ts, text=mrkdwn)
         except SlackError as error:
-            # The last update says everything, so one in between may be lost.
+            # The last update has the whole text, so others may fail.
             logger.debug("Slack: an update in between was left out. %s", error)
             self._changed.set()
             if error.code in _GONE:
@@ -134,7 +134,7 @@ class LiveMessage:
             self._shown = mrkdwn
 
     async def _stop_following(self) -> None:
-        """Lets an update that is under way arrive: cut off, it could overtake the last one."""
+        """Wait for an update in flight: a cancelled one could arrive after the last one."""
         self._ending.set()
         self._changed.set()
         if self._following is not None:

@@ -1,7 +1,7 @@
-"""Markdown as models write it, and mrkdwn as Slack reads it.
+"""Convert the Markdown of models to Slack's mrkdwn, and messages of Slack to text.
 
-Slack's markup has no tables, headings or nested lists, spells bold with one star, and reads `<...>` as links and
-mentions. Whatever a model writes, the only `<...>` in the result are links to the web or to a mail address.
+mrkdwn has no tables, headings or nested lists, writes bold with one asterisk, and reads `<...>` as links and mentions.
+Whatever a model writes, the only `<...>` in the result are links to the web or to a mail address.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from itertools import zip_longest
 
 __all__ = ["escape", "markdown_of", "text_of", "to_mrkdwn", "unescape"]
 
-# Slack formats only what stands between spaces or punctuation; in Japanese an invisible space does that.
+# Slack formats only text between spaces or punctuation; in Japanese a zero-width space serves as one.
 _ZERO_WIDTH = "\u200b"
 _DEEPEST = 4
 
-# In a list a fence stands as deep as its item.
+# In a list, a fence is indented like its item.
 _FENCE = re.compile(r"^([ \t]*)(`{3,}|~{3,})[^`]*$")
 _HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.+?)[ \t]*#*$")
 _RULE = re.compile(r"^ {0,3}(?:-[ \t]*){3,}$|^ {0,3}(?:\*[ \t]*){3,}$|^ {0,3}(?:_[ \t]*){3,}$")
@@ -25,7 +25,7 @@ _BULLET = re.compile(r"^([ \t]*)[-*+][ \t]+(?:\[([ xX])\][ \t]+)?(.*)$")
 _QUOTE = re.compile(r"^ {0,3}>[ \t]?(.*)$")
 _TABLE_RULE = re.compile(r"^ {0,3}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
 
-# Each repetition is bounded: a line of ten thousand unclosed stars must not take minutes.
+# Repetitions are bounded: a line of ten thousand unclosed asterisks must not take minutes.
 _INLINE = re.compile(
     r"""
       \\(?P<literal>[!-/:-@\[-`{-~])
@@ -49,17 +49,17 @@ _SAFE_TARGET = re.compile(r"(?:https?://|mailto:)[^\s]+", re.IGNORECASE)
 
 
 def escape(text: str) -> str:
-    """`text` so that Slack shows it as it is written."""
+    """Escape `text` for Slack."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def unescape(text: str) -> str:
-    """`text` as people see it: the reverse of `escape`."""
+    """The reverse of `escape`."""
     return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 
 
 def to_mrkdwn(markdown: str) -> str:
-    """Markdown as Slack's mrkdwn; also while it is still being written, with a code block that is not closed yet."""
+    """Markdown as mrkdwn; it may be incomplete, with an unclosed code block."""
     written: list[str] = []
     lines = markdown.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     at = 0
@@ -82,7 +82,7 @@ def to_mrkdwn(markdown: str) -> str:
 
 def _line(line: str) -> str:
     if heading := _HEADING.match(line):
-        # Bold inside bold would end it.
+        # Nested bold would end the outer one.
         inner = _inline(heading[1].replace("**", "").replace("__", ""))
         return f"*{inner}*" if inner.strip() and "*" not in inner else inner
     if _RULE.match(line):
@@ -139,12 +139,12 @@ def _marked(found: re.Match[str], depth: int) -> str:
             return f"<{_address(found['auto'])}>"
         case "break":
             return "\n"
-        case _:  # an entity stays one, a bare address Slack links by itself
+        case _:  # entities stay; Slack links bare addresses itself
             return found[0] if kind == "entity" else escape(found[0])
 
 
 def _link(target: str, label: str) -> str:
-    # A target such as `!channel` or `@U123` would call everybody: what is no address stays text.
+    # A target such as `!channel` or `@U123` would notify people: only addresses become links.
     shown = escape(re.sub(r"\*\*|__|~~|`", "", label)).replace("|", "¦").strip()
     if not _SAFE_TARGET.fullmatch(target):
         return f"{shown} ({escape(target)})" if shown else escape(target)
@@ -166,7 +166,7 @@ def _end_of_fence(lines: list[str], start: int, fence: str, indent: int) -> int:
 
 
 def _code_block(lines: list[str]) -> list[str]:
-    # Three ticks inside the code would end the block in Slack.
+    # Three backticks inside the code would end the block in Slack.
     return ["```", *(escape(line).replace("```", f"`{_ZERO_WIDTH}``") for line in lines), "```"]
 
 
@@ -208,7 +208,7 @@ _SLACK_FORMATS = (
 
 
 def text_of(mrkdwn: str, names: Mapping[str, str]) -> str:
-    """What a person wrote, as people see it: `names` are shown for mentions, and links as text with its address."""
+    """The message of a person as plain text: mentions as `names`, links as their text and address."""
 
     def seen(reference: re.Match[str]) -> str:
         target, label = reference[1], reference[2]
@@ -223,7 +223,7 @@ def text_of(mrkdwn: str, names: Mapping[str, str]) -> str:
 
 
 def markdown_of(mrkdwn: str) -> str:
-    """What the bot itself wrote, as the Markdown it came from: a model that reads mrkdwn starts to write it."""
+    """A message of the bot as Markdown: a model that reads mrkdwn starts to write it."""
     written: list[str] = []
     at = 0
     for code in _SLACK_CODE.finditer(mrkdwn):

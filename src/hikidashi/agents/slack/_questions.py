@@ -1,6 +1,6 @@
-"""The questions a bot was asked and how far their answers have come, also across restarts and between bots.
+"""The state of each question, across restarts and between bots.
 
-Kept are ids, times and states, and nothing of what anybody says.
+Only ids, times and states are saved, no text.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["Asked", "Questions"]
 
 logger = logging.getLogger("hikidashi")
 
-_KEEP_SECONDS = 70 * 60.0  # Slack's last retry comes about an hour after the first delivery
+_KEEP_SECONDS = 70 * 60.0  # Slack's last retry is about an hour after the first delivery
 _KEEP_UNANSWERED_SECONDS = 30 * 24 * 60 * 60.0
 
 _COLUMNS = {
@@ -47,7 +47,7 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """A question that this bot, and no other, has taken on."""
+    """A question that this bot has claimed."""
 
     id: str
     channel: str
@@ -56,25 +56,24 @@ class Asked:
     at: float
     """When it was first delivered, in seconds since 1970."""
     posted: str | None = None
-    """The message in which an earlier bot had begun to answer."""
+    """The unfinished message of an earlier bot."""
     finishing: bool = False
-    """Whether that bot was about to write the whole answer, so that some of it may be there."""
+    """Whether that bot was writing the complete answer, so that parts of it may be there."""
     attempts: int = 1
-    """How many bots have taken it on, this one included."""
+    """How many bots have claimed it, including this one."""
 
 
 class Questions:
-    """Which questions were asked, who answers them, and which are answered.
+    """Which questions were asked, which bot answers them, and which are answered.
 
-    Bots may share the file. A question belongs to the bot that took it on for as long as that bot lives, however it
-    ends; then another may take it over. A file that cannot be used is told in the log once, and memory alone remembers
-    from then on.
+    Bots may share the file. A question belongs to the bot that claimed it while that bot lives; then another may claim
+    it. If the file cannot be used, that is logged once, and the state is kept in memory only.
 
     Args:
-        path: The file, which is made where there is none; None keeps nothing on disk.
-        limit: How many questions memory holds.
-        keep_seconds: How long the file holds a question after it was answered.
-        wait_seconds: How long another bot may hold the file.
+        path: The file, created if it is missing; None keeps the state in memory only.
+        limit: The most questions in memory.
+        keep_seconds: How long an answered question stays in the file.
+        wait_seconds: How long to wait for the lock of the file.
         clock: The time, in seconds since 1970.
     """
 
@@ -87,7 +86,7 @@ class Questions:
         wait_seconds: float = 2.0,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._path = None if path is None else path.absolute()  # wherever the process goes later
+        self._path = None if path is None else path.absolute()  # also after a change of the working directory
         self._limit = limit
         self._keep_seconds = keep_seconds
         self._wait_seconds = wait_seconds
@@ -96,7 +95,7 @@ class Questions:
         self._life: _Life | None = None
 
     def take(self, bot: str, question: Question) -> Asked | None:
-        """The question, if it is this bot's to answer: nobody has answered it, and nobody who lives is at it."""
+        """Claim a question; None if it is answered, or claimed by a bot that lives."""
         message_id = f"{bot} {question.channel} {question.ts}"
         asked = Asked(
             id=message_id,
@@ -109,12 +108,12 @@ class Questions:
             self._remember(message_id)
             return None
         taken = self._in_file(lambda database, me: self._take(database, me, bot, asked), asked)
-        if taken is not None:  # one that another bot is at may be this bot's later
+        if taken is not None:  # a question of another bot may be claimed later
             self._remember(message_id)
         return taken
 
     def take_unfinished(self, bot: str) -> list[Asked]:
-        """The questions whose answers a bot that is gone has left unfinished, oldest first; they are now this one's."""
+        """Claim the questions that ended bots left unfinished, oldest first."""
 
         def take(database: sqlite3.Connection, me: str) -> list[Asked]:
             rows = database.execute(
@@ -132,24 +131,24 @@ class Questions:
         return unfinished
 
     def posted(self, asked: Asked, ts: str) -> None:
-        """The answer grows in the message `ts`."""
+        """Record that the answer grows in the message `ts`."""
         self._change(asked, "posted = ?", ts)
 
     def finishing(self, asked: Asked) -> None:
-        """The whole answer is there and is about to be written."""
+        """Record that the complete answer is about to be written."""
         self._change(asked, "state = 'finishing'")
 
     def done(self, asked: Asked) -> None:
-        """The question was answered, or closed with a word."""
+        """Record that the question was answered, or closed with a note."""
         self._change(asked, "state = 'done', owner = NULL, at = ?", self._clock())
 
     def give_back(self, asked: Asked) -> None:
-        """There is no answer and no word in the thread: whoever hears the question next may take it."""
+        """Release a question without any answer, so that it can be claimed again."""
         self._taken.pop(asked.id, None)
         self._change(asked, "owner = NULL")
 
     def close(self) -> None:
-        """Gives everything back that is not done; may be called twice."""
+        """Release all unfinished questions; may be called twice."""
         if self._life is not None:
             self._life.end()
             self._life = None
@@ -194,7 +193,7 @@ class Questions:
         )
 
     def _in_file(self, work: Callable[[sqlite3.Connection, str], _Result], otherwise: _Result) -> _Result:
-        """What `work` gives, in one transaction; `otherwise` where there is no file, or none that can be used."""
+        """The result of `work` in one transaction; `otherwise` if there is no usable file."""
         if self._path is None:
             return otherwise
         try:
@@ -215,16 +214,16 @@ class Questions:
     @contextmanager
     def _opened(self, path: Path) -> Generator[sqlite3.Connection]:
         now = self._clock()
-        # Of two bots that are asked the same, one is first.
+        # Of two bots that get the same question, one is first.
         with closing(connect(path, timeout=self._wait_seconds)) as database, transaction(database):
             columns = ", ".join(f"{name} {kind}" for name, kind in _COLUMNS.items())
             database.execute(f"CREATE TABLE IF NOT EXISTS seen ({columns}) WITHOUT ROWID")
             there = {row[1] for row in database.execute("PRAGMA table_info(seen)")}
-            if "at" in there:  # else it is another program's
+            if "at" in there:  # else it is a database of another program
                 for name, kind in _COLUMNS.items():
-                    if name not in there:  # a file of a bot that kept no states
+                    if name not in there:  # a file of a version without states
                         database.execute(f"ALTER TABLE seen ADD COLUMN {name} {kind}")
-            # A time to come is that of a clock which was wrong.
+            # A time in the future comes from a wrong clock.
             for state, seconds in (("=", self._keep_seconds), ("<>", _KEEP_UNANSWERED_SECONDS)):
                 database.execute(
                     f"DELETE FROM seen WHERE state {state} 'done' AND at NOT BETWEEN ? AND ?",
@@ -234,10 +233,10 @@ class Questions:
 
 
 class _Life:
-    """A lock that a process holds while it lives; the kernel opens it also for one that was killed."""
+    """A lock that a process holds while it lives; the kernel releases it also when the process is killed."""
 
     def __init__(self, path: Path) -> None:
-        """Call it while the database is locked, so that no other bot takes the new lock for one of the dead."""
+        """Create the lock; only while the database is locked, so that no other bot takes it for a stale one."""
         for left in path.parent.glob(f"{glob.escape(path.name)}.*.lock"):
             _gone(path, left.name.removeprefix(f"{path.name}.").removesuffix(".lock"))
         self.name = uuid.uuid4().hex
@@ -256,7 +255,7 @@ def _lock_of(path: Path, owner: str) -> Path:
 
 
 def _gone(path: Path | None, owner: str | None) -> bool:
-    """Whether the bot `owner` has ended, however it did; what is left of its lock is removed."""
+    """Whether the bot `owner` has ended; if so, its lock file is removed."""
     if owner is None or path is None:
         return True
     lock = _lock_of(path, owner)

@@ -1,4 +1,4 @@
-"""The websocket over which Slack sends events: slack-bolt's Socket Mode, connected for sure and closed for good."""
+"""Socket Mode by slack-bolt, with a verified connection and a clean end."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _LOOKS_BEFORE_A_NEW_ADDRESS = 3
 
 
 class SlackSocket:
-    """Hears what happens in Slack.
+    """Receives events from Slack.
 
     Args:
         api: Slack's Web API.
-        app_token: Begins with `xapp-`.
-        me: Who the bot is; what it says itself is not heard.
+        app_token: Starts with `xapp-`.
+        me: The identity of the bot, whose own messages are ignored.
         heard: Called with the body of each event.
-        ping_seconds: How often the connection is looked after.
+        ping_seconds: How often the connection is checked.
     """
 
     def __init__(
@@ -56,18 +56,18 @@ class SlackSocket:
         self._watching: asyncio.Task[None] | None = None
 
     async def connect(self) -> None:
-        """Returns when Slack has said hello; later losses are made good in the background.
+        """Connect, and return after Slack's hello; lost connections are restored in the background.
 
         Raises:
             SlackError: The token is wrong, or Slack cannot be reached.
         """
-        # The SDK tries a wrong token for ever, so the first address is asked for here.
+        # The SDK retries a wrong token forever, so the first address is requested here.
         opened = await self._api.call("apps.connections.open", app_token=self._app_token)
         client = self._api.client
         self._handler = AsyncSocketModeHandler(
             self._app(client), self._app_token, web_client=client, ping_interval=self._ping_seconds
         )
-        socket = cast("Any", self._handler.client)  # the SDK's attributes have no whole types
+        socket = cast("Any", self._handler.client)  # the SDK's attributes are only partly typed
         socket.wss_uri = opened["url"]
         socket.proxy = client.proxy
         greeted = asyncio.Event()
@@ -86,7 +86,7 @@ class SlackSocket:
         self._watching = asyncio.create_task(self._renew_address(socket))
 
     async def aclose(self) -> None:
-        """Leaves Slack; may be called twice."""
+        """Disconnect; may be called twice."""
         watching, self._watching = self._watching, None
         handler, self._handler = self._handler, None
         if watching is not None:
@@ -96,7 +96,7 @@ class SlackSocket:
         if handler is not None:
             socket = cast("Any", handler.client)
             await socket.close()
-            # close() cancels its tasks and leaves them; they end here.
+            # close() cancels its tasks without waiting for them.
             tasks = [socket.message_processor, socket.current_session_monitor, socket.message_receiver]
             await asyncio.gather(*(task for task in tasks if task is not None), return_exceptions=True)
 
@@ -111,11 +111,11 @@ class SlackSocket:
             )
 
         logger = logging.getLogger("hikidashi.slack.bolt")
-        # bolt reads SLACK_BOT_TOKEN, SLACK_CLIENT_ID and others by itself, and warns that they are not used.
+        # bolt reads SLACK_BOT_TOKEN, SLACK_CLIENT_ID and others itself, and warns that they are unused.
         was_disabled, logger.disabled = logger.disabled, True
         try:
             app = AsyncApp(
-                name=logger.name,  # bolt sets the level of the logger that has the app's name
+                name=logger.name,  # bolt sets the level of the logger with the name of the app
                 logger=logger,
                 client=AsyncWebClient(base_url=client.base_url, session=client.session),
                 authorize=authorize,
@@ -130,7 +130,7 @@ class SlackSocket:
         return app
 
     async def _renew_address(self, socket: Any) -> None:
-        """Takes a used address away from a client that is not connected: it would try the same one for ever."""
+        """Remove a used address from a disconnected client, which would retry it forever."""
         missed = 0
         while True:
             await asyncio.sleep(self._ping_seconds)

@@ -1,4 +1,4 @@
-"""A long answer in messages that Slack takes whole: code blocks stay code, links stay links."""
+"""Split a long answer into messages within Slack's limit, without breaking code blocks or links."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _BREAKS = (re.compile(r"[。．！？!?]+"), re.compile(r"[、，,;；]+"), re.c
 def split_message(mrkdwn: str, limit: int = LONGEST) -> list[str]:
     """`mrkdwn` in messages of at most `limit` characters, none of them empty.
 
-    It is cut between paragraphs where that leaves no message half empty, else between lines, and a line only where it
-    is longer than a message. A code block that is cut is closed and opened again.
+    It is split between paragraphs if that leaves no message half empty, else between lines; a line is split only if it
+    is longer than a message. A code block that is split is closed and opened again.
     """
     parts = _Parts(limit)
     for line in mrkdwn.split("\n"):
         *pieces, last = _pieces(line, limit - 2 * len(_FENCE) - 2)
         for piece in pieces:
             parts.add(piece)
-            parts.end()  # what follows is no line of its own
+            parts.end()  # the rest of a split line
         parts.add(last)
     return parts.whole()
 
@@ -38,7 +38,7 @@ class _Parts:
         self._size = 0
         self._in_fence = False
         self._good_cut = 0
-        """How many of the lines end before a paragraph or a code block."""
+        """How many lines come before the last start of a paragraph or code block."""
 
     def add(self, line: str) -> None:
         is_fence = line == _FENCE
@@ -58,11 +58,11 @@ class _Parts:
         return self._done
 
     def end(self) -> None:
-        """Ends the part here; an open code block goes on in the next."""
+        """End the part; an open code block continues in the next."""
         rest: list[str] = []
         if self._in_fence:
             rest = [_FENCE]
-            if self._lines[-1] == _FENCE:  # it was only just opened
+            if self._lines[-1] == _FENCE:  # an empty code block
                 self._lines.pop()
             else:
                 self._lines.append(_FENCE)
@@ -103,7 +103,7 @@ def _pieces(line: str, longest: int) -> list[str]:
 
 
 def _cut_of(line: str, longest: int) -> int:
-    """Where to cut so that neither a link nor an escaped character is torn, at the end of a sentence if one is near."""
+    """Where to split without breaking a link or an escaped character, at the end of a sentence if one is near."""
     whole = [found.span() for found in _WHOLE.finditer(line[: longest * 2])]
     for pattern in _BREAKS:
         ends = [found.end() for found in pattern.finditer(line, longest // 2, longest)]

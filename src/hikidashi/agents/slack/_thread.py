@@ -1,4 +1,4 @@
-"""What was said in a thread, as the conversation a model reads."""
+"""Read a thread as a conversation for a model."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ logger = logging.getLogger("hikidashi")
 _PAGE = 200
 _NEVER_KNOWN = frozenset({"missing_scope", "user_not_found", "user_not_visible"})
 _MENTION = re.compile(r"<@([A-Z0-9]+)(?:\|[^<>]*)?>")
-# What a bot that was killed in the middle of an answer left behind.
+# The rest of an answer by a killed bot.
 _UNFINISHED = re.compile(rf"\s*{WAITING}[^\n]*\Z")
 _SYSTEM_SUBTYPES = re.compile(r"(?:channel|group)_.*|bot_(?:add|remove)|pinned_item|reminder_add|tombstone")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Identity:
-    """Who the bot is."""
+    """The identity of the bot."""
 
     user_id: str
     bot_id: str
@@ -52,25 +52,25 @@ class Thread:
 
 @dataclass(frozen=True, kw_only=True)
 class Left:
-    """What a bot that is gone has left of an answer."""
+    """What a killed bot left of an answer."""
 
     question: Question | None
-    """None where it was deleted, or changed into something else."""
+    """None if the question was deleted, or edited into something else."""
     posted: str | None
-    """The message in which the answer grew."""
+    """The message of the answer."""
     text: str = ""
-    """What stands in it, without what the bot was doing."""
+    """Its text, without the status line."""
     unfinished: bool = False
-    """Whether it still says that the bot is at work."""
+    """Whether it still has a status line."""
 
 
 class ThreadReader:
-    """Reads threads, and learns the names of the people in them.
+    """Reads threads, and the names of the people in them.
 
     Args:
-        api: Slack.
-        me: Who the bot is.
-        longest: How many messages are kept of a thread: its first and the newest.
+        api: Slack's Web API.
+        me: The identity of the bot.
+        longest: The most messages of a thread: its first and the newest ones.
     """
 
     def __init__(self, api: SlackAPI, me: Identity, *, longest: int = 200) -> None:
@@ -81,7 +81,7 @@ class ThreadReader:
         self._asking: dict[str, asyncio.Task[None]] = {}
 
     async def read(self, question: Question, *, without: str | None = None) -> Thread:
-        """The thread up to `question`, which comes last; `without` an answer to it that was begun."""
+        """The thread up to `question`, which is last; `without` is an unfinished answer to leave out."""
         asked = {"user": question.user, "text": question.text, "ts": question.ts}
         unreadable: SlackError | None = None
         earlier: list[dict[str, Any]] = []
@@ -96,7 +96,7 @@ class ThreadReader:
         return Thread(_merged([self._message(one) for one in messages]), unreadable)
 
     async def left(self, asked: Asked) -> Left:
-        """What there is of a question that another bot began to answer.
+        """What another bot left of the answer to a question.
 
         Raises:
             SlackError: the thread cannot be read.
@@ -110,7 +110,7 @@ class ThreadReader:
             elif asked.posted is not None:
                 posted = message if ts == asked.posted else posted
             elif posted is None and self._is_mine(message) and _time(ts) > _time(asked.ts):
-                # It was killed before it could write down what it had posted.
+                # It was killed between posting and recording the message.
                 posted = message if _UNFINISHED.search(str(message.get("text") or "")) else None
         if posted is None:
             return Left(question=question, posted=None)
@@ -154,7 +154,7 @@ class ThreadReader:
                 return
 
     def _belongs(self, message: dict[str, Any], question: Question) -> bool:
-        """Later questions wait for their own turn; an answer of ours may be younger than the question after it."""
+        """Leave out later questions; an answer of the bot may be newer than the question after it."""
         ts = str(message.get("ts", ""))
         if ts == question.ts or _SYSTEM_SUBTYPES.fullmatch(message.get("subtype") or ""):
             return False
@@ -187,7 +187,7 @@ class ThreadReader:
             await asyncio.wait(asked)
 
     def _asked_for(self, user: str) -> asyncio.Task[None]:
-        """One question to Slack for all the threads that want the same name."""
+        """One request for all threads that need the same name."""
         if user not in self._asking:
             self._asking[user] = asyncio.create_task(self._learn_name(user))
             self._asking[user].add_done_callback(lambda _: self._asking.pop(user))
@@ -217,7 +217,7 @@ def _time(ts: str) -> tuple[int, int]:
 
 
 def _merged(messages: list[Message]) -> list[Message]:
-    """The parts of a long answer are one message again; messages without text are left out, the question never."""
+    """Join the parts of a long answer; messages without text are dropped, except the question."""
     merged: list[Message] = []
     for at, message in enumerate(messages):
         if not message.text and at < len(messages) - 1:

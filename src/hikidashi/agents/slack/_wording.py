@@ -1,4 +1,4 @@
-"""What the bot itself says in Slack, in Japanese and English."""
+"""The texts of the bot itself, in Japanese and English."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from ...common.language import Language
 __all__ = ["WAITING", "Language", "Words", "words_in"]
 
 WAITING = ":hourglass_flowing_sand:"
-"""Stands before what the bot is doing, at the end of an answer that is still growing."""
+"""Marks the status line at the end of an unfinished answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Words:
-    """The bot's own sentences, in mrkdwn."""
+    """The texts of the bot, in mrkdwn."""
 
     thinking: str
     tool: str
@@ -62,5 +62,5 @@ _EN = Words(
 
 
 def words_in(language: Language) -> Words:
-    """The sentences in `language`."""
+    """The texts in `language`."""
     return _JA if language == "ja" else _EN

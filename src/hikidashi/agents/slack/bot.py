@@ -33,23 +33,22 @@ class SlackBot:
         async with SlackBot(responder, bot_token="xoxb-...", app_token="xapp-...") as bot:
             await bot.run()
 
-    Each question is answered once, however often Slack delivers it, and with what was said in its thread before.
-    Threads do not wait for each other; two questions in one thread are answered in turn. The responder stays the
-    caller's: the bot does not close it.
+    Each question is answered once, however often Slack delivers it, with the messages of its thread as context. Threads
+    are answered concurrently, questions in one thread one after the other. The caller closes the responder.
 
     Args:
-        responder: What answers.
-        bot_token: Begins with `xoxb-`.
-        app_token: Begins with `xapp-`, with the scope `connections:write`.
+        responder: Answers the conversations.
+        bot_token: Starts with `xoxb-`.
+        app_token: Starts with `xapp-`, with the scope `connections:write`.
         base_url: Another address of the Web API, for tests and proxies.
-        language: The language of the bot's own sentences.
-        reaction: The reaction a question has while its answer is on the way.
-        update_seconds: How often growing answers are shown; Slack takes about 50 updates a minute from an app.
+        language: The language of the bot's own texts.
+        reaction: The reaction on a question while it is answered.
+        update_seconds: Seconds between updates of a growing answer; Slack allows about 50 updates a minute per app.
         answer_seconds: How long an answer may take.
-        ping_seconds: How often the connection is looked after.
-        seen_file: Where it is kept which questions were asked and how far their answers have come, and nothing of
-            their text: what Slack delivers again is answered once, and what a bot that was killed left unfinished is
-            answered by the next, or closed with a word. None remembers it while the bot runs. Bots may share the file.
+        ping_seconds: How often the connection is checked.
+        seen_file: A file with the state of each question, without its text, so that questions are answered once
+            across restarts, and answers that a killed bot left unfinished are completed or closed with a note. None
+            keeps the state in memory. Bots may share the file.
     """
 
     def __init__(
@@ -87,13 +86,13 @@ class SlackBot:
 
     @property
     def identity(self) -> Identity:
-        """Who the bot is, once it is connected."""
+        """The identity of the bot, once it is connected."""
         if self._identity is None:
             raise RuntimeError("The bot is not connected. Call `start()` first.")
         return self._identity
 
     async def start(self) -> Identity:
-        """Who the bot is, when it is connected and listens.
+        """Connect and listen; returns the identity of the bot.
 
         Raises:
             SlackError: A token is wrong, or Slack cannot be reached.
@@ -125,7 +124,7 @@ class SlackBot:
         return self._identity
 
     async def run(self, *, grace: float = 20.0) -> None:
-        """Answers until SIGINT or SIGTERM; then `aclose(grace=grace)`, at once with a second signal."""
+        """Run until SIGINT or SIGTERM, then `aclose(grace=grace)`; a second signal ends it at once."""
         if self._socket is None:
             await self.start()
         loop = asyncio.get_running_loop()
@@ -151,9 +150,9 @@ class SlackBot:
             undo()
 
     async def aclose(self, *, grace: float = 20.0) -> None:
-        """Leaves Slack; may be called twice.
+        """Disconnect; may be called twice.
 
-        There are no new questions, answers under way get `grace` seconds, and what is unfinished then says so.
+        No new questions are taken. Current answers get `grace` seconds; those unfinished then say so in their thread.
         """
         if self._socket is not None:
             await self._socket.aclose()
@@ -187,7 +186,7 @@ class SlackBot:
 
     @property
     def _name_in_file(self) -> str:
-        """Other bots that share the file may be asked by the same message."""
+        """Identifies this bot in the file, which other bots may share."""
         return f"{self.identity.team_id} {self.identity.user_id}"
 
     def _hear(self, body: dict[str, Any]) -> None:
@@ -195,7 +194,7 @@ class SlackBot:
         answerer = self._answerer
         if question is None or answerer is None:
             return
-        # Not by the id of the event: a mention can come as app_mention and as message, each with an id of its own.
+        # Not by the id of the event: a mention can arrive as app_mention and as message, with different ids.
         asked = self._questions.take(self._name_in_file, question)
         if asked is None:
             logger.info("Slack: %s in %s was delivered again.", question.ts, question.channel)
@@ -222,7 +221,7 @@ class SlackBot:
 
 
 def _on_signals(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> Callable[[], None]:
-    """Calls `call` for SIGINT and SIGTERM until the returned function is called."""
+    """Call `call` on SIGINT and SIGTERM, until the returned function is called."""
     numbers = (signal.SIGINT, signal.SIGTERM)
     for number in numbers:
         loop.add_signal_handler(number, call)

@@ -1,4 +1,4 @@
-"""What the Slack app must be allowed and told: scopes, events, and the manifest that sets them up."""
+"""The scopes and events of the Slack app, and the manifest that sets them up."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ BOT_SCOPES = {
     "reactions:write": "show that an answer is on the way",
     "users:read": "tell the model who said what",
 }
-"""Each scope of the bot token, and what it is for."""
+"""The scopes of the bot token, and their purpose."""
 
 BOT_EVENTS = ("app_mention", "message.im")
 """The events the app subscribes to."""
 
 APP_SCOPE = "connections:write"
-"""The scope of the app token, which Slack's pages create and no manifest can."""
+"""The scope of the app token, which is created on Slack's website and not by a manifest."""
 
 
 def app_manifest(name: str = "hikidashi") -> dict[str, Any]:
-    """A manifest for "Create New App, From a manifest" on Slack's pages: an app that needs no public address."""
+    """A manifest for "Create New App, From a manifest" on Slack's website, with Socket Mode."""
     return {
         "display_information": {
             "name": name,

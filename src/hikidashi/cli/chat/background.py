@@ -1,4 +1,4 @@
-"""A responder that is made in the background: frameworks take seconds to import, and a person types meanwhile."""
+"""A responder that is made in a thread: frameworks take seconds to import, and the prompt should not wait for them."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from contextlib import aclosing
 
 from hikidashi.agents.conversation import AnswerEvent, Message, Responder
 
-__all__ = ["LateResponder"]
+__all__ = ["BackgroundResponder"]
 
 
-class LateResponder:
-    """The responder that `make` gives; whatever needs it waits until it is made, and raises what `make` raised.
+class BackgroundResponder:
+    """The responder that `make` returns. Every method waits until it is made, and raises what `make` raised.
 
-    Ctrl-C ends the waiting, not the making: the next one who waits gets it. A half-done import cannot be stopped, so
+    Ctrl-C cancels the wait, not the work: a later call gets the responder. An import cannot be cancelled, so
     `aclose()` waits for it too.
     """
 
     def __init__(self, make: Callable[[], Responder]) -> None:
-        """Begins to make it."""
+        """Start to make the responder."""
         maker = ThreadPoolExecutor(1, thread_name_prefix="responder")
         self._making = maker.submit(make)
-        maker.shutdown(wait=False)  # its thread ends with its only work
+        maker.shutdown(wait=False)  # the thread ends with its only task
 
-    async def settled(self) -> None:
-        """Returns when nothing is being made or imported any more, whether it went well or not."""
+    async def wait_until_made(self) -> None:
+        """Wait until `make` has returned or raised."""
         await asyncio.to_thread(wait, [self._making])
 
     @property
@@ -36,18 +36,18 @@ class LateResponder:
 
     async def stream(self, conversation: Sequence[Message]) -> AsyncGenerator[AnswerEvent]:
         """The answer to the last message, piece by piece."""
-        await self.settled()
+        await self.wait_until_made()
         async with aclosing(self._making.result().stream(conversation)) as events:
             async for event in events:
                 yield event
 
     async def respond(self, conversation: Sequence[Message]) -> str:
         """The whole answer to the last message."""
-        await self.settled()
+        await self.wait_until_made()
         return await self._making.result().respond(conversation)
 
     async def aclose(self) -> None:
-        """Gives back what was made; of a failure, whoever needed the responder was told."""
-        await self.settled()
+        """Close the responder, if it was made; an error of `make` was raised by the call that needed it."""
+        await self.wait_until_made()
         if self._making.exception() is None:
             await self._making.result().aclose()

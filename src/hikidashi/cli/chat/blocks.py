@@ -1,4 +1,4 @@
-"""A stream of Markdown, cut into blocks that can be shown as soon as they are complete."""
+"""Split a stream of Markdown into blocks that can be shown as soon as they are complete."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _INSIDE_ITEM = re.compile(r" {2,}|\t")
 
 
 class MarkdownBlocks:
-    """Takes pieces of text as they come, and gives whole blocks: paragraphs, lists, headings, fenced code.
+    """Takes text in pieces and returns complete blocks: paragraphs, lists, headings, fenced code.
 
-    A block ends at a blank line outside a fence, or where its fence closes. A list goes on after a blank line with its
-    next item, or with what is indented as a part of one: alone, that would look like code.
+    A block ends at a blank line outside a fence, or where its fence closes. A list continues after a blank line with
+    its next item or with indented text, which would be code on its own.
     """
 
     def __init__(self) -> None:
@@ -25,7 +25,7 @@ class MarkdownBlocks:
 
     @property
     def rest(self) -> str:
-        """What has come of the block that is not complete."""
+        """The text of the incomplete block."""
         return "\n".join([*self._lines, self._unfinished])
 
     def feed(self, text: str) -> list[str]:
@@ -37,7 +37,7 @@ class MarkdownBlocks:
         return blocks
 
     def finish(self) -> list[str]:
-        """What is left, complete or not; the next `feed` starts anew."""
+        """The last block, complete or not; the next `feed` starts a new text."""
         rest = self.rest if self._fence else self.rest.rstrip("\n")
         self._lines, self._unfinished, self._fence = [], "", ""
         return [rest] if rest.strip() else []

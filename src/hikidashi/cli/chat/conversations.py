@@ -1,4 +1,4 @@
-"""The conversations that were kept: each in a file of its own, named after its first question."""
+"""Saved conversations: one file each, named after the first question."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from hikidashi.agents.conversation import Message
 from hikidashi.common.private import create_private, private_folder
 from hikidashi.common.unicode import well_formed
 
-from .keep import Transcript
+from .storage import Transcript
 
-__all__ = ["MOST_CONVERSATIONS", "MOST_DAYS", "Conversations", "Keeper", "Kept"]
+__all__ = ["MOST_CONVERSATIONS", "MOST_DAYS", "ConversationSaver", "ConversationStore", "SavedConversation"]
 
 MOST_CONVERSATIONS = 200
 MOST_DAYS = 90
-"""How many conversations are kept, and how long after they were last used."""
+"""How many conversations are kept, and for how long after their last use."""
 
 _LONGEST_NAME = 40
 _NO_WORD = "chat"
@@ -29,23 +29,23 @@ _DAY = 24 * 60 * 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class SavedConversation:
     """One conversation in the folder."""
 
     name: str
     path: Path
     used: float
-    """When something was last said in it, in seconds since 1970."""
+    """When it was last written, in seconds since 1970."""
 
     def read(self) -> list[Message]:
-        """What was said, oldest first."""
+        """Its messages, oldest first."""
         return Transcript(self.path).read()
 
 
-class Conversations:
+class ConversationStore:
     """The conversations in a folder that only the user can read.
 
-    The newest `most` are kept, for `days` after they were last used; older ones are removed when one is added.
+    The newest `most` are kept, each for `days` after its last use; the others are removed when one is added.
     """
 
     def __init__(
@@ -61,32 +61,32 @@ class Conversations:
         self._days = days
         self._clock = clock
 
-    def all(self) -> list[Kept]:
-        """Every conversation, the one that was used last first."""
-        kept: list[Kept] = []
+    def all(self) -> list[SavedConversation]:
+        """All conversations, the last used first."""
+        kept: list[SavedConversation] = []
         with suppress(OSError):
             for path in self._folder.glob("*.jsonl"):
-                with suppress(OSError):  # another chat removed it meanwhile
+                with suppress(OSError):  # another chat has just removed it
                     status = path.stat()
                     if status.st_size:
-                        kept.append(Kept(path.stem, path, status.st_mtime))
+                        kept.append(SavedConversation(path.stem, path, status.st_mtime))
         return sorted(kept, key=lambda one: (one.used, one.name), reverse=True)
 
-    def matching(self, name: str) -> list[Kept]:
-        """The conversation of that name, or else those whose names begin with it or contain it."""
+    def matching(self, name: str) -> list[SavedConversation]:
+        """The conversation with that name, else those whose names start with it, else those that contain it."""
         sought, kept = _name_of(name), self.all()
         exact = [one for one in kept if one.name in (name, sought)]
         beginning = [one for one in kept if one.name.startswith(sought)]
         return exact or beginning or [one for one in kept if sought in one.name]
 
     def add(self, question: str) -> Path:
-        """The file of a new conversation, under a name of its own; what is too old or too many is removed.
+        """Create the file of a new conversation, under a unique name, and remove conversations beyond the limits.
 
         Raises:
             OSError: the folder cannot be written.
         """
         private_folder(self._folder)
-        self._tidy()
+        self._prune()
         name = _name_of(question)
         for number in range(1, 10_000):
             path = self._folder / f"{name}{f'-{number}' if number > 1 else ''}.jsonl"
@@ -94,8 +94,8 @@ class Conversations:
                 return path
         raise FileExistsError(f"{name} is taken 10,000 times")
 
-    def adopt(self, path: Path) -> None:
-        """Takes a conversation in that was kept elsewhere, as chats did that kept only one; if there is any."""
+    def import_file(self, path: Path) -> None:
+        """Move the conversation at `path`, if any, into the folder: earlier versions kept only the last one there."""
         with suppress(OSError):
             said = Transcript(path).read()
             if said:
@@ -105,7 +105,7 @@ class Conversations:
                 os.utime(new, (before.st_atime, before.st_mtime))
                 path.unlink()
 
-    def _tidy(self) -> None:
+    def _prune(self) -> None:
         oldest = self._clock() - self._days * _DAY
         for place, one in enumerate(self.all()):
             if place >= self._most - 1 or one.used < oldest:
@@ -116,28 +116,28 @@ class Conversations:
                     draft.unlink()
 
 
-class Keeper:
-    """Keeps the conversation that is going on, from its first answer on.
+class ConversationSaver:
+    """Saves the current conversation, from its first answer on.
 
     Args:
-        conversations: Where it goes.
-        going_on: The one it goes on with.
+        conversations: Where it is saved.
+        continued: The saved conversation that is continued; None starts a new one.
     """
 
-    def __init__(self, conversations: Conversations, going_on: Kept | None = None) -> None:
+    def __init__(self, conversations: ConversationStore, continued: SavedConversation | None = None) -> None:
         self._conversations = conversations
-        self._path = None if going_on is None else going_on.path
-        self._written = None if going_on is None else _stamp(going_on.path)
+        self._path = None if continued is None else continued.path
+        self._written = None if continued is None else _stamp(continued.path)
 
     @property
     def name(self) -> str | None:
-        """The name of the conversation; None where nothing is kept yet."""
+        """The name of the conversation; None if nothing is saved yet."""
         return None if self._path is None else self._path.stem
 
     def write(self, said: Sequence[Message]) -> None:
-        """Replaces what is kept of the conversation, whole or not at all.
+        """Save the conversation, in one atomic write.
 
-        Where another chat has gone on with the same one meanwhile, this one is kept under a name of its own.
+        If another chat has continued the same conversation, this one is saved under a new name.
 
         Raises:
             OSError: the folder cannot be written.
@@ -147,19 +147,19 @@ class Keeper:
         Transcript(self._path).write(said)
         self._written = _stamp(self._path)
 
-    def begin_anew(self) -> None:
-        """What is said from now on is another conversation."""
+    def start_new(self) -> None:
+        """Save what follows as a new conversation."""
         self._path = self._written = None
 
     def forget(self) -> None:
-        """Removes what is kept of the conversation, and begins another.
+        """Delete the saved conversation, and start a new one.
 
         Raises:
             OSError: the file cannot be removed.
         """
         if self._path is not None:
             self._path.unlink(missing_ok=True)
-        self.begin_anew()
+        self.start_new()
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:
@@ -171,7 +171,7 @@ def _stamp(path: Path) -> tuple[int, int, int] | None:
 
 
 def _name_of(question: str) -> str:
-    """The first words of a question as the name of a file: letters and digits of any language, and hyphens."""
+    """A file name from the first words of a question: letters and digits of any language, and hyphens."""
     plain = unicodedata.normalize("NFKC", question).casefold()
     words = re.findall(r"[^\W_]+", well_formed(plain))
     name = ""

@@ -18,8 +18,8 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.layout.screen import Screen
 from prompt_toolkit.output.vt100 import Vt100_Output
 
-from .keep import MOST_ENTRIES, TypedHistory
 from .reflow import ERASE_BELOW, rows_after_reflow, terminal_reflows
+from .storage import MOST_ENTRIES, InputHistory
 
 __all__ = ["LineEditor"]
 
@@ -27,19 +27,19 @@ _CONTINUED = "  "
 
 
 class _Interrupted(Exception):  # noqa: N818 - not a failure
-    """Ctrl-C; KeyboardInterrupt itself would tear the event loop."""
+    """Ctrl-C; a KeyboardInterrupt would break the event loop."""
 
 
 class LineEditor:
-    """A line editor: pasted lines are one question, Alt-Enter begins a new line, Ctrl-X Ctrl-E opens $EDITOR.
+    """A line editor: pasted lines are one question, Alt-Enter starts a new line, Ctrl-X Ctrl-E opens $EDITOR.
 
     Args:
-        runner: Where it runs; the prompt is awaited there.
-        history: What arrow keys bring back.
-        coloured: Whether the prompt may have a colour.
+        runner: The runner that awaits the prompt.
+        history: The input history, for the arrow keys.
+        coloured: Whether the prompt is coloured.
     """
 
-    def __init__(self, runner: asyncio.Runner, history: TypedHistory, *, coloured: bool) -> None:
+    def __init__(self, runner: asyncio.Runner, history: InputHistory, *, coloured: bool) -> None:
         self._runner = runner
         self._history = history
         output = cast("_Output", _Output.from_pty(sys.stdout, term=os.environ.get("TERM")))
@@ -58,7 +58,7 @@ class LineEditor:
         output.shown = lambda: self._session.app.renderer.last_rendered_screen
 
     def read(self) -> str:
-        """What was typed, when Enter was pressed."""
+        """The text that was typed, after Enter."""
         try:
             typed = self._runner.run(self._session.prompt_async())
         except _Interrupted:
@@ -69,9 +69,9 @@ class LineEditor:
 
 
 class _Output(Vt100_Output):
-    """A terminal whose window may become narrower: its lines are then broken anew, and take more rows than were drawn.
+    """A terminal whose window may become narrower: lines are then rewrapped, and take more rows than were drawn.
 
-    The rows are counted when they are erased, so that none is left behind.
+    The rows are counted when they are erased, so that all of them are.
     """
 
     _columns = 0
@@ -79,17 +79,17 @@ class _Output(Vt100_Output):
 
     @property
     def responds_to_cpr(self) -> bool:
-        """False: not every terminal answers where the cursor is, and nothing here needs to know."""
+        """False: not every terminal reports the position of its cursor, and nothing here needs it."""
         return False
 
     def get_size(self) -> Size:
-        """The size of the window; each drawing begins with it."""
+        """The size of the window; prompt_toolkit asks for it before it draws."""
         size = super().get_size()
         self._columns = size.columns
         return size
 
     def cursor_up(self, amount: int) -> None:
-        """Moves up by rows that were drawn, in rows that are there now."""
+        """Move up by `amount` rows as they were drawn, which may be more rows now."""
         columns = super().get_size().columns
         screen = self.shown()
         if columns < self._columns and screen is not None and terminal_reflows():
@@ -99,7 +99,7 @@ class _Output(Vt100_Output):
         super().cursor_up(amount)
 
     def erase_down(self) -> None:
-        """Erases what is below and behind the cursor, and only erases it."""
+        """Erase from the cursor to the end of the screen."""
         self.write_raw(ERASE_BELOW)
 
 

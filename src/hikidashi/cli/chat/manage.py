@@ -1,4 +1,4 @@
-"""The conversations that are kept, as commands see them: one by its name, all in a list, one deleted."""
+"""Commands on saved conversations: find one by its name, list all, delete one."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from hikidashi.common.folders import state_folder
 
 from ..output import Language, stdout
 from ..tools.text import cut
-from .conversations import Conversations, Kept
+from .conversations import ConversationStore, SavedConversation
 from .words import WORDS
 
-__all__ = ["conversation_named", "delete_conversation", "kept_conversations", "list_conversations"]
+__all__ = ["delete_conversation", "find_conversation", "list_conversations", "saved_conversations"]
 
 _MOST_NAMED = 5
 
 
-def kept_conversations() -> Conversations:
-    """The conversations of this user; the one of a chat that kept only its last is among them."""
+def saved_conversations() -> ConversationStore:
+    """The saved conversations of this user, and the one that an earlier version saved."""
     folder = state_folder()
-    conversations = Conversations(folder / "chats")
-    conversations.adopt(folder / "chat.jsonl")
+    conversations = ConversationStore(folder / "chats")
+    conversations.import_file(folder / "chat.jsonl")
     return conversations
 
 
-def conversation_named(conversations: Conversations, name: str, *, hint: str) -> Kept:
-    """The conversation that `name`, or its beginning, means.
+def find_conversation(conversations: ConversationStore, name: str, *, hint: str) -> SavedConversation:
+    """The conversation whose name is, or starts with, `name`.
 
     Raises:
         typer.BadParameter: there is none, or more than one.
@@ -46,8 +46,8 @@ def conversation_named(conversations: Conversations, name: str, *, hint: str) ->
 
 
 def list_conversations(language: Language, *, as_json: bool) -> None:
-    """Prints the conversations, the newest first; as JSON, one object a line."""
-    console, kept = stdout(), kept_conversations().all()
+    """Print the conversations, newest first; as JSON, one object a line."""
+    console, kept = stdout(), saved_conversations().all()
     for one in kept:
         said = one.read()
         used = datetime.fromtimestamp(one.used).astimezone()
@@ -64,11 +64,11 @@ def list_conversations(language: Language, *, as_json: bool) -> None:
 
 
 def delete_conversation(name: str, language: Language) -> None:
-    """Removes the conversation that `name` means, for good.
+    """Delete the conversation `name`.
 
     Raises:
         typer.BadParameter: there is none, or more than one.
     """
-    found = conversation_named(kept_conversations(), name, hint="--delete")
+    found = find_conversation(saved_conversations(), name, hint="--delete")
     found.path.unlink(missing_ok=True)
     stdout().print(Text(WORDS[language].deleted.format(name=found.name)))

@@ -1,4 +1,6 @@
-"""What a config needs and this machine lacks: `chat` and `slack` do not start, and `config check` says the same."""
+"""Packages, keys and logins that a config needs and that are missing: `chat` and `slack` do not start, and
+`config check` reports them.
+"""
 
 from __future__ import annotations
 
@@ -8,58 +10,40 @@ import os
 import sys
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
-from importlib.util import find_spec
 
 from hikidashi.agents.failures import sentence
 from hikidashi.config import Config
-from hikidashi.errors import ConfigError, HikidashiError, MissingExtra
+from hikidashi.errors import ConfigError, HikidashiError
+from hikidashi.providers import Package
 
 from ..doctor.claude_code import check_login
 from ..output import Language
 
-__all__ = ["first_problem", "lacks_something", "problems_of"]
+__all__ = ["anything_missing", "first_problem", "startup_problems"]
 
 _NO_FILE = "no config file"
 
-_EXTRAS = {
-    "anthropic": ("anthropic", "anthropic"),
-    "claude_agent_sdk": ("claude-agent-sdk", "claude"),
-    "httpx": ("httpx", "web"),
-    "mcp": ("mcp", "mcp"),
-    "pydantic_ai": ("pydantic-ai-slim", "pydantic-ai"),
-    "strands": ("strands-agents", "strands"),
-    "tavily": ("tavily-python", "tavily"),
-    "wordllama": ("wordllama", "semantic"),
-}
-_CLAUDE_CODE = ("claude_agent_sdk", "mcp", "pydantic_ai")
-_MODELS = {"anthropic": "anthropic", "openai": "openai", "bedrock": "boto3", "ollama": "ollama"}
-_SEARCHES = {"tavily": ("httpx", "tavily"), "searxng": ("httpx",), "local": ()}
-_KEYS = {"anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"), "openai": ("OPENAI_API_KEY",)}
-_ADVICE = {
-    "anthropic": "Set ANTHROPIC_API_KEY, or use `engine: claude-code`, which needs none.",
-    "openai": "Set OPENAI_API_KEY, or the `base_url` of a server that needs no key.",
-}
-# Ways to log in that are not a file: a token, a key, or another service (Bedrock, Vertex and the like).
+# Other ways to log in than a file: a token, a key, or another service (Bedrock, Vertex and others).
 _OTHER_LOGINS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH", "CLAUDE_CODE_API_KEY")
 _OTHER_SERVICES = "CLAUDE_CODE_USE_"
 
 
-def lacks_something(config: Config) -> bool:
-    """Whether a package, a key or a login is known to be missing, as far as that shows without importing anything."""
+def anything_missing(config: Config) -> bool:
+    """Whether a package, a key or a login is missing, as far as that is known without importing anything."""
     search = config.tools.web_search
     missing = next(_missing(config, os.environ, "en"), None)
     return missing is not None or (search is not None and search.needs_key)
 
 
 def first_problem(config: Config, *, language: Language = "en") -> HikidashiError | None:
-    """What keeps the chat from starting and shows without importing anything; None if nothing does."""
+    """The first thing that is missing, as far as that is known without importing anything; None if nothing is."""
     return next(_missing(config, os.environ, language), None)
 
 
-def problems_of(config: Config) -> list[HikidashiError]:
-    """Everything that keeps the chat from starting: what is missing or, if nothing is, what fails when it is made.
+def startup_problems(config: Config) -> list[HikidashiError]:
+    """Everything that keeps the chat from starting: what is missing or, if nothing is, the error of a real start.
 
-    The frameworks are imported, which takes a second or two: nothing less is the judgement of the chat itself.
+    This imports the frameworks, which takes a second or two.
     """
     if missing := list(_missing(config, os.environ, "en")):
         return missing
@@ -68,7 +52,7 @@ def problems_of(config: Config) -> list[HikidashiError]:
     async def made() -> None:
         await make_responder(config).aclose()
 
-    with _unheard():
+    with _logging_disabled():
         try:
             asyncio.run(made())
         except HikidashiError as error:
@@ -77,44 +61,28 @@ def problems_of(config: Config) -> list[HikidashiError]:
 
 
 def _missing(config: Config, environment: Mapping[str, str], language: Language) -> Iterator[HikidashiError]:
-    source = config.path or _NO_FILE
-    for package in dict.fromkeys(_packages(config)):
-        if find_spec(package) is None:
-            yield _package_missing(package, source)
-    agent = config.agent
+    source, agent = config.path or _NO_FILE, config.agent
+    for package, key in _packages(config).items():
+        if not package.is_installed:
+            yield package.missing(source, key)
     if agent.engine == "claude-code":
         if not _may_be_logged_in(config, environment):
             yield ConfigError(source, sentence("login", language, "operator"))
-    elif _lacks_key(config, environment):
-        yield ConfigError(source, f"is missing. {_ADVICE[agent.provider]}", "agent.api_key")
+    elif problem := agent.info.missing_key(agent, environment):
+        yield ConfigError(source, problem, "agent.api_key")
 
 
-def _packages(config: Config) -> Iterator[str]:
-    agent, search = config.agent, config.tools.web_search
-    yield from _CLAUDE_CODE if agent.engine == "claude-code" else ("strands", _MODELS[agent.provider])
+def _packages(config: Config) -> dict[Package, str]:
+    """Each package that the config needs, and the setting that needs it."""
+    search = config.tools.web_search
+    needed = dict.fromkeys(config.agent.info.packages, "agent.provider")
     if search is not None and search.usable:
-        yield from _SEARCHES[search.provider or "tavily"]
-        if search.provider == "local" and search.ranker == "hybrid":
-            yield "wordllama"
-
-
-def _package_missing(package: str, source: str) -> HikidashiError:
-    if package in _EXTRAS:
-        return MissingExtra(*_EXTRAS[package])
-    return ConfigError(source, f"needs the package `{package}`. Run: pip install {package}", "agent.provider")
-
-
-def _lacks_key(config: Config, environment: Mapping[str, str]) -> bool:
-    agent = config.agent
-    if agent.api_key or agent.provider not in _KEYS:
-        return False
-    if agent.provider == "openai" and agent.base_url:
-        return False
-    return not any(map(environment.get, _KEYS[agent.provider]))
+        needed |= dict.fromkeys(search.info.packages_for(search.ranker), "tools.web_search.provider")
+    return needed
 
 
 def _may_be_logged_in(config: Config, environment: Mapping[str, str]) -> bool:
-    """False only where it is certain that Claude Code would say so: macOS keeps its login where nobody looks."""
+    """False only if Claude Code is certain to refuse: on macOS the login is in the keychain, which is not read."""
     if config.agent.api_key or sys.platform == "darwin" or check_login(environment).status == "ok":
         return True
     set_up = [name for name, value in environment.items() if value]
@@ -122,8 +90,8 @@ def _may_be_logged_in(config: Config, environment: Mapping[str, str]) -> bool:
 
 
 @contextmanager
-def _unheard() -> Generator[None]:
-    """Nothing is logged: the report says it."""
+def _logging_disabled() -> Generator[None]:
+    """Disable logging: the report has the same problems."""
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:

@@ -1,4 +1,4 @@
-"""Where questions are typed: a line editor on a terminal, plain lines where there is none."""
+"""Readers of questions: a line editor on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -9,43 +9,43 @@ import sys
 from pathlib import Path
 from typing import Protocol
 
-from .keep import TypedHistory
+from .storage import InputHistory
 
 __all__ = ["PipedLines", "PlainTerminal", "QuestionReader", "question_reader"]
 
 _PASTE_PAUSE = 0.05
-"""Lines that follow each other within so many seconds were pasted, not typed."""
+"""Lines that follow each other within this many seconds were pasted, not typed."""
 _CONTINUED = "  "
 
 
 class QuestionReader(Protocol):
-    """Gives one question at a time."""
+    """Reads one question at a time."""
 
     def read(self) -> str:
         """The next question, which may have several lines.
 
         Raises:
-            EOFError: there are no more.
+            EOFError: the input has ended.
             KeyboardInterrupt: Ctrl-C was pressed.
         """
         ...
 
 
 def question_reader(runner: asyncio.Runner, *, history: Path | None, coloured: bool) -> QuestionReader:
-    """The best way to read questions here; typed ones are kept in the file `history`."""
+    """The best reader for this terminal or pipe; typed questions are saved in the file `history`."""
     if not sys.stdin.isatty():
         return PipedLines()
-    if sys.platform == "win32":  # the editor and the plain terminal both speak to a Unix terminal
+    if sys.platform == "win32":  # the editor and the plain terminal both need a Unix terminal
         return PipedLines(prompt="> ")
     if not sys.stdout.isatty() or os.environ.get("TERM", "dumb") in {"", "dumb", "unknown"}:
         return PlainTerminal()
-    from .editor import LineEditor  # imported when somebody types: it takes a tenth of a second
+    from .editor import LineEditor  # imported only on a terminal: it takes a tenth of a second
 
-    return LineEditor(runner, TypedHistory(history), coloured=coloured)
+    return LineEditor(runner, InputHistory(history), coloured=coloured)
 
 
 class PipedLines:
-    """Each line that comes through a pipe is a question; one that ends with a backslash goes on in the next."""
+    """Each line of a pipe is a question; a line that ends with a backslash continues on the next."""
 
     def __init__(self, *, prompt: str = "") -> None:
         self._prompt = prompt
@@ -59,14 +59,14 @@ class PipedLines:
 
 
 class PlainTerminal:
-    """A terminal that can do nothing but show lines: no editor, but several pasted lines are one question."""
+    """A terminal without cursor control: no editor, but pasted lines are one question."""
 
     def __init__(self, prompt: str = "> ") -> None:
         self._prompt = prompt
         self._unread = b""
 
     def read(self) -> str:
-        """The next line, and those that come at once with it."""
+        """The next line, and those that were pasted with it."""
         self._show(self._prompt)
         lines = [self._line()]
         while lines[-1].endswith("\\") or self._more_at_once():
@@ -83,7 +83,7 @@ class PlainTerminal:
         shown.flush()
 
     def _line(self) -> str:
-        # Not through sys.stdin: what its buffer holds cannot be waited for.
+        # Not through sys.stdin: `select` does not see what is in its buffer.
         while b"\n" not in self._unread:
             piece = os.read(sys.stdin.fileno(), 4096)
             if not piece:

@@ -1,4 +1,4 @@
-"""A chat from its first word to its exit code."""
+"""`hikidashi chat`: set up the responder, run the chat, return the exit code."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from hikidashi.config import Config, WebSearchConfig
 from ..log import logged_to_file, logged_to_stderr, warned_on_stderr
 from ..output import Language, stdout
 from ..settings import config_for
-from .background import LateResponder
-from .conversations import Conversations, Keeper, Kept
-from .links import shows_hyperlinks
-from .manage import conversation_named, kept_conversations
-from .missing import first_problem, lacks_something
+from .background import BackgroundResponder
+from .conversations import ConversationSaver, ConversationStore, SavedConversation
+from .hyperlinks import supports_hyperlinks
+from .loop import ChatLoop, run_interruptible, show_answer
+from .manage import find_conversation, saved_conversations
+from .missing import anything_missing, first_problem
 from .questions import question_reader
 from .screen import JsonScreen, PlainScreen, Screen, TerminalScreen
-from .talk import Talk, answer_to, run_stoppable
 from .words import WORDS
 
 __all__ = ["run_chat"]
@@ -48,7 +48,7 @@ def run_chat(
     as_json: bool,
     verbose: bool,
 ) -> int:
-    """The exit code of a chat that has ended: 0, 1 if a question that nobody typed got no answer, 130 if stopped.
+    """Run a chat; the exit code: 0, 1 if a question from a pipe or `once` got no answer, 130 if it was cancelled.
 
     Raises:
         typer.BadParameter: `once` is no question, or there is no conversation `name`.
@@ -58,8 +58,8 @@ def run_chat(
         raise typer.BadParameter("is empty. Write the question after it.", param_hint="--once")
     stdin = sys.stdin
     if isinstance(stdin, io.TextIOWrapper):
-        stdin.reconfigure(errors="replace")  # bytes that are no text are a question mark, not the end
-    os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")  # people read what is printed here
+        stdin.reconfigure(errors="replace")  # invalid bytes become a replacement character, not an error
+    os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")  # the banner would be in the chat
     config = config_for(config_path)
     spoken: Language = language or config.agent.language
     if problem := first_problem(config, language=spoken):
@@ -69,9 +69,9 @@ def run_chat(
         log = logged_to_stderr if verbose else partial(logged_to_file, folder / "chat.log")
         stack.enter_context(log(secrets=config.secrets))
         runner = stack.enter_context(asyncio.Runner())
-        if once is None and not as_json and sys.stdin.isatty() and not lacks_something(config):
-            # The imports take seconds, the prompt comes at once. What is missing is said before it, so not from here.
-            responder = LateResponder(lambda: make_responder(config, audience="operator"))
+        if once is None and not as_json and sys.stdin.isatty() and not anything_missing(config):
+            # The imports take seconds, and the prompt should not wait. What is missing was reported above.
+            responder = BackgroundResponder(lambda: make_responder(config, audience="operator"))
         else:
             with nullcontext() if verbose else warned_on_stderr():
                 responder = make_responder(config, audience="operator")
@@ -87,7 +87,7 @@ def run_chat(
 
 def _answer_once(runner: asyncio.Runner, responder: Responder, question: str, screen: Screen) -> int:
     try:
-        whole = run_stoppable(runner, answer_to(responder, [Message(role="user", text=question)], screen))
+        whole = run_interruptible(runner, show_answer(responder, [Message(role="user", text=question)], screen))
     except KeyboardInterrupt:
         return _STOPPED
     return 0 if whole else 1
@@ -106,17 +106,17 @@ def _talk(
     history: Path | None,
 ) -> int:
     console, words = stdout(), WORDS[language]
-    conversations = kept_conversations()
-    going_on = _going_on(conversations, resume=resume, name=name)
-    earlier = going_on.read() if going_on is not None else []
+    conversations = saved_conversations()
+    continued = _continued(conversations, resume=resume, name=name)
+    earlier = continued.read() if continued is not None else []
     typed = sys.stdin.isatty()
     if typed:
         console.print(Text(words.welcome, "dim"))
-    if going_on is not None:
-        console.print(Text(words.resumed.format(count=len(earlier), name=going_on.name), "dim"))
+    if continued is not None:
+        console.print(Text(words.resumed.format(count=len(earlier), name=continued.name), "dim"))
     elif resume:
         console.print(Text(words.nothing_to_resume, "dim"))
-    talk = Talk(
+    talk = ChatLoop(
         responder,
         console=console,
         words=words,
@@ -125,7 +125,7 @@ def _talk(
         questions=question_reader(
             runner, history=history, coloured=console.color_system is not None and not console.no_color
         ),
-        keeper=Keeper(conversations, going_on) if keep else None,
+        saver=ConversationSaver(conversations, continued) if keep else None,
         conversation=earlier,
         typed=typed,
     )
@@ -133,11 +133,11 @@ def _talk(
     return 0 if all_answered or typed else 1
 
 
-def _going_on(conversations: Conversations, *, resume: bool, name: str | None) -> Kept | None:
+def _continued(conversations: ConversationStore, *, resume: bool, name: str | None) -> SavedConversation | None:
     if not resume:
         return None
     if name is not None:
-        return conversation_named(conversations, name, hint="--continue")
+        return find_conversation(conversations, name, hint="--continue")
     return next(iter(conversations.all()), None)
 
 
@@ -147,16 +147,16 @@ def _screens(language: Language, *, as_json: bool) -> Callable[[], Screen]:
     if not sys.stdout.isatty():
         return PlainScreen
     console = stdout()
-    return lambda: TerminalScreen(console, WORDS[language], hyperlinks=shows_hyperlinks())
+    return lambda: TerminalScreen(console, WORDS[language], hyperlinks=supports_hyperlinks())
 
 
 def _web_search(
     config: WebSearchConfig | None, language: Language, responder: Responder
 ) -> Callable[[str], Awaitable[str]]:
     async def search(query: str) -> str:
-        if isinstance(responder, LateResponder):
-            # Where two threads import modules that need each other, one of them can get half a module.
-            await responder.settled()
+        if isinstance(responder, BackgroundResponder):
+            # Two threads that import modules which need each other may get a partly initialised module.
+            await responder.wait_until_made()
         from hikidashi.web.answers.format import format_search
         from hikidashi.web.providers.choose import choose_provider, configured_provider
 

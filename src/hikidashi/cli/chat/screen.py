@@ -23,7 +23,7 @@ from hikidashi.web.answers.fence import unfenced
 
 from ..tools.text import clean, clean_lines, cut
 from .blocks import MarkdownBlocks
-from .tail import Tail
+from .live_lines import LiveLines
 from .words import Words
 
 __all__ = ["JsonScreen", "PlainScreen", "Screen", "TerminalScreen"]
@@ -32,7 +32,7 @@ _KINDS = {TextDelta: "text", ToolCalled: "tool_called", ToolReturned: "tool_retu
 
 
 class Screen(ABC):
-    """Shows one answer; a context that lasts as long as the answer is awaited."""
+    """Shows one answer; a context manager around the wait for it."""
 
     def __enter__(self) -> Self:
         return self
@@ -44,17 +44,17 @@ class Screen(ABC):
 
     @abstractmethod
     def show(self, event: AnswerEvent) -> None:
-        """Shows one event of the answer."""
+        """Show one event of the answer."""
 
-    def close(self) -> None:  # noqa: B027 - most screens have nothing left to do
-        """Nothing more comes: shows what was held back."""
+    def close(self) -> None:  # noqa: B027 - optional
+        """Show what was held back; no further event comes."""
 
 
 class TerminalScreen(Screen):
-    """Finished blocks as formatted Markdown, the unfinished one below them as it grows, and each tool call."""
+    """Complete blocks as formatted Markdown, the incomplete one below them as it grows, and each tool call."""
 
     def __init__(self, console: Console, words: Words, *, hyperlinks: bool = False) -> None:
-        """With `hyperlinks`, the terminal hides the address of a link behind its text; else it is written out."""
+        """Without `hyperlinks`, the address of a link is printed after its text."""
         self._console = console
         self._hyperlinks = hyperlinks and console.color_system is not None
         self._found = FoundSources()
@@ -64,14 +64,14 @@ class TerminalScreen(Screen):
         self._blocks = MarkdownBlocks()
         self._began: dict[str, float] = {}
         self._spinner = Status("", console=console, spinner="dots", spinner_style="cyan")
-        self._tail = Tail(console)
+        self._live = LiveLines(console)
 
     def __enter__(self) -> Self:
         self._wait(self._words.thinking)
         return self
 
     def show(self, event: AnswerEvent) -> None:
-        """Draws one event below what is there."""
+        """Draw one event below the others."""
         self._spinner.stop()
         self._fit()
         self._found.take(event)
@@ -95,7 +95,7 @@ class TerminalScreen(Screen):
                 self._console.print(Text(clean_lines(message), "red"))
 
     def close(self) -> None:
-        """The last block, complete or not, and the sources that the answer uses."""
+        """Print the last block, complete or not, and the sources of the answer."""
         self._spinner.stop()
         self._flush()
         if sources := self._citations.sources:
@@ -109,7 +109,7 @@ class TerminalScreen(Screen):
             self._console.print()
 
     def _fit(self) -> None:
-        """Follows a window that became narrower: longer lines would be broken, and could not be drawn over."""
+        """Adapt to a window that became narrower: wrapped lines could not be redrawn."""
         if self._console.is_terminal:
             self._console.width = min(self._widest, shutil.get_terminal_size().columns)
 
@@ -120,17 +120,17 @@ class TerminalScreen(Screen):
     def _grow(self, text: str) -> None:
         blocks = self._blocks.feed(text)
         if blocks:
-            self._tail.erase()
+            self._live.erase()
         for block in blocks:
             self._print_block(block)
-        # What is taller than the terminal cannot be drawn over, so only its end is shown.
+        # A block taller than the terminal cannot be redrawn, so only its end is shown.
         most = max(1, self._console.height // 2)
         lines = clean_lines(self._blocks.rest).splitlines()[-most:]
         rows = Text("\n".join(lines)).wrap(self._console, self._console.width)
-        self._tail.draw(rows[-most:])
+        self._live.draw(rows[-most:])
 
     def _flush(self) -> None:
-        self._tail.erase()
+        self._live.erase()
         for block in self._blocks.finish():
             self._print_block(block)
 
@@ -146,29 +146,29 @@ class TerminalScreen(Screen):
 
 
 class PlainScreen(Screen):
-    """The text of the answer alone on stdout, as it comes; tool calls and failures on stderr."""
+    """The text of the answer on stdout, as it arrives; tool calls and failures on stderr."""
 
     def __init__(self) -> None:
         self._last = "\n"
 
     def show(self, event: AnswerEvent) -> None:
-        """Writes one event."""
+        """Write one event."""
         match event:
             case TextDelta(text):
                 sys.stdout.write(text)
                 sys.stdout.flush()
                 self._last = text[-1:] or self._last
             case ToolCalled():
-                _tell(f"{event.name}: {cut(_arguments(event.arguments), 200)}")
+                _print_to_stderr(f"{event.name}: {cut(_arguments(event.arguments), 200)}")
             case ToolReturned():
                 if not event.ok:
-                    _tell(f"{event.name} failed: {cut(event.reason or unfenced(event.text), 300)}")
+                    _print_to_stderr(f"{event.name} failed: {cut(event.reason or unfenced(event.text), 300)}")
             case AnswerFailed(message):
                 self.close()
-                _tell(message)
+                _print_to_stderr(message)
 
     def close(self) -> None:
-        """Ends the last line."""
+        """End the last line."""
         if self._last != "\n":
             sys.stdout.write("\n")
             sys.stdout.flush()
@@ -176,14 +176,14 @@ class PlainScreen(Screen):
 
 
 class JsonScreen(Screen):
-    """Each event as one line of JSON; after the last one the sources that the answer uses, if there are any."""
+    """Each event as a line of JSON, and at the end the sources of the answer, if there are any."""
 
     def __init__(self) -> None:
         self._found = FoundSources()
         self._said: list[str] = []
 
     def show(self, event: AnswerEvent) -> None:
-        """Writes one event as a JSON object, its kind under `event`."""
+        """Write one event as a JSON object, with its kind as `event`."""
         self._found.take(event)
         if isinstance(event, TextDelta):
             self._said.append(event.text)
@@ -193,7 +193,7 @@ class JsonScreen(Screen):
         self._write(line)
 
     def close(self) -> None:
-        """Writes the sources."""
+        """Write the sources."""
         citations = Citations(self._found)
         citations.cited("".join(self._said))
         if citations.sources:
@@ -204,7 +204,7 @@ class JsonScreen(Screen):
         sys.stdout.flush()
 
 
-def _tell(line: str) -> None:
+def _print_to_stderr(line: str) -> None:
     sys.stderr.write(f"{line}\n")
 
 

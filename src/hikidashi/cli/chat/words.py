@@ -1,4 +1,4 @@
-"""What the chat says to the person who types, in English and Japanese."""
+"""The texts of the chat, in English and Japanese."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["WORDS", "Words"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Words:
-    """The sentences of the chat in one language."""
+    """The texts in one language."""
 
     welcome: str
     help: str

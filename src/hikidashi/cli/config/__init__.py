@@ -1,4 +1,4 @@
-"""`hikidashi config`: what the config file switches on, what it does not, and why."""
+"""`hikidashi config`: check the config file."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def check(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
-    """Show what the config file switches on, what it does not, and why.
+    """Show what the config file turns on, what is off, and why.
 
-    Keys and tokens are only said to be set. Exit code 1 means that `hikidashi chat` cannot start
-    with the file; each problem is named, with its line and what is allowed there, or what to install.
+    Keys and tokens are shown as set or not set. Exit code 1 means that `hikidashi chat` cannot start
+    with the file: each problem is shown with its line and what is allowed, or what to install.
     """
     from hikidashi.config import check_config, find_config
 
-    from ..chat.missing import problems_of
+    from ..chat.missing import startup_problems
     from ..output import stdout
     from .report import report_on
     from .view import print_report
@@ -49,7 +49,7 @@ def check(
     if path is not None and config_file is not None and path != config_file:
         raise typer.BadParameter(f"{path} is named too. Name one file.", param_hint="--config")
     checked = check_config(path or config_file or find_config() or Path("config.yaml"))
-    missing = problems_of(checked.config) if checked.config is not None else []
+    missing = startup_problems(checked.config) if checked.config is not None else []
     report = report_on(checked, missing)
     print_report(report, stdout(), as_json=as_json)
     if not report.ok:

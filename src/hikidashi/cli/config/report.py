@@ -1,4 +1,4 @@
-"""What a config switches on, as data; keys and tokens are only said to be set."""
+"""A report on a config: which sections are on; keys and tokens are shown as set or not set."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hikidashi.errors import ConfigError, HikidashiError
 __all__ = ["Part", "Report", "report_on"]
 
 Status = Literal["on", "off", "incomplete"]
-"""`incomplete` is something that was switched on and still cannot work."""
+"""`incomplete` is on and cannot work."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +46,7 @@ class Report:
 
 
 def report_on(checked: CheckedConfig, missing: Sequence[HikidashiError] = ()) -> Report:
-    """What there is to say about a config file; `missing` is what keeps the chat from starting with it."""
+    """The report on a checked config; `missing` are the problems that keep the chat from starting."""
     if checked.config is None:
         problems = tuple({"line": each.line, "key": each.key, "reason": each.reason} for each in checked.problems)
         return Report(path=checked.problems[0].path, problems=problems)
@@ -72,15 +72,15 @@ def _web_search(search: WebSearchConfig | None) -> Part:
     if search is None:
         return Part(name=name, status="off", why="the section is not there", settings={})
     if search.needs_key:
-        why = "`api_key` is not set, so the tools are not offered; get a key, or use `provider: local`"
+        why = f"it {search.info.missing_key('config')}"
         return Part(name=name, status="incomplete", why=why, settings=_settings(search))
     if not search.enabled:
         return Part(name=name, status="off", why="`enabled` is not true", settings=_settings(search))
-    return Part(name=name, status="on", why=f"searches with {search.provider or 'tavily'}", settings=_settings(search))
+    return Part(name=name, status="on", why=f"searches with {search.info.name}", settings=_settings(search))
 
 
 def _agent(agent: AgentConfig) -> Part:
-    by = "Claude Code" if agent.engine == "claude-code" else f"{agent.provider}, through strands"
+    by = agent.info.title if agent.engine == "claude-code" else f"{agent.provider}, through strands"
     return Part(name="agent", status="on", why=f"answers with {by}", settings=_settings(agent))
 
 

@@ -1,4 +1,4 @@
-"""The report on a config, for a person or for a program."""
+"""Print the report on a config, for people or as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Claude Code CLI, and whether somebody is logged in to it."""
+"""The Claude Code CLI and its login."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _REINSTALL = "pip install --force-reinstall 'hikidashi[claude]'"
 
 
 def check_claude_code(environment: Mapping[str, str]) -> Iterator[Check]:
-    """The CLI that `ClaudeCodeModel` would start, and the login it would use."""
+    """Check the CLI that `ClaudeCodeModel` starts, and its login."""
     yield check_cli(find_cli(), needed=find_spec("claude_agent_sdk") is not None)
     yield check_login(environment)
 
 
 def find_cli() -> Path | None:
-    """The CLI inside claude-agent-sdk or, as the SDK does it, the one on PATH; the SDK is not imported."""
+    """The CLI bundled with claude-agent-sdk or, like the SDK, the one on PATH; the SDK is not imported."""
     name = "claude.exe" if sys.platform == "win32" else "claude"
     spec = find_spec("claude_agent_sdk")
     for folder in (spec and spec.submodule_search_locations) or ():
@@ -37,7 +37,7 @@ def find_cli() -> Path | None:
 
 
 def check_cli(path: Path | None, *, needed: bool, seconds: float = _SECONDS) -> Check:
-    """Whether the CLI at `path` runs; without one that is a problem only where it is `needed`."""
+    """Whether the CLI at `path` runs; a missing one is a problem only if it is `needed`."""
     if path is None:
         remedy = (
             "Install Claude Code so that `claude` is on PATH: this build of claude-agent-sdk has none inside."
@@ -58,7 +58,7 @@ def check_cli(path: Path | None, *, needed: bool, seconds: float = _SECONDS) -> 
 
 
 def check_login(environment: Mapping[str, str]) -> Check:
-    """Whether the file of a login exists; nobody reads it."""
+    """Whether there is a login file; it is not read."""
     folder = Path(environment.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude")
     if (folder / ".credentials.json").is_file():
         return Check(area="claude", name="login", status="ok", found=f"there is one in {_from_home(folder)}")
@@ -77,7 +77,7 @@ def _cli(status: Status, found: str, remedy: str = "") -> Check:
 
 
 def _version(path: Path, seconds: float) -> str:
-    """What `claude --version` says, in a home of its own that is gone afterwards."""
+    """The version that `claude --version` prints, run in a temporary home."""
     with tempfile.TemporaryDirectory(prefix="hikidashi-doctor-", ignore_cleanup_errors=True) as home:
         private = {"HOME": home, "CLAUDE_CONFIG_DIR": home, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
         done = subprocess.run(

@@ -1,35 +1,34 @@
-"""Which keys are set, by name; a value is looked at for mistakes that are visible in it, and never shown."""
+"""Which keys are set, by name. A value is checked for visible mistakes, and never shown."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from importlib.util import find_spec
 
 from hikidashi.common.urls import split_base_url
+from hikidashi.providers import CHAT_MODELS, SEARCH_PROVIDERS, Package
 
 from .report import Check
 
-__all__ = ["KEYS", "check_keys"]
+__all__ = ["check_keys", "known_keys"]
 
-KEYS: Mapping[str, str] = {
-    "ANTHROPIC_API_KEY": "Claude Code and the Anthropic API",
-    "ANTHROPIC_AUTH_TOKEN": "Claude Code and the Anthropic API",
-    "ANTHROPIC_BASE_URL": "Claude Code and the Anthropic API",
-    "CLAUDE_CODE_OAUTH_TOKEN": "Claude Code with a subscription",
-    "OPENAI_API_KEY": "OpenAI models in pydantic-ai and strands",
-    "SLACK_APP_TOKEN": "Slack",
-    "SLACK_BOT_TOKEN": "Slack",
-    "TAVILY_API_KEY": "web search with Tavily",
-}
-"""Each environment variable the doctor knows, and what reads it."""
+_SLACK = {"SLACK_APP_TOKEN": "Slack", "SLACK_BOT_TOKEN": "Slack"}
 
-_NEEDS = {"TAVILY_API_KEY": ("tavily", "tavily-python", "tavily")}
-"""Keys that only one package can use: its module, its name and its extra."""
+
+def known_keys() -> dict[str, str]:
+    """Each environment variable the doctor checks, and what reads it."""
+    readers: dict[str, list[str]] = {}
+    for model in CHAT_MODELS.values():
+        for name in (*model.key_variables, *model.other_variables):
+            readers.setdefault(name, []).append(model.title)
+    for provider in SEARCH_PROVIDERS.values():
+        for name in filter(None, (provider.key_variable, provider.address_variable)):
+            readers.setdefault(name, []).append(f"web search with {provider.title}")
+    return dict(sorted(({name: " and ".join(titles) for name, titles in readers.items()} | _SLACK).items()))
 
 
 def check_keys(environment: Mapping[str, str]) -> Iterator[Check]:
     """Each known key: set, not set, or set to something that cannot work."""
-    for name, purpose in KEYS.items():
+    for name, purpose in known_keys().items():
         yield _check(name, environment.get(name), purpose)
 
 
@@ -49,11 +48,16 @@ def _mistake(name: str, value: str) -> tuple[str, str] | None:
     if value != value.strip():
         return "set, with white space around it", f"Set {name} again without the spaces or the newline."
     if name.endswith("_URL") and not _is_web_address(value):
-        return "set, but no http(s) address", f"Set {name} to an address such as https://api.anthropic.com"
-    if name in _NEEDS and find_spec(_NEEDS[name][0]) is None:
-        _, package, extra = _NEEDS[name]
-        return f"set, but {package} is not installed", f"pip install 'hikidashi[{extra}]'"
+        return "set, but no http(s) address", f"Set {name} to an address such as https://host:8080"
+    if package := _missing_package(name):
+        return f"set, but {package.name} is not installed", package.install_command
     return None
+
+
+def _missing_package(name: str) -> Package | None:
+    """The package that the search provider with this key lacks; keys of models are read by other programs too."""
+    readers = [row for row in SEARCH_PROVIDERS.values() if name in (row.key_variable, row.address_variable)]
+    return next((package for row in readers for package in row.packages if not package.is_installed), None)
 
 
 def _is_web_address(value: str) -> bool:

@@ -1,6 +1,6 @@
 """Python, hikidashi and its extras: which versions are installed, and which are needed.
 
-The needs are read from hikidashi's own package metadata, so they are written down once, in pyproject.toml.
+Requirements are read from the package metadata of hikidashi, so pyproject.toml is their only source.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _EXTRA = re.compile(r"""extra\s*==\s*['"](?P<extra>[\w.-]+)['"]""")
 
 @dataclass(frozen=True)
 class Need:
-    """A package, the lowest version that works, and the first that does not."""
+    """A package, its lowest version, and the first version that is too new."""
 
     package: str
     at_least: str = ""
@@ -50,13 +50,13 @@ def check_base() -> Iterator[Check]:
 
 
 def check_extras(needs: Mapping[str, Iterable[Need]], installed: Mapping[str, str] | None = None) -> Iterator[Check]:
-    """Each extra, against the `installed` versions; by default those of this environment."""
+    """Check each extra against the `installed` versions; by default those of this environment."""
     for extra, packages in needs.items():
         yield _check_extra(extra, list(packages), installed)
 
 
 def needs_by_extra(requirements: Iterable[str] | None = None) -> dict[str, list[Need]]:
-    """What each extra needs, by its name, as `requirements` (by default hikidashi's own) say."""
+    """The packages of each extra in `requirements`; by default those of hikidashi."""
     needs: defaultdict[str, list[Need]] = defaultdict(list)
     for line in _own_requirements() if requirements is None else requirements:
         found = _REQUIREMENT.match(line.strip())

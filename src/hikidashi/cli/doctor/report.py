@@ -1,4 +1,4 @@
-"""What the doctor found."""
+"""The report of the doctor."""
 
 from __future__ import annotations
 
@@ -8,36 +8,36 @@ from typing import Any, Literal
 __all__ = ["Check", "Report", "Status"]
 
 Status = Literal["ok", "absent", "problem"]
-"""`absent` is something that nobody set up, which is fine; `problem` is set up and cannot work."""
+"""`absent` is not set up, which is fine; `problem` is set up and cannot work."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """One thing the doctor looked at."""
+    """The result of one check."""
 
-    area: Literal["base", "extra", "claude", "key"]
+    area: Literal["base", "extra", "claude", "provider", "key"]
     name: str
     status: Status
     found: str
-    """What is there, in a few words; never the value of a key."""
+    """What was found, in a few words; never the value of a key."""
     remedy: str = ""
-    """What to do, where there is something to do."""
+    """What to do; empty if there is nothing to do."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """Everything the doctor looked at."""
+    """All checks."""
 
     checks: tuple[Check, ...]
 
     @property
     def problems(self) -> tuple[Check, ...]:
-        """What is set up and cannot work."""
+        """The checks that found a problem."""
         return tuple(check for check in self.checks if check.status == "problem")
 
     @property
     def ok(self) -> bool:
-        """Whether everything that is set up can work."""
+        """Whether there are no problems."""
         return not self.problems
 
     def as_json(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The report, for a person or for a program."""
+"""Print the report, for people or as JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .report import Check, Report
 __all__ = ["print_report"]
 
 _MARKS = {"ok": ("✓", "green"), "absent": ("·", "dim"), "problem": ("✗", "bold red")}
-_HEADINGS = {"base": "Base", "extra": "Extras", "claude": "Claude Code", "key": "Keys"}
+_HEADINGS = {"base": "Base", "extra": "Extras", "claude": "Claude Code", "provider": "Providers", "key": "Keys"}
 
 
 def print_report(report: Report, console: Console, *, as_json: bool) -> None:

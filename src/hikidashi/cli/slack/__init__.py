@@ -40,21 +40,21 @@ def slack(
     config: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Model, tools and tokens.", show_default="config.yaml, if there")
     ] = None,
-    check: Annotated[bool, typer.Option("--check", help="Connect, say as whom, and end.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Connect, print the identity of the bot, and end.")] = False,
     manifest: Annotated[bool, typer.Option("--manifest", help="Print the manifest of the Slack app.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the manifest as JSON.")] = False,
     lang: Annotated[Language | None, typer.Option(help="Language of the bot.", show_default="from the config")] = None,
     grace: Annotated[
-        float, typer.Option(metavar="SECONDS", help="How long answers under way may take at the end.", min=0)
+        float, typer.Option(metavar="SECONDS", help="Time for current answers after Ctrl-C.", min=0)
     ] = 20.0,
 ) -> None:
     """Answer mentions and direct messages in Slack, in their threads.
 
     Tokens come from the section `slack` of the config, or from SLACK_BOT_TOKEN and SLACK_APP_TOKEN. The log goes
-    to stderr. What Slack delivers again is answered once, also after a restart, and what a bot that was killed left
-    unfinished is answered at the next start, or closed with a word. Ctrl-C or SIGTERM ends it with exit code 0 when
-    answers under way are finished; a second one at once.
-    Exit code 1 means that it could not start, and the last line says why.
+    to stderr. Each question is answered once, also after a restart; answers that a killed bot left unfinished are
+    completed at the next start, or closed with a note. Ctrl-C or SIGTERM ends it with exit code 0 after the current
+    answers; a second one ends it at once.
+    Exit code 1 means that it could not start: the last line says why.
     """
     if manifest:
         from .manifest import print_manifest

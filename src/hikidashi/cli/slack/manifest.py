@@ -1,4 +1,4 @@
-"""The manifest of the Slack app, for pasting or for a program."""
+"""Print the manifest of the Slack app."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ __all__ = ["print_manifest"]
 
 
 def print_manifest(*, as_json: bool) -> None:
-    """Prints the manifest as YAML, or as JSON."""
+    """Print the manifest as YAML or JSON."""
     manifest = app_manifest()
     typer.echo(json.dumps(manifest, indent=2) if as_json else yaml.safe_dump(manifest, sort_keys=False), nl=as_json)

@@ -1,4 +1,4 @@
-"""The bot from its config to its exit."""
+"""`hikidashi slack`: run the bot."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ _NO_TOOLS: dict[Language, str] = {"ja": "なし", "en": "none"}
 
 
 def run_slack(*, config_path: Path | None, language: Language | None, check_only: bool, grace: float) -> None:
-    """Answers in Slack until a signal comes; with `check_only`, only until it is connected.
+    """Run the bot until SIGINT or SIGTERM; with `check_only`, until it is connected.
 
     Raises:
-        ConfigError: The config cannot be used, names no tokens, or the model lacks its key or login.
+        ConfigError: The config cannot be used, has no tokens, or the model lacks its key or login.
         SlackError: Slack refused a token, or cannot be reached.
     """
     os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")  # stdout and stderr are read by programs

@@ -1,4 +1,4 @@
-"""`hikidashi web`: search, read and pack the web or one's own documents; serve them to others."""
+"""`hikidashi web`: search the web or local documents, read pages, build context for prompts, and serve all of it."""
 
 from __future__ import annotations
 
@@ -86,10 +86,10 @@ web = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 @web.callback(epilog=_EXAMPLES, short_help="Search the web, or an index of your own documents.")
 def _web() -> None:  # pyright: ignore[reportUnusedFunction]
-    """Search the web or your own documents, read pages, and pack both for a prompt.
+    """Search the web or your own documents, read pages, and collect context for a prompt.
 
-    With TAVILY_API_KEY Tavily answers, otherwise an index of your own documents. Nothing is sent to
-    Tavily without a key unless you ask for it.
+    Tavily is used if TAVILY_API_KEY is set, otherwise the index of your own documents. Without a key,
+    nothing is sent to Tavily unless you pass --keyless.
     """
 
 
@@ -107,7 +107,7 @@ def search(
 ) -> None:
     """Show the best hits for a query, as Markdown or JSON.
 
-    Exit code 1 means that nothing was found, or that the search failed; then the last line says why.
+    Exit code 1 means that nothing was found, or that the search failed: the last line says why.
     """
     from .ask import search as run
     from .choice import choice_of
@@ -137,19 +137,19 @@ def extract(
         raise typer.Exit(1)
 
 
-@web.command(epilog=_CONTEXT_EXAMPLES, short_help="Pack what is known about a query for a prompt.")
+@web.command(epilog=_CONTEXT_EXAMPLES, short_help="Collect passages about a query for a prompt.")
 @spread
 def context(
     query: Annotated[str, typer.Argument(help="What to look for, up to 1,000 characters.")],
     *,
     max_tokens: Annotated[
-        int | None, typer.Option("--max-tokens", help="About how long it may be.", show_default="4000")
+        int | None, typer.Option("--max-tokens", help="About how many tokens at most.", show_default="4000")
     ] = None,
     wanted: FilterOptions,
     asked: ProviderOptions,
     as_json: Json = False,
 ) -> None:
-    """Show passages about a query, best first and with their sources, in so many tokens.
+    """Show passages about a query, best first and with their sources, within --max-tokens.
 
     Exit code 1 means that nothing was found, or that the search failed.
     """
@@ -165,22 +165,22 @@ def index(
     sources: Annotated[list[str], typer.Argument(metavar="PATH_OR_URL", help="Folders, files, pages or sitemaps.")],
     *,
     depth: Annotated[
-        int, typer.Option(help="How many links to follow from a page, up to 5.", min=0, max=5, show_default="none")
+        int, typer.Option(help="How deep to follow links, up to 5.", min=0, max=5, show_default="none")
     ] = 0,
     limit: Annotated[
-        int | None, typer.Option(help="How many pages of a site at most.", min=1, max=10_000, show_default="50")
+        int | None, typer.Option(help="The most pages of a site.", min=1, max=10_000, show_default="50")
     ] = None,
-    watch: Annotated[bool, typer.Option("--watch", help="Go on with each change of the files.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Update the index with each change of the files.")] = False,
     index: Index = None,
     lang: Lang = None,
     as_json: Json = False,
 ) -> None:
     """Add documents to the local index: Markdown, HTML, text and PDF, or pages and sitemaps.
 
-    Only what changed is read again, and what is gone from a folder leaves the index. It may be stopped at any
-    time. Links are followed with --depth, as the site's robots.txt allows, and stay on the site. Files are looked
-    at every second with --watch, pages only once; Ctrl-C ends it. Exit code 1 means that something could not be
-    read; each such line says why.
+    Only changed documents are read again, and files deleted from a folder are removed. It can be stopped at any
+    time. With --depth, links within the site are followed, as its robots.txt allows. With --watch, files are checked
+    every second, pages only once; Ctrl-C ends it. Exit code 1 means that something could not be read: each such
+    line says why.
     """
     from .choice import language_of
     from .indexing import run_index
@@ -203,8 +203,8 @@ def list_(
 ) -> None:
     """List the documents of the local index: day, passages, title and address.
 
-    The day is that of publication, else that of the file, else that on which it was added. Exit code 1 means
-    that there is none.
+    The day is that of publication, of the file, or of indexing, whichever is known first. Exit code 1 means that
+    there are none.
     """
     from .choice import language_of
     from .contents import list_documents
@@ -215,7 +215,7 @@ def list_(
 
 @web.command(epilog=_REMOVE_EXAMPLES, short_help="Remove documents from the local index.")
 def remove(
-    addresses: Annotated[list[str], typer.Argument(metavar="PATH_OR_URL", help="Documents, or what they are below.")],
+    addresses: Annotated[list[str], typer.Argument(metavar="PATH_OR_URL", help="Documents, folders or sites.")],
     *,
     index: Index = None,
     lang: Lang = None,
@@ -223,8 +223,7 @@ def remove(
 ) -> None:
     """Remove documents from the local index; the files themselves stay.
 
-    A folder or the address of a site removes all that is below it. Exit code 1 means that something was not in
-    the index.
+    A folder or site removes everything below it. Exit code 1 means that something was not in the index.
     """
     from .choice import language_of
     from .contents import remove_documents
@@ -233,9 +232,9 @@ def remove(
         raise typer.Exit(1)
 
 
-@web.command(epilog=_STATS_EXAMPLES, short_help="Show how much the local index holds.")
+@web.command(epilog=_STATS_EXAMPLES, short_help="Show statistics of the local index.")
 def stats(*, index: Index = None, lang: Lang = None, as_json: Json = False) -> None:
-    """Show how many documents and passages the local index holds, of which kinds and days, and its size.
+    """Show the size of the local index, and how many documents and passages it has, by kind and day.
 
     Exit code 1 means that there is no index, or that it cannot be read.
     """
@@ -261,7 +260,7 @@ def serve(
 ) -> None:
     """Serve a provider under Tavily's HTTP API, for clients that take a base URL.
 
-    tavily-python, langchain-tavily and pydantic-ai's own tavily tool work as they are. Ctrl-C ends it.
+    tavily-python, langchain-tavily and the tavily tool of pydantic-ai work unchanged. Ctrl-C ends it.
     """
     from .choice import choice_of
     from .serving import run_server
@@ -283,4 +282,4 @@ def mcp(*, asked: ProviderOptions) -> None:
     from .choice import choice_of
 
     choice = choice_of(asked)
-    asyncio.run(serve_stdio(choice.opened(), language=choice.language))
+    asyncio.run(serve_stdio(choice.open(), language=choice.language))

@@ -1,4 +1,4 @@
-"""One question to a provider, and its answer on the screen."""
+"""`hikidashi web search`, `extract` and `context`: ask a provider and print the answer."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _filters(wanted: FilterOptions) -> SearchFilters:
 
 def _asked(choice: Choice, question: Callable[[SearchProvider], Awaitable[T]]) -> T:
     async def ask() -> T:
-        provider = choice.opened()
+        provider = choice.open()
         try:
             return await question(provider)
         finally:

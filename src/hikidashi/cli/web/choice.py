@@ -1,33 +1,31 @@
-"""The provider that the options of a command ask for."""
+"""The provider that the options of a command choose."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
 from hikidashi.common.folders import cache_folder
+from hikidashi.common.language import in_language
 from hikidashi.errors import ErrorType, TavilyAPIError
-from hikidashi.web.provider import ProviderName, SearchProvider
-from hikidashi.web.providers.choose import KEY_VARIABLE, SEARXNG_VARIABLE, choose_provider, provider_name
+from hikidashi.providers import DEFAULT_RANKER, SEARCH_PROVIDERS, Option, Ranker, names_taking
+from hikidashi.web.provider import SearchProvider
+from hikidashi.web.providers.choose import choose_provider, provider_name
 
 from ..output import Language, language_of_environment
 from .options import ProviderOptions
-
-if TYPE_CHECKING:
-    from hikidashi.web.local import Ranker
 
 __all__ = ["Choice", "choice_of", "language_of"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """Who answers, and in which language."""
+    """The provider that a command asks, and the language it answers in."""
 
-    name: ProviderName
+    name: str
     base_url: str | None
     index: Path | None
     ranker: Ranker
@@ -36,11 +34,11 @@ class Choice:
     timeout: float | None
     language: Language
 
-    def opened(self) -> SearchProvider:
-        """The provider itself; the caller closes it."""
+    def open(self) -> SearchProvider:
+        """A new provider; the caller closes it."""
         from hikidashi.web.providers.cache import ResultCache
 
-        kept = self.cache and self.name == "tavily"
+        kept = self.cache and "cache" in SEARCH_PROVIDERS[self.name].options
         return choose_provider(
             self.name,
             base_url=self.base_url,
@@ -54,41 +52,38 @@ class Choice:
 
 
 def cache_path() -> Path:
-    """Where answers are kept: `hikidashi/web-cache.db` in the user's cache folder."""
+    """The cache file: `hikidashi/web-cache.db` in the cache folder of the user."""
     return cache_folder() / "web-cache.db"
 
 
 def language_of(lang: Language | None) -> Language:
-    """The language that was asked for, here or by the environment."""
+    """`lang`, or the language of the environment."""
     return lang or language_of_environment()
 
 
 def choice_of(asked: ProviderOptions) -> Choice:
-    """What the options say, refused where they contradict each other.
+    """The choice that the options describe.
 
     Raises:
-        TavilyAPIError: Tavily was asked for, and there is no key.
+        typer.BadParameter: options contradict each other, or the provider lacks its address.
+        TavilyAPIError: the provider needs a key, and there is none.
     """
-    has_key = bool(os.environ.get(KEY_VARIABLE, "").strip())
-    named = asked.provider or ("local" if asked.index is not None else None)
-    name = provider_name(named)
-    if asked.index is not None and name != "local":
-        raise typer.BadParameter(f"--index belongs to --provider local, not {name}.")
-    if asked.ranker != "lexical" and name != "local":
-        raise typer.BadParameter(f"--ranker belongs to --provider local, not {name}.")
-    if asked.keyless and named != "tavily":
-        raise typer.BadParameter("--keyless belongs to --provider tavily.")
-    if asked.base_url and name == "local":
-        raise typer.BadParameter("--base-url needs --provider tavily or --provider searxng.")
-    if name == "searxng" and not (asked.base_url or os.environ.get(SEARXNG_VARIABLE, "").strip()):
-        raise typer.BadParameter(f"--provider searxng needs --base-url URL, or {SEARXNG_VARIABLE}.")
-    if name == "tavily" and not (asked.keyless or has_key):
-        raise TavilyAPIError(
-            f"There is no Tavily API key. Set {KEY_VARIABLE}, or use --provider local, or --keyless.",
-            ErrorType.AUTH_ERROR,
-        )
+    named = asked.provider or (names_taking("index")[0] if asked.index is not None else None)
+    row = SEARCH_PROVIDERS[provider_name(named)]
+    if asked.index is not None and "index" not in row.options:
+        raise typer.BadParameter(f"--index belongs to {_providers('index')}, not {row.name}.")
+    if asked.ranker != DEFAULT_RANKER and "ranker" not in row.options:
+        raise typer.BadParameter(f"--ranker belongs to {_providers('ranker')}, not {row.name}.")
+    if asked.keyless and (named is None or "keyless" not in row.options):
+        raise typer.BadParameter(f"--keyless belongs to {_providers('keyless')}.")
+    if asked.base_url and "base_url" not in row.options:
+        raise typer.BadParameter(f"--base-url needs {_providers('base_url')}.")
+    if row.address_variable and not (asked.base_url or row.address_in(os.environ)):
+        raise typer.BadParameter(f"--provider {row.name} needs --base-url URL, or {row.address_variable}.")
+    if row.key_variable and not (asked.keyless or row.key_in(os.environ)):
+        raise TavilyAPIError(in_language(row.missing_key("command"), "en"), ErrorType.AUTH_ERROR)
     return Choice(
-        name=name,
+        name=row.name,
         base_url=asked.base_url,
         index=asked.index,
         ranker=asked.ranker,
@@ -97,3 +92,8 @@ def choice_of(asked: ProviderOptions) -> Choice:
         timeout=asked.timeout,
         language=language_of(asked.lang),
     )
+
+
+def _providers(option: Option) -> str:
+    """The values of --provider that go with `option`."""
+    return " or ".join(f"--provider {name}" for name in names_taking(option))

@@ -1,4 +1,4 @@
-"""`hikidashi web list`, `remove` and `stats`: what the local index holds."""
+"""`hikidashi web list`, `remove` and `stats`: the contents of the local index."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def remove_documents(addresses: Sequence[str], path: Path | None, *, language: L
     removed: list[str] = []
     unknown: list[str] = []
     try:
-        index.totals()  # there must be an index: writing would make one
+        index.totals()  # raises if there is no index: writing would create one
         with index.writing() as writer:
             for address in addresses:
                 found = [
@@ -104,7 +104,7 @@ def remove_documents(addresses: Sequence[str], path: Path | None, *, language: L
 
 
 def show_stats(path: Path | None, *, language: Language, as_json: bool) -> None:
-    """Print how much the index holds."""
+    """Print statistics of the index."""
     index = LocalIndex(path)
     try:
         totals, found = index.totals(), index.documents()
@@ -150,7 +150,7 @@ def _below(index: LocalIndex, address: str | None) -> list[ListedDocument]:
 
 
 def _prefixes(address: str) -> list[str]:
-    """The addresses that `address` may stand for: itself if it is one, and that of a path."""
+    """The addresses that `address` may mean: itself if it is one, and that of a path."""
     if "://" in address or address.startswith("file:"):
         return [address.rstrip("/")]
     return [Path(os.path.abspath(Path(address).expanduser())).as_uri().rstrip("/")]  # noqa: PTH100 - links stay

@@ -1,4 +1,4 @@
-"""`hikidashi web index`: documents into the local index, with a bar on a terminal and a summary everywhere."""
+"""`hikidashi web index`: index documents, with a progress bar on a terminal, and print a summary."""
 
 from __future__ import annotations
 
@@ -61,14 +61,14 @@ _WORDS: dict[Language, dict[str, str]] = {
 
 @dataclass
 class _Tally:
-    """What became of the documents."""
+    """Counts of indexed documents, and why others were not indexed."""
 
     language: Language
     counts: Counter[str] = field(default_factory=Counter[str])
     reasons: dict[str, list[dict[str, str]]] = field(default_factory=lambda: {"skipped": [], "failed": []})
 
     def add(self, event: IngestEvent) -> Text | None:
-        """Counts `event`; what to tell of it, unless there was much to tell already."""
+        """Count `event`; a line about it if it was not indexed, up to a limit of lines."""
         self.counts[event.kind] += 1
         if event.kind not in self.reasons:
             return None
@@ -80,8 +80,8 @@ class _Tally:
         return Text.assemble(mark, clean(f"{name_of(event.url)}: {reason}"))
 
     @property
-    def untold(self) -> int:
-        """How many reasons `add` did not tell."""
+    def unprinted(self) -> int:
+        """How many lines were beyond the limit."""
         return sum(max(0, len(reasons) - _MOST_COMPLAINTS) for reasons in self.reasons.values())
 
     def words(self) -> str:
@@ -102,9 +102,9 @@ def run_index(
     crawl: CrawlOptions | None = None,
     watch: bool = False,
 ) -> bool:
-    """Bring the index up to date with `sources` and print a summary; whether everything could be read.
+    """Update the index with `sources` and print a summary; whether everything could be read.
 
-    With `watch` it goes on with each change of the files until Ctrl-C; then each summary is one line of JSON.
+    With `watch`, repeat this with each change of the files until Ctrl-C; each JSON summary is then one line.
     """
     files = [source for source in sources if not is_web_address(source)]
     if watch and not files:
@@ -122,7 +122,7 @@ def run_index(
 
 
 def _watched(index: LocalIndex, sources: Sequence[str], before: Snapshot, language: Language, *, as_json: bool) -> None:
-    """Bring the index up to date with each change of the files, until Ctrl-C."""
+    """Update the index with each change of the files, until Ctrl-C."""
     console = stderr()
     console.print(Text(_WORDS[language]["watching"], "dim"))
     while True:
@@ -148,8 +148,8 @@ def _indexed(
     except KeyboardInterrupt:
         console.print(Text(words["stopped"], "yellow"))
         raise typer.Exit(130) from None
-    if tally.untold:
-        console.print(Text(f"  {words['more'].format(count=f'{tally.untold:,}')}", "dim"))
+    if tally.unprinted:
+        console.print(Text(f"  {words['more'].format(count=f'{tally.unprinted:,}')}", "dim"))
     return tally, totals
 
 
@@ -221,7 +221,7 @@ def name_of(url: str) -> str:
 
 
 def _ending(name: str, width: int) -> str:
-    """`name` in at most `width` cells; of a long one the end, where the file is named."""
+    """`name` in at most `width` cells; a long one is cut at its start."""
     line = clean(name)
     if cell_len(line) <= width:
         return line

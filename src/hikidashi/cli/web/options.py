@@ -1,4 +1,4 @@
-"""The options of every command that asks a provider."""
+"""Options that the `web` commands share."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from hikidashi.common.language import Language
+from hikidashi.providers import DEFAULT_RANKER, SEARCH_PROVIDERS, Ranker, names_taking
 
 if TYPE_CHECKING:
     from hikidashi.web.crawl.options import CrawlOptions
@@ -22,46 +23,58 @@ Index = Annotated[
 Lang = Annotated[Language | None, typer.Option(help="Language of the output.", show_default="from LANG")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
-_Provider = Literal["tavily", "local", "searxng"]
+if TYPE_CHECKING:
+    _Provider = str
+else:
+    _Provider = Literal[tuple(SEARCH_PROVIDERS)]  # typer lists the names in the help, and refuses others
+
+_KEYED = next(row for row in SEARCH_PROVIDERS.values() if row.key_variable)
+_FREE = next(row for row in SEARCH_PROVIDERS.values() if not row.needs_setup)
+_ADDRESSED = " or ".join(SEARCH_PROVIDERS[name].title for name in names_taking("base_url"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProviderOptions:
-    """Who is asked, where and how."""
+    """Which provider is asked, and how."""
 
     provider: Annotated[
         _Provider | None,
-        typer.Option(help="Who answers.", show_default="tavily if TAVILY_API_KEY is set, else local"),
+        typer.Option(
+            help="The search provider.",
+            show_default=f"{_KEYED.name} if {_KEYED.key_variable} is set, else {_FREE.name}",
+        ),
     ] = None
     base_url: Annotated[
-        str | None, typer.Option(metavar="URL", help="Where Tavily's API or SearXNG is.", show_default=False)
+        str | None, typer.Option(metavar="URL", help=f"The address of {_ADDRESSED}.", show_default=False)
     ] = None
     index: Index = None
-    ranker: Annotated[
-        Literal["lexical", "hybrid"],
-        typer.Option(help="How the local index ranks: by words, or by meaning too."),
-    ] = "lexical"
-    keyless: Annotated[bool, typer.Option("--keyless", help="Ask Tavily without a key (--provider tavily).")] = False
-    cache: Annotated[bool, typer.Option("--cache/--no-cache", help="Keep Tavily's answers for an hour.")] = True
+    ranker: Annotated[Ranker, typer.Option(help="How the local index ranks: by words, or by meaning too.")] = (
+        DEFAULT_RANKER
+    )
+    keyless: Annotated[bool, typer.Option("--keyless", help="Use Tavily without a key (with --provider tavily).")] = (
+        False
+    )
+    cache: Annotated[bool, typer.Option("--cache/--no-cache", help="Cache answers of Tavily for an hour.")] = True
     timeout: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="For each try.", show_default="the provider's", min=0.1)
+        float | None,
+        typer.Option(metavar="SECONDS", help="Timeout of each attempt.", show_default="the provider's", min=0.1),
     ] = None
     lang: Lang = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class ServerOptions(ProviderOptions):
-    """The same for a server of one's own: it serves one's own documents unless told otherwise."""
+    """The same for `web serve`, which serves the local index by default."""
 
-    provider: Annotated[_Provider, typer.Option(help="Who answers.")] = "local"
+    provider: Annotated[_Provider, typer.Option(help="The search provider.")] = _FREE.name
 
 
 @dataclass(frozen=True, kw_only=True)
 class FilterOptions:
-    """Which pages may be found; a provider that cannot do one says so."""
+    """Which pages may be found; a provider refuses those it does not support."""
 
     topic: Annotated[
-        Literal["general", "news", "finance"] | None, typer.Option(help="What kind of pages.", show_default=False)
+        Literal["general", "news", "finance"] | None, typer.Option(help="The kind of pages.", show_default=False)
     ] = None
     time_range: Annotated[
         Literal["day", "week", "month", "year"] | None,
@@ -88,13 +101,13 @@ class FilterOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class ReadingOptions:
-    """How much of a page is shown, and in which form."""
+    """How much of a page is shown, and in which format."""
 
-    depth: Annotated[Literal["basic", "advanced"], typer.Option(help="How thoroughly pages are read.")] = "basic"
-    format: Annotated[Literal["markdown", "text"], typer.Option(help="The form of the text.")] = "markdown"
+    depth: Annotated[Literal["basic", "advanced"], typer.Option(help="How thoroughly pages are extracted.")] = "basic"
+    format: Annotated[Literal["markdown", "text"], typer.Option(help="The format of the text.")] = "markdown"
     query: Annotated[
         str | None,
-        typer.Option(metavar="QUESTION", help="Only the passages that matter for it.", show_default="whole pages"),
+        typer.Option(metavar="QUESTION", help="Only the passages relevant to it.", show_default="whole pages"),
     ] = None
     chunks: Annotated[
         int | None,
@@ -103,7 +116,7 @@ class ReadingOptions:
 
 
 def crawl_of(depth: int, limit: int | None) -> CrawlOptions | None:
-    """How far links are followed; None where they are not.
+    """How far links are followed; None if they are not.
 
     Raises:
         typer.BadParameter: a limit without a depth.

@@ -1,4 +1,4 @@
-"""`hikidashi web serve`: a provider under Tavily's API until Ctrl-C."""
+"""`hikidashi web serve`: serve a provider under Tavily's API until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -44,19 +44,19 @@ Ctrl-C で終了します。
 
 
 def run_server(choice: Choice, *, host: str, port: int, api_key: str | None) -> None:
-    """Serve until the process is asked to end; exit code 1 if the port cannot be used."""
+    """Serve until SIGINT or SIGTERM; exit code 1 if the port cannot be used."""
     if not is_loopback(host) and not api_key:
         raise typer.BadParameter(f"--host {host} lets other machines in: give --api-key KEY, which they must send.")
     log = stderr()
     server = SearchServer(
-        choice.opened(), host=host, port=port, api_key=api_key, on_served=lambda served: _tell(log, served)
+        choice.open(), host=host, port=port, api_key=api_key, on_served=lambda served: _log_request(log, served)
     )
     _end_like_ctrl_c(signal.SIGTERM)
     try:
         with server:
             stdout().print(Text.assemble(f"Serving {choice.name} on ", (server.url, "bold green")), soft_wrap=True)
             if choice.name == "local":
-                _tell_what_there_is(log, choice)
+                _print_totals(log, choice)
             log.print(Text(_how(server.url, api_key, choice.language), "dim"))
             threading.Event().wait()
     except KeyboardInterrupt:
@@ -66,8 +66,8 @@ def run_server(choice: Choice, *, host: str, port: int, api_key: str | None) -> 
         raise typer.Exit(1) from error
 
 
-def _tell_what_there_is(log: Console, choice: Choice) -> None:
-    """How many documents can be found; an index that is not there yet may come later."""
+def _print_totals(log: Console, choice: Choice) -> None:
+    """Print how many documents there are; a missing index may be created later."""
     from hikidashi.web.providers.local import LocalIndex
 
     index = LocalIndex(choice.index)
@@ -83,12 +83,12 @@ def _tell_what_there_is(log: Console, choice: Choice) -> None:
 
 
 def _how(url: str, api_key: str | None, language: Language) -> str:
-    """How to use it; the key itself is not repeated on the screen."""
+    """The instructions for clients, without the key."""
     header = " \\\n       -H 'authorization: Bearer YOUR-KEY'" if api_key else ""
     return _HOW[language].format(url=url, key="YOUR-KEY" if api_key else "any-key", header=header)
 
 
-def _tell(log: Console, served: Served) -> None:
+def _log_request(log: Console, served: Served) -> None:
     style = "dim" if served.status < 400 else "yellow" if served.status < 500 else "red"
     log.print(Text(f"{served.method} {served.path} {served.status} {served.seconds * 1000:.0f} ms", style))
 

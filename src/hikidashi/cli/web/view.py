@@ -1,4 +1,4 @@
-"""Answers of a provider on the screen: Markdown for people, JSON for programs."""
+"""Print answers of a provider: Markdown for people, JSON for programs."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 __all__ = ["print_footer", "print_json", "print_markdown", "shown"]
 
-# Text of the web comes from strangers: control characters could move the cursor, and others reverse the line.
+# Text from the web is untrusted: control characters could move the cursor, or reverse the line.
 _UNFIT = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _STYLES = (("### ", "bold cyan"), ("## ", "bold"), ("URL: ", "blue"), ("> ", "italic"), ("---", "dim"))
 
 
 def print_markdown(text: str) -> None:
-    """Print `text`: as it is into a pipe or a file, with some colour on a terminal."""
+    """Print `text`: with colours on a terminal, unchanged elsewhere."""
     console = stdout()
     if not console.is_terminal:
         print(text)  # noqa: T201 - this is the output
@@ -41,7 +41,7 @@ def print_json(answer: DataclassInstance | dict[str, Any]) -> None:
 def print_footer(
     provider: str, language: Language, *, cached: bool, credits_used: float | None, tokens: int | None = None
 ) -> None:
-    """Say on a terminal who answered and what it cost; nothing elsewhere."""
+    """On a terminal, print the provider and the cost; elsewhere nothing."""
     console = stderr()
     if not (console.is_terminal and stdout().is_terminal):
         return
@@ -57,5 +57,5 @@ def print_footer(
 
 
 def shown(text: str) -> str:
-    """`text` without characters that a terminal would obey; lines stay."""
+    """`text` without control characters other than newlines."""
     return _UNFIT.sub("", text)

@@ -13,9 +13,9 @@ from typing import Any, cast
 from ...errors import MissingExtra, ServerUnavailableError
 from ...search.mcp_servers.connection import Complaints, connected
 from ..options import GatewayServer
+from ._memory import memory_of_group
 from ._remedies import remedy_for
 from .listing import Listing, list_everything
-from .memory import memory_of_group
 from .reaper import Reaper
 from .stamping import reaches, stamping
 from .state import ServerState, Status, UpstreamEvents

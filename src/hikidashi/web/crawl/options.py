@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from ...errors import FetchRefused
+from ...providers import providers_that_can
 from ..filters import PageFormat
 from ..pages.address import check_url
 from ..results import ExtractedPage, FailedPage
@@ -137,7 +138,10 @@ def refuse_crawl_options(options: CrawlOptions, names: Sequence[str], *, provide
     """
     for name in names:
         if value := getattr(options, name):
-            raise validation_error("crawl_option_unsupported", provider=provider, name=name, value=repr(value)[:60])
+            able = ", ".join(providers_that_can("all_crawl_options"))
+            raise validation_error(
+                "crawl_option_unsupported", provider=provider, name=name, value=repr(value)[:60], instead=able
+            )
 
 
 def matches_any(patterns: Sequence[str], text: str) -> bool:

@@ -1,136 +1,132 @@
-"""Which provider answers: the one that was named, else Tavily if there is a key, else the local index."""
+"""Choose the search provider: the one that is named, else the preferred one of `hikidashi.providers`."""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
-from ...common.language import Language, localized
+from ...common.language import Language, in_language, localized
 from ...errors import ErrorType, TavilyAPIError
-from ..provider import ProviderName, SearchProvider
+from ...providers import (
+    DEFAULT_RANKER,
+    DEFAULT_SEARCH_PROVIDER,
+    SEARCH_PROVIDERS,
+    Option,
+    Ranker,
+    SearchProviderInfo,
+    load,
+    names_taking,
+    preferred_search_provider,
+)
+from ..provider import SearchProvider
 
 if TYPE_CHECKING:
     from ...config import WebSearchConfig
     from .cache import ResultCache
-    from .local import Ranker
 
-__all__ = ["KEY_VARIABLE", "SEARXNG_VARIABLE", "choose_provider", "configured_provider", "provider_name"]
-
-KEY_VARIABLE = "TAVILY_API_KEY"
-SEARXNG_VARIABLE = "SEARXNG_URL"
+__all__ = ["choose_provider", "configured_provider", "provider_name"]
 
 _SAYINGS: dict[str, tuple[str, str]] = {
     "unknown": (
         "プロバイダー {value} はありません。{allowed} のいずれかを指定してください。",
         "There is no provider {value}. Choose one of {allowed}.",
     ),
-    "no_key": (
-        f"Tavily の API キーがありません。環境変数 {KEY_VARIABLE} を設定するか、api_key を指定してください。"
-        'キーなしで使うには provider="local" または keyless=True を指定してください。',
-        f"There is no Tavily API key. Set {KEY_VARIABLE}, or pass `api_key`. "
-        'Without one, use provider="local", or ask for `keyless=True`.',
-    ),
     "no_address": (
-        f"SearXNG のアドレスがありません。base_url に http://127.0.0.1:8080 のように指定するか、環境変数 "
-        f"{SEARXNG_VARIABLE} を設定してください。",
-        f"There is no address of a SearXNG. Pass `base_url`, such as http://127.0.0.1:8080, or set {SEARXNG_VARIABLE}.",
+        "{title} のアドレスがありません。base_url に {example} のように指定するか、環境変数 {variable} を"
+        "設定してください。",
+        "There is no address of a {title}. Pass `base_url`, such as {example}, or set {variable}.",
     ),
     "keyless": (
-        'keyless=True は Tavily だけのオプションで、{provider} では使えません。provider="tavily" を指定してください。',
-        '`keyless=True` means nothing to {provider}: it is Tavily without a key. Pass provider="tavily" with it.',
+        'keyless=True は {provider} では使えません。provider="{takers}" を指定してください。',
+        '`keyless=True` does not go with provider="{provider}". Pass provider="{takers}".',
     ),
     "whose_address": (
-        'base_url {value} がどのプロバイダーのものか分かりません。provider に "tavily" または "searxng" を'
-        "指定してください。",
-        'Whose address is {value}? Pass provider="tavily" or provider="searxng" with `base_url`.',
+        "base_url {value} がどのプロバイダーのものか分かりません。provider に {takers} のいずれかを指定してください。",
+        "`base_url` {value} does not say which provider it belongs to. Pass `provider` with it: one of {takers}.",
     ),
 }
 
 
-def provider_name(
-    provider: str | None = None, *, api_key: str | None = None, language: Language = "ja"
-) -> ProviderName:
-    """The provider that `choose_provider` takes.
+def provider_name(provider: str | None = None, *, api_key: str | None = None, language: Language = "ja") -> str:
+    """The name of the provider that `choose_provider` makes.
 
     Raises:
-        TavilyAPIError: there is none of that name; VALIDATION_ERROR.
+        TavilyAPIError: there is no provider of that name; VALIDATION_ERROR.
     """
-    if not provider:
-        return "tavily" if api_key or os.environ.get(KEY_VARIABLE, "").strip() else "local"
-    for name in get_args(ProviderName):
-        if provider == name:
-            return name
-    allowed = ", ".join(map(repr, get_args(ProviderName)))
-    raise _refused("unknown", language, value=repr(provider), allowed=allowed)
+    return _row(provider, api_key, language).name
 
 
 def choose_provider(
-    provider: ProviderName | str | None = None,
+    provider: str | None = None,
     *,
     api_key: str | None = None,
     base_url: str | None = None,
     index: str | os.PathLike[str] | None = None,
-    ranker: Ranker = "lexical",
+    ranker: Ranker = DEFAULT_RANKER,
     cache: ResultCache | None = None,
     keyless: bool = False,
     timeout: float | None = None,
     language: Language = "ja",
 ) -> SearchProvider:
-    """The provider that was named; else Tavily if there is a key, here or in TAVILY_API_KEY; else the local index.
+    """The provider that is named; else the first whose key is set (TAVILY_API_KEY); else the local index.
 
-    Tavily without a key is used only when both `provider="tavily"` and `keyless=True` say so. Options of another
-    provider than the chosen one are not looked at, so one configuration may hold them all.
+    Tavily without a key is used only with both `provider="tavily"` and `keyless=True`. Options of other providers
+    are ignored, so one configuration may hold those of all.
 
     Args:
-        provider: "tavily", "local" or "searxng".
-        api_key: Tavily's key; that of the environment if None.
-        base_url: Where the API of Tavily or SearXNG is. SearXNG's may stand in SEARXNG_URL.
-        index: The file of the local index; the one in the user's data folder if None.
+        provider: A name in `hikidashi.providers.SEARCH_PROVIDERS`: "tavily", "local" or "searxng".
+        api_key: The provider's key; None reads the provider's environment variable.
+        base_url: The address of the provider's API. SearXNG's may also be in SEARXNG_URL.
+        index: The file of the local index; None is the one in the user's data folder.
         ranker: How the local index ranks: "lexical" by words, "hybrid" by meaning too (extra `semantic`).
-        cache: Where Tavily's answers are kept; None is nowhere. The others answer at no cost.
+        cache: A cache for answers that cost money; None keeps none.
         keyless: Whether Tavily may be asked without a key.
-        timeout: Seconds for each try, with Tavily and SearXNG.
+        timeout: Seconds for each attempt; None is the provider's default.
         language: The language of error messages.
 
     Raises:
-        TavilyAPIError: no such provider or no address of it (VALIDATION_ERROR), or no key (AUTH_ERROR).
+        TavilyAPIError: the provider is unknown or lacks its address (VALIDATION_ERROR), or its key (AUTH_ERROR).
         MissingExtra: its packages are not installed.
     """
-    name = provider_name(provider, api_key=api_key, language=language)
-    options: dict[str, Any] = {"language": language, **({} if timeout is None else {"timeout": timeout})}
-    if keyless and name != "tavily":
-        raise _refused("keyless", language, provider=name)
-    match name:
-        case "tavily":
-            if not (keyless or api_key or os.environ.get(KEY_VARIABLE, "").strip()):
-                raise _refused("no_key", language, ErrorType.AUTH_ERROR)
-            from .tavily.client import TavilyAPIClient
-
-            return TavilyAPIClient(api_key, base_url=base_url, cache=cache, keyless=keyless, **options)
-        case "searxng":
-            address = base_url or os.environ.get(SEARXNG_VARIABLE, "").strip()
-            if not address:
-                raise _refused("no_address", language)
-            from .searxng import SearxngProvider
-
-            return SearxngProvider(address, **options)
-        case "local":  # pragma: no branch - there is no other
-            if base_url and not provider:
-                raise _refused("whose_address", language, value=repr(base_url))
-            from .local import LocalSearchProvider
-
-            return LocalSearchProvider(index, language=language, ranker=ranker)
+    row = _row(provider, api_key, language)
+    if keyless and "keyless" not in row.options:
+        raise _refused("keyless", language, provider=row.name, takers=" / ".join(names_taking("keyless")))
+    if base_url and not provider and "base_url" not in row.options:
+        takers = ", ".join(map(repr, names_taking("base_url")))
+        raise _refused("whose_address", language, value=repr(base_url), takers=takers)
+    if row.key_variable and not keyless:
+        api_key = api_key or row.key_in(os.environ)
+        if not api_key:
+            raise TavilyAPIError(in_language(row.missing_key("caller"), language), ErrorType.AUTH_ERROR)
+    if row.address_variable:
+        base_url = base_url or row.address_in(os.environ)
+        if not base_url:
+            example, variable = row.address_example, row.address_variable
+            raise _refused("no_address", language, title=row.title, example=example, variable=variable)
+    given: dict[Option, object] = {
+        "api_key": api_key,
+        "base_url": base_url,
+        "index": index,
+        "ranker": ranker,
+        "cache": cache,
+        "keyless": keyless or None,
+        "timeout": timeout,
+    }
+    options: dict[str, Any] = {
+        parameter: given[option] for option, parameter in row.options.items() if given[option] is not None
+    }
+    return load(row.provider)(**options, language=language)
 
 
 def configured_provider(config: WebSearchConfig, *, language: Language = "ja") -> SearchProvider:
-    """The provider that a config section means: where it names none, Tavily.
+    """The provider that a section of the config describes; Tavily where it names none.
 
     Raises:
         TavilyAPIError: it has no key (AUTH_ERROR), or no address (VALIDATION_ERROR).
         MissingExtra: its packages are not installed.
     """
     return choose_provider(
-        config.provider or "tavily",
+        config.provider or DEFAULT_SEARCH_PROVIDER,
         api_key=config.api_key,
         base_url=config.base_url,
         index=config.index,
@@ -139,8 +135,15 @@ def configured_provider(config: WebSearchConfig, *, language: Language = "ja") -
     )
 
 
-def _refused(
-    key: str, language: Language, error_type: ErrorType = ErrorType.VALIDATION_ERROR, **values: object
-) -> TavilyAPIError:
+def _row(provider: str | None, api_key: str | None, language: Language) -> SearchProviderInfo:
+    if not provider:
+        return preferred_search_provider(os.environ, has_key=bool(api_key))
+    if provider not in SEARCH_PROVIDERS:
+        raise _refused("unknown", language, value=repr(provider), allowed=", ".join(map(repr, SEARCH_PROVIDERS)))
+    return SEARCH_PROVIDERS[provider]
+
+
+def _refused(key: str, language: Language, **values: object) -> TavilyAPIError:
     japanese, english = _SAYINGS[key]
-    return TavilyAPIError(localized({"ja": japanese, "en": english}, language, **values), error_type)
+    message = localized({"ja": japanese, "en": english}, language, **values)
+    return TavilyAPIError(message, ErrorType.VALIDATION_ERROR)

@@ -185,7 +185,7 @@ class SearxngProvider:
 
     def _checked_filters(self, filters: SearchFilters) -> SearchFilters:
         supported = self.supported_filters - ({"topic"} if filters.topic == "finance" else set())
-        refuse_unsupported(filters, supported, provider="SearXNG", instead="tavily")
+        refuse_unsupported(filters, supported, provider="SearXNG")
         return filters
 
     async def _page(self, query: str, number: int, filters: SearchFilters) -> dict[str, Any]:

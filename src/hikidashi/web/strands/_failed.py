@@ -1,4 +1,4 @@
-"""Strands tools whose failures are known as failures: the text stays, the status of the result is `error`."""
+"""Strands tools that report failures: a `FailedText` becomes a result with the status `error`."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ try:
 except ImportError as error:
     raise MissingExtra("strands-agents", "strands") from error
 
-__all__ = ["FailedText", "Failure", "reporting_failures"]
+__all__ = ["FailedText", "reporting_failures"]
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 
 class FailedText(str):
-    """The text a tool answers with when it failed; equal to the same text without the `reason`."""
+    """The text of a failed call, with the reason for people and logs; equal to the same text without a reason."""
 
     reason: str
-    """Why, for a person or a log; empty where the text says it all."""
+    """Why the call failed; empty if the text says it."""
 
     def __new__(cls, text: str, reason: str = "") -> FailedText:
         failed = super().__new__(cls, text)
@@ -30,23 +30,12 @@ class FailedText(str):
         return failed
 
 
-class Failure:
-    """A call that failed, before it is known in which words the tool says so."""
-
-    def __init__(self, reason: str) -> None:
-        self._reason = reason
-
-    def told(self, text: str) -> FailedText:
-        """The answer of the tool."""
-        return FailedText(text, self._reason)
-
-
 class _ReportingTool(DecoratedFunctionTool[_P, _R]):
     def __init__(self, made: DecoratedFunctionTool[_P, _R]) -> None:
         vars(self).update(vars(made))
 
     async def stream(self, tool_use: Any, invocation_state: dict[str, Any], **kwargs: Any) -> AsyncGenerator[Any]:
-        """What the tool yields; the result of a call that answered with a `FailedText` has the status `error`."""
+        """The events of the tool; a result with a `FailedText` gets the status `error`."""
         async for event in super().stream(tool_use, invocation_state, **kwargs):
             result: Any = getattr(event, "tool_result", None)
             if result and any(isinstance(block.get("text"), FailedText) for block in result["content"]):
@@ -55,8 +44,8 @@ class _ReportingTool(DecoratedFunctionTool[_P, _R]):
 
 
 def reporting_failures(made: DecoratedFunctionTool[_P, _R]) -> DecoratedFunctionTool[_P, _R]:
-    """The same tool; where its function returns a `FailedText`, the result has the status `error`.
+    """The same tool, whose result has the status `error` when its function returns a `FailedText`.
 
-    Called as a function it returns the text itself.
+    Called as a function, it still returns the text.
     """
     return _ReportingTool(made)

@@ -1,4 +1,4 @@
-"""Strands tools made of others: in English, or with the filters that a provider can carry out."""
+"""Strands tools made of others: in English, or with the filters that a provider supports."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def in_english(japanese: AgentTool, description: str, **properties: dict[str, An
 def with_filters(
     made: AgentTool, ask: Callable[..., Awaitable[str]], provider: SearchProvider, language: Language
 ) -> AgentTool:
-    """The tool `made` of one query, with the filters that `provider` can carry out."""
+    """The tool `made` of one query, with the filters that `provider` supports."""
 
     async def filtered(
         query: str,

@@ -1,4 +1,4 @@
-"""What the strands tools say: the format and the error texts of spec 001, and their English twins."""
+"""The answer format and error texts of spec 001, and their English translations."""
 
 from __future__ import annotations
 
@@ -63,9 +63,9 @@ def cut_hits(results: SearchResults, max_content_length: int, max_tokens: int) -
 
 
 def format_answer(results: SearchResults, *, max_content_length: int = 0, language: Language = "ja") -> str:
-    """The answer and the hits, each part only where there is one; a sentence where there is neither.
+    """The answer and the hits, as far as there are any; else a sentence.
 
-    Each hit's content is cut after `max_content_length` characters, without a mark; 0 is unlimited.
+    The content of each hit is cut after `max_content_length` characters, without an ellipsis; 0 is unlimited.
     """
     words = WORDS[language]
     answer = (results.answer or "").strip()
@@ -82,7 +82,7 @@ def format_answer(results: SearchResults, *, max_content_length: int = 0, langua
 
 def _hit(number: int, hit: SearchHit, max_content_length: int) -> str:
     content = hit.content[:max_content_length] if max_content_length else hit.content
-    # Indented as the format is, every line of it: so a page cannot pose as the next result.
+    # Every line is indented, so that a page cannot forge a further result.
     lines = [f"   {line}" if line.strip() else "" for line in content.splitlines()]
     head = [f"{number}. **{_line(hit.title)}**", f"   URL: {_line(hit.url)}"]
     return "\n".join([*head, *lines])

@@ -34,10 +34,9 @@ TEXTS: dict[str, str] = {
     "too_many_patterns": "`{name}` has {count} patterns. It takes at most {limit}.",
     "crawl_start": "`url` is {url}: {why}.",
     "crawl_option_unsupported": (
-        "{provider} cannot do `{name}` ({value}). Leave `{name}` out, or choose a provider that can: tavily."
+        "{provider} cannot do `{name}` ({value}). Leave `{name}` out, or choose a provider that can: {instead}."
     ),
     # Keys, addresses and limits, checked before anything is sent.
-    "key_missing": "There is no Tavily API key. Set TAVILY_API_KEY, or pass `api_key`.",
     "key_characters": "The Tavily API key has characters that no key has. Check what was copied.",
     "key_and_keyless": "`keyless=True` sends no key. Pass either `api_key` or `keyless`.",
     "base_url": "`base_url` is {value}. It must be an http:// or https:// URL.",

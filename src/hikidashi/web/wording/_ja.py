@@ -40,13 +40,10 @@ TEXTS: dict[str, str] = {
     "too_many_patterns": "{name} は{limit}件までです（受け取った件数: {count}）。",
     "crawl_start": "url が不正です（受け取った値: {url}）: {why}",
     "crawl_option_unsupported": (
-        "{provider} は {name} に対応していません（受け取った値: {value}）。{name} を省くか、provider に tavily "
-        "を指定してください。"
+        "{provider} は {name} に対応していません（受け取った値: {value}）。{name} を省くか、"
+        "対応しているプロバイダー（{instead}）を指定してください。"
     ),
     # Keys, addresses and limits, checked before anything is sent.
-    "key_missing": (
-        "Tavily の API キーが設定されていません。環境変数 TAVILY_API_KEY を設定するか、api_key を指定してください。"
-    ),
     "key_characters": "Tavily の API キーに使用できない文字が含まれています。コピーした値を確認してください。",
     "key_and_keyless": (
         "keyless=True では API キーを送信しません。api_key と keyless のどちらか一方を指定してください。"

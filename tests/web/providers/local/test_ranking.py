@@ -52,6 +52,16 @@ def test_a_part_of_a_compound_is_not_the_compound(index: LocalIndex) -> None:
     assert urls(index, "確定申告の書類") == []
 
 
+@pytest.mark.parametrize("question", ["プライベートアドレスへのアクセス", "private addresses xylophone"])
+def test_a_word_that_nothing_has_does_not_outweigh_one_that_something_has(index: LocalIndex, question: str) -> None:
+    put(
+        index,
+        guard="# 安全\n\nプライベートアドレスは拒否します。 Private addresses are refused.",
+        other="# アクアリウム\n\nプロセスと水。 Something else entirely.",
+    )
+    assert urls(index, question) == ["guard"]
+
+
 def test_parts_that_stand_together_are_the_compound(index: LocalIndex) -> None:
     put(
         index,

@@ -1,19 +1,38 @@
 """An embedded full-text index of the user's documents in SQLite, for English and Japanese, without key or network."""
 
+from typing import TYPE_CHECKING
+
+from ....common.lazy import lazy
+from ...text.split import Passage
+from ...text.words import Term
+from ._writer import IndexWriter, Known, NewDocument
 from .index import Found, IndexTotals, ListedDocument, LocalIndex, StoredDocument, default_index_path
 from .ingest import IngestEvent, IngestKind, ingest
 from .provider import LocalSearchProvider, Ranker
 
+if TYPE_CHECKING:
+    from .semantic import Embed, SemanticRanker
+
 __all__ = [
+    "Embed",
     "Found",
     "IndexTotals",
+    "IndexWriter",
     "IngestEvent",
     "IngestKind",
+    "Known",
     "ListedDocument",
     "LocalIndex",
     "LocalSearchProvider",
+    "NewDocument",
+    "Passage",
     "Ranker",
+    "SemanticRanker",
     "StoredDocument",
+    "Term",
     "default_index_path",
     "ingest",
 ]
+
+# Only a hybrid provider pays for this import.
+__getattr__, __dir__ = lazy(__name__, {"Embed": ".semantic", "SemanticRanker": ".semantic"}, __all__)

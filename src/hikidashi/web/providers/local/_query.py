@@ -6,7 +6,7 @@ import math
 import re
 import sqlite3
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...text.words import HAN, KATAKANA, Term, beginning, run_term
 
@@ -89,7 +89,10 @@ def resolved(connection: sqlite3.Connection, terms: Sequence[Term]) -> Query:
         else:
             words.append(word)
     words = sorted(words, key=lambda word: word.passages)[:_MOST_WORDS]
-    weight = sum(word.idf for word in words) + unknown * idf(1)  # an unknown word counts as if one passage had it
+    # A word that no passage has may be a name or another way to say it: it does not outweigh a known one.
+    least = min((word.idf for word in words if word.expression), default=idf(1))
+    words = [word if word.expression else replace(word, idf=min(word.idf, least)) for word in words]
+    weight = sum(word.idf for word in words) + unknown * least
     return Query(words, len(words) + unknown, weight, letters / max(1, passages))
 
 

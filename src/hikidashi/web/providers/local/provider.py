@@ -8,10 +8,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, Self, get_args
+from typing import TYPE_CHECKING, Self, get_args
 
 from ....common.language import Language
 from ....errors import ErrorType, TavilyAPIError, WebIndexError
+from ....providers import DEFAULT_RANKER, Ranker
 from ...answers.context import DEFAULT_MAX_TOKENS, pack_context
 from ...filters import (
     EXTRACT_DEFAULTS,
@@ -39,9 +40,6 @@ if TYPE_CHECKING:
     from .semantic import Embed, SemanticRanker
 
 __all__ = ["LocalSearchProvider", "Ranker"]
-
-Ranker = Literal["lexical", "hybrid"]
-""""lexical" ranks by words, "hybrid" also by embedding similarity."""
 
 _NAME = "local"
 _FILE = "file:"
@@ -79,7 +77,7 @@ class LocalSearchProvider:
         *,
         fetcher: Fetcher | None = None,
         language: Language = "ja",
-        ranker: Ranker = "lexical",
+        ranker: Ranker = DEFAULT_RANKER,
         embed: Embed | None = None,
     ) -> None:
         self.index = LocalIndex(path)
@@ -210,7 +208,7 @@ class LocalSearchProvider:
 
     def _checked_filters(self, filters: SearchFilters | None) -> SearchFilters:
         wanted = filters or NO_FILTERS
-        refuse_unsupported(wanted, self.supported_filters, provider="The local index", instead="tavily")
+        refuse_unsupported(wanted, self.supported_filters, provider="The local index")
         return check_filters(**wanted.given())
 
     async def aclose(self) -> None:

@@ -13,8 +13,10 @@ from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
+from ....common.language import in_language
 from ....common.urls import is_loopback_url
-from ....errors import ErrorType, MissingExtra
+from ....errors import ErrorType, MissingExtra, TavilyAPIError
+from ....providers import SEARCH_PROVIDERS
 from ...wording.messages import api_error
 from ..httpx_pool import ENCODINGS, LifoTransport, read_within_limits
 from ..single_flight import SingleFlight
@@ -132,9 +134,10 @@ def find_key(given: str | None) -> str:
     Raises:
         TavilyAPIError: the key is missing or malformed; AUTH_ERROR.
     """
-    key = (given if given is not None else os.environ.get("TAVILY_API_KEY", "")).strip()
+    row = SEARCH_PROVIDERS["tavily"]
+    key = given.strip() if given is not None else row.key_in(os.environ)
     if not key:
-        raise api_error("key_missing", ErrorType.AUTH_ERROR)
+        raise TavilyAPIError(in_language(row.missing_key("client"), "ja"), ErrorType.AUTH_ERROR)
     if not key.isascii() or not key.isprintable() or " " in key:  # httpx would refuse it with an error that shows it
         raise api_error("key_characters", ErrorType.AUTH_ERROR)
     return key

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from hikidashi.agents.conversation import AnswerEvent, TextDelta, ToolReturned
-from hikidashi.cli.chat.links import shows_hyperlinks
+from hikidashi.cli.chat.hyperlinks import supports_hyperlinks
 from hikidashi.cli.chat.screen import JsonScreen, TerminalScreen
 from hikidashi.cli.chat.words import WORDS
 
@@ -37,7 +37,7 @@ ANSWER: list[AnswerEvent] = [FOUND, TextDelta("Use [it](https://docs.example/a),
     ],
 )
 def test_only_terminals_that_are_known_to_hide_addresses_may(environment: dict[str, str], shows: bool) -> None:
-    assert shows_hyperlinks(environment) is shows
+    assert supports_hyperlinks(environment) is shows
 
 
 def drawn(*, hyperlinks: bool) -> str:

@@ -8,8 +8,8 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
+from hikidashi.cli.chat.live_lines import LiveLines
 from hikidashi.cli.chat.reflow import ERASE_BELOW
-from hikidashi.cli.chat.tail import Tail
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def written_by(console: Console) -> str:
 
 
 def test_rows_take_the_place_of_the_last_ones(console: Console) -> None:
-    tail = Tail(console)
+    tail = LiveLines(console)
     tail.draw([Text("one"), Text("two"), Text("three")])
     assert written_by(console).endswith("one\ntwo\nthree")
     tail.draw([Text("four")])
@@ -42,7 +42,7 @@ def test_rows_take_the_place_of_the_last_ones(console: Console) -> None:
 
 
 def test_in_a_window_that_became_narrower_every_row_goes(console: Console) -> None:
-    tail = Tail(console)
+    tail = LiveLines(console)
     tail.draw([Text("x" * 20), Text(""), Text("x" * 11)])
     written_by(console)
     console.width = 10
@@ -53,7 +53,7 @@ def test_in_a_window_that_became_narrower_every_row_goes(console: Console) -> No
 
 def test_where_there_is_no_terminal_nothing_is_drawn() -> None:
     console = Console(file=io.StringIO(), width=20)
-    tail = Tail(console)
+    tail = LiveLines(console)
     tail.draw([Text("one")])
     tail.erase()
     assert written_by(console) == ""

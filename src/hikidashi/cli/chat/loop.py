@@ -1,4 +1,4 @@
-"""The conversation in the terminal: read a question, answer it or obey it, until the user leaves."""
+"""The chat loop: read a question or a command, and run it, until the user leaves."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from hikidashi.errors import HikidashiError
 
 from ..output import print_error
 from ..tools.text import clean_lines
-from .conversations import Keeper
+from .conversations import ConversationSaver
 from .questions import QuestionReader
 from .screen import Screen
 from .words import Words
 
-__all__ = ["Talk", "answer_to", "run_stoppable"]
+__all__ = ["ChatLoop", "run_interruptible", "show_answer"]
 
 _Result = TypeVar("_Result")
 
 
-def run_stoppable(runner: asyncio.Runner, work: Coroutine[Any, Any, _Result]) -> _Result:
-    """What `work` gives; the first Ctrl-C cancels it, and further ones wait with it for its end.
+def run_interruptible(runner: asyncio.Runner, work: Coroutine[Any, Any, _Result]) -> _Result:
+    """The result of `work`. The first Ctrl-C cancels it; further ones are ignored until it has ended.
 
-    asyncio itself would leave a work behind that is pressed twice to stop, half done and with the screen in its hands.
+    With asyncio's own handler, a second Ctrl-C would abandon the task while it still draws on the screen.
 
     Raises:
-        KeyboardInterrupt: it was stopped.
+        KeyboardInterrupt: it was cancelled.
     """
 
     async def stoppable() -> _Result:
@@ -54,12 +54,12 @@ def run_stoppable(runner: asyncio.Runner, work: Coroutine[Any, Any, _Result]) ->
         raise KeyboardInterrupt from None
 
 
-async def answer_to(
-    responder: Responder, conversation: Sequence[Message], screen: Screen, heard: list[str] | None = None
+async def show_answer(
+    responder: Responder, conversation: Sequence[Message], screen: Screen, received: list[str] | None = None
 ) -> bool:
-    """Whether the answer came whole and no tool that it called failed each time it was called.
+    """Show the answer on `screen`; whether it is complete, and no tool failed each time it was called.
 
-    `screen` shows the answer, and `heard` gets its text piece by piece.
+    The text is also added to `received`, piece by piece.
     """
     whole = True
     worked: dict[str, bool] = {}
@@ -67,8 +67,8 @@ async def answer_to(
         async with aclosing(responder.stream(conversation)) as events:
             async for event in events:
                 match event:
-                    case TextDelta(text) if heard is not None:
-                        heard.append(text)
+                    case TextDelta(text) if received is not None:
+                        received.append(text)
                     case ToolReturned(name=name, ok=ok):
                         worked[name] = worked.get(name, False) or ok
                     case AnswerFailed():
@@ -79,8 +79,8 @@ async def answer_to(
     return whole and all(worked.values())
 
 
-class Talk:
-    """A chat between whoever types and a responder."""
+class ChatLoop:
+    """A chat between a user and a responder."""
 
     def __init__(
         self,
@@ -91,26 +91,26 @@ class Talk:
         screen: Callable[[], Screen],
         search: Callable[[str], Awaitable[str]],
         questions: QuestionReader,
-        keeper: Keeper | None,
+        saver: ConversationSaver | None,
         conversation: Sequence[Message] = (),
         typed: bool = True,
     ) -> None:
-        """Unless questions are `typed`, nothing but answers is printed."""
+        """Without `typed`, only answers are printed."""
         self._responder = responder
         self._console = console
         self._words = words
         self._screen = screen
         self._search = search
         self._questions = questions
-        self._keeper = keeper
+        self._saver = saver
         self._said = list(conversation)
         self._typed = typed
         self._all_answered = True
 
     def run(self, runner: asyncio.Runner) -> bool:
-        """Talks until the user leaves, and says whether each question was answered.
+        """Run until the user leaves; whether each question was answered.
 
-        Ctrl-C stops what is being done, never the chat.
+        Ctrl-C cancels the current answer, never the chat.
         """
         while True:
             try:
@@ -143,7 +143,7 @@ class Talk:
                     names = self._responder.tool_names
                 self._console.print(Text("\n".join(names) if names else self._words.no_tools))
             case "/new":
-                self._begin_anew()
+                self._start_new()
             case "/clear":
                 self._forget()
             case "/search":
@@ -161,43 +161,43 @@ class Talk:
             return await self._search(query)
 
         try:
-            self._console.print(Text(clean_lines(run_stoppable(runner, found()))))
+            self._console.print(Text(clean_lines(run_interruptible(runner, found()))))
         except HikidashiError as error:
             print_error(error)
 
     def _answer(self, question: str, runner: asyncio.Runner) -> None:
         asked = [*self._said, Message(role="user", text=question)]
-        heard: list[str] = []
+        received: list[str] = []
         try:
-            whole = run_stoppable(runner, answer_to(self._responder, asked, self._screen(), heard))
+            whole = run_interruptible(runner, show_answer(self._responder, asked, self._screen(), received))
             self._all_answered = self._all_answered and whole
         finally:
-            # A question that got no word of an answer is forgotten, so that it can be asked again.
-            if answer := "".join(heard).strip():
+            # A question without any answer is dropped, so that it can be asked again.
+            if answer := "".join(received).strip():
                 self._said = [*asked, Message(role="assistant", text=answer)]
-                self._keep()
+                self._save()
 
-    def _keep(self) -> None:
-        if self._keeper is None:
+    def _save(self) -> None:
+        if self._saver is None:
             return
         try:
-            self._keeper.write(self._said)
+            self._saver.write(self._said)
         except OSError as error:
             self._note(self._words.not_kept.format(reason=error))
-            self._keeper = None
+            self._saver = None
 
-    def _begin_anew(self) -> None:
+    def _start_new(self) -> None:
         self._said.clear()
-        name = self._keeper.name if self._keeper is not None else None
-        if self._keeper is not None:
-            self._keeper.begin_anew()
+        name = self._saver.name if self._saver is not None else None
+        if self._saver is not None:
+            self._saver.start_new()
         self._note(self._words.anew.format(name=name) if name else self._words.forgotten)
 
     def _forget(self) -> None:
         self._said.clear()
-        if self._keeper is not None:
+        if self._saver is not None:
             try:
-                self._keeper.forget()
+                self._saver.forget()
             except OSError as error:
                 self._note(self._words.not_forgotten.format(reason=error))
                 return

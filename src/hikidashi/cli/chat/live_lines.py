@@ -1,4 +1,4 @@
-"""Lines at the end of the screen that are drawn over as they change, and leave nothing behind."""
+"""Lines at the end of the screen that are redrawn as they change."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from rich.text import Text
 
 from .reflow import ERASE_BELOW, rows_after_reflow, terminal_reflows
 
-__all__ = ["Tail"]
+__all__ = ["LiveLines"]
 
 
-class Tail:
-    """Rows of text that take the place of those drawn before, also where the window has become narrower meanwhile.
+class LiveLines:
+    """Rows of text that are redrawn in place, also after the window has become narrower.
 
-    Drawn by the calling thread alone. Where the console is no terminal, nothing is drawn.
+    Nothing is drawn if the console is not a terminal.
     """
 
     def __init__(self, console: Console) -> None:
@@ -24,7 +24,7 @@ class Tail:
         self._columns = 0
 
     def draw(self, rows: Sequence[Text]) -> None:
-        """Shows `rows` in place of the last ones; each must fit into the width of the console."""
+        """Draw `rows` over the previous ones; each must fit the width of the console."""
         if not self._console.is_terminal or self._console.is_dumb_terminal:
             return
         self.erase()
@@ -36,7 +36,7 @@ class Tail:
         self._columns = self._console.width
 
     def erase(self) -> None:
-        """Takes the rows away; the cursor stands where they began."""
+        """Erase the rows and move the cursor to where they began."""
         if not self._widths:
             return
         rows = len(self._widths)

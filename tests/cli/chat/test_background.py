@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Sequence
 import pytest
 
 from hikidashi.agents.conversation import AnswerEvent, Message, TextDelta
-from hikidashi.cli.chat.background import LateResponder
+from hikidashi.cli.chat.background import BackgroundResponder
 from hikidashi.errors import MissingExtra
 
 HELLO = [Message(role="user", text="Hello?")]
@@ -37,7 +37,7 @@ class Echo:
 
 async def test_once_made_it_does_what_was_made() -> None:
     echo = Echo()
-    late = LateResponder(lambda: echo)
+    late = BackgroundResponder(lambda: echo)
     assert [event async for event in late.stream(HELLO)] == [TextDelta("Hello?")]
     assert await late.respond(HELLO) == "Hello?"
     assert late.tool_names == ["echo"]
@@ -52,7 +52,7 @@ async def test_whoever_stops_waiting_leaves_it_to_the_next() -> None:
         assert go.wait(60)
         return Echo()
 
-    late = LateResponder(make)
+    late = BackgroundResponder(make)
     impatient = asyncio.create_task(late.respond(HELLO))
     await asyncio.sleep(0)
     impatient.cancel()
@@ -66,8 +66,8 @@ async def test_a_failure_is_told_to_each_who_needs_the_responder_and_not_to_who_
     def make() -> Echo:
         raise MissingExtra("anthropic", "anthropic")
 
-    late = LateResponder(make)
-    await late.settled()
+    late = BackgroundResponder(make)
+    await late.wait_until_made()
     with pytest.raises(MissingExtra):
         await late.respond(HELLO)
     with pytest.raises(MissingExtra):

@@ -1,4 +1,4 @@
-"""What every responder shares: a run in a task of its own, its events and failures, its end when nobody listens."""
+"""The base of all responders: each answer runs in a task of its own, which ends when nobody reads its events."""
 
 from __future__ import annotations
 
@@ -14,38 +14,38 @@ from ._turns import Turn, turns_of
 from .conversation import AnswerEvent, AnswerFailed, Message, TextDelta, ToolCalled, ToolReturned
 from .failures import Audience, NoAnswerError, cause_of, kind_of, sentence, told_cause
 
-__all__ = ["RunningResponder", "Teller"]
+__all__ = ["BaseResponder", "EventQueue"]
 
 logger = logging.getLogger("hikidashi.agents")
 
 
-class Teller:
-    """Where a run tells what happens."""
+class EventQueue:
+    """The events of one answer, from the task that runs the model to whoever reads them."""
 
     def __init__(self) -> None:
-        self.heard: asyncio.Queue[AnswerEvent | None] = asyncio.Queue()
-        """The events so far; None is the end."""
-        self.said_something = False
-        self._apart = False
+        self.events: asyncio.Queue[AnswerEvent | None] = asyncio.Queue()
+        """The events that were not read yet; None is the end."""
+        self.has_text = False
+        self._new_paragraph = False
 
     def text(self, text: str) -> None:
-        """A further piece of the answer; what is said after a tool call is a new paragraph."""
+        """Add a piece of the answer; text after a tool call begins a new paragraph."""
         if text:
-            self.heard.put_nowait(TextDelta(f"\n\n{text}" if self._apart else text))
-            self.said_something, self._apart = True, False
+            self.events.put_nowait(TextDelta(f"\n\n{text}" if self._new_paragraph else text))
+            self.has_text, self._new_paragraph = True, False
 
     def called(self, call_id: str, name: str, arguments: dict[str, Any]) -> None:
-        """The model called a tool."""
-        self.heard.put_nowait(ToolCalled(call_id=call_id, name=name, arguments=arguments))
-        self._apart = self.said_something
+        """Add a tool call by the model."""
+        self.events.put_nowait(ToolCalled(call_id=call_id, name=name, arguments=arguments))
+        self._new_paragraph = self.has_text
 
     def returned(self, call_id: str, name: str, text: str, *, ok: bool, reason: str = "") -> None:
-        """A tool came back."""
-        self.heard.put_nowait(ToolReturned(call_id=call_id, name=name, ok=ok, text=text, reason=reason))
+        """Add the result of a tool call."""
+        self.events.put_nowait(ToolReturned(call_id=call_id, name=name, ok=ok, text=text, reason=reason))
 
 
-class RunningResponder(ABC):
-    """A `Responder` on top of one method: `answer`."""
+class BaseResponder(ABC):
+    """A `Responder` whose subclass runs the model in `_answer`."""
 
     def __init__(self, *, language: Language, secrets: Sequence[str | None] = (), audience: Audience = "user") -> None:
         self.language: Language = language
@@ -58,23 +58,23 @@ class RunningResponder(ABC):
         """The names of the tools the model may call."""
 
     @abstractmethod
-    async def answer(self, turns: list[Turn], tell: Teller) -> None:
-        """Runs the model on `turns` and tells what happens; raises what goes wrong."""
+    async def _answer(self, turns: list[Turn], events: EventQueue) -> None:
+        """Run the model on `turns` and add what happens to `events`; errors are raised."""
 
     @abstractmethod
     async def aclose(self) -> None:
-        """Gives clients and processes back; may be called twice."""
+        """Close clients and end processes; may be called twice."""
 
     def stream(self, conversation: Sequence[Message]) -> AsyncGenerator[AnswerEvent]:
-        """The answer to the last message, piece by piece; closing the generator ends the run behind it.
+        """The answer to the last message, piece by piece; closing the generator cancels the run.
 
         Raises:
-            ValueError: the conversation does not end with a question of the user.
+            ValueError: the conversation does not end with a message of the user.
         """
         return self._events(turns_of(conversation))
 
     async def respond(self, conversation: Sequence[Message]) -> str:
-        """The whole answer to the last message, or the sentence of its `AnswerFailed`."""
+        """The whole answer to the last message, or the message of its `AnswerFailed`."""
         said: list[str] = []
         async with aclosing(self.stream(conversation)) as events:
             async for event in events:
@@ -85,24 +85,24 @@ class RunningResponder(ABC):
         return "".join(said)
 
     async def _events(self, turns: list[Turn]) -> AsyncGenerator[AnswerEvent]:
-        tell = Teller()
-        run = asyncio.create_task(self._run(turns, tell))
+        queue = EventQueue()
+        run = asyncio.create_task(self._run(turns, queue))
         try:
-            while (event := await tell.heard.get()) is not None:
+            while (event := await queue.events.get()) is not None:
                 yield event
         finally:
             run.cancel()
             await asyncio.wait([run])
 
-    async def _run(self, turns: list[Turn], tell: Teller) -> None:
+    async def _run(self, turns: list[Turn], queue: EventQueue) -> None:
         try:
-            await self.answer(turns, tell)
-            if not tell.said_something:
-                raise NoAnswerError("empty", "the model ended without a word")
+            await self._answer(turns, queue)
+            if not queue.has_text:
+                raise NoAnswerError("empty", "the model ended without text")
         except Exception as error:
             logger.error("No answer: %s", cause_of(error, self._secrets))
             cause = told_cause(error, self._secrets)
             told = sentence(kind_of(error), self.language, self._audience, cause=cause)
-            tell.heard.put_nowait(AnswerFailed(told))
+            queue.events.put_nowait(AnswerFailed(told))
         finally:
-            tell.heard.put_nowait(None)
+            queue.events.put_nowait(None)

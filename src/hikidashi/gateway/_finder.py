@@ -12,7 +12,7 @@ from ..search.answers.search_tools import search_catalog
 from ..search.catalog import ToolCatalog
 from ..search.engine.entry import Entry
 from ..tool import Tool, ToolResult
-from .merged import Merged
+from ._merged import Merged
 
 try:
     import mcp_types as types

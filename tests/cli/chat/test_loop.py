@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from hikidashi.cli.chat.talk import run_stoppable
+from hikidashi.cli.chat.loop import run_interruptible
 
 
 def test_work_gives_what_it_gives() -> None:
@@ -16,7 +16,7 @@ def test_work_gives_what_it_gives() -> None:
 
     before = signal.getsignal(signal.SIGINT)
     with asyncio.Runner() as runner:
-        assert run_stoppable(runner, work()) == "done"
+        assert run_interruptible(runner, work()) == "done"
     assert signal.getsignal(signal.SIGINT) is before
 
 
@@ -34,7 +34,7 @@ def test_a_second_ctrl_c_does_not_tear_what_the_first_one_stops() -> None:
 
     with asyncio.Runner() as runner:
         with pytest.raises(KeyboardInterrupt):
-            run_stoppable(runner, work())
+            run_interruptible(runner, work())
         assert ended == ["in order"]
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)

@@ -1,11 +1,11 @@
-"""Whether a terminal can hide the address of a link behind its text (OSC 8)."""
+"""Whether a terminal supports hyperlinks (OSC 8), which show a text in place of an address."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
 
-__all__ = ["shows_hyperlinks"]
+__all__ = ["supports_hyperlinks"]
 
 _PROGRAMS = frozenset({"ghostty", "Hyper", "iTerm.app", "rio", "Tabby", "vscode", "WarpTerminal", "WezTerm", "zed"})
 _TERMS = ("alacritty", "contour", "foot", "ghostty", "kitty", "wezterm", "xterm-ghostty", "xterm-kitty")
@@ -13,16 +13,16 @@ _SET_BY_TERMINALS = ("DOMTERM", "KITTY_WINDOW_ID", "KONSOLE_VERSION", "WT_SESSIO
 _FIRST_VTE = 5000  # 0.50
 
 
-def shows_hyperlinks(environment: Mapping[str, str] | None = None) -> bool:
-    """True only for terminals that are known to show such links; elsewhere the address must be written out.
+def supports_hyperlinks(environment: Mapping[str, str] | None = None) -> bool:
+    """Whether the terminal is known to support hyperlinks; elsewhere the address must be printed.
 
-    `FORCE_HYPERLINK=1` and `FORCE_HYPERLINK=0` decide, as in other programs.
+    `FORCE_HYPERLINK=1` and `FORCE_HYPERLINK=0` override this, as in other programs.
     """
     given = os.environ if environment is None else environment
     if (forced := given.get("FORCE_HYPERLINK")) is not None:
         return forced.lower() not in {"", "0", "false", "no"}
     term = given.get("TERM", "")
-    # Inside tmux and screen the terminal around it is not known, nor whether links get there.
+    # Inside tmux and screen, the outer terminal is unknown.
     if term in {"", "dumb", "linux"} or term.startswith(("tmux", "screen")) or "TMUX" in given:
         return False
     if given.get("TERM_PROGRAM") in _PROGRAMS or term.startswith(_TERMS):

@@ -1,4 +1,4 @@
-"""What was said and what was typed, kept between two chats in files that only the user can read."""
+"""Files of the chat, which only the user can read: the messages of a conversation, and the input history."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from hikidashi.common.atomic import replace_file
 from hikidashi.common.private import make_private
 from hikidashi.common.unicode import well_formed
 
-__all__ = ["MOST_ENTRIES", "Transcript", "TypedHistory"]
+__all__ = ["MOST_ENTRIES", "InputHistory", "Transcript"]
 
 MOST_ENTRIES = 1000
-"""How many typed entries arrow keys bring back."""
+"""How many entries the input history keeps."""
 
 
 class Transcript:
-    """A conversation in a file, one message a line; a line that cannot be read is passed over."""
+    """The messages of a conversation in a file of JSON lines; lines that cannot be read are skipped."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def read(self) -> list[Message]:
-        """What was said, oldest first; nothing if there is no file."""
+        """The messages, oldest first; none if there is no file."""
         return [message for line in _lines_of(self._path) if (message := _message_of(line))]
 
     def write(self, conversation: Sequence[Message]) -> None:
-        """Replaces what is kept, whole or not at all.
+        """Replace the messages, in one atomic write.
 
         Raises:
             OSError: the folder cannot be written.
@@ -38,22 +38,22 @@ class Transcript:
         _replace(self._path, ({"role": said.role, "text": said.text} for said in conversation))
 
 
-class TypedHistory:
-    """What was typed, one JSON string a line; about the newest thousand entries.
+class InputHistory:
+    """The input history: one JSON string a line, about the newest thousand.
 
     Args:
-        path: The file; None keeps nothing.
+        path: The file; None saves nothing.
     """
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
 
     def read(self) -> list[str]:
-        """What was typed, oldest first; a line that is no JSON string is one of a chat that kept plain lines."""
+        """The entries, oldest first; a line that is not a JSON string is an entry of an earlier version, as it is."""
         return [] if self._path is None else list(filter(str.strip, map(_entry_of, _lines_of(self._path))))
 
     def add(self, entry: str) -> None:
-        """Adds one entry; where the file cannot be written, nothing is kept."""
+        """Add an entry; if the file cannot be written, it is not saved."""
         if self._path is None:
             return
         with suppress(OSError):

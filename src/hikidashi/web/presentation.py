@@ -1,0 +1,67 @@
+"""How a call of a web tool reads: the text for the model, and the lines in the log.
+
+`Presentation` has the texts of spec 000. A subclass has those of another contract: the tools stay the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..common.language import Language
+from ..errors import TavilyAPIError
+from .answers.format import format_context, format_error, format_extract, format_search
+from .log import log_verbose_tool_done, log_verbose_tool_start
+from .results import ExtractResults, SearchContext, SearchResults
+
+__all__ = ["Presentation", "WebResults"]
+
+WebResults = SearchResults | ExtractResults | SearchContext
+"""What a provider answers a call with."""
+
+
+class Presentation:
+    """The names, texts and log lines of spec 000."""
+
+    search_tool: str = "tavily_search"
+    extract_tool: str = "tavily_extract"
+    context_tool: str = "tavily_context"
+    include_answer: bool = False
+    """Whether a search asks the provider for an answer of its own."""
+
+    def cut_hits(self, results: SearchResults, max_tokens: int) -> tuple[SearchResults, int]:
+        """`results`, cut where the contract demands it, and the token limit of all of them: by default `max_tokens`."""
+        return results, max_tokens
+
+    def text(self, results: WebResults, language: Language) -> str:
+        """What the model reads of `results`."""
+        if isinstance(results, SearchResults):
+            return format_search(results, language=language)
+        if isinstance(results, ExtractResults):
+            return format_extract(results, language=language)
+        return format_context(results, language=language)
+
+    def empty_text(self, results: WebResults, language: Language) -> str | None:
+        """A sentence of ours in place of results that are empty; None presents them like others."""
+
+    def error_text(self, tool: str, error: TavilyAPIError, language: Language) -> str:
+        """What the model reads of a failed call."""
+        return format_error(error, language=language)
+
+    def log_start(self, tool: str, arguments: Mapping[str, object]) -> None:
+        """Log that `tool` was called."""
+        log_verbose_tool_start(tool, arguments)
+
+    def log_success(
+        self, tool: str, arguments: Mapping[str, object], results: WebResults, execution_time_ms: float
+    ) -> None:
+        """Log that a call gave `results`."""
+        log_verbose_tool_done(tool, "success", execution_time_ms, provider=results.provider, cached=results.cached)
+
+    def log_failure(
+        self, tool: str, arguments: Mapping[str, object], error: Exception, execution_time_ms: float
+    ) -> None:
+        """Log that a call raised `error`, whose text is shown only if it is an error of ours."""
+        log_verbose_tool_done(tool, "failed", execution_time_ms)
+
+    def log_cancelled(self, tool: str, arguments: Mapping[str, object]) -> None:
+        """Log that a call was cancelled."""

@@ -1,0 +1,90 @@
+"""The answers and log lines of the strands tools, as spec 001 has them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ...common.language import Language, in_language
+from ...errors import ErrorType, HikidashiError, TavilyAPIError
+from ..presentation import Presentation, WebResults
+from ..results import ExtractResults, SearchContext, SearchResults
+from ._text import WORDS, cut_hits, format_answer
+
+__all__ = ["StrandsPresentation"]
+
+logger = logging.getLogger("hikidashi.web")
+
+_LONGEST_IN_LOG = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class StrandsPresentation(Presentation):
+    """Short sentences for the model, and one line in the log for each call."""
+
+    max_content_length: int
+    """How many characters of each result are shown; 0 is unlimited."""
+
+    search_tool = "web_search"
+    extract_tool = "web_extract"
+    context_tool = "web_context"
+    include_answer = True
+
+    def cut_hits(self, results: SearchResults, max_tokens: int) -> tuple[SearchResults, int]:
+        """`results` with the content that the config asks for, also where that is more than `max_tokens`."""
+        return cut_hits(results, self.max_content_length, max_tokens)
+
+    def text(self, results: WebResults, language: Language) -> str:
+        """What the model reads of `results`: for a search, the format of spec 001."""
+        if isinstance(results, SearchResults):
+            return format_answer(results, language=language)
+        return super().text(results, language)
+
+    def empty_text(self, results: WebResults, language: Language) -> str | None:
+        """The sentence that nothing was found."""
+        if isinstance(results, SearchResults):
+            is_empty = not results.results and not (results.answer or "").strip()
+        else:  # an extraction without pages says which could not be read
+            is_empty = isinstance(results, SearchContext) and not results.text.strip()
+        return WORDS[language].nothing_found if is_empty else None
+
+    def error_text(self, tool: str, error: TavilyAPIError, language: Language) -> str:
+        """A sentence without the cause, which is in the log; a wrong argument is explained to the model."""
+        if error.error_type is ErrorType.VALIDATION_ERROR and error.status_code is None:
+            return in_language(error.message, language)
+        words = WORDS[language]
+        return words.not_extracted if tool == self.extract_tool else words.failed
+
+    def log_start(self, tool: str, arguments: Mapping[str, object]) -> None:
+        """Log nothing: the line at the end says what was asked."""
+
+    def log_success(
+        self, tool: str, arguments: Mapping[str, object], results: WebResults, execution_time_ms: float
+    ) -> None:
+        """Log what was asked, and how much was found."""
+        logger.info("%s %s: success: %s", tool, _asked(arguments), _summary(results))
+
+    def log_failure(
+        self, tool: str, arguments: Mapping[str, object], error: Exception, execution_time_ms: float
+    ) -> None:
+        """Log what was asked, and why it failed."""
+        reason = " ".join(str(error).split()) if isinstance(error, HikidashiError) else type(error).__name__
+        logger.info("%s %s: failed: %s", tool, _asked(arguments), reason)
+
+    def log_cancelled(self, tool: str, arguments: Mapping[str, object]) -> None:
+        """Log what was asked."""
+        logger.info("%s %s: cancelled", tool, _asked(arguments))
+
+
+def _asked(arguments: Mapping[str, object]) -> str:
+    shown = ", ".join(map(repr, arguments.values()))
+    return shown if len(shown) <= _LONGEST_IN_LOG else shown[: _LONGEST_IN_LOG - 1] + "…"
+
+
+def _summary(results: WebResults) -> str:
+    if isinstance(results, SearchResults):
+        return f"{len(results.results)} results"
+    if isinstance(results, ExtractResults):
+        return f"{len(results.results)} pages, {len(results.failed_results)} failed"
+    return f"{len(results.sources)} sources, about {results.tokens} tokens"
