@@ -7,10 +7,10 @@ PEERS := $(VENV)/.peers
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint check fix docs bench soak pins clean
+.PHONY: help setup run test lint check fix docs bench conformance soak pins clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## .venv with every extra, from pinned versions
 
@@ -50,6 +50,9 @@ $(PEERS): $(STAMP) requirements/bench.txt
 bench: setup $(PEERS) ## measure beside the peers: JSON, tables and plots in benchmarks/results (DATA=DIR: your own data too)
 	@$(BIN)/python -m benchmarks $(if $(DATA),--data $(DATA))
 
+conformance: setup ## the official MCP conformance suite, straight on a server and through the gateway
+	@$(BIN)/python -m tests.conformance
+
 soak: setup ## slow matters: long runs, many processes
 	@$(BIN)/python -m pytest -m soak
 
@@ -61,4 +64,4 @@ pins: ## renew requirements/*.txt (needs uv)
 	@$(COMPILE) --group bench -c requirements/dev.txt | grep -vxFf requirements/dev.txt > requirements/bench.txt
 
 clean: ## remove .venv and caches
-	@rm -rf $(VENV) site .ruff_cache .hypothesis .coverage .coverage.*
+	@rm -rf $(VENV) .conformance site .ruff_cache .hypothesis .coverage .coverage.*

@@ -9,19 +9,23 @@ import socket
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import anyio
+import anyio.to_thread
 import httpx
 import httpx2
 import pytest
+from anyio.streams.buffered import BufferedByteReceiveStream
 from mcp import types
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
-from tests.gateway.servers import LEGACY, MODERN, program
+from mcp.shared.message import SessionMessage
+from tests.gateway.faulty import STDIO
+from tests.gateway.servers import LEGACY, MODERN, free_port, program
 
 HIKIDASHI = str(Path(sys.executable).with_name("hikidashi"))
 
@@ -171,6 +175,15 @@ def test_an_address_that_is_none_is_refused(address: str, said: str, config: Pat
     assert said in refused.stderr
 
 
+def test_a_port_that_is_taken_is_named(config: Path, hikidashi: Command) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        refused = hikidashi("serve", "--config", str(config), "--yes", "--http", str(port))
+
+    assert refused.returncode == 2
+    assert f"127.0.0.1:{port} cannot be listened on: Address already in use" in " ".join(refused.stderr.split())
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -193,9 +206,7 @@ def test_options_of_a_server_that_cannot_be_are_named(
 
 
 async def test_http_serves_both_eras_and_checks_token_and_origin(config: Path, environment: dict[str, str]) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     environment["GATEWAY_TOKEN"] = "sk-test"
     command = [HIKIDASHI, "serve", "--config", str(config), "--yes", "--search", "off"]
     process = await anyio.open_process([*command, "--http", str(port), "--token-env", "GATEWAY_TOKEN"], env=environment)
@@ -204,12 +215,7 @@ async def test_http_serves_both_eras_and_checks_token_and_origin(config: Path, e
         assert (await process.stderr.receive()).decode() == f"Serving MCP on http://127.0.0.1:{port}/mcp\n"
         url = f"http://127.0.0.1:{port}/mcp"
         async with httpx.AsyncClient() as http:
-            while True:
-                try:
-                    unknown = await http.post(url, json={})
-                    break
-                except httpx.ConnectError:
-                    await anyio.sleep(0.05)
+            unknown = await http.post(url, json={})
             foreign = await http.post(
                 url, json={}, headers={"Authorization": "Bearer sk-test", "Origin": "http://evil.example"}
             )
@@ -240,3 +246,88 @@ async def test_a_person_can_be_asked_through_the_daemon_by_a_server_that_knows_n
         async with client_of(config, environment, mode=mode, elicitation_callback=choose) as client:
             result = await client.call_tool("legacy__ask", {})
         assert "'colour': 'red'" in str(result.content)
+
+
+@asynccontextmanager
+async def over_socket(path: Path) -> AsyncGenerator[Any]:
+    """The streams of a connection to a daemon, without the process that usually stands between."""
+    received, incoming = anyio.create_memory_object_stream[Any](0)
+    outgoing, to_send = anyio.create_memory_object_stream[SessionMessage](0)
+    async with await anyio.connect_unix(path) as connection, anyio.create_task_group() as tasks:
+        lines = BufferedByteReceiveStream(connection)
+
+        async def receive() -> None:
+            with suppress(anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError):
+                while True:
+                    line = await lines.receive_until(b"\n", 1_000_000)
+                    await received.send(SessionMessage(types.jsonrpc_message_adapter.validate_json(line)))
+
+        async def send() -> None:
+            async for message in to_send:
+                text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+                await connection.send(text.encode() + b"\n")
+
+        await connection.send(b"mcp\n")
+        tasks.start_soon(receive)
+        tasks.start_soon(send)
+        with received, incoming, outgoing, to_send:
+            yield incoming, outgoing
+            tasks.cancel_scope.cancel()
+
+
+async def test_50_clients_at_once_share_one_daemon_and_one_process_per_server(
+    config: Path, environment: dict[str, str], hikidashi: Command
+) -> None:
+    clients = 50
+    pids: list[int] = []
+    ready = anyio.Event()
+
+    async def call(path: Path, number: int) -> None:
+        async with Client(over_socket(path), mode="legacy" if number % 2 else "auto") as client:
+            await ready.wait()
+            pids.append(await pid_of_legacy(client))
+            added = await client.call_tool("modern__add", {"a": number, "b": 1})
+            assert added.structured_content == {"result": number + 1}
+
+    async with client_of(config, environment, "--search", "off") as first:
+        pid = await pid_of_legacy(first)
+        (path,) = Path(environment["XDG_RUNTIME_DIR"]).glob("hikidashi/*.sock")
+        with anyio.fail_after(60):
+            async with anyio.create_task_group() as tasks:
+                for number in range(clients):
+                    tasks.start_soon(call, path, number)
+                while True:
+                    (status,) = json.loads(
+                        (await anyio.to_thread.run_sync(hikidashi, "serve", "status", "--json")).stdout
+                    )
+                    if status["clients"] == clients + 1:
+                        break
+                ready.set()
+
+    assert pids == [pid] * clients
+    hikidashi("serve", "stop")
+    assert await ended(pid)
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_call_that_its_client_gives_up_over_http_is_cancelled_at_the_server(
+    mode: Literal["auto", "legacy"], tmp_path: Path, environment: dict[str, str]
+) -> None:
+    server = program(tmp_path, "faulty", STDIO)
+    config = tmp_path / "faulty.json"
+    config.write_text(json.dumps({"mcpServers": {"faulty": {"command": server.command, "args": list(server.args)}}}))
+    port = free_port()
+    command = [HIKIDASHI, "serve", "--config", str(config), "--yes", "--search", "off", "--http", str(port)]
+    async with await anyio.open_process(command, env=environment) as process:
+        with anyio.fail_after(30):
+            assert process.stderr is not None
+            await process.stderr.receive()
+            async with Client(f"http://127.0.0.1:{port}/mcp", mode=mode) as client:
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(client.call_tool, "faulty__wait")
+                    while "wait" not in str((await client.call_tool("faulty__heard", {})).content):
+                        await anyio.sleep(0.01)
+                    tasks.cancel_scope.cancel()
+                while "cancelled" not in str((await client.call_tool("faulty__heard", {})).content):
+                    await anyio.sleep(0.01)
+        process.terminate()

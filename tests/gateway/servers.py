@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 from pathlib import Path
 
@@ -93,3 +94,10 @@ def program(folder: Path, name: str, source: str) -> McpServer:
     path = folder / f"{name}_server.py"
     path.write_text(source)
     return McpServer(name=name, transport="stdio", command=sys.executable, args=(str(path),))
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]

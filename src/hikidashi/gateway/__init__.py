@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .options import GatewayOptions, GatewayServer, ServerOptions
     from .server import GatewayMCPServer
     from .transports import http_app, serve_stdio
-    from .upstream.upstream import ServerState
+    from .upstream.state import ServerState
 
 _HOME_OF = {
     "Gateway": ".gateway",
@@ -22,7 +22,7 @@ _HOME_OF = {
     "GatewayOptions": ".options",
     "GatewayServer": ".options",
     "ServerOptions": ".options",
-    "ServerState": ".upstream.upstream",
+    "ServerState": ".upstream.state",
     "http_app": ".transports",
     "serve_stdio": ".transports",
 }

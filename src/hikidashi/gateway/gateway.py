@@ -21,7 +21,9 @@ from .bridge.sealing import Seal
 from .cache import ListingCache
 from .options import GatewayOptions, GatewayServer
 from .upstream.reaper import Reaper
-from .upstream.upstream import ServerState, Upstream
+from .upstream.stamping import reaches
+from .upstream.state import ServerState
+from .upstream.upstream import Upstream
 
 try:
     import anyio
@@ -86,7 +88,7 @@ class Gateway:
         self.sessions: dict[str, ServerSession] = {}
         """Clients up to 2025-11-25 that notifications are sent to."""
         self.subscribers: dict[str, set[str]] = {}
-        """Which of them subscribed to a resource."""
+        """Which clients, and streams of clients, watch a resource."""
         self._pending: list[ServerEvent] = []
         self.upstreams: dict[str, Upstream] = {}
         for given in servers:
@@ -213,13 +215,14 @@ class Gateway:
 
     async def ask(self, upstream: Upstream, request: types.InputRequest) -> types.InputResponse | types.ErrorData:
         """A server asks a client."""
-        return await self.forwarder.ask(upstream, request)
+        return await self.forwarder.running.ask(upstream, request)
 
     async def log(self, upstream: Upstream, params: types.LoggingMessageNotificationParams) -> None:
         """A server has a message for the log."""
-        if not await self.forwarder.log(upstream, params):
-            for session in list(self.sessions.values()):
-                await _quietly(session.send_notification, types.LoggingMessageNotification(params=params))
+        if not await self.forwarder.running.log(upstream, params):
+            for key, session in list(self.sessions.items()):
+                if reaches(params.level, self.forwarder.levels.of_client(key)):
+                    await _quietly(session.send_notification, types.LoggingMessageNotification(params=params))
 
     def _merge(self) -> None:
         listings = {name: one.listing for name, one in self.upstreams.items() if one.listing is not None}

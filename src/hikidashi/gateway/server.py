@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import secrets
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from typing import Any, cast
 
 from .. import __version__
@@ -14,7 +16,8 @@ from ._finder import CALL_READ_TOOL, OWN_TOOLS, SEARCH_TOOLS
 from ._merged import Place
 from ._policy import is_repeatable, needs_confirmation
 from ._results import LongResults
-from .bridge.callers import Caller, client_key, is_modern
+from ._watching import Watching, no_resource
+from .bridge.callers import CONNECTION, Caller, client_key, is_modern
 from .bridge.meta import passed_on
 from .bridge.parked import Raw
 from .gateway import Gateway
@@ -43,13 +46,24 @@ class GatewayMCPServer(Server[Any]):
         self._gateway = gateway
         self._long = LongResults()
         self._confirmations = Confirmations()
+        self._watching = Watching(gateway)
         self._found: OrderedDict[str, dict[str, None]] = OrderedDict()
         listen = ListenHandler(gateway.bus)
 
         async def on_listen(ctx: _Context, params: types.SubscriptionsListenRequestParams) -> Any:
-            for uri in params.notifications.resource_subscriptions or ():
-                await self._subscribe_upstream(str(uri))
-            return await listen(ctx, params)
+            uris = [str(uri) for uri in params.notifications.resource_subscriptions or ()]
+            listener = f"listener {secrets.token_hex(8)}"
+            if uris:
+                await gateway.listed(_WAIT_FOR_LISTS)
+            try:
+                for uri in uris:
+                    with suppress(MCPError):  # a server without subscriptions does not keep the others from telling
+                        await self._watching.begin(uri, listener)
+                return await listen(ctx, params)
+            finally:
+                with anyio.CancelScope(shield=True), anyio.move_on_after(_WAIT_FOR_LISTS):
+                    for uri in uris:
+                        await self._watching.end(uri, listener)
 
         # Raw results pass untouched, which the package's types for handlers do not foresee.
         raw: dict[str, Any] = {
@@ -69,6 +83,7 @@ class GatewayMCPServer(Server[Any]):
             on_unsubscribe_resource=self._unsubscribe,
             on_subscriptions_listen=on_listen,
             on_list_prompts=self._list_prompts,
+            lifespan=_lifespan,
             **raw,
         )
         # Not by the constructor, which warns of what 2026-07-28 deprecates: older clients have it.
@@ -267,7 +282,7 @@ class GatewayMCPServer(Server[Any]):
         await self._gateway.listed(_WAIT_FOR_LISTS)
         uri = str(params.uri)
         meta = passed_on(_raw_meta(ctx))
-        refused = MCPError(types.INVALID_PARAMS, f"No server has the resource {uri!r}.", data={"uri": uri})
+        refused = no_resource(uri)
         for place in self._gateway.merged.places_of(uri):
 
             def make(
@@ -295,18 +310,13 @@ class GatewayMCPServer(Server[Any]):
 
     async def _subscribe(self, ctx: _Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
         await self._know_client(ctx)
-        await self._subscribe_upstream(str(params.uri))
-        self._gateway.subscribers.setdefault(str(params.uri), set()).add(client_key(ctx))
+        await self._gateway.listed(_WAIT_FOR_LISTS)
+        await self._watching.begin(str(params.uri), client_key(ctx))
         return types.EmptyResult()
 
     async def _unsubscribe(self, ctx: _Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
-        self._gateway.subscribers.get(str(params.uri), set()).discard(client_key(ctx))
+        await self._watching.end(str(params.uri), client_key(ctx))
         return types.EmptyResult()
-
-    async def _subscribe_upstream(self, uri: str) -> None:
-        await self._gateway.listed(_WAIT_FOR_LISTS)
-        for place in self._gateway.merged.places_of(uri)[:1]:
-            await self._gateway.upstream_of(place.server).subscribe(place.name)
 
     async def _list_prompts(
         self, ctx: _Context, params: types.PaginatedRequestParams | None
@@ -346,6 +356,7 @@ class GatewayMCPServer(Server[Any]):
             raise MCPError(types.INTERNAL_ERROR, str(error)) from error
 
     async def _complete(self, ctx: _Context, params: types.CompleteRequestParams) -> Raw | types.Result:
+        await self._gateway.listed(_WAIT_FOR_LISTS)
         merged = self._gateway.merged
         match params.ref:
             case types.PromptReference(name=name):
@@ -379,11 +390,17 @@ class GatewayMCPServer(Server[Any]):
         for upstream in self._gateway.upstreams.values():
             await upstream.roots_changed()
 
-    async def _set_level(self, _: _Context, params: types.SetLevelRequestParams) -> types.EmptyResult:
+    async def _set_level(self, ctx: _Context, params: types.SetLevelRequestParams) -> types.EmptyResult:
+        self._gateway.forwarder.levels.set(client_key(ctx), params.level)
         async with anyio.create_task_group() as tasks:
             for upstream in self._gateway.upstreams.values():
                 tasks.start_soon(upstream.set_level, params.level)
         return types.EmptyResult()
+
+
+@asynccontextmanager
+async def _lifespan(_: Server[Any]) -> AsyncGenerator[dict[str, str]]:
+    yield {CONNECTION: secrets.token_hex(8)}
 
 
 def _raw_meta(ctx: _Context) -> dict[str, Any] | None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hmac
 from typing import TYPE_CHECKING, Any
 
+from ..common.urls import is_loopback
 from ..errors import MissingExtra
 from .gateway import Gateway
 from .server import GatewayMCPServer
 
 try:
     from mcp.server.stdio import stdio_server
+    from mcp.server.transport_security import TransportSecuritySettings
     from starlette.responses import JSONResponse
 except ImportError as error:
     raise MissingExtra("mcp", "mcp") from error
@@ -36,8 +38,21 @@ def http_app(gateway: Gateway, *, host: str = "127.0.0.1", token: str | None = N
         host: Where it will listen; on a loopback address, requests for another host or from another origin are refused.
         token: What clients must send as `Authorization: Bearer ...`.
     """
-    app = GatewayMCPServer(gateway).streamable_http_app(host=host)
+    app = GatewayMCPServer(gateway).streamable_http_app(host=host, transport_security=_security(host))
     return app if token is None else _Bearer(app, token)
+
+
+def _security(host: str) -> TransportSecuritySettings | None:
+    """Against pages that reach this machine under a name of their own: who is asked for, and by whom, must be here."""
+    if not is_loopback(host):
+        return None  # behind a token, and under names that only its owner knows
+    names = dict.fromkeys(("127.0.0.1", "localhost", "[::1]", f"[{host}]" if ":" in host else host))
+    hosts = [shown for name in names for shown in (name, f"{name}:*")]
+    return TransportSecuritySettings(
+        enable_dns_rebinding_protection=True,
+        allowed_hosts=hosts,
+        allowed_origins=[f"{scheme}://{shown}" for scheme in ("http", "https") for shown in hosts],
+    )
 
 
 class _Bearer:

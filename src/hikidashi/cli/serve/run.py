@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -123,18 +124,30 @@ def _run_http(asked: Asked, servers: list[GatewayServer]) -> int:
 
     host, port = _address(str(asked.http))
     token = _token(asked, host)
+    listening = _listening(host, port)
 
     async def main() -> None:
         async with _gateway(asked, servers) as gateway:
             app = http_app(gateway, host=host, token=token)
             config = uvicorn.Config(app, host=host, port=port, log_level="warning", lifespan="on")
             server = uvicorn.Server(config)
+            # Clients wait for this line, so whoever reads it can connect.
             sys.stderr.write(f"Serving MCP on http://{_shown(host)}:{port}/mcp\n")
             sys.stderr.flush()
-            await server.serve()
+            await server.serve(sockets=[listening])
 
     anyio.run(main)
     return 0
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    try:
+        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError as error:
+        raise typer.BadParameter(
+            f"{_shown(host)}:{port} cannot be listened on: {error.strerror or error}. Give another port.",
+            param_hint="--http",
+        ) from error
 
 
 def _token(asked: Asked, host: str) -> str | None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import secrets
 from typing import Any, Protocol
 
 from ...errors import MissingExtra
+from ..upstream.stamping import Behalf, reaches
 
 try:
     import anyio
@@ -17,14 +19,24 @@ try:
 except ImportError as error:
     raise MissingExtra("mcp", "mcp") from error
 
-__all__ = ["Caller", "LegacyCaller", "client_key", "is_modern", "missing_capability", "unsupported_requests"]
+__all__ = [
+    "CONNECTION",
+    "Caller",
+    "DirectCaller",
+    "client_key",
+    "is_modern",
+    "missing_capability",
+    "send_log",
+    "unsupported_requests",
+]
+
+CONNECTION = "connection"
+"""Where the lifespan of the server keeps the key of a connection."""
 
 _RESULT_OF: dict[type[Any], type[Any]] = {
     types.ElicitRequest: types.ElicitResult,
     types.ListRootsRequest: types.ListRootsResult,
 }
-_MISSING_CAPABILITY = -32021
-"""MissingRequiredClientCapability of 2026-07-28."""
 
 
 class Caller(Protocol):
@@ -32,6 +44,8 @@ class Caller(Protocol):
 
     key: str
     """Which client it is: calls of one client may share a server that asks questions."""
+    behalf: Behalf
+    """What a server is told of it."""
 
     async def ask(self, request: types.InputRequest) -> types.InputResponse | types.ErrorData:
         """The client's answer to a server's elicitation, sampling or roots request."""
@@ -52,18 +66,23 @@ def is_modern(ctx: ServerRequestContext[Any, Any]) -> bool:
 
 
 def client_key(ctx: ServerRequestContext[Any, Any]) -> str:
-    """Which client a request comes from: its HTTP session, or its connection."""
-    session_id = None if ctx.request is None else ctx.request.headers.get("mcp-session-id")
-    if session_id:
+    """Which client a request comes from: its HTTP session, or its connection; else each request is one of its own.
+
+    No key is ever used for a second client: what one person allowed must not be allowed for another.
+    """
+    if ctx.request is None:
+        return f"connection {ctx.lifespan_context[CONNECTION]}"
+    if session_id := ctx.request.headers.get("mcp-session-id"):
         return f"session {session_id}"
-    return f"request {id(ctx)}" if ctx.request is not None else f"connection {id(ctx.lifespan_context)}"
+    return f"request {ctx.request.scope.setdefault('hikidashi.request', secrets.token_hex(8))}"
 
 
-class LegacyCaller:
-    """A client up to 2025-11-25: it is asked by requests on its own connection."""
+class DirectCaller:
+    """A client that waits for its answer: one up to 2025-11-25 is asked by requests on its own connection."""
 
-    def __init__(self, ctx: ServerRequestContext[Any, Any]) -> None:
+    def __init__(self, ctx: ServerRequestContext[Any, Any], log_level: types.LoggingLevel | None) -> None:
         self.key = client_key(ctx)
+        self.behalf = Behalf(ctx.session.client_capabilities, log_level)
         self._ctx = ctx
 
     async def ask(self, request: types.InputRequest) -> types.InputResponse | types.ErrorData:
@@ -88,15 +107,18 @@ class LegacyCaller:
 
     async def log(self, params: types.LoggingMessageNotificationParams) -> None:
         """Send a log message beside the answer."""
-        await send_log(self._ctx, params)
+        await send_log(self._ctx, params, self.behalf)
 
 
-async def send_log(ctx: ServerRequestContext[Any, Any], params: types.LoggingMessageNotificationParams) -> None:
-    """Send a log message to the client of a request, as far as it asked for its level."""
+async def send_log(
+    ctx: ServerRequestContext[Any, Any], params: types.LoggingMessageNotificationParams, client: Behalf
+) -> None:
+    """Send a log message to the client of a request, if it asked for its level."""
+    if not reaches(params.level, client.log_level):
+        return
     try:
-        await ctx.session.send_log_message(  # pyright: ignore[reportDeprecated] - old clients have it
-            params.level, params.data, params.logger, related_request_id=ctx.request_id
-        )
+        # Not by the method for it, which warns of what 2026-07-28 deprecates: older clients have it.
+        await ctx.session.send_notification(types.LoggingMessageNotification(params=params), ctx.request_id)
     except (anyio.ClosedResourceError, anyio.BrokenResourceError):  # the client is gone
         return
 
@@ -107,18 +129,35 @@ def missing_capability(
     """An error unless the client can answer `request`."""
     have = capabilities or types.ClientCapabilities()
     match request:
+        case types.ElicitRequest(params=types.ElicitRequestURLParams()):
+            able = have.elicitation is not None and have.elicitation.url is not None
+            name = "elicitation by URL"
+            needed = types.ClientCapabilities(
+                elicitation=types.ElicitationCapability(url=types.UrlElicitationCapability())
+            )
         case types.ElicitRequest():
-            able, name = have.elicitation is not None, "elicitation"
+            asks = have.elicitation
+            able = asks is not None and (asks.form is not None or asks.url is None)  # an empty one means forms
+            name = "elicitation"
+            needed = types.ClientCapabilities(elicitation=types.ElicitationCapability())
+        case types.CreateMessageRequest(params=params) if params.tools or params.tool_choice:
+            able = have.sampling is not None and have.sampling.tools is not None
+            name = "sampling with tools"
+            needed = types.ClientCapabilities(sampling=types.SamplingCapability(tools=types.SamplingToolsCapability()))
         case types.CreateMessageRequest():
-            able, name = have.sampling is not None, "sampling"
+            able = have.sampling is not None
+            name = "sampling"
+            needed = types.ClientCapabilities(sampling=types.SamplingCapability())
         case _:
-            able, name = have.roots is not None, "roots"
+            able = have.roots is not None
+            name = "roots"
+            needed = types.ClientCapabilities(roots=types.RootsCapability())
     if able:
         return None
     return types.ErrorData(
-        code=_MISSING_CAPABILITY,
+        code=types.MISSING_REQUIRED_CLIENT_CAPABILITY,
         message=f"The client does not support {name}, which this call needs.",
-        data={"requiredCapabilities": {name: dict[str, Any]()}},
+        data={"requiredCapabilities": needed.model_dump(mode="json", by_alias=True, exclude_none=True)},
     )
 
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar, cast
 
 from ...errors import MissingExtra, ServerUnavailableError
+from ..upstream.stamping import on_behalf_of
 from ..upstream.upstream import Upstream
-from .callers import Caller, LegacyCaller, is_modern, unsupported_requests
+from ._levels import LogLevels
+from ._running import MOST_QUESTIONS, CallTime, RunningCalls
+from .callers import Caller, DirectCaller, is_modern, unsupported_requests
 from .meta import without_hop_keys
 from .parked import ParkedCalls, Raw
 from .sealing import Seal
 
 try:
-    import anyio
     import mcp_types as types
     from mcp import MCPError
     from mcp.client import Client
@@ -50,8 +50,8 @@ class Forwarder:
     def __init__(self, parked: ParkedCalls, seal: Seal) -> None:
         self._parked = parked
         self._seal = seal
-        self._callers: dict[str, list[Caller]] = {}
-        self._one_at_a_time: dict[str, anyio.Lock] = {}
+        self.levels = LogLevels()
+        self.running = RunningCalls()
 
     async def forward(
         self,
@@ -82,8 +82,13 @@ class Forwarder:
         if state is not None and self._seal.is_ours(state):
             return await self._parked.resume(ctx, state, responses)
         await upstream.client()
+        log_level = self.levels.of(ctx)
+        if log_level is not None and is_modern(ctx):  # a client before says so once
+            await upstream.set_level(log_level)
         if is_modern(ctx) and upstream.is_modern and before is None:
-            answer = await self._send(upstream, make(responses, state), LegacyCaller(ctx), repeatable=repeatable)
+            answer = await self._send(
+                upstream, make(responses, state), DirectCaller(ctx, log_level), repeatable=repeatable
+            )
             if is_input_required(answer):
                 asked = types.InputRequiredResult.model_validate(answer).input_requests or {}
                 if refused := unsupported_requests(ctx.session.client_capabilities, asked):
@@ -97,7 +102,9 @@ class Forwarder:
                 return await self._rounds(upstream, make, caller, repeatable=repeatable)
             return await self._send(upstream, make(None, None), caller, repeatable=repeatable)
 
-        return await (self._parked.begin(ctx, work) if is_modern(ctx) else work(LegacyCaller(ctx)))
+        if is_modern(ctx):
+            return await self._parked.begin(ctx, work, log_level)
+        return await work(DirectCaller(ctx, log_level))
 
     async def _rounds(self, upstream: Upstream, make: MakeRequest, caller: Caller, *, repeatable: bool) -> Raw:
         """The answer of a modern server, with `caller` asked for what it needs."""
@@ -118,27 +125,6 @@ class Forwarder:
         except InputRequiredRoundsExceededError as error:
             raise MCPError(types.INTERNAL_ERROR, f"The server {upstream.name!r} keeps asking: {error}") from error
 
-    async def ask(self, upstream: Upstream, request: types.InputRequest) -> types.InputResponse | types.ErrorData:
-        """The answer of the client whose call `upstream` is working on."""
-        callers = self._callers.get(upstream.name, [])
-        keys = {caller.key for caller in callers}
-        if len(keys) == 1:
-            return await callers[-1].ask(request)
-        if keys:  # from now on its calls run one after the other
-            self._one_at_a_time.setdefault(upstream.name, anyio.Lock())
-        why = "several clients are calling it" if keys else "no client is calling it"
-        return types.ErrorData(
-            code=types.INVALID_REQUEST,
-            message=f"Nobody can be asked: {why}, and the request does not say for whom it is.",
-        )
-
-    async def log(self, upstream: Upstream, params: types.LoggingMessageNotificationParams) -> bool:
-        """Send a log message to the clients whose calls `upstream` is working on; False if there are none."""
-        callers = self._callers.get(upstream.name, [])
-        for caller in list(callers):
-            await caller.log(params)
-        return bool(callers)
-
     async def _send(
         self,
         upstream: Upstream,
@@ -150,8 +136,8 @@ class Forwarder:
         for attempt in (1, 2):
             client: Client | None = None
             try:
-                async with self._call(upstream, caller) as client:
-                    return await _answer(client, upstream, request, caller)
+                async with self.running.call(upstream, caller) as (client, time):
+                    return await _answer(client, upstream, request, caller, time)
             except MCPError as error:
                 if client is None or not _is_lost(error):
                     raise
@@ -165,17 +151,6 @@ class Forwarder:
                     ) from error
         raise AssertionError
 
-    @asynccontextmanager
-    async def _call(self, upstream: Upstream, caller: Caller) -> AsyncGenerator[Client]:
-        async with AsyncExitStack() as stack:
-            if lock := self._one_at_a_time.get(upstream.name):
-                await stack.enter_async_context(lock)
-            client = await stack.enter_async_context(upstream.use())
-            callers = self._callers.setdefault(upstream.name, [])
-            callers.append(caller)
-            stack.callback(callers.remove, caller)
-            yield client
-
 
 class _Final:
     """An answer that ends the rounds."""
@@ -184,35 +159,45 @@ class _Final:
         self.raw = raw
 
 
-async def _answer(client: Client, upstream: Upstream, request: types.ClientRequest, caller: Caller) -> Raw:
-    seconds = upstream.given.options.call_seconds
-
+async def _answer(
+    client: Client, upstream: Upstream, request: types.ClientRequest, caller: Caller, time: CallTime
+) -> Raw:
     async def on_progress(progress: float, total: float | None, message: str | None) -> None:
-        limit.deadline = anyio.current_time() + seconds
+        time.renew()
         await caller.progress(progress, total, message)
 
-    with anyio.CancelScope(deadline=anyio.current_time() + seconds) as limit:
+    with time.scope:
         try:
-            raw: Raw = await client.session.send_request(request, _RAW, progress_callback=on_progress)
+            with on_behalf_of(caller.behalf):
+                raw: Raw = await client.session.send_request(request, _RAW, progress_callback=on_progress)
         except ValidationError as error:
             said = upstream.given.server.without_secrets(str(error).splitlines()[0])
             raise MCPError(
                 types.INTERNAL_ERROR, f"The server {upstream.name!r} sent no valid answer: {said}"
             ) from error
-        limit.deadline = math.inf
-        return _cleaned(raw)
+        time.stop()
+        return _cleaned(raw, request)
+    if time.keeps_asking:
+        raise MCPError(
+            types.INTERNAL_ERROR,
+            f"The server {upstream.name!r} asked more than {MOST_QUESTIONS} questions in one call, so it was ended.",
+        )
     raise MCPError(
         types.REQUEST_TIMEOUT,
-        f"The server {upstream.name!r} did not answer within {seconds:g} s. Raise `call_seconds` if it needs longer.",
+        f"The server {upstream.name!r} did not answer within {time.seconds:g} s. "
+        "Raise `call_seconds` if it needs longer.",
     )
 
 
-def _cleaned(raw: Raw) -> Raw:
-    """`raw` without what belongs to its hop, and with the type of result that servers before 2026-07-28 do not say."""
+def _cleaned(raw: Raw, request: types.ClientRequest) -> Raw:
+    """`raw` without what belongs to its hop, and with what servers before 2026-07-28 do not say."""
+    unsaid: Raw = {"resultType": "complete"}
+    if isinstance(request, types.ReadResourceRequest):
+        unsaid |= {"ttlMs": 0, "cacheScope": "private"}
     meta = raw.get("_meta")
     kept = without_hop_keys(cast("dict[str, Any]", meta)) if isinstance(meta, dict) else {}
     rest = {key: value for key, value in raw.items() if key != "_meta"}
-    return {"resultType": "complete", **rest, **({"_meta": kept} if kept else {})}
+    return {**unsaid, **rest, **({"_meta": kept} if kept else {})}
 
 
 def _is_lost(error: MCPError) -> bool:

@@ -16,14 +16,11 @@ __all__ = ["passed_on", "without_hop_keys"]
 
 _RESERVED = "io.modelcontextprotocol/"
 _OF_ONE_HOP = frozenset({"progressToken"})
-_CARRIED = frozenset({types.LOG_LEVEL_META_KEY})
-"""Reserved, and meant for whoever answers the request."""
 
 
 def passed_on(meta: Mapping[str, Any] | None) -> types.RequestParamsMeta | None:
     """The metadata of a client's request as it goes on to a server."""
     kept = without_hop_keys(meta)
-    kept |= {key: value for key, value in (meta or {}).items() if key in _CARRIED}
     return cast("types.RequestParamsMeta", kept) or None
 
 

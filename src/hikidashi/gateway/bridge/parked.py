@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from ...errors import MissingExtra
+from ..upstream.stamping import Behalf
 from .callers import Caller, client_key, missing_capability, send_log
 from .sealing import Seal
 
@@ -27,7 +28,6 @@ __all__ = ["ParkedCalls"]
 
 Raw = dict[str, Any]
 _MOST_PARKED = 1_000
-_MOST_ROUNDS = 50
 
 
 class ParkedCalls:
@@ -47,12 +47,15 @@ class ParkedCalls:
         return len(self._calls)
 
     async def begin(
-        self, ctx: ServerRequestContext[Any, Any], work: Callable[[Caller], Awaitable[Raw]]
+        self,
+        ctx: ServerRequestContext[Any, Any],
+        work: Callable[[Caller], Awaitable[Raw]],
+        log_level: types.LoggingLevel | None,
     ) -> Raw | types.InputRequiredResult:
         """Run `work`; return its result, or what the client has to answer first."""
         if len(self._calls) >= _MOST_PARKED:
             raise MCPError(types.INTERNAL_ERROR, f"{_MOST_PARKED:,} calls already wait for answers. Try again later.")
-        call = _ParkedCall(ctx, work)
+        call = _ParkedCall(ctx, work, log_level)
         self._tasks.start_soon(call.run)
         return await self._round(ctx, call)
 
@@ -86,11 +89,16 @@ class ParkedCalls:
 class _ParkedCall:
     """One call, and the questions that its server asks meanwhile: a `Caller`."""
 
-    def __init__(self, ctx: ServerRequestContext[Any, Any], work: Callable[[Caller], Awaitable[Raw]]) -> None:
+    def __init__(
+        self,
+        ctx: ServerRequestContext[Any, Any],
+        work: Callable[[Caller], Awaitable[Raw]],
+        log_level: types.LoggingLevel | None,
+    ) -> None:
         self.id = secrets.token_hex(8)
         self.key = client_key(ctx) if ctx.request is None else f"call {self.id}"
+        self.behalf = Behalf(ctx.session.client_capabilities, log_level)
         self._ctx: ServerRequestContext[Any, Any] | None = ctx
-        self._capabilities = ctx.session.client_capabilities
         self._work = work
         self._scope = anyio.CancelScope()
         self._changed = anyio.Event()
@@ -116,13 +124,9 @@ class _ParkedCall:
 
     async def ask(self, request: types.InputRequest) -> types.InputResponse | types.ErrorData:
         """Have the client asked in its next round; return its answer."""
-        if missing := missing_capability(self._capabilities, request):
+        if missing := missing_capability(self.behalf.capabilities, request):
             return missing
         self._asked += 1
-        if self._asked > _MOST_ROUNDS:
-            return types.ErrorData(
-                code=types.INVALID_REQUEST, message=f"The server asked more than {_MOST_ROUNDS} questions in one call."
-            )
         key = f"input-{self._asked}"
         self._questions[key] = request
         self._changed.set()
@@ -138,7 +142,7 @@ class _ParkedCall:
     async def log(self, params: types.LoggingMessageNotificationParams) -> None:
         """Send a log message, while the client waits."""
         if self._ctx is not None:
-            await send_log(self._ctx, params)
+            await send_log(self._ctx, params, self.behalf)
 
     async def settled(self) -> dict[str, types.InputRequest] | None:
         """Wait until the call has ended (None), or the client must answer."""

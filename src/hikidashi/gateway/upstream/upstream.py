@@ -5,17 +5,21 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol, cast
+from dataclasses import replace
+from typing import Any, cast
 
 from ...errors import MissingExtra, ServerUnavailableError
 from ...search.mcp_servers.connection import Complaints, connected
 from ..options import GatewayServer
 from ._memory import memory_of_group
+from ._remedies import remedy_for
 from .listing import Listing, list_everything
 from .reaper import Reaper
+from .stamping import reaches, stamping
+from .state import ServerState, Status, UpstreamEvents
+from .turn import Turn
 
 try:
     import anyio
@@ -28,11 +32,9 @@ try:
 except ImportError as error:
     raise MissingExtra("mcp", "mcp") from error
 
-__all__ = ["ServerState", "Status", "Upstream", "UpstreamEvents"]
+__all__ = ["Upstream"]
 
 logger = logging.getLogger("hikidashi.gateway")
-
-Status = Literal["waiting", "starting", "ready", "failed", "stopped"]
 
 _GRACE = 2.0  # seconds that a process has to end by itself
 _FIRST_PAUSE = 0.2
@@ -40,45 +42,6 @@ _LONGEST_PAUSE = 60.0
 _FAILURES_TO_OPEN = 3  # in a row, after which callers are refused until the pause is over
 _CHECK_EVERY = 300.0
 _MEMORY_EVERY = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class ServerState:
-    """How a server is."""
-
-    name: str
-    status: Status = "waiting"
-    reason: str = ""
-    remedy: str = ""
-    protocol: str = ""
-    calls: int = 0
-    errors: int = 0
-    restarts: int = 0
-    since: float = field(default_factory=time.time)
-
-
-class UpstreamEvents(Protocol):
-    """Told of what happens at a server."""
-
-    def listing_changed(self, upstream: Upstream) -> None:
-        """The server lists something else than before."""
-        ...
-
-    def state_changed(self, upstream: Upstream) -> None:
-        """The server is in another state."""
-        ...
-
-    def resource_updated(self, upstream: Upstream, uri: str) -> None:
-        """A resource that was subscribed to has changed."""
-        ...
-
-    async def ask(self, upstream: Upstream, request: types.InputRequest) -> types.InputResponse | types.ErrorData:
-        """The server asks a client something."""
-        ...
-
-    async def log(self, upstream: Upstream, params: types.LoggingMessageNotificationParams) -> None:
-        """The server has a message for the log."""
-        ...
 
 
 class _Lost(Exception):  # noqa: N818 - it ends a connection, and says why
@@ -125,6 +88,7 @@ class Upstream:
         self._group: int | None = None
         self._subscribed: set[str] = set()
         self._resubscribe = anyio.Event()
+        self._log_level: types.LoggingLevel | None = None
         if listing is None or not given.lazy:
             self._wanted.set()
 
@@ -164,14 +128,14 @@ class Upstream:
         return self._client
 
     @asynccontextmanager
-    async def use(self) -> AsyncGenerator[Client]:
-        """The connected client for one request, which counts against the limit of requests at once."""
-        async with self._limiter:
+    async def use(self) -> AsyncGenerator[tuple[Client, Turn]]:
+        """The connected client for one request, and its place among the requests at once."""
+        async with Turn(self._limiter) as turn:
             self._running += 1
             try:
                 client = await self.client()
                 self.state = replace(self.state, calls=self.state.calls + 1)
-                yield client
+                yield client, turn
             except BaseException:
                 self.state = replace(self.state, errors=self.state.errors + 1)
                 raise
@@ -181,24 +145,45 @@ class Upstream:
 
     async def subscribe(self, uri: str) -> None:
         """Hear of changes of a resource from now on, also after a restart."""
-        self._subscribed.add(uri)
         client = await self.client()
         if self.is_modern:
+            self._subscribed.add(uri)
             self._resubscribe.set()
         else:
-            await client.session.subscribe_resource(uri)  # pyright: ignore[reportDeprecated] - old servers have it
+            await _subscribe(client, uri)
+            self._subscribed.add(uri)
+
+    async def unsubscribe(self, uri: str) -> None:
+        """Hear of changes of a resource no longer."""
+        if uri not in self._subscribed:
+            return
+        self._subscribed.discard(uri)
+        if self.is_modern:
+            self._resubscribe.set()
+        elif self._client is not None:
+            request = types.UnsubscribeRequest(params=types.UnsubscribeRequestParams(uri=uri))
+            with suppress(MCPError):
+                await self._client.session.send_request(request, types.EmptyResult)
 
     async def set_level(self, level: types.LoggingLevel) -> None:
-        """Have the server send log messages from `level` on, where it runs and can."""
-        client = self._client
-        if client is not None and not self.is_modern and client.server_capabilities.logging is not None:
+        """Have the server send log messages from `level` on, or from below it if somebody else wants them."""
+        if self._log_level is not None and reaches(level, self._log_level):
+            return
+        self._log_level = level
+        if self._client is not None:
+            await self._tell_level(self._client)
+
+    async def _tell_level(self, client: Client) -> None:
+        is_told = client.session.discover_result is None and client.server_capabilities.logging is not None
+        if is_told and self._log_level is not None:  # a modern server is told by each request
             with suppress(MCPError):
-                await client.session.set_logging_level(level)  # pyright: ignore[reportDeprecated]
+                level = types.SetLevelRequestParams(level=self._log_level)
+                await client.session.send_request(types.SetLevelRequest(params=level), types.EmptyResult)
 
     async def roots_changed(self) -> None:
         """Tell the server, where it runs and can be told, that the roots of a client have changed."""
         if self._client is not None and not self.is_modern:
-            await self._client.session.send_roots_list_changed()  # pyright: ignore[reportDeprecated]
+            await self._client.session.send_notification(types.RootsListChangedNotification())
 
     def lose(self, client: Client, reason: str) -> None:
         """Close a connection that turned out to be dead; the next request opens another."""
@@ -246,7 +231,7 @@ class Upstream:
             pause = min(_FIRST_PAUSE * 2 ** (self._failures - 1), _LONGEST_PAUSE)
             self._retry_at = anyio.current_time() + pause
             self.state = replace(self.state, restarts=self.state.restarts + 1)
-            self._set("failed", reason, _remedy(self.given, reason))
+            self._set("failed", reason, remedy_for(self.given, reason))
             logger.warning("MCP server %r: %s", self.name, reason)
         else:
             self._set("waiting", reason)
@@ -271,6 +256,7 @@ class Upstream:
                     on_message=self._on_message,
                     on_start=self._on_process,
                     on_end=closed.set,
+                    wrap=stamping,
                     elicitation_callback=self._on_elicit,
                     sampling_callback=self._on_sample,
                     sampling_capabilities=types.SamplingCapability(
@@ -280,6 +266,7 @@ class Upstream:
                     logging_callback=self._on_log,
                 ) as client:
                     listing = await list_everything(client)
+                    await self._tell_again(client)
                     starting.deadline = math.inf
                     self._ready(client, listing)
                     async with anyio.create_task_group() as tasks:
@@ -296,6 +283,13 @@ class Upstream:
                     self._group = None
         if starting.cancelled_caught:
             raise TimeoutError
+
+    async def _tell_again(self, client: Client) -> None:
+        """Tell a server that was started again what it had been told."""
+        await self._tell_level(client)
+        for uri in sorted(self._subscribed) if client.session.discover_result is None else ():
+            with suppress(MCPError):
+                await _subscribe(client, uri)
 
     def _ready(self, client: Client, listing: Listing) -> None:
         self._client = client
@@ -415,6 +409,11 @@ class Upstream:
         self._events.state_changed(self)
 
 
+async def _subscribe(client: Client, uri: str) -> None:
+    request = types.SubscribeRequest(params=types.SubscribeRequestParams(uri=uri))
+    await client.session.send_request(request, types.EmptyResult)
+
+
 async def _cancel_when(wanted: anyio.Event, scope: anyio.CancelScope) -> None:
     await wanted.wait()
     scope.cancel()
@@ -431,20 +430,3 @@ def _lost_in(error: BaseException) -> _Lost | None:
         inner = cast("BaseExceptionGroup[BaseException]", error).exceptions
         return next(filter(None, map(_lost_in, inner)), None)
     return error if isinstance(error, _Lost) else None
-
-
-_REMEDIES: tuple[tuple[tuple[str, ...], Callable[[GatewayServer], str]], ...] = (
-    (("401", "403", "Unauthorized", "Forbidden"), lambda _: "It needs a login: set its key or `headers`."),
-    (("FileNotFoundError", "No such file"), lambda given: f"Install {given.server.command!r}, or give its full path."),
-    (("PermissionError",), lambda given: f"Make {given.server.command!r} executable."),
-    (("no answer within",), lambda _: "Start it by hand to see what it waits for, or raise `start_seconds`."),
-    (("ConnectError", "ConnectionRefused"), lambda _: "Check its address, and that it is running."),
-    (("more than the",), lambda _: "Raise `memory_mb`, or find out what fills it."),
-)
-
-
-def _remedy(given: GatewayServer, reason: str) -> str:
-    for signs, remedy in _REMEDIES:
-        if any(sign in reason for sign in signs):
-            return remedy(given)
-    return "Start it by hand to see what is wrong."

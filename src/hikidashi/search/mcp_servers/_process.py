@@ -32,6 +32,7 @@ __all__ = ["Streams", "stdio_transport"]
 Streams = tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]
 
 _LONGEST_MESSAGE = 64_000_000  # characters of one line, held in memory
+_LAST_WORDS = 1.0  # seconds in which what a process that has ended has written is read; another may hold its pipe
 _POLL = 0.01  # seconds between two looks at a process that should end
 _GONE = (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError)
 
@@ -74,6 +75,7 @@ async def stdio_transport(
     on_start(process.pid)
     received, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outgoing, to_send = anyio.create_memory_object_stream[SessionMessage](0)
+    at_end = anyio.Event()
 
     async def receive() -> None:
         assert process.stdout is not None
@@ -92,6 +94,10 @@ async def stdio_transport(
                         stderr.write(f"\nit sent a message of more than {_LONGEST_MESSAGE:,} characters\n")
                         break
         on_end()
+        with suppress(*_GONE):
+            async for _ in process.stdout:  # a pipe that is not read to its end is never closed
+                pass
+        at_end.set()
 
     async def send() -> None:
         assert process.stdin is not None
@@ -113,6 +119,11 @@ async def stdio_transport(
                 await outgoing.aclose()
                 await incoming.aclose()
                 await _end(process, grace())
+                with anyio.move_on_after(_LAST_WORDS):
+                    await at_end.wait()
+                with suppress(*_GONE):
+                    if process.stdout is not None:
+                        await process.stdout.aclose()
                 await received.aclose()
                 await to_send.aclose()
             tasks.cancel_scope.cancel()
@@ -135,9 +146,6 @@ async def _end(process: Process, grace: float) -> None:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, sent)  # the leader may have ended, and left others in its group
     await _exited(process, 1.0)  # only a process that waits for a disk survives a kill
-    with suppress(*_GONE):
-        if process.stdout is not None:
-            await process.stdout.aclose()
 
 
 async def _exited(process: Process, seconds: float) -> None:

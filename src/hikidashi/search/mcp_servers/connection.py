@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from types import TracebackType
 from typing import Any, Protocol, Self, TextIO, cast
 
@@ -74,6 +74,7 @@ async def connected(
     on_message: OnMessage | None = None,
     on_start: Callable[[int], None] = lambda _: None,
     on_end: Callable[[], None] = lambda: None,
+    wrap: Callable[[AbstractAsyncContextManager[Any]], AbstractAsyncContextManager[Any]] = lambda transport: transport,
     **callbacks: Any,
 ) -> AsyncGenerator[Client]:
     """A client that is connected to `server`, which is started where it is a process, and then ended.
@@ -86,6 +87,7 @@ async def connected(
         on_message: Called with each notification of the server.
         on_start: Called with the id of a process.
         on_end: Called when a process has closed its output.
+        wrap: Stands between the client and the transport.
         callbacks: What answers the server's own requests, as `mcp.Client` takes it.
     """
     async with AsyncExitStack() as stack:
@@ -104,7 +106,7 @@ async def connected(
                 transport = streamable_http_client(server.url, http_client=await stack.enter_async_context(http))
             case _:
                 transport = sse_client(server.url, headers=dict(server.headers), timeout=seconds)
-        client = Client(transport, message_handler=on_message, cache=None, **callbacks)
+        client = Client(wrap(transport), message_handler=on_message, cache=None, **callbacks)
         yield await stack.enter_async_context(client)
 
 

@@ -1,0 +1,51 @@
+"""Resources that clients watch: their servers tell of changes as long as somebody listens."""
+
+from __future__ import annotations
+
+from ..errors import MissingExtra, ServerUnavailableError
+from .gateway import Gateway
+
+try:
+    import mcp_types as types
+    from mcp import MCPError
+except ImportError as error:
+    raise MissingExtra("mcp", "mcp") from error
+
+__all__ = ["Watching", "no_resource"]
+
+
+class Watching:
+    """Subscribes at the servers of `gateway` for the clients that want to hear of changes."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+
+    async def begin(self, uri: str, client: str) -> None:
+        """Have the server of a resource tell of its changes, for a client or the stream of one.
+
+        Raises:
+            MCPError: no server has the resource, or its server refuses.
+        """
+        places = self._gateway.merged.places_of(uri)
+        if not places:
+            raise no_resource(uri)
+        try:
+            await self._gateway.upstream_of(places[0].server).subscribe(places[0].name)
+        except ServerUnavailableError as error:
+            raise MCPError(types.INTERNAL_ERROR, str(error)) from error
+        self._gateway.subscribers.setdefault(uri, set()).add(client)
+
+    async def end(self, uri: str, client: str) -> None:
+        """Have it tell no longer, once nobody is left."""
+        watching = self._gateway.subscribers.get(uri, set())
+        watching.discard(client)
+        if watching:
+            return
+        self._gateway.subscribers.pop(uri, None)
+        for place in self._gateway.merged.places_of(uri)[:1]:
+            await self._gateway.upstream_of(place.server).unsubscribe(place.name)
+
+
+def no_resource(uri: str) -> MCPError:
+    """What a client is told that asks for a resource which is not there."""
+    return MCPError(types.INVALID_PARAMS, f"No server has the resource {uri!r}.", data={"uri": uri})

@@ -1,0 +1,63 @@
+"""A place among the few that may work at once, given up while a person is asked."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from types import TracebackType
+from typing import Self
+
+from ...errors import MissingExtra
+
+try:
+    import anyio
+except ImportError as error:
+    raise MissingExtra("mcp", "mcp") from error
+
+__all__ = ["Turn"]
+
+
+class Turn:
+    """One place of `limiter`, held from entry to exit but for the time it is paused.
+
+    A person may take minutes to answer, or never do so; nobody else waits for that.
+    """
+
+    def __init__(self, limiter: anyio.CapacityLimiter) -> None:
+        self._limiter = limiter
+        self._held = False
+        self._pauses = 0
+        self._ended = False
+
+    async def __aenter__(self) -> Self:
+        await self._take()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended = True
+        self._give()
+
+    @asynccontextmanager
+    async def paused(self) -> AsyncGenerator[None]:
+        """Let others have the place meanwhile; go on when there is one again. May be entered by any task."""
+        self._pauses += 1
+        self._give()
+        try:
+            yield
+        finally:
+            self._pauses -= 1
+            if not self._pauses and not self._ended:
+                await self._take()
+                if self._ended:
+                    self._give()
+
+    async def _take(self) -> None:
+        await self._limiter.acquire_on_behalf_of(self)
+        self._held = True
+
+    def _give(self) -> None:
+        if self._held:
+            self._held = False
+            self._limiter.release_on_behalf_of(self)

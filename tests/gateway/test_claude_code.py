@@ -1,0 +1,85 @@
+"""The real Claude Code CLI with `hikidashi serve` as its one MCP server, over stdio and over HTTP."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, ResultMessage
+from tests.gateway.servers import LEGACY, MODERN, free_port, program
+
+from hikidashi.testing import MessagesServer, call, say
+
+pytestmark = pytest.mark.cli
+
+HIKIDASHI = str(Path(sys.executable).with_name("hikidashi"))
+
+
+@asynccontextmanager
+async def gateway(transport: str, folder: Path) -> AsyncGenerator[dict[str, Any]]:
+    """How Claude Code is told of a gateway in front of two servers."""
+    servers = [program(folder, "modern", MODERN), program(folder, "legacy", LEGACY)]
+    config = folder / "mcp.json"
+    entries = {one.name: {"command": one.command, "args": list(one.args)} for one in servers}
+    config.write_text(json.dumps({"mcpServers": entries}))
+    homes = {"HOME": str(folder / "home"), "XDG_STATE_HOME": str(folder / "state"), "XDG_RUNTIME_DIR": str(folder)}
+    arguments = ["serve", "--config", str(config), "--yes", "--search", "on"]
+    if transport == "stdio":
+        yield {"type": "stdio", "command": HIKIDASHI, "args": arguments, "env": homes}
+        await anyio.run_process([HIKIDASHI, "serve", "stop"], env={**os.environ, **homes})
+        return
+    port = free_port()
+    process = await anyio.open_process([HIKIDASHI, *arguments, "--http", str(port)], env={**os.environ, **homes})
+    try:
+        assert process.stderr is not None
+        await process.stderr.receive()
+        yield {"type": "http", "url": f"http://127.0.0.1:{port}/mcp"}
+    finally:
+        process.terminate()
+        await process.wait()
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+async def test_claude_code_searches_finds_and_calls(
+    transport: str,
+    messages_server: Callable[..., MessagesServer],
+    claude_code_env: Callable[[MessagesServer], dict[str, str]],
+    tmp_path: Path,
+) -> None:
+    script = [
+        call("search_tools", {"query": "add two numbers"}),
+        call("call_tool", {"name": "modern__add", "arguments": {"a": 2, "b": 40}}),
+        call("call_read_tool", {"name": "legacy__read", "arguments": {"path": "x"}}),
+        say("done"),
+    ]
+    server = messages_server(script)
+    answer: ResultMessage | None = None
+    async with gateway(transport, tmp_path) as config:
+        settings = ClaudeAgentOptions(
+            mcp_servers={"hikidashi": config},  # pyright: ignore[reportArgumentType]
+            allowed_tools=["mcp__hikidashi__*", "mcp__hikidashi"],
+            setting_sources=[],
+            tools=[],
+            cwd=tmp_path,
+            env=claude_code_env(server),
+        )
+        async with ClaudeSDKClient(settings) as client:
+            await client.query("What is 2 + 40?")
+            async for message in client.receive_response():
+                answer = message if isinstance(message, ResultMessage) else answer
+
+    assert answer is not None
+    assert (answer.result, server.refusals) == ("done", [])
+    own = {f"mcp__hikidashi__{name}" for name in ("search_tools", "call_read_tool", "call_tool", "read_result")}
+    assert own <= set(server.requests[0].tool_names)
+    results = [request.tool_result_texts[0] for request in server.requests[1:]]
+    assert '{"name":"modern__add","call_with":"call_tool"' in results[0]
+    assert "42" in results[1]
+    assert '"pid"' in results[2]
