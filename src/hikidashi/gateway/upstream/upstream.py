@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from ...errors import MissingExtra, ServerUnavailableError
-from ...search.mcp_servers.connection import Complaints, connected
+from ...search.mcp_servers.connection import Diagnostics, connected
 from ..options import GatewayServer
 from ._memory import memory_of_group
 from ._remedies import remedy_for
@@ -209,16 +209,16 @@ class Upstream:
             self._set("starting")
             self._stopping, self._fail_with = anyio.Event(), None
             ended: _Lost
-            with Complaints(self.given.server) as complaints:
+            with Diagnostics(self.given.server) as diagnostics:
                 try:
-                    await self._connection(complaints)
+                    await self._connection(diagnostics)
                     ended = _Lost("it closed the connection")
                 except TimeoutError:
                     ended = _Lost(f"no answer within {self.given.options.start_seconds:g} s")
                 except Exception as error:
-                    ended = _lost_in(error) or _Lost(complaints.told(error))
+                    ended = _lost_in(error) or _Lost(diagnostics.explain(error))
                 if ended.failed and ended.args[0] == "it closed the connection":
-                    ended = _Lost(complaints.told(ended.args[0]))
+                    ended = _Lost(diagnostics.explain(ended.args[0]))
             self._client = None
             self._after(ended)
 
@@ -243,14 +243,14 @@ class Upstream:
         settled, self._settled = self._settled, anyio.Event()
         settled.set()
 
-    async def _connection(self, complaints: Complaints) -> None:
+    async def _connection(self, diagnostics: Diagnostics) -> None:
         options = self.given.options
         closed = anyio.Event()
         with anyio.CancelScope(deadline=anyio.current_time() + options.start_seconds) as starting:
             try:
                 async with connected(
                     self.given.server,
-                    complaints,
+                    diagnostics,
                     seconds=options.start_seconds,
                     grace=lambda: _GRACE,
                     on_message=self._on_message,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from types import TracebackType
-from typing import Any, Protocol, Self, TextIO, cast
+from typing import Any, BinaryIO, Protocol, Self, TextIO, cast
 
 from ...errors import MissingExtra
 from ._process import stdio_transport
@@ -20,7 +21,7 @@ try:
 except ImportError as error:
     raise MissingExtra("mcp", "mcp") from error
 
-__all__ = ["Complaints", "connected"]
+__all__ = ["Diagnostics", "connected"]
 
 _LONGEST = 10_000
 
@@ -33,7 +34,7 @@ class OnMessage(Protocol):
         ...
 
 
-class Complaints:
+class Diagnostics:
     """The standard error of a server, or the status lines of its HTTP errors."""
 
     def __init__(self, server: McpServer) -> None:
@@ -45,15 +46,21 @@ class Complaints:
         """The file to write to."""
         return cast("TextIO", self._file)
 
-    def told(self, failure: BaseException | str) -> str:
-        """`failure` and the last line of the complaints, in one line and without secrets."""
+    def explain(self, failure: BaseException | str) -> str:
+        """`failure` and the last line of the diagnostics, in one line and without secrets."""
         reason = failure if isinstance(failure, str) else _one_line(failure)
-        self._file.seek(0)
-        lines = [line.strip() for line in self._file.read()[-_LONGEST:].splitlines() if line.strip()]
+        lines = [line.strip() for line in self._end().splitlines() if line.strip()]
         if lines:
             source = "stderr ended with" if self._server.transport == "stdio" else "last HTTP error"
             reason = f"{reason}; {source}: {lines[-1]}"
         return self._server.without_secrets(reason)
+
+    def _end(self) -> str:
+        """The last lines; a server may have written more than fits into memory."""
+        self._file.flush()
+        buffer = cast("BinaryIO", cast("Any", self._file).buffer)
+        buffer.seek(max(0, os.fstat(buffer.fileno()).st_size - _LONGEST))
+        return buffer.read().decode("utf-8", "replace")
 
     def __enter__(self) -> Self:
         return self
@@ -67,7 +74,7 @@ class Complaints:
 @asynccontextmanager
 async def connected(
     server: McpServer,
-    complaints: Complaints,
+    diagnostics: Diagnostics,
     *,
     seconds: float,
     grace: Callable[[], float],
@@ -81,7 +88,7 @@ async def connected(
 
     Args:
         server: How to reach it.
-        complaints: Where its complaints go.
+        diagnostics: Where its diagnostics go.
         seconds: How long it may take to answer over HTTP.
         grace: How long a process has to end by itself.
         on_message: Called with each notification of the server.
@@ -94,14 +101,14 @@ async def connected(
         match server.transport:
             case "stdio":
                 transport = stdio_transport(
-                    server, stderr=complaints.file, grace=grace, on_start=on_start, on_end=on_end
+                    server, stderr=diagnostics.file, grace=grace, on_start=on_start, on_end=on_end
                 )
             case "http":
                 http = httpx2.AsyncClient(
                     headers=dict(server.headers),
                     follow_redirects=True,
                     timeout=httpx2.Timeout(seconds, read=None if on_message else seconds),
-                    event_hooks={"response": [_writing_errors(complaints.file)]},
+                    event_hooks={"response": [_writing_errors(diagnostics.file)]},
                 )
                 transport = streamable_http_client(server.url, http_client=await stack.enter_async_context(http))
             case _:
@@ -110,12 +117,12 @@ async def connected(
         yield await stack.enter_async_context(client)
 
 
-def _writing_errors(complaints: TextIO) -> Callable[[httpx2.Response], Awaitable[None]]:
+def _writing_errors(diagnostics: TextIO) -> Callable[[httpx2.Response], Awaitable[None]]:
     # The exceptions of the mcp client leave out the status.
     async def note(response: httpx2.Response) -> None:
         # Servers may refuse a GET, which only opens an optional stream.
         if response.is_error and response.request.method == "POST":
-            complaints.write(f"{response.status_code} {response.reason_phrase}\n")
+            diagnostics.write(f"{response.status_code} {response.reason_phrase}\n")
 
     return note
 

@@ -16,9 +16,9 @@ try:
 except ImportError as error:
     raise MissingExtra("mcp", "mcp") from error
 
-from .connection import Complaints, connected
+from .connection import Diagnostics, connected
 
-__all__ = ["SEPARATOR", "Answer", "ServerTools", "Turns", "tools_of_servers"]
+__all__ = ["SEPARATOR", "Answer", "ServerTools", "StartLimit", "tools_of_servers"]
 
 SEPARATOR = "__"
 _SHARE_TO_END = 0.1  # of a server's time, reserved for ending it
@@ -41,7 +41,7 @@ Answer = ServerTools
 """Alias of `ServerTools`."""
 
 
-class Turns:
+class StartLimit:
     """Limits how many servers start at once, so that a machine with two cores does not start fifty.
 
     Remote servers cost this machine nothing: sixteen or more are connected at once.
@@ -80,7 +80,7 @@ async def tools_of_servers(
     """
     asked = list(servers)
     answers: dict[int, ServerTools] = {}
-    limits = Turns(at_once)
+    limits = StartLimit(at_once)
 
     async def ask(place: int, server: McpServer) -> None:
         async with limits.of(server):
@@ -102,15 +102,15 @@ async def _answer(server: McpServer, seconds: float) -> ServerTools:
 
     tools: list[Tool] | None = None
     failure = ""
-    with Complaints(server) as complaints:
+    with Diagnostics(server) as diagnostics:
         try:
             with anyio.fail_after(seconds - to_end):
-                async with connected(server, complaints, seconds=seconds, grace=grace) as client:
+                async with connected(server, diagnostics, seconds=seconds, grace=grace) as client:
                     tools = await from_mcp(client)
         except TimeoutError:
-            failure = complaints.told(f"no answer within {seconds:g} s")
+            failure = diagnostics.explain(f"no answer within {seconds:g} s")
         except Exception as error:
-            failure = complaints.told(error)
+            failure = diagnostics.explain(error)
     if tools is None:
         return ServerTools(server=server.name, failure=failure)
     # A failure after the listing is a failure to exit.

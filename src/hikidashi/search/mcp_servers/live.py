@@ -34,8 +34,8 @@ try:
 except ImportError as error:
     raise MissingExtra("mcp", "mcp") from error
 
-from .connection import Complaints, connected
-from .listing import SEPARATOR, Turns
+from .connection import Diagnostics, connected
+from .listing import SEPARATOR, StartLimit
 
 __all__ = ["LiveServers", "ServerState"]
 
@@ -109,7 +109,7 @@ class LiveServers:
     async def __aenter__(self) -> Self:
         """Start the servers; return when each has listed its tools or failed to."""
         async with AsyncExitStack() as stack:
-            limits = Turns(self._at_once)
+            limits = StartLimit(self._at_once)
             tasks = await stack.enter_async_context(anyio.create_task_group())
             stack.callback(tasks.cancel_scope.cancel)
             for follower in self._followers.values():
@@ -169,20 +169,20 @@ class _Follower:
         while True:
             why: BaseException | str = "it closed the connection"
             self._check = anyio.Event()
-            with Complaints(self.server) as complaints:
+            with Diagnostics(self.server) as diagnostics:
                 try:
-                    await self._connect(turn, complaints)
+                    await self._connect(turn, diagnostics)
                 except TimeoutError:
                     why = f"no answer within {self._timing.seconds:g} s"
                 except Exception as error:
                     why = error if not _is_lost(error) else why
                 if self.state.status == "ready":
                     pause = self._timing.retry_after
-                self._mark_lost(complaints.told(why))
+                self._mark_lost(diagnostics.explain(why))
             await anyio.sleep(pause)
             pause = min(2 * pause, 60.0)
 
-    async def _connect(self, turn: anyio.CapacityLimiter, complaints: Complaints) -> None:
+    async def _connect(self, turn: anyio.CapacityLimiter, diagnostics: Diagnostics) -> None:
         ended = anyio.Event()
         async with AsyncExitStack() as waiting:
             await waiting.enter_async_context(turn)
@@ -190,7 +190,7 @@ class _Follower:
             with anyio.CancelScope(deadline=anyio.current_time() + self._timing.seconds) as starting:
                 async with connected(
                     self.server,
-                    complaints,
+                    diagnostics,
                     seconds=self._timing.seconds,
                     grace=lambda: _GRACE,
                     on_message=self._on_message,
