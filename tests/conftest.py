@@ -13,6 +13,7 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def ctrl_c_interrupts() -> None:  # pyright: ignore[reportUnusedFunction]
-    """A shell starts jobs in the background with SIGINT ignored, and every process they start inherits that."""
+def signals_of_a_terminal() -> None:  # pyright: ignore[reportUnusedFunction]
+    """Jobs in the background and under nohup ignore SIGINT and SIGHUP, and every process they start inherits that."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)

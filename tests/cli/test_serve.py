@@ -8,7 +8,8 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Callable
+import tempfile
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
@@ -31,12 +32,11 @@ HIKIDASHI = str(Path(sys.executable).with_name("hikidashi"))
 
 
 @pytest.fixture
-def environment(tmp_path: Path) -> dict[str, str]:
+def environment(tmp_path: Path) -> Generator[dict[str, str]]:
     home = tmp_path / "home"
-    run = tmp_path / "run"
     home.mkdir()
-    run.mkdir(mode=0o700)
-    return {**os.environ, "HOME": str(home), "XDG_RUNTIME_DIR": str(run), "XDG_STATE_HOME": str(home / "state")}
+    with tempfile.TemporaryDirectory(prefix="hk-") as run:  # short: the address of a socket takes a hundred bytes
+        yield {**os.environ, "HOME": str(home), "XDG_RUNTIME_DIR": run, "XDG_STATE_HOME": str(home / "state")}
 
 
 @pytest.fixture

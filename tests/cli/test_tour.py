@@ -71,7 +71,7 @@ def test_a_program_hears_every_step_of_the_five_acts() -> None:
         ("download all invoices from Garnet", "tools", ["garnet_export_invoice"]),
         ("Harborの会議室の予約を取り消したい", "tools", ["harbor_cancel_meeting_room_booking"]),
         ("what colour are my socks", "tools", []),
-        ("run pydantic-ai tools in Claude Code", "passages", ["hikidashi › pydantic-ai tools in Claude Code"]),
+        ("run pydantic-ai tools in Claude Code", "passages", ["hikidashi › In Python"]),
     ]
     assert heard[-1]["event"] == "tour_ended"
     assert len(heard[-1]["next_commands"]) == 3

@@ -9,26 +9,48 @@ import json
 import os
 import selectors
 import socket
+import stat
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ..common.folders import runtime_folder
+from ..common.private import private_folder
 from ..errors import ServerUnavailableError
 
-__all__ = ["ask_daemon", "relay", "socket_path", "start_daemon"]
+__all__ = ["ask_daemon", "relay", "socket_path", "sockets_folder", "start_daemon"]
 
 _NAME = "hikidashi serve"
 _PIECE = 1 << 16
+_LONGEST_FOLDER = 80  # bytes: an address of a socket takes 104 on some systems, its name included
 _START_SECONDS = 20.0
+
+
+def sockets_folder() -> Path:
+    """The folder of the daemons' sockets: in the user's runtime folder, or where that is too long for a socket, in
+    the system's folder for temporary files.
+
+    Raises:
+        ServerUnavailableError: somebody else could write there.
+    """
+    folder = runtime_folder()
+    if len(os.fsencode(folder)) <= _LONGEST_FOLDER:
+        return folder
+    short = Path(tempfile.gettempdir()) / f"hikidashi-{os.getuid()}"
+    private_folder(short)
+    found = short.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+        raise ServerUnavailableError(_NAME, f"others can write to {short}", "Set XDG_RUNTIME_DIR to a short path.")
+    return short
 
 
 def socket_path(identity: str) -> Path:
     """Where the daemon of one configuration listens."""
-    return runtime_folder() / f"{identity}.sock"
+    return sockets_folder() / f"{identity}.sock"
 
 
 def ask_daemon(path: Path, question: str) -> dict[str, Any] | None:

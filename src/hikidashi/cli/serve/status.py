@@ -8,8 +8,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from hikidashi.common.folders import runtime_folder
-from hikidashi.gateway.attach import ask_daemon
+from hikidashi.gateway.attach import ask_daemon, sockets_folder
 
 from ..output import stdout
 
@@ -40,12 +39,12 @@ def print_status(*, as_json: bool) -> int:
 
 def stop_all() -> None:
     """Stop the gateways that run."""
-    stopped = sum(ask_daemon(path, "stop") is not None for path in sorted(runtime_folder().glob("*.sock")))
+    stopped = sum(ask_daemon(path, "stop") is not None for path in sorted(sockets_folder().glob("*.sock")))
     stdout().print(f"Stopped {stopped} gateway{'' if stopped == 1 else 's'}.")
 
 
 def _running() -> list[dict[str, Any]]:
-    answers = (ask_daemon(path, "status") for path in sorted(runtime_folder().glob("*.sock")))
+    answers = (ask_daemon(path, "status") for path in sorted(sockets_folder().glob("*.sock")))
     return [answer for answer in answers if answer]
 
 
