@@ -158,3 +158,13 @@ def test_any_text_is_split_without_loss(text: str, markup: Markup) -> None:
 @given(LINES, st.sampled_from(MARKUPS))
 def test_no_passage_is_much_longer_than_its_limit(text: str, markup: Markup) -> None:
     assert all(estimate_tokens(passage.body) <= 420 for passage in split(text, markup))
+
+
+@pytest.mark.parametrize(
+    "heading", ["Install { #install }", "Install {#install .wide}", "Install {: #install }", "Install"]
+)
+def test_attributes_of_a_heading_are_no_part_of_it(heading: str) -> None:
+    assert [passage.heading for passage in split(f"# {heading}\n\nRun pip.", "markdown")] == ["Install"]
+    assert [passage.heading for passage in split("# The {name} template\n\nText.", "markdown")] == [
+        "The {name} template"
+    ]

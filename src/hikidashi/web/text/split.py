@@ -20,6 +20,7 @@ _SURELY_FITS = _MAX_TOKENS // 2
 
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
 _ATX = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$")
+_ATTRIBUTES = re.compile(r"[ \t]*\{:?[ \t]*[#.][^{}]*\}$")  # `## Install { #install }`
 _SETEXT = re.compile(r"^ {0,3}(=+|-{3,})[ \t]*$")
 _UNDERLINE = re.compile(r"^([=\-`:'\"~^_*+#<>])\1{2,}[ \t]*$")
 _BLANK_LINES = re.compile(r"\n[ \t]*\n\s*")
@@ -115,7 +116,7 @@ def _markdown_headings(lines: list[str]) -> Iterator[tuple[int, int, str]]:
         elif fence:
             continue
         elif heading := _ATX.match(line.rstrip("\r\n")):
-            yield number, len(heading[1]), _plain(heading[2])
+            yield number, len(heading[1]), _plain(_ATTRIBUTES.sub("", heading[2]))
         elif number and (under := _SETEXT.match(line.rstrip("\r\n"))):
             above = lines[number - 1].strip()
             alone = number < 2 or not lines[number - 2].strip()
