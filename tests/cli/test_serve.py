@@ -275,6 +275,7 @@ async def over_socket(path: Path) -> AsyncGenerator[Any]:
             tasks.cancel_scope.cancel()
 
 
+@pytest.mark.soak
 async def test_50_clients_at_once_share_one_daemon_and_one_process_per_server(
     config: Path, environment: dict[str, str], hikidashi: Command
 ) -> None:

@@ -64,6 +64,7 @@ async def test_a_session_that_a_server_forgot_is_opened_anew_and_only_what_reads
     assert gateway.states[0].status == "ready"
 
 
+@pytest.mark.soak
 async def test_a_flood_of_100_mb_ends_that_server_and_nothing_else(faulty: McpServer, legacy: McpServer) -> None:
     async with connected([faulty, legacy]) as (client, gateway):
         flood = await client.call_tool("faulty__flood", {})
