@@ -281,7 +281,6 @@ ROOMS_BELOW = {
         "search.mcp_servers",
         "search.records",
         "tokens",
-        "tool",
     },
     "gateway.bridge": {"errors", "gateway.upstream"},
     "gateway.clients": {"common", "errors", "gateway", "search.mcp_servers"},

@@ -1,8 +1,9 @@
 """A hundred questions on documents that are on any machine: Python's own modules, and this project's texts.
 
-Each was written by hand before any engine was asked. An answer is a passage of the document named first (or of one in
-the folder named first) that has the words named second, or any passage of it where none are named. A question whose
-words have gone from the document is left out, and the report says so.
+The questions were written by hand before any engine was asked; the words of four answers, and the pages of those that
+were in the READMEs, were named anew when these texts moved into the guides. An answer is a passage of the document
+named first (or of one in the folder named first) that has the words named second, or any passage of it where none are
+named. A question whose words have gone from the document is left out, and the report says so.
 """
 
 from __future__ import annotations

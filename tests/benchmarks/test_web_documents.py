@@ -22,6 +22,9 @@ def test_a_hundred_questions_are_asked_and_ours_finds_their_answers_at_least_as_
     with closing(LocalIndex(tmp_path / "web.db")) as index:
         filled(index, corpus)
         for questions in asked:
-            recall, _ = quality(ours(index), questions)
+            recall, mrr = quality(ours(index), questions)
             for tokenizer in ("porter unicode61", "trigram"):
-                assert recall >= quality(fts5_ranking(rows, tokenizer, 10), questions)[0]
+                of_peer = quality(fts5_ranking(rows, tokenizer, 10), questions)
+                assert recall >= of_peer[0]
+                # Trigrams order the Japanese answers better: a known weakness, not a goal.
+                assert mrr > of_peer[1] or (questions is asked[1] and tokenizer == "trigram")

@@ -11,7 +11,6 @@ from ..search.answers.budget import DEFAULT_BUDGET, AnswerBudget, definition_lin
 from ..search.answers.search_tools import search_catalog
 from ..search.catalog import ToolCatalog
 from ..search.engine.entry import Entry
-from ..tool import Tool, ToolResult
 from ._merged import Merged
 
 try:
@@ -55,7 +54,7 @@ class Finder:
         new = [(name, tool) for name, tool in merged.tools.items() if name not in self._known]
         for name, tool in new:
             try:
-                self.catalog.add(_neutral(tool))
+                self.catalog.add(_searched(tool))
             except (ToolSearchError, ToolValidationError):  # it has no usable name: it is listed, and not searched
                 continue
             self._known[name] = tool
@@ -202,13 +201,10 @@ def _own(
     )
 
 
-def _neutral(tool: types.Tool) -> Tool:
-    async def call(_: dict[str, Any]) -> ToolResult:  # the gateway calls the server, with all that a client sent
-        raise NotImplementedError
-
-    return Tool(
-        name=tool.name,
-        description="\n".join(filter(None, (tool.title, tool.description))),
-        input_schema=tool.input_schema,
-        call=call,
-    )
+def _searched(tool: types.Tool) -> dict[str, Any]:
+    """What is searched of a tool. It cannot be called from the catalogue: the gateway carries calls to the server."""
+    return {
+        "name": tool.name,
+        "description": "\n".join(filter(None, (tool.title, tool.description))),
+        "input_schema": tool.input_schema,
+    }
