@@ -13,7 +13,7 @@ from typing import Any, cast
 from uuid import UUID
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
@@ -106,7 +106,6 @@ def test_json_text_refuses_what_has_no_form_and_names_it(value: object, named: s
         json_text(value)
 
 
-@settings(deadline=None)
 @given(json_values)
 def test_a_json_value_survives_the_way_through_a_result(value: Any) -> None:
     result = ToolResult.of({"value": value}, structured=True)

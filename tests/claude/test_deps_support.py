@@ -366,7 +366,7 @@ values = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(values)
 def test_the_check_passes_exactly_if_serialising_works_and_the_value_comes_back(deps: Any) -> None:
     try:
@@ -387,7 +387,7 @@ def same(back: Any, deps: Any) -> bool:
     return back == deps or repr(back) == repr(deps)  # NaN is not equal to itself
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     st.builds(
         Everything,

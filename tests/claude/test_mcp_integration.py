@@ -329,7 +329,7 @@ def containers(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 property_schemas: st.SearchStrategy[Any] = st.recursive(st.sampled_from(LEAVES), containers, max_leaves=6)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(st.dictionaries(st.from_regex(r"[a-zA-Z0-9_.-]{1,64}", fullmatch=True), property_schemas, max_size=4))
 def test_any_schema_reaches_claude_untouched(properties: dict[str, Any]) -> None:
     schema = {"type": "object", "properties": properties, "required": list(properties), "x-own": {"题": 1}}

@@ -207,7 +207,7 @@ def test_errors_become_those_of_the_caller() -> None:
         raise KeyError
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=st.binary(max_size=3000))
 def test_any_bytes_in_its_place_raise_nothing_but_errors_of_sqlite(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "any.db"

@@ -405,7 +405,7 @@ def test_the_config_to_use_is_named_by_the_environment_or_lies_in_the_folder(
 
 
 @given(st.text(alphabet=st.sampled_from("abceglnortwy_: {}[]'\"#&*!|>-\n${}$?,%@\t0129tools.web_search"), max_size=200))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @pytest.mark.parametrize("name", ["config.yaml", "config.toml"])
 def test_any_text_is_a_config_or_has_problems(tmp_path: Path, name: str, text: str) -> None:
     file = tmp_path / name

@@ -50,7 +50,7 @@ def test_doubling_the_dollars_gives_any_text_back(text: str) -> None:
         )
     )
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_the_shell_reads_it_the_same_way(pieces: list[str]) -> None:
     text = "".join(pieces)
     environment = {"A": "one", "E": "", "PATH": os.environ["PATH"]}

@@ -354,7 +354,7 @@ def test_hints_that_make_no_schema_are_told() -> None:
         from_function(lock)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.dictionaries(st.text(), st.recursive(st.integers() | st.text() | st.none(), st.lists, max_leaves=5)))
 async def test_arguments_arrive_as_they_were_sent(arguments: dict[str, Any]) -> None:
     async def echo(**kwargs: Any) -> dict[str, Any]:

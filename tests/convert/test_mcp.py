@@ -290,7 +290,7 @@ roots = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 @given(schema=roots, name=names.filter(str.strip), description=st.text(max_size=20))
 async def test_any_schema_name_and_description_pass_untouched(schema: Any, name: str, description: str) -> None:
     offered = tool(name=name, description=description, input_schema=schema)

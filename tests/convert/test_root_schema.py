@@ -225,7 +225,7 @@ values: st.SearchStrategy[dict[str, Any]] = st.dictionaries(
 )
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(documents(), st.lists(values, min_size=1, max_size=8))
 def test_what_is_rewritten_allows_the_same_arguments(document: dict[str, Any], arguments: list[dict[str, Any]]) -> None:
     before = repr(document)
@@ -251,7 +251,7 @@ json_values: st.SearchStrategy[Any] = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(st.dictionaries(keywords, json_values | st.sampled_from(["object", "#", "#/$defs"]), max_size=5))
 def test_any_value_is_rewritten_or_refused(schema: dict[str, Any]) -> None:
     try:

@@ -51,7 +51,7 @@ def test_an_overlay_is_read_from_yaml_and_json_and_written_as_it_was_read(tmp_pa
 TEXTS = st.text(min_size=1).filter(str.strip)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.dictionaries(TEXTS, st.tuples(st.lists(TEXTS, unique=True), st.none() | TEXTS), max_size=5))
 def test_whatever_an_overlay_says_comes_back_from_a_file(tmp_path_factory: Any, said: dict[str, Any]) -> None:
     overlay = Overlay({name: Addition(aliases=tuple(words), description=text) for name, (words, text) in said.items()})

@@ -60,7 +60,7 @@ def echo() -> Iterator[Echo]:
 
 
 @given(pieces=st.lists(parts, min_size=1, max_size=4), chunk=st.none() | st.integers(1, 9))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_any_reply_arrives_whole(echo: Echo, pieces: list[Reply], chunk: int | None) -> None:
     reply = turn(*pieces) if chunk is None else turn(*pieces, chunk=chunk)
     assert echo.plain(reply) == list(reply.content)

@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hikidashi.agents.slack._events import Question
@@ -59,7 +59,6 @@ def test_memory_holds_the_newest(shown: list[str], limit: int) -> None:
         recent = [*(other for other in recent if other != one), one][-limit:]
 
 
-@settings(deadline=None)  # each example writes a file
 @given(st.lists(st.tuples(st.integers(0, 60), st.sampled_from("abcd")), max_size=20))
 def test_the_file_holds_a_question_until_its_answer_is_old(shown: list[tuple[int, str]]) -> None:
     now, since = [1_000], dict[str, int]()

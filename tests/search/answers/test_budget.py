@@ -94,7 +94,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(TEXTS, st.dictionaries(st.text(max_size=9), JSON, max_size=5)), min_size=1, max_size=6))
 def test_an_answer_never_costs_more_than_its_budget_and_each_line_is_json(tools: list[tuple[str, Any]]) -> None:
     found = [

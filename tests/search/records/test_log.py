@@ -80,7 +80,7 @@ EVENTS = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(EVENTS)
 def test_what_is_recorded_comes_back(events: list[tuple[str, str, str, list[str]]]) -> None:
     expected: list[tuple[str, str, tuple[str, ...], list[str]]] = []

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hikidashi.web.pages import _html
@@ -154,7 +154,6 @@ def test_a_hostile_page_gives_its_text(html: str) -> None:
     assert all("text" in text for text in texts)
 
 
-@settings(deadline=None)
 @given(
     st.lists(
         st.sampled_from(

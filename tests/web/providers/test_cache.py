@@ -55,7 +55,7 @@ def test_answers_outlive_the_program(path: Path) -> None:
         assert cache.get("a") == 1
 
 
-@settings(max_examples=30, deadline=None)  # a file for each: as slow as the disk
+@settings(max_examples=30)  # a file for each: as slow as the disk
 @given(JSON)
 def test_any_json_comes_back_as_it_was(tmp_path_factory: pytest.TempPathFactory, value: Any) -> None:
     with ResultCache(tmp_path_factory.mktemp("cache") / "c.sqlite") as cache:
