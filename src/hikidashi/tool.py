@@ -159,13 +159,11 @@ class ToolAnnotations:
     @classmethod
     def from_mcp(cls, hints: Mapping[str, Any] | None) -> ToolAnnotations:
         """The hints of an MCP `annotations` object in wire spelling; unknown ones are left out."""
-        return cls(
-            **{ours: value for ours, theirs in _HINTS.items() if (value := (hints or {}).get(theirs)) is not None}
-        )
+        return cls(**{name: value for name, wire in _HINTS.items() if (value := (hints or {}).get(wire)) is not None})
 
     def to_mcp(self) -> dict[str, Any]:
         """The hints as an MCP `annotations` object, without unknown ones."""
-        return {theirs: value for ours, theirs in _HINTS.items() if (value := getattr(self, ours)) is not None}
+        return {wire: value for name, wire in _HINTS.items() if (value := getattr(self, name)) is not None}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

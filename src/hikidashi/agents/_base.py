@@ -75,14 +75,14 @@ class BaseResponder(ABC):
 
     async def respond(self, conversation: Sequence[Message]) -> str:
         """The whole answer to the last message, or the message of its `AnswerFailed`."""
-        said: list[str] = []
+        parts: list[str] = []
         async with aclosing(self.stream(conversation)) as events:
             async for event in events:
                 if isinstance(event, TextDelta):
-                    said.append(event.text)
+                    parts.append(event.text)
                 elif isinstance(event, AnswerFailed):
-                    said.append(f"\n\n{event.message}" if said else event.message)
-        return "".join(said)
+                    parts.append(f"\n\n{event.message}" if parts else event.message)
+        return "".join(parts)
 
     async def _events(self, turns: list[Turn]) -> AsyncGenerator[AnswerEvent]:
         queue = EventQueue()
@@ -102,7 +102,7 @@ class BaseResponder(ABC):
         except Exception as error:
             logger.error("No answer: %s", cause_of(error, self._secrets))
             cause = told_cause(error, self._secrets)
-            told = sentence(kind_of(error), self.language, self._audience, cause=cause)
-            queue.events.put_nowait(AnswerFailed(told))
+            message = sentence(kind_of(error), self.language, self._audience, cause=cause)
+            queue.events.put_nowait(AnswerFailed(message))
         finally:
             queue.events.put_nowait(None)

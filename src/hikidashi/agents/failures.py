@@ -187,8 +187,8 @@ def cause_of(error: BaseException, secrets: Iterable[str | None]) -> str:
 
     `secrets` are redacted, and the values of environment variables whose names end like those of keys.
     """
-    told = " <- ".join(dict.fromkeys(f"{type(link).__name__}: {link}" for link in _chain(error)))
-    return " ".join(redacted(told, secrets).split()) + _place(error)
+    errors = " <- ".join(dict.fromkeys(f"{type(link).__name__}: {link}" for link in _chain(error)))
+    return " ".join(redacted(errors, secrets).split()) + _place(error)
 
 
 def told_cause(error: BaseException, secrets: Iterable[str | None]) -> str:

@@ -126,7 +126,7 @@ class AgentTools:
             servers[self._server_name] = config
         wire_name = self._wire_name(parked, run_here)
         return Question(
-            talk=conversation(messages, parameters, wire_name),
+            conversation=conversation(messages, parameters, wire_name),
             wire_name=wire_name,
             parked=parked,
             server_tools=run_here,

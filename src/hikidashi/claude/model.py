@@ -323,16 +323,16 @@ class ClaudeCodeModel(Model[Any]):
             tally=Tally() if scope is None else scope.tally,
             server_runs_tools=self.tool_execution == "mcp",
         )
-        session = None if scope is None else scope.session_for(question.talk, question.identity)
+        session = None if scope is None else scope.session_for(question.conversation, question.identity)
         (question if session is None else session).guard.begin(run, settings.max_turns)
         if scope is not None and session is None:
-            await scope.end_answered(question.talk)
+            await scope.end_answered(question.conversation)
 
         async def begin() -> Session:
             return await launch(self._launch, question, scope, deadline)
 
         if session is not None:
-            await session.continue_with(question.talk)
+            await session.continue_with(question.conversation)
         response = ClaudeCodeStreamedResponse(
             model_request_parameters=parameters,
             session=session or await launch(self._launch, question, scope, deadline, self._warm),

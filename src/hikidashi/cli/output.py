@@ -46,8 +46,8 @@ def stderr() -> Console:
 
 def print_error(error: Exception) -> None:
     """Print `error` on one line, without keys that a server may have repeated."""
-    said = redacted(re.sub(r"\s+", " ", str(error)))
-    stderr().print(Text.assemble(("error: ", "bold red"), (said, "red")))
+    message = redacted(re.sub(r"\s+", " ", str(error)))
+    stderr().print(Text.assemble(("error: ", "bold red"), (message, "red")))
 
 
 def exit_code_of(error: Exception) -> int:

@@ -212,10 +212,10 @@ def hooks_for_unknown(advice: Callable[[list[str]], str]) -> dict[HookEvent, lis
 
     async def advise(given: Any, _: str | None, __: HookContext) -> HookJSONOutput:
         calls = [call for call in given["tool_calls"] if "No such tool available" in str(call.get("tool_response"))]
-        said = advice(list(dict.fromkeys(call["tool_name"] for call in calls))) if calls else ""
-        if not said:
+        context = advice(list(dict.fromkeys(call["tool_name"] for call in calls))) if calls else ""
+        if not context:
             return {}
-        return {"hookSpecificOutput": {"hookEventName": "PostToolBatch", "additionalContext": said}}
+        return {"hookSpecificOutput": {"hookEventName": "PostToolBatch", "additionalContext": context}}
 
     # The one hook that sees such calls; the SDK has a type for its output, and none for its name.
     return {cast("HookEvent", "PostToolBatch"): [HookMatcher(hooks=[advise])]}

@@ -102,8 +102,8 @@ def _as_text(result: ToolResult) -> ToolResult:
     """`result` without structured content, which Claude Code would show in place of the text."""
     if result.structured_content is None:
         return result
-    said = any(block["type"] == "text" for block in result.content)
-    content = result.content if said else (text(json_text(result.structured_content)), *result.content)
+    has_text = any(block["type"] == "text" for block in result.content)
+    content = result.content if has_text else (text(json_text(result.structured_content)), *result.content)
     return replace(result, content=content, structured_content=None)
 
 

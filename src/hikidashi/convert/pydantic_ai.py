@@ -37,7 +37,7 @@ try:
 except ImportError as error:
     raise MissingExtra("pydantic-ai-slim", "pydantic-ai") from error
 
-from .pydantic_ai_content import META, error_text, from_result, ours, to_result
+from .pydantic_ai_content import META, error_text, from_result, own_meta, to_result
 from .pydantic_ai_definition import definition_of, tool_of
 
 __all__ = ["ToolsetTools", "from_pydantic_ai", "to_pydantic_ai"]
@@ -226,7 +226,7 @@ class _NeutralToolset(AbstractToolset[Any]):
             current_call_id.reset(token)
         if not result.is_error:
             return from_result(result)
-        failed = self._on_error == "failed" or ours(result.meta).get("outcome") == "failed"
+        failed = self._on_error == "failed" or own_meta(result.meta).get("outcome") == "failed"
         raise ToolFailed(error_text(result)) if failed else ModelRetry(error_text(result))
 
 
@@ -316,8 +316,8 @@ async def _run(
         args = tool.args_validator.validate_python(arguments or {}, context=ctx.validation_context)
     except ValidationError as error:
         details = error.errors(include_url=False, include_context=False)
-        said = ToolReturnPart(tool_name=name, content=details, tool_call_id=ctx.tool_call_id or "", outcome="retried")
-        return ToolResult.error(said.model_response_str(wrap_if_error=False))
+        part = ToolReturnPart(tool_name=name, content=details, tool_call_id=ctx.tool_call_id or "", outcome="retried")
+        return ToolResult.error(part.model_response_str(wrap_if_error=False))
     try:
         if tool.args_validator_func is not None:
             verdict = tool.args_validator_func(ctx, **args)

@@ -32,7 +32,7 @@ META = PYDANTIC_AI_META
 _URLS: Mapping[str, type[FileUrl]] = {kind.kind: kind for kind in (AudioUrl, DocumentUrl, ImageUrl, VideoUrl)}
 
 
-def ours(meta: Mapping[str, Any] | None) -> Mapping[str, Any]:
+def own_meta(meta: Mapping[str, Any] | None) -> Mapping[str, Any]:
     """The value of our key in `_meta`."""
     return mapping((meta or {}).get(META))
 
@@ -66,9 +66,9 @@ def from_result(result: ToolResult) -> Any:
     value = items[0] if len(items) == 1 else items or ""
     if not result.meta:
         return value
-    said = ours(result.meta)
-    metadata = said.get("metadata") if set(result.meta) == {META} else dict(result.meta)
-    return ToolReturn(return_value=value, metadata=metadata, tools=strings(said.get("tools")) or None)
+    own = own_meta(result.meta)
+    metadata = own.get("metadata") if set(result.meta) == {META} else dict(result.meta)
+    return ToolReturn(return_value=value, metadata=metadata, tools=strings(own.get("tools")) or None)
 
 
 def error_text(result: ToolResult) -> str:
@@ -79,10 +79,10 @@ def error_text(result: ToolResult) -> str:
 
 def from_block(block: ContentBlock) -> str | BinaryContent | FileUrl:
     """One block as pydantic-ai content. A link becomes a URL to load only if it was one before."""
-    said = ours(block.get("_meta"))
+    own = own_meta(block.get("_meta"))
     # Only this value: "allow-local" would let a remote server reach into the local network.
-    forced = said.get("force_download") is True
-    vendor: dict[str, Any] = {"vendor_metadata": mapping(said.get("vendor_metadata")) or None}
+    forced = own.get("force_download") is True
+    vendor: dict[str, Any] = {"vendor_metadata": mapping(own.get("vendor_metadata")) or None}
     match block["type"]:
         case "text":
             return block["text"]
@@ -99,7 +99,7 @@ def from_block(block: ContentBlock) -> str | BinaryContent | FileUrl:
             return BinaryContent.narrow_type(
                 BinaryContent(data, media_type=media_type, identifier=body["uri"], **vendor)
             )
-        case "resource_link" if kind := _URLS.get(str(said.get("kind"))):
+        case "resource_link" if kind := _URLS.get(str(own.get("kind"))):
             return cast("Any", kind)(
                 block["uri"],
                 media_type=block.get("mimeType"),

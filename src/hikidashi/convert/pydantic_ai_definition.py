@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 
 from ..tool import Tool, ToolAnnotations, ToolResult
 from .checks import ALIASES, mapping, strings
-from .pydantic_ai_content import META, ours
+from .pydantic_ai_content import META, own_meta
 
 
 class _Carried(TypedDict, total=False):
@@ -108,6 +108,6 @@ def _carried(definition: ToolDefinition, metadata: Mapping[str, Any]) -> dict[st
 
 def _carried_by(tool: Tool) -> _Carried:
     try:
-        return _CARRIED.validate_python(ours(tool.metadata))
+        return _CARRIED.validate_python(own_meta(tool.metadata))
     except ValidationError:  # another server uses the same key
         return {}

@@ -304,8 +304,8 @@ class ToolCatalog:
         gone = [name for name in self._rows.numbers if name not in live.numbers]
         if gone:
             named = ", ".join(map(repr, gone[:_NAMED])) + (" …" if len(gone) > _NAMED else "")
-            said = "The catalogue %s has tools that were not given, which are left out (%d): %s."
-            logger.warning(said, path, len(gone), named)
+            message = "The catalogue %s has tools that were not given, which are left out (%d): %s."
+            logger.warning(message, path, len(gone), named)
         for name in gone:
             self.remove(name)
         for name, number in live.numbers.items():

@@ -100,7 +100,7 @@ def search_hooks(server_name: str = "tools", *, language: Language = "en") -> di
     own = f"mcp__{shown_name(server_name)}__"
 
     def advice(names: list[str]) -> str:
-        ours = [name for name in names if name.startswith(own) or not name.startswith("mcp__")]
-        return "\n".join(map(words.not_listed, ours))
+        own_names = [name for name in names if name.startswith(own) or not name.startswith("mcp__")]
+        return "\n".join(map(words.not_listed, own_names))
 
     return hooks_for_unknown(advice)

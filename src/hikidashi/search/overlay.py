@@ -69,14 +69,14 @@ class Overlay:
 
     def applied(self, tool: Any) -> Any:
         """`tool` with its aliases and description; only dicts and tools of hikidashi can be changed."""
-        said = self.tools.get(_name_of(tool))
-        if said is None:
+        addition = self.tools.get(_name_of(tool))
+        if addition is None:
             return tool
         if isinstance(tool, Tool):
-            described = tool.description if said.description is None else said.description
-            return replace(tool, description=described, aliases=_joined(tool.aliases, said.aliases))
+            described = tool.description if addition.description is None else addition.description
+            return replace(tool, description=described, aliases=_joined(tool.aliases, addition.aliases))
         if isinstance(tool, dict):
-            return _applied_to_dict(cast("dict[str, Any]", tool), said)
+            return _applied_to_dict(cast("dict[str, Any]", tool), addition)
         return tool
 
     def with_aliases(self, words: Mapping[str, Iterable[str]]) -> Overlay:
@@ -94,7 +94,7 @@ class Overlay:
 
     def as_json(self) -> dict[str, Any]:
         """The overlay as the content of a file."""
-        return {"tools": {name: _plain(said) for name, said in self.tools.items()}}
+        return {"tools": {name: _plain(addition) for name, addition in self.tools.items()}}
 
     def write(self, path: str | Path) -> None:
         """Write the overlay to a file, atomically: JSON if its name ends with `.json`, else YAML.
@@ -146,11 +146,11 @@ def entry_with(overlay: Overlay | None, tool: Any, position: int | None = None) 
         return entry_of(tool, position)
     changed = overlay.applied(tool)
     entry = entry_of(changed, position)
-    said = overlay.tools.get(entry.name)
-    if said is None or changed is not tool:
+    addition = overlay.tools.get(entry.name)
+    if addition is None or changed is not tool:
         return entry
-    described = entry.description if said.description is None else said.description
-    return replace(entry, description=described, aliases=_joined(entry.aliases, said.aliases))
+    described = entry.description if addition.description is None else addition.description
+    return replace(entry, description=described, aliases=_joined(entry.aliases, addition.aliases))
 
 
 def _name_of(tool: Any) -> str:
@@ -164,17 +164,17 @@ def _name_of(tool: Any) -> str:
     return name if isinstance(name, str) else ""
 
 
-def _applied_to_dict(tool: dict[str, Any], said: Addition) -> dict[str, Any]:
+def _applied_to_dict(tool: dict[str, Any], addition: Addition) -> dict[str, Any]:
     inner = tool.get("function")
     if isinstance(inner, dict):
-        return {**tool, "function": _applied_to_dict(cast("dict[str, Any]", inner), said)}
+        return {**tool, "function": _applied_to_dict(cast("dict[str, Any]", inner), addition)}
     changed = dict(tool)
-    if said.description is not None:
-        changed["description"] = said.description
-    if said.aliases:
+    if addition.description is not None:
+        changed["description"] = addition.description
+    if addition.aliases:
         given = changed.get("aliases")
         own = [given] if isinstance(given, str) else cast("list[Any]", given) if isinstance(given, list | tuple) else []
-        changed["aliases"] = list(_joined(tuple(own), said.aliases))
+        changed["aliases"] = list(_joined(tuple(own), addition.aliases))
     return changed
 
 
@@ -182,9 +182,9 @@ def _joined(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*one, *other)))
 
 
-def _plain(said: Addition) -> dict[str, Any]:
-    described = {} if said.description is None else {"description": said.description}
-    return {**({"aliases": list(said.aliases)} if said.aliases else {}), **described}
+def _plain(addition: Addition) -> dict[str, Any]:
+    described = {} if addition.description is None else {"description": addition.description}
+    return {**({"aliases": list(addition.aliases)} if addition.aliases else {}), **described}
 
 
 def _has_comments(text: str) -> bool:
@@ -264,13 +264,13 @@ def _checked(content: Any, lines: _Lines, source: str) -> Overlay:
         if not isinstance(given, Mapping):
             problems.append((path, f"`tools.{name}` is {_kind(given)}, not `aliases` and `description`"))
             continue
-        said = cast("Mapping[Any, Any]", given)
+        fields = cast("Mapping[Any, Any]", given)
         problems += [
             ((*path, str(key)), f"`tools.{name}.{key}` is none of {' and '.join(map(repr, _KEYS))}")
-            for key in said
+            for key in fields
             if key not in _KEYS
         ]
-        aliases, described = said.get("aliases", []), said.get("description")
+        aliases, described = fields.get("aliases", []), fields.get("description")
         if not isinstance(aliases, list) or not all(_is_text(alias) for alias in cast("list[Any]", aliases)):
             problems.append(((*path, "aliases"), f"`tools.{name}.aliases` is no list of texts"))
         elif described is not None and not _is_text(described):

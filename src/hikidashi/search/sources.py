@@ -232,8 +232,8 @@ def _tools_in(value: Any, source: str) -> Iterable[Any]:
 
 def _has_toolset(value: Any) -> bool:
     """Whether `value` is a pydantic-ai agent or toolset, without importing pydantic-ai."""
-    ours = any(base.__module__.partition(".")[0] == "pydantic_ai" for base in type(value).__mro__)
-    return ours and (hasattr(value, "toolsets") or hasattr(value, "get_tools"))
+    is_pydantic_ai = any(base.__module__.partition(".")[0] == "pydantic_ai" for base in type(value).__mro__)
+    return is_pydantic_ai and (hasattr(value, "toolsets") or hasattr(value, "get_tools"))
 
 
 async def _entered(tools: Any) -> list[Any]:

@@ -159,8 +159,8 @@ class ToolSearchHook(HookProvider):
             self._record.searched(query, found.kind, [self._names.original(name) or name for name in names])
         if not shown.whole and not shown.short:
             return self._words.only_hidden(query, found.hidden) if found.hidden else self._words.nothing(query)
-        said = self._words.loaded(query, shown, confident=found.confident)
-        return f"{said}\n{self._words.hidden(found.hidden)}" if found.hidden else said
+        answer = self._words.loaded(query, shown, confident=found.confident)
+        return f"{answer}\n{self._words.hidden(found.hidden)}" if found.hidden else answer
 
     def _in_strands(self, entry: Entry) -> Entry:
         """`entry` under the name of the tool in strands."""
@@ -220,9 +220,9 @@ class ToolSearchHook(HookProvider):
         if not isinstance(checked, Tool):
             return checked
         entry = self._budget.cut(entry_of(checked))
-        said = entry.description or ("" if name == checked.name else checked.name)
+        description = entry.description or ("" if name == checked.name else checked.name)
         callable_tool = reporting_lost_connections(checked.renamed(name), self._words)
-        return to_strands([replace(callable_tool, description=said, input_schema=entry.input_schema)])[0]
+        return to_strands([replace(callable_tool, description=description, input_schema=entry.input_schema)])[0]
 
 
 class _SearchTool(AgentTool):
@@ -257,10 +257,10 @@ class _SearchTool(AgentTool):
         try:
             if not isinstance(query, str):
                 raise ToolSearchError("invalid_tool_input", f"`query` is {query!r}. {self._query}")
-            said = self._hook.search(query, invocation_state["agent"])
+            text = self._hook.search(query, invocation_state["agent"])
         except ToolSearchError as error:
-            status, said = "error", str(error)
-        answer = {"toolUseId": tool_use["toolUseId"], "status": status, "content": [{"text": said}]}
+            status, text = "error", str(error)
+        answer = {"toolUseId": tool_use["toolUseId"], "status": status, "content": [{"text": text}]}
         yield ToolResultEvent(cast("StrandsResult", answer))
 
 

@@ -152,8 +152,8 @@ def _equal(before: Any, after: Any) -> bool:
 
 def _described(value: Any) -> Any:
     """The type that brings `value` back, with the type variables of a generic class filled in from what it holds."""
-    if (said := getattr(value, "__orig_class__", None)) is not None:  # made as `Box[int](...)`
-        return said
+    if (generic := getattr(value, "__orig_class__", None)) is not None:  # made as `Box[int](...)`
+        return generic
     kind: Any = _kind(value)
     if type(value) is dict:
         return dict[_any_of(value), _any_of(cast("dict[Any, Any]", value).values())]

@@ -87,7 +87,7 @@ class Launch:
 class Question:
     """One request to Claude Code."""
 
-    talk: Conversation
+    conversation: Conversation
     wire_name: Callable[[str], str]
     parked: ParkedTools
     server_tools: Sequence[ToolDefinition]
@@ -113,7 +113,7 @@ class Question:
     def started_with(self) -> object:
         """What a CLI is started with."""
         return (
-            self.talk.system,
+            self.conversation.system,
             self.parked.listing,
             [(tool.name, tool.description, tool.parameters_json_schema) for tool in self.server_tools],
             list(self.servers),
@@ -139,7 +139,7 @@ class Question:
     @property
     def is_new(self) -> bool:
         """Whether it begins a conversation."""
-        return len(self.talk.messages) == 1 and self.settings.resume is None
+        return len(self.conversation.messages) == 1 and self.settings.resume is None
 
 
 async def launch(
@@ -153,7 +153,7 @@ async def launch(
     session = None
     if warm is not None and question.is_new:
         session = warm.take(question.warm_key, question.servers)
-    prompt: list[Block] | None = question.talk.last
+    prompt: list[Block] | None = question.conversation.last
     if session is None:
         session, prompt = await _created(start, question)
     else:
@@ -162,7 +162,7 @@ async def launch(
         scope.add(session)
     try:
         await session.start(deadline)
-        await session.begin(question.talk.messages, prompt)
+        await session.begin(question.conversation.messages, prompt)
     except BaseException:
         await session.close()
         raise
@@ -184,20 +184,20 @@ async def _created(start: Launch, question: Question) -> tuple[Session, list[Blo
     """A session for `question`, not started yet, and the prompt to send to it."""
     with ExitStack() as resources:
         options = _options(start, question, resources, question.max_turns)
-        talk = question.talk
-        prompt: list[Block] | None = talk.last
+        conversation = question.conversation
+        prompt: list[Block] | None = conversation.last
         if question.settings.resume is not None:
             options.resume = question.settings.resume
-        elif any(block["type"] == "tool_result" for block in talk.last):
+        elif any(block["type"] == "tool_result" for block in conversation.last):
             # Results are no prompt: Claude Code resumes the turn that was interrupted before them.
             options.env["CLAUDE_CODE_RESUME_INTERRUPTED_TURN"] = "1"
             # If that turn ends with a prompt, it is asked again as it is. If it ends with results, Claude Code adds
             # "Continue from where you left off.". It looks at the first block alone, and drops an empty one.
-            asked: WireMessage = {"role": "user", "content": [{"type": "text", "text": ""}, *talk.last]}
-            await _remember(options, [*talk.messages[:-1], asked])
+            asked: WireMessage = {"role": "user", "content": [{"type": "text", "text": ""}, *conversation.last]}
+            await _remember(options, [*conversation.messages[:-1], asked])
             prompt = None
-        elif len(talk.messages) > 1:
-            await _remember(options, talk.messages[:-1])
+        elif len(conversation.messages) > 1:
+            await _remember(options, conversation.messages[:-1])
         return _session(start, question, options, resources), prompt
 
 
@@ -228,7 +228,7 @@ def _options(start: Launch, question: Question, resources: ExitStack, max_turns:
     output = parameters.output_object if parameters.output_mode == "native" else None
     return ClaudeAgentOptions(
         model=start.model_name,
-        system_prompt=_system_prompt(question.talk.system, folder),
+        system_prompt=_system_prompt(question.conversation.system, folder),
         tools=_built_in(start),
         # Naming the server allows each of its tools: a list of 10,000 names would not fit an argument.
         allowed_tools=[*start.allowed_tools, *(f"mcp__{shown_name(name)}" for name in servers)],

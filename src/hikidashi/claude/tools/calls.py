@@ -245,8 +245,8 @@ def _dumped(model: Any) -> dict[str, Any]:
 
 def _invalid_arguments(tool_name: str, error: ValidationError) -> ModelRetry:
     problems = error.errors(include_url=False, include_context=False)
-    said = ToolReturnPart(tool_name=tool_name, content=problems, tool_call_id="", outcome="retried")
-    problem = said.model_response_str(wrap_if_error=False)
+    part = ToolReturnPart(tool_name=tool_name, content=problems, tool_call_id="", outcome="retried")
+    problem = part.model_response_str(wrap_if_error=False)
     return ModelRetry(f"Invalid arguments for `{tool_name}`, correct them and call it again: {problem}")
 
 

@@ -53,8 +53,8 @@ def context_for(tool: Any, given: DepsContext[Any] | None) -> DepsContext[Any] |
 
 def takes_context(tool: Any) -> bool:
     """Whether the function of `tool` takes a context first."""
-    said = getattr(tool, "takes_ctx", None)
-    return said if isinstance(said, bool) else _is_context(_first_hint(tool.function))
+    takes = getattr(tool, "takes_ctx", None)
+    return takes if isinstance(takes, bool) else _is_context(_first_hint(tool.function))
 
 
 def wanted_deps(tool: Any) -> str | None:

@@ -64,8 +64,8 @@ class Restrictions:
                     continue
                 value = arguments[name] if name in arguments else default["default"]
                 if not _allows(allowed, value):
-                    said = f"Refused: parameter {name!r} cannot be {_shown(value)}. Allowed: {_described(allowed)}."
-                    return f"{said} Call the tool again with an allowed value, or do without it."
+                    reason = f"Refused: parameter {name!r} cannot be {_shown(value)}. Allowed: {_described(allowed)}."
+                    return f"{reason} Call the tool again with an allowed value, or do without it."
         return None
 
     def hooks(self, environment: Mapping[str, str]) -> dict[HookEvent, list[HookMatcher]]:
@@ -185,8 +185,8 @@ def _described(allowed: Allowed) -> str:
         case tuple() | set() | frozenset():
             return " or ".join(sorted(map(_shown, cast("Iterable[object]", allowed)))) or "nothing"
         case _ if callable(allowed):
-            said = (getattr(allowed, "__doc__", None) or "").strip().partition("\n")[0].rstrip(".")
-            return said or f"what `{getattr(allowed, '__name__', type(allowed).__name__)}` accepts"
+            summary = (getattr(allowed, "__doc__", None) or "").strip().partition("\n")[0].rstrip(".")
+            return summary or f"what `{getattr(allowed, '__name__', type(allowed).__name__)}` accepts"
         case _:
             return _shown(allowed)
 

@@ -116,7 +116,7 @@ def _talk(
         console.print(Text(words.resumed.format(count=len(earlier), name=continued.name), "dim"))
     elif resume:
         console.print(Text(words.nothing_to_resume, "dim"))
-    talk = ChatLoop(
+    chat = ChatLoop(
         responder,
         console=console,
         words=words,
@@ -129,7 +129,7 @@ def _talk(
         conversation=earlier,
         typed=typed,
     )
-    all_answered = talk.run(runner)
+    all_answered = chat.run(runner)
     return 0 if all_answered or typed else 1
 
 

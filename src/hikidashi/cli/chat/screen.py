@@ -87,8 +87,8 @@ class TerminalScreen(Screen):
             case ToolReturned():
                 took = time.monotonic() - self._began.pop(event.call_id, time.monotonic())
                 mark, style = ("✓", "green") if event.ok else ("✗", "red")
-                said = event.reason or unfenced(event.text)
-                self._print_line(Text.assemble((f"  {mark} ", style), (f"{took:.1f} s  ", "dim")), said)
+                reason = event.reason or unfenced(event.text)
+                self._print_line(Text.assemble((f"  {mark} ", style), (f"{took:.1f} s  ", "dim")), reason)
                 self._wait(self._words.thinking)
             case AnswerFailed(message):
                 self._flush()

@@ -50,8 +50,8 @@ def check_cli(path: Path | None, *, needed: bool, seconds: float = _SECONDS) -> 
     except subprocess.TimeoutExpired:
         return _cli("problem", f"{path} did not answer within {seconds:g} s", f"Run it by hand: {path} --version")
     except subprocess.CalledProcessError as error:
-        said = ((error.stderr or error.stdout or "").strip().splitlines() or ["nothing"])[-1][:200]
-        return _cli("problem", f"{path} ended with exit code {error.returncode} and said: {said}", _REINSTALL)
+        output = ((error.stderr or error.stdout or "").strip().splitlines() or ["nothing"])[-1][:200]
+        return _cli("problem", f"{path} ended with exit code {error.returncode} and said: {output}", _REINSTALL)
     except OSError as error:
         return _cli("problem", f"{path} cannot be started: {error.strerror or error}", _REINSTALL)
     return _cli("ok", f"{version} at {_from_home(path)}")

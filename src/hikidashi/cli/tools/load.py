@@ -60,8 +60,8 @@ def load(
         loaded = Loaded(catalog_from(catalog, ranker=ranker, overlay=overlay), catalog)
     if overlay is not None and (unknown := overlay.unknown(loaded.catalog.names)):
         names = ", ".join(map(clean, unknown[:_NAMED])) + (" …" if len(unknown) > _NAMED else "")
-        said = f"The overlay speaks of {counted(len(unknown), 'tool')} that the catalogue does not have: {names}"
-        stderr().print(Text(said, "dim"))
+        message = f"The overlay speaks of {counted(len(unknown), 'tool')} that the catalogue does not have: {names}"
+        stderr().print(Text(message, "dim"))
     return loaded
 
 

@@ -291,8 +291,8 @@ class ToolSearchHandler:
     def _said(self, query: str, result: Found, shown: Shown) -> str:
         if not result.entries:
             return self._words.only_hidden(query, result.hidden) if result.hidden else self._words.nothing(query)
-        said = self._words.definitions(query, shown, confident=result.confident)
-        return f"{said}\n{self._words.hidden(result.hidden)}" if result.hidden else said
+        answer = self._words.definitions(query, shown, confident=result.confident)
+        return f"{answer}\n{self._words.hidden(result.hidden)}" if result.hidden else answer
 
     async def call(self, arguments: dict[str, Any], found: FoundTools | None) -> ToolResult:
         """Answer `call_tool`; a tool that is not in `found` is not called, but shown and added to `found`.

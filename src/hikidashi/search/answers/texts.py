@@ -222,8 +222,8 @@ class Wording:
 
     def _listed(self, query: str, shown: Shown, lines: list[str], head: str) -> str:
         count = len(shown.whole) + len(shown.short) + shown.further
-        said = [self[head].format(count=count, query=query), *lines]
-        return "\n".join([*said, *self.rest(shown)])
+        sentences = [self[head].format(count=count, query=query), *lines]
+        return "\n".join([*sentences, *self.rest(shown)])
 
     def rest(self, shown: Shown) -> Iterable[str]:
         """The lines about tools that are not shown in full."""

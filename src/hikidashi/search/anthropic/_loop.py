@@ -256,14 +256,14 @@ class ToolLoop:
             recorded = [self._names.original(entry.name) or entry.name for entry in found.entries]
             self._record.searched(query, found.kind, recorded)
         self._load(names)
-        said = "\n".join(_notes(query, found, shown, self._words))
+        notes = "\n".join(_notes(query, found, shown, self._words))
         if not names:
-            return {"content": [{"type": "text", "text": said}]}
+            return {"content": [{"type": "text", "text": notes}]}
         content = found_blocks(names, by_reference=self._by_reference)
-        if said and self._by_reference:
-            self._notes.append(said)
-        elif said:
-            content = [*content, {"type": "text", "text": said}]
+        if notes and self._by_reference:
+            self._notes.append(notes)
+        elif notes:
+            content = [*content, {"type": "text", "text": notes}]
         return {"content": content}
 
     def _sent(self, tool: Tool) -> Tool:
@@ -350,6 +350,6 @@ def _callable(tool: object) -> Tool:
     )
 
 
-def _error(call: dict[str, Any], said: str) -> dict[str, Any]:
-    content = [{"type": "text", "text": said}]
+def _error(call: dict[str, Any], text: str) -> dict[str, Any]:
+    content = [{"type": "text", "text": text}]
     return {"type": "tool_result", "tool_use_id": call["id"], "content": content, "is_error": True}

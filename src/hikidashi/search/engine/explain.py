@@ -66,13 +66,13 @@ def _words(query: Query, index: Index, entry: EntryOf) -> dict[str, str]:
         if is_inflection(term):
             continue
         number = index.tools_with(term)
-        said = f"in {number:,} tool{'' if number == 1 else 's'}"
+        state = f"in {number:,} tool{'' if number == 1 else 's'}"
         if is_weak(term):
-            said += ", but too common to tell what is asked for"
+            state += ", but too common to tell what is asked for"
         elif term in query.optional and term not in query.synonyms:
-            said += ", taken for a value: a tool need not have it"
+            state += ", taken for a value: a tool need not have it"
         is_guess = term in query.respelled or term in query.synonyms
-        words[query.shown(term, _text_with(term, entry(index.first_with(term))) if is_guess else "")] = said
+        words[query.shown(term, _text_with(term, entry(index.first_with(term))) if is_guess else "")] = state
     for word in query.missing:
         if not is_inflection(word):
             words[word] = "in no tool"

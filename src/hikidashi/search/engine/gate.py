@@ -176,16 +176,16 @@ class _Coverage:
             return False
         unknown, everyday = _parted(query.missing)
         values = sum(map(share_of_word, unknown)) * index.idf_at(0)
-        wishes = sum(map(share_of_word, everyday)) * index.idf_at(0)
+        needed = sum(map(share_of_word, everyday)) * index.idf_at(0)
         for word, terms in self.lacking.items():
             if word in self.found or word in self.hinted:
                 continue
             if all(term in query.respelled or _may_be_example(term, index, query) for term in terms):
                 values += self.asked[word]
             else:
-                wishes += self.asked[word]
+                needed += self.asked[word]
         found = sum(self.found.values())
-        return found >= wishes + min(values, topic)
+        return found >= needed + min(values, topic)
 
     def _tells(self, term: str, query: Query) -> bool:
         return not _is_weak_evidence(term, query) or (self.is_guessed and term in query.respelled and not is_weak(term))

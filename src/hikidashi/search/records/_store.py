@@ -227,16 +227,16 @@ class Store:
 
     def _is_new(self, connection: sqlite3.Connection) -> bool:
         header = read_header(connection)
-        ours = header.application_id == _APPLICATION
-        if ours and header.user_version > _VERSION:
+        is_own = header.application_id == _APPLICATION
+        if is_own and header.user_version > _VERSION:
             raise SearchLogError(
                 str(self.path),
                 f"was written by a newer hikidashi (format {header.user_version}, this one knows {_VERSION})",
                 "Upgrade hikidashi, or name another file.",
             )
-        if not ours and not header.is_empty:
+        if not is_own and not header.is_empty:
             raise SearchLogError(str(self.path), "is a SQLite file of another program", "Name another file.")
-        return not ours
+        return not is_own
 
 
 class Appender:

@@ -193,8 +193,8 @@ class SlackServer(LoopbackServer):
             TimeoutError: It did not come true within `seconds`.
         """
         if not await asyncio.to_thread(self.wait_for, condition, seconds):
-            said = {channel: [one.history for one in self.messages(channel)] for channel in self._workspace.channels}
-            raise TimeoutError(f"This did not happen within {seconds:g} s. Said so far: {said}. Calls: {self.calls}")
+            texts = {channel: [one.history for one in self.messages(channel)] for channel in self._workspace.channels}
+            raise TimeoutError(f"This did not happen within {seconds:g} s. Said so far: {texts}. Calls: {self.calls}")
 
     # What the app did.
 

@@ -91,12 +91,12 @@ def _cost(text: str) -> int:
 def _distinct(hits: Sequence[SearchHit]) -> list[SearchHit]:
     """The hits that have text, without those whose text an earlier one contains."""
     kept: list[SearchHit] = []
-    said: list[str] = []
+    texts: list[str] = []
     for hit in hits:
         words = " ".join(hit.content.split()).casefold()
-        if words and not any(words in earlier for earlier in said):
+        if words and not any(words in earlier for earlier in texts):
             kept.append(hit)
-            said.append(words)
+            texts.append(words)
     return kept
 
 
