@@ -121,7 +121,7 @@ class _ConnectionTimeoutError(_ConnectionError, ModelTimeoutError):
     """The API did not answer the CLI in time."""
 
 
-class _LateError(ClaudeCodeTimeoutError, ModelTimeoutError):
+class _DeadlineError(ClaudeCodeTimeoutError, ModelTimeoutError):
     """The CLI did not answer before the deadline of the request."""
 
     def __init__(self, seconds: float, waiting_for: str, model_name: str) -> None:
@@ -213,9 +213,9 @@ def api_failure(message: str, status: int | None, model_name: str) -> ClaudeCode
     return (_ConnectionError if _NOT_CONNECTED.search(message) else _NoAnswerError)(message, model_name)
 
 
-def too_late(seconds: float, waiting_for: str, model_name: str) -> ClaudeCodeTimeoutError:
-    """The deadline of a request passed."""
-    return _LateError(seconds, waiting_for, model_name)
+def deadline_error(seconds: float, waiting_for: str, model_name: str) -> ClaudeCodeTimeoutError:
+    """The error for a request whose deadline has passed."""
+    return _DeadlineError(seconds, waiting_for, model_name)
 
 
 def failed_process(error: BaseException | None, model_name: str, stderr: str) -> ClaudeCodeError:

@@ -35,7 +35,7 @@ def logged_to_file(path: Path, *, secrets: Sequence[str] = ()) -> Generator[None
         private_folder(path.parent)
         handler: logging.Handler = _PrivateFileHandler(path, maxBytes=_MOST_BYTES, backupCount=1, encoding="utf-8")
     except OSError:
-        handler = logging.NullHandler()  # a command without a log is better than none
+        handler = logging.NullHandler()  # the command runs without a log
     with _logged(handler, secrets):
         yield
 

@@ -29,11 +29,11 @@ class _Console(Console):
     """
 
     def on_broken_pipe(self) -> NoReturn:
-        raise BrokenPipeError(errno.EPIPE, "the reader of the output is gone")
+        raise BrokenPipeError(errno.EPIPE, "the output pipe was closed")
 
 
 def stdout() -> Console:
-    """A console for results, without colours if NO_COLOR is set or stdout is no terminal."""
+    """A console for results, without colours if NO_COLOR is set or stdout is not a terminal."""
     console = _Console(highlight=False)
     console.width = min(console.width, _WIDEST)
     return console

@@ -33,7 +33,7 @@ _URLS: Mapping[str, type[FileUrl]] = {kind.kind: kind for kind in (AudioUrl, Doc
 
 
 def own_meta(meta: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """The value of our key in `_meta`."""
+    """The value of hikidashi's key in `_meta`."""
     return mapping((meta or {}).get(META))
 
 
@@ -56,9 +56,9 @@ def to_result(value: object) -> ToolResult:
 def from_result(result: ToolResult) -> Any:
     """`result` as the value that a pydantic-ai tool returns.
 
-    Structured content is the value itself, in place of the text that repeats it, and text that says more is in
-    place of structured content; files stay files. All of it stays in the tool's return: `ToolReturn.content`
-    would make a server's words the user's.
+    Structured content is returned instead of text that repeats it, and text that has more instead of structured
+    content; files stay files. All of it is in the return value: `ToolReturn.content` would present the text of a
+    server as the user's.
     """
     structured, blocks = without_repetition(result)
     items: list[Any] = [] if structured is NOTHING else [structured]
@@ -74,11 +74,11 @@ def from_result(result: ToolResult) -> Any:
 def error_text(result: ToolResult) -> str:
     """The text of an error; files, which a retry cannot carry, are mentioned."""
     lines = [block["text"] if block["type"] == "text" else f"[{block['type']} left out]" for block in result.blocks]
-    return "\n".join(lines) or "The tool failed and did not say why."
+    return "\n".join(lines) or "The tool failed without an error message."
 
 
 def from_block(block: ContentBlock) -> str | BinaryContent | FileUrl:
-    """One block as pydantic-ai content. A link becomes a URL to load only if it was one before."""
+    """One block as pydantic-ai content; a link becomes a `FileUrl` only if it was one before."""
     own = own_meta(block.get("_meta"))
     # Only this value: "allow-local" would let a remote server reach into the local network.
     forced = own.get("force_download") is True
@@ -167,6 +167,6 @@ def _link(item: FileUrl) -> ContentBlock:
     if item.vendor_metadata:
         extras["vendor_metadata"] = item.vendor_metadata
     link: ContentBlock = {"type": "resource_link", "uri": item.url, "name": item.identifier, "_meta": {META: extras}}
-    with suppress(ValueError):  # the URL does not tell its media type
+    with suppress(ValueError):  # the media type cannot be inferred from the URL
         link["mimeType"] = item.media_type
     return link

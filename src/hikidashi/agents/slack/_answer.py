@@ -208,7 +208,7 @@ class Answerer:
         except asyncio.CancelledError:
             draft.trouble = self._words.stopped
             await live.finish(draft.whole([]))
-            logger.warning("Slack: the answer to %s in %s was broken off.", question.ts, question.channel)
+            logger.warning("Slack: the answer to %s in %s was cancelled.", question.ts, question.channel)
             raise
         self._questions.finishing(asked)
         finishing = asyncio.create_task(live.finish(draft.whole(self._notes(thread))))
@@ -255,7 +255,7 @@ class Answerer:
         except SlackError as error:
             if error.code not in _HARMLESS and error.code not in self._warned:
                 self._warned.add(error.code)
-                logger.warning("Slack: questions get no reaction while they are answered. %s", error)
+                logger.warning("Slack: reactions to questions cannot be set. %s", error)
 
 
 def _about(arguments: dict[str, Any]) -> str:

@@ -14,7 +14,7 @@ from contextvars import ContextVar
 
 from ...errors import ClaudeCodeTimeoutError
 from ..downloads import Downloads
-from ..history import Conversation, can_travel_by_mcp
+from ..history import Conversation, results_fit_mcp
 from ..limits import Tally
 from .session import Deadline, Session
 
@@ -52,7 +52,7 @@ class RunScope:
 
     def session_for(self, conversation: Conversation, identity: object) -> Session | None:
         """The live session that can take the last turn of `talk`, if any."""
-        if not can_travel_by_mcp(conversation.last):
+        if not results_fit_mcp(conversation.last):
             return None
         return next((session for session in self._sessions if session.can_continue(conversation, identity)), None)
 

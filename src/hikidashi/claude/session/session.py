@@ -26,7 +26,7 @@ from claude_agent_sdk.types import HookEvent, HookJSONOutput
 from pydantic_ai.messages import ModelResponse
 
 from ...errors import ClaudeCodeTimeoutError
-from ..failures import failed_process, too_late
+from ..failures import deadline_error, failed_process
 from ..history import Block, Conversation, WireMessage, append_response
 from ..limits import Guard
 from ._expected_tools import ExpectedTools
@@ -59,7 +59,7 @@ class Deadline:
 
     def passed(self, waiting_for: str, model_name: str) -> ClaudeCodeTimeoutError:
         """The error to raise after the deadline."""
-        return too_late(self.seconds or 0, waiting_for, model_name)
+        return deadline_error(self.seconds or 0, waiting_for, model_name)
 
 
 class Session:

@@ -92,12 +92,12 @@ def _print_table(console: Console, matches: Sequence[ToolMatch]) -> None:
         cells = [number, Text(clean(match.name), "bold green"), Text(f"{match.score:6.2f}")]
         print_row(console, cells, widths, lines)
     if not matches[0].confident:
-        _print_lines(console, [Text(f"The nearest there is, perhaps not what was asked for. {matches[0].doubt}")])
+        _print_lines(console, [Text(f"The nearest match, perhaps not the right one. {matches[0].doubt}")])
 
 
 def _print_explanation(console: Console, found: Explanation, *, regex: bool) -> None:
     if regex:
-        _print_lines(console, [Text("A pattern matches or does not: there is nothing to explain.")])
+        _print_lines(console, [Text("Only searches by words have an explanation.")])
         return
     texts = [Text.assemble((clean(word), "cyan"), f" is {state}.") for word, state in found.words.items()]
     if texts:
