@@ -144,7 +144,7 @@ def test_tools_that_are_merely_the_nearest_are_marked_and_the_reason_is_told(run
     assert "The nearest match, perhaps not the right one. Only 'weather'" in said
     (match,) = json.loads(run("search", TALK, "--catalog", catalog, "--json").stdout)["matches"]
     assert match["confident"] is False
-    assert match["doubt"].endswith("which reads like talk rather than a request.")
+    assert match["doubt"].endswith("which reads like a statement rather than a request.")
 
 
 def test_explain_shows_what_became_of_each_word_and_what_was_held_back(run: Tools, catalog: str) -> None:
@@ -157,7 +157,10 @@ def test_explain_shows_what_became_of_each_word_and_what_was_held_back(run: Tool
     assert answer["words"]["weather"] == "in 1 tool"
     assert answer["held_back"] == []
     assert "No other tool matches." in run("search", "weather", "--explain", "--catalog", catalog).stdout
-    assert "Only searches by words have an explanation" in run("search", "^get", "--regex", "--explain", "--catalog", catalog).stdout
+    assert (
+        "Only searches by words have an explanation"
+        in run("search", "^get", "--regex", "--explain", "--catalog", catalog).stdout
+    )
 
 
 def test_a_pattern_shows_what_it_matched(run: Tools, catalog: str) -> None:

@@ -176,7 +176,7 @@ async def test_all_pages_are_read() -> None:
 
 async def test_a_server_that_pages_in_a_circle_is_refused() -> None:
     async with Client(paged({None: "1", "1": "1"})) as client:
-        with pytest.raises(ToolValidationError, match="'1' came twice"):
+        with pytest.raises(ToolValidationError, match="'1' was repeated"):
             await from_mcp(client)
 
 

@@ -1,4 +1,4 @@
-"""`Overlay`: aliases and better descriptions for tools of others.
+"""`Overlay`: aliases and better descriptions for third-party tools.
 
 As a file, YAML or JSON:
 
@@ -28,7 +28,7 @@ _SHAPE = "Write {tools: {name: {aliases: [words], description: text}}}."
 _KEYS = ("aliases", "description")
 _JSON = re.compile(r"\s*[\[{]")
 _COMMENT = re.compile(r"(^|\s)#")
-_WRITTEN_BY = "# Aliases that searches agreed on, written by `hikidashi tools report`. Change them as you like.\n"
+_WRITTEN_BY = "# Aliases from recorded searches, written by `hikidashi tools report`. Edit them freely.\n"
 _LARGEST = 20_000_000
 
 
@@ -140,7 +140,7 @@ def entry_with(overlay: Overlay | None, tool: Any, position: int | None = None) 
     """The entry of `tool`, with the aliases and the description of the overlay.
 
     Raises:
-        ToolValidationError: it is no tool, see `entry_of`.
+        ToolValidationError: it is not a tool, see `entry_of`.
     """
     if overlay is None:
         return entry_of(tool, position)
@@ -205,7 +205,7 @@ def _text(path: Path) -> str:
     except FileNotFoundError as error:
         raise ToolSourceError(str(path), "there is no such file", "Name an overlay, in YAML or JSON.") from error
     except OSError as error:
-        raise ToolSourceError(str(path), f"cannot be read ({error.strerror})", "Check who may read it.") from error
+        raise ToolSourceError(str(path), f"cannot be read ({error.strerror})", "Check its permissions.") from error
 
 
 def _parsed(text: str, source: str) -> tuple[Any, _Lines]:
@@ -233,7 +233,7 @@ def _parsed(text: str, source: str) -> tuple[Any, _Lines]:
     except RecursionError as error:
         raise ToolSourceError(source, "is nested too deeply") from error
     if twice:
-        raise ToolSourceError(source, f"`{'.'.join(twice)}` stands there twice", "Leave one.", lines[twice])
+        raise ToolSourceError(source, f"`{'.'.join(twice)}` is duplicated", "Leave one.", lines[twice])
     return content, lines
 
 
@@ -255,11 +255,11 @@ def _checked(content: Any, lines: _Lines, source: str) -> Overlay:
     top = cast("dict[Any, Any]", content) if isinstance(content, Mapping) else None
     if top is None or not isinstance(top.get("tools"), Mapping):
         raise ToolSourceError(source, "has no `tools`", _SHAPE)
-    problems += [((str(key),), f"`{key}` is no key of an overlay: only `tools` is") for key in top if key != "tools"]
+    problems += [((str(key),), f"`{key}` is not a key of an overlay: only `tools` is") for key in top if key != "tools"]
     for name, given in cast("Mapping[Any, Any]", top["tools"]).items():
         path = ("tools", str(name))
         if not isinstance(name, str):
-            problems.append((path, f"`{name!r}` is no name of a tool: put it in quotes"))
+            problems.append((path, f"`{name!r}` is not the name of a tool: put it in quotes"))
             continue
         if not isinstance(given, Mapping):
             problems.append((path, f"`tools.{name}` is {_kind(given)}, not `aliases` and `description`"))
@@ -272,7 +272,7 @@ def _checked(content: Any, lines: _Lines, source: str) -> Overlay:
         ]
         aliases, described = fields.get("aliases", []), fields.get("description")
         if not isinstance(aliases, list) or not all(_is_text(alias) for alias in cast("list[Any]", aliases)):
-            problems.append(((*path, "aliases"), f"`tools.{name}.aliases` is no list of texts"))
+            problems.append(((*path, "aliases"), f"`tools.{name}.aliases` is not a list of strings"))
         elif described is not None and not _is_text(described):
             problems.append(((*path, "description"), f"`tools.{name}.description` is {_kind(described)}, not a text"))
         else:

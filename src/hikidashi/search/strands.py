@@ -265,7 +265,7 @@ class _SearchTool(AgentTool):
 
 
 def _seen_by_strands(name: str) -> str:
-    """The form of a name by which strands tells tools apart."""
+    """The form of a name in which strands compares names."""
     return name.replace("-", "_")
 
 
@@ -281,7 +281,7 @@ def _checked_names(catalog: ToolCatalog, always_loaded: Iterable[str]) -> list[s
         name = checked.name if isinstance(checked, Tool) else checked.tool_name
         other = fixed.setdefault(_seen_by_strands(name), name)
         if other != name or name == SEARCH_TOOLS:
-            raise ToolValidationError(f"strands takes the tools {other!r} and {name!r} for one. Rename one.", name)
+            raise ToolValidationError(f"strands treats the names {other!r} and {name!r} as the same. Rename one.", name)
     for name in always_loaded:
         require_tool(catalog, name)
     return [*fixed.values(), *others]

@@ -1,4 +1,4 @@
-"""The index of one's own documents and the types of its signatures: `hikidashi.web.providers.local` by a short name."""
+"""Alias of `hikidashi.web.providers.local`: the index of local documents, and the types of its signatures."""
 
 from typing import TYPE_CHECKING
 

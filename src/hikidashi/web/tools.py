@@ -69,7 +69,7 @@ class Definition:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SearchDefaults:
-    """The arguments of `tavily_search` that the model leaves out."""
+    """Defaults for the arguments of `tavily_search` that the model omits."""
 
     search_depth: SearchDepth = "basic"
     max_results: int = 5

@@ -216,8 +216,7 @@ class ToolSearchHandler:
         for name in (SEARCH_TOOLS, CALL_TOOL):
             if name in self.catalog:
                 raise ToolValidationError(
-                    f"A tool is called {name!r}, which is what the model searches or calls with. "
-                    "Rename it with `tool.renamed(...)`.",
+                    f"A tool is named {name!r}, which is reserved for tool search. Rename it with `tool.renamed(...)`.",
                     name,
                 )
 
@@ -286,9 +285,9 @@ class ToolSearchHandler:
         if self._record is not None:
             self._record.searched(query, result.kind, [entry.name for entry in result.entries])
         found.add(entry.name for entry in shown.whole)
-        return ToolResult.of(self._said(query, result, shown))
+        return ToolResult.of(self._answer(query, result, shown))
 
-    def _said(self, query: str, result: Found, shown: Shown) -> str:
+    def _answer(self, query: str, result: Found, shown: Shown) -> str:
         if not result.entries:
             return self._words.only_hidden(query, result.hidden) if result.hidden else self._words.nothing(query)
         answer = self._words.definitions(query, shown, confident=result.confident)
@@ -343,7 +342,7 @@ def callable_tool(tool: Any) -> Tool:
     """`tool`, which can be called.
 
     Raises:
-        ToolValidationError: it is no hikidashi tool.
+        ToolValidationError: it is not a hikidashi tool.
     """
     if not isinstance(tool, Tool):
         kind = f"{type(tool).__module__.partition('.')[0]} {type(tool).__name__}"

@@ -240,7 +240,7 @@ class ToolLoop:
         wanted = self._max_results if made.limit is None else made.limit
         try:
             if not isinstance(query, str):
-                raise ToolSearchError("invalid_tool_input", self._words["query is no text"])
+                raise ToolSearchError("invalid_tool_input", self._words["query is not text"])
             found = search_catalog(self._catalog, query, strategy=self._strategy, limit=min(max(wanted, 1), MAX_LIMIT))
         except ToolSearchError as error:
             failure = ToolSearchFailure(code=error.code, message=str(error))
@@ -315,7 +315,7 @@ class ToolLoop:
 
 
 def _notes(query: str, found: Found, shown: Shown, words: Wording) -> Iterable[str]:
-    """What the model is told beside the tools that a search loads."""
+    """Notes for the model about a search, beside the loaded tools."""
     if not found.entries:
         hidden = words.only_hidden(query, found.hidden)
         yield hidden if found.hidden else words["no match to load"].format(query=query)

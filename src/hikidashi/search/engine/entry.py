@@ -65,7 +65,7 @@ def entry_of(tool: Any, position: int | None = None) -> Entry:
     """The entry of `tool`: an Anthropic, OpenAI or MCP dict, or a tool object of any supported framework.
 
     Raises:
-        ToolValidationError: it has no name, or its schema is no object.
+        ToolValidationError: it has no name, or its schema is not an object.
     """
     if _is_mapping(tool):
         found = _of_mapping(cast("Mapping[str, Any]", tool))

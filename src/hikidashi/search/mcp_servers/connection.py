@@ -89,13 +89,13 @@ async def connected(
     Args:
         server: How to reach it.
         diagnostics: Where its diagnostics go.
-        seconds: How long it may take to answer over HTTP.
-        grace: How long a process has to end by itself.
+        seconds: Timeout of an HTTP request.
+        grace: Returns how many seconds a process has to end by itself.
         on_message: Called with each notification of the server.
         on_start: Called with the id of a process.
         on_end: Called when a process has closed its output.
-        wrap: Stands between the client and the transport.
-        callbacks: What answers the server's own requests, as `mcp.Client` takes it.
+        wrap: Wraps the transport.
+        callbacks: Handlers of the server's own requests, for `mcp.Client`.
     """
     async with AsyncExitStack() as stack:
         match server.transport:
