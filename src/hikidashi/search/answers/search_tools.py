@@ -65,15 +65,21 @@ def check_max_results(value: object, option: str = "max_results") -> int:
     return value
 
 
-def names_in(option: str, names: Iterable[str]) -> list[str]:
-    """The names given for `option`.
+def names_in(option: str, names: object) -> list[str]:
+    """The names given for `option`, such as `always_loaded`: the one check of every seam.
 
     Raises:
-        ValueError: it is a single string.
+        ValueError: it is a single string, not a list, or has something other than strings.
     """
     if isinstance(names, str):
         raise ValueError(f"`{option}` is {names!r}: use a list of names, such as [{names!r}].")
-    return list(names)
+    if not isinstance(names, Iterable):
+        raise ValueError(f"`{option}` is {names!r:.100}: use a list of names, such as ['send_mail'].")
+    listed = list(cast("Iterable[object]", names))
+    for name in listed:
+        if not isinstance(name, str):
+            raise ValueError(f"`{option}` has a {type(name).__name__} ({name!r:.100}): use the names of tools.")
+    return cast("list[str]", listed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +148,7 @@ def require_tool(catalog: ToolCatalog, name: str) -> Any:
     """
     tool = catalog.get(name)
     if tool is None:
-        raise ToolValidationError(f"`always_loaded` names {name!r}, which the catalogue does not have.", name)
+        raise ToolValidationError(f"`always_loaded` names {name!r}, which the catalogue does not have. Check the spelling.", name)
     return tool
 
 

@@ -18,7 +18,7 @@ from ...convert.wire_names import WireNames
 from ...errors import ToolSearchError, ToolTurnLimitError, ToolValidationError, Unsupported
 from ...tool import Tool
 from ..answers.budget import DEFAULT_BUDGET, AnswerBudget, Shown, budget_of
-from ..answers.search_tools import Found, Strategy, check_max_results, check_options, search_catalog
+from ..answers.search_tools import Found, Strategy, check_max_results, check_options, names_in, search_catalog
 from ..answers.texts import SEARCH_TOOLS, Language, Wording, search_names, wording
 from ..catalog import MAX_LIMIT, MAX_TOOLS, ToolCatalog
 from ..engine.entry import entry_of
@@ -103,7 +103,7 @@ class ToolLoop:
         longest = _LONGEST_NAME.get(provider, _LONGEST_ELSEWHERE)
         self._names = WireNames((tool.name for tool in own), longest=longest)
         given = [self._sent(tool) for tool in own]
-        wanted = [always_loaded] if isinstance(always_loaded, str) else always_loaded
+        wanted = names_in("always_loaded", always_loaded)
         always_loaded = [self._names.of(name) if name in self._names else name for name in wanted]
         usage = {self._names.of(name): count for name, count in (usage or {}).items() if name in self._names}
         self._tools = {tool.name: tool for tool in given}

@@ -97,7 +97,7 @@ def to_anthropic_search(
         ToolValidationError: the name or schema of a tool is invalid, or two names are the same; `always_loaded` names a
             tool that does not exist; an MCP toolset has no name or unknown fields.
         ToolSearchError: there are more than 10,000 tools.
-        ValueError: `variant`, `provider` or `betas` is invalid.
+        ValueError: `variant`, `provider`, `betas` or `always_loaded` is invalid.
     """
     check_choice("variant", variant, get_args(Variant))
     check_choice("provider", provider, BETA_OF)
