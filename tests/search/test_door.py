@@ -67,19 +67,22 @@ def test_the_loop_names_its_options_as_the_seams_do() -> None:
     assert set(SHARED) <= LoopOptions.__annotations__.keys()
 
 
-def run_in_a_loop(tools: list[Tool], **options: Any) -> object:
+def run_in_a_loop(tools: list[Tool], **options: Any) -> Any:
     """A run with a client that has no server: options are checked before the first request."""
     with Anthropic(api_key="sk-test", base_url="http://127.0.0.1:9") as client:
         question: Any = {"role": "user", "content": "hello"}
-        return run_anthropic_search(
-            client, tools, model="claude-opus-5-5", max_tokens=10, messages=[question], **options
-        )
+        run: Callable[..., Any] = run_anthropic_search
+        return run(client, tools, model="claude-opus-5-5", max_tokens=10, messages=[question], **options)
 
 
-SEAMS = [
+def kept_in_a_deferred_toolset(tools: list[Tool], **options: Any) -> object:
+    return deferred(toolset_of(ToolCatalog(tools)), **options)
+
+
+SEAMS: list[Callable[..., Any]] = [
     *map(seam, (*FRAMEWORKS, "anthropic")),
     run_in_a_loop,
-    lambda tools, **given: deferred(toolset_of(ToolCatalog(tools)), **given),
+    kept_in_a_deferred_toolset,
 ]
 
 

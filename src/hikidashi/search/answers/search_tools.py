@@ -148,7 +148,9 @@ def require_tool(catalog: ToolCatalog, name: str) -> Any:
     """
     tool = catalog.get(name)
     if tool is None:
-        raise ToolValidationError(f"`always_loaded` names {name!r}, which the catalogue does not have. Check the spelling.", name)
+        raise ToolValidationError(
+            f"`always_loaded` names {name!r}, which the catalogue does not have. Check the spelling.", name
+        )
     return tool
 
 
