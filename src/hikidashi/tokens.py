@@ -1,10 +1,10 @@
-"""An estimate of how many tokens a text is, without a download.
+"""Estimates of the number of tokens of a text, without a downloaded tokenizer.
 
-A token is taken to be a word or a part of a camelCase name, up to two digits, up to three signs, a line break with
-the space behind it, or one Japanese, Chinese or Korean character or punctuation mark; words of 13 letters and more
-are two. Beside the tokenizer that Anthropic published for Claude 2, pieces of 1,500 characters came out like this
-on average: English prose -3 %, Japanese prose +3 %, Chinese 0 %, code -1 %, JSON 0 %, Markdown -5 %, Japanese
-Markdown -8 %; nine in ten of them within 7 % for prose and code, within 12 % for Markdown. Newer models have
+A token is a word or a part of a camelCase name, up to two digits, up to three punctuation characters, a line break
+with the space behind it, or one Japanese, Chinese or Korean character or punctuation mark; words of 13 letters and
+more count as two. Mean error against the tokenizer that Anthropic published for Claude 2, for texts of 1,500
+characters: English prose -3 %, Japanese prose +3 %, Chinese 0 %, code -1 %, JSON 0 %, Markdown -5 %, Japanese
+Markdown -8 %; nine in ten texts are within 7 % for prose and code, within 12 % for Markdown. Newer models have
 tokenizers of their own and may count more.
 """
 
@@ -21,7 +21,7 @@ _CJK = "\u3001-\u301c\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uff00-\uffef"
 _PIECE = re.compile(
     r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]{1,2}|_"  # parts of words and names
     rf"|[{_CJK}]"
-    r"|[!-/:-@\[-^`{-~]{1,3}"  # signs of ASCII
+    r"|[!-/:-@\[-^`{-~]{1,3}"  # ASCII punctuation
     r"|\n\s*|(?<=\S)[ \t]{2,}"  # line breaks and the gaps of tables
     rf"|[\u2500-\u257f]{{1,4}}|[^\W\x00-\x7f{_CJK}]{{1,2}}|[^\w\s\x00-\x7f{_CJK}]"  # lines, other scripts, other signs
 )

@@ -50,7 +50,7 @@ class TextContent(TypedDict):
 
 
 class ImageContent(TypedDict):
-    """A picture, base64 in `data`."""
+    """An image, base64 in `data`."""
 
     type: Literal["image"]
     data: str
@@ -60,7 +60,7 @@ class ImageContent(TypedDict):
 
 
 class AudioContent(TypedDict):
-    """Sound, base64 in `data`."""
+    """Audio, base64 in `data`."""
 
     type: Literal["audio"]
     data: str
@@ -79,7 +79,7 @@ class EmbeddedResource(TypedDict):
 
 
 class ResourceLink(TypedDict):
-    """Where a document or file can be read."""
+    """A link to a document or file."""
 
     type: Literal["resource_link"]
     uri: str
@@ -159,13 +159,11 @@ class ToolAnnotations:
     @classmethod
     def from_mcp(cls, hints: Mapping[str, Any] | None) -> ToolAnnotations:
         """The hints of an MCP `annotations` object in wire spelling; unknown ones are left out."""
-        return cls(
-            **{ours: value for ours, theirs in _HINTS.items() if (value := (hints or {}).get(theirs)) is not None}
-        )
+        return cls(**{name: value for name, wire in _HINTS.items() if (value := (hints or {}).get(wire)) is not None})
 
     def to_mcp(self) -> dict[str, Any]:
         """The hints as an MCP `annotations` object, without unknown ones."""
-        return {theirs: value for ours, theirs in _HINTS.items() if (value := getattr(self, ours)) is not None}
+        return {wire: value for name, wire in _HINTS.items() if (value := getattr(self, name)) is not None}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -319,7 +317,7 @@ def json_text(value: object) -> str:
 
 def _plain(value: object) -> Any:
     try:
-        return to_jsonable_python(value, bytes_mode="base64", fallback=_own_words)
+        return to_jsonable_python(value, bytes_mode="base64", fallback=_str_of)
     except (ValueError, RecursionError) as error:  # PydanticSerializationError, or a circular reference
         raise Unsupported(f"a value of type {type(value).__name__} ({error})", "JSON") from error
 
@@ -337,7 +335,7 @@ def _finite(value: Any) -> Any:
             return value
 
 
-def _own_words(value: object) -> str:
+def _str_of(value: object) -> str:
     kind = type(value)
     if kind.__str__ is not object.__str__ or kind.__repr__ is not object.__repr__:
         return str(value)

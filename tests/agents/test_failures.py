@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hikidashi.agents import failures as _failures
 from hikidashi.agents._turns import turns_of
 from hikidashi.agents.conversation import Message
-from hikidashi.agents.failures import Kind, NoAnswerError, cause_of, kind_of, sentence, told_cause
+from hikidashi.agents.failures import Kind, NoAnswerError, cause_of, kind_of, sentence, short_cause
 from hikidashi.errors import ClaudeCodeAPIError, ConfigError, MissingExtra
 
 
@@ -117,15 +117,15 @@ def test_whoever_runs_it_is_told_what_to_do_and_nobody_else_is_named() -> None:
     for kind in typing.get_args(Kind):
         for language in ("ja", "en"):
             told = sentence(kind, language, "operator", cause="OSError: disk full")
-            assert "whoever runs this" not in told
+            assert "the operator" not in told
             assert "管理者" not in told
             assert "{" not in told
     assert sentence("other", "en", "operator", cause="disk full").endswith("disk full")
     assert sentence("other", "en", "operator") == sentence("other", "en")
-    assert "whoever runs this" in sentence("refused", "en")
+    assert "the operator" in sentence("refused", "en")
 
 
 def test_a_cause_is_one_line_without_keys_and_not_too_long() -> None:
-    assert told_cause(OSError("key sk-test\nis refused"), ["sk-test"]) == "key *** is refused"
-    assert told_cause(OSError(), []) == "OSError"
-    assert len(told_cause(OSError("x" * 1000), [])) == 300
+    assert short_cause(OSError("key sk-test\nis refused"), ["sk-test"]) == "key *** is refused"
+    assert short_cause(OSError(), []) == "OSError"
+    assert len(short_cause(OSError("x" * 1000), [])) == 300

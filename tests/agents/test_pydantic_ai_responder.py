@@ -102,11 +102,11 @@ async def test_a_history_goes_in(messages_server: Messages, model_on: On) -> Non
     [
         (
             [fault.status(401, "authentication_error", "no")],
-            "The model's service refused the key. Please ask whoever runs this to check it.",
+            "The model's service refused the key. Please ask the operator to check it.",
         ),
         (
             [call("double", {"number": 1})] * 3,
-            "It took too many tool calls, so it was stopped. Please split the question.",
+            "The answer needed too many tool calls and was stopped. Please split the question.",
         ),
         (
             [call("double", {"number": 9001})],

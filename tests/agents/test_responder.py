@@ -319,7 +319,7 @@ async def test_claude_code_that_fails_gives_the_same_sentences(
         monkeypatch.setenv(name, value)
     responder = make_responder(Config(agent=AgentConfig(engine="claude-code", language="en")))
     events = await events_of(responder)
-    assert events == [AnswerFailed("The model's service refused the key. Please ask whoever runs this to check it.")]
+    assert events == [AnswerFailed("The model's service refused the key. Please ask the operator to check it.")]
     assert "No answer: " in caplog.text
     assert "sk-test" not in caplog.text
 
@@ -338,6 +338,6 @@ async def test_claude_code_without_a_login_says_so_and_what_to_do(
     config = Config(agent=AgentConfig(engine="claude-code", language="en"))
     (operator,) = await events_of(make_responder(config, audience="operator"))
     assert isinstance(operator, AnswerFailed)
-    assert operator.message.startswith("Nobody is logged in to Claude Code, and there is no API key.")
+    assert operator.message.startswith("Claude Code is not logged in, and there is no API key.")
     assert "ANTHROPIC_API_KEY" in operator.message
     assert server.requests == []

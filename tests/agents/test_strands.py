@@ -245,7 +245,7 @@ NO_RETRY = {"x-should-retry": "false"}
         (fault.status(529, "overloaded_error", "Overloaded", headers=NO_RETRY), "混み合って", "busy"),
         (fault.status(413, "request_too_large", "large", headers=NO_RETRY), "会話が長すぎ", "conversation is too long"),
         (fault.status(400, "invalid_request_error", "odd"), "エラーが発生", "Something went wrong"),
-        (say("half of", stop_reason="max_tokens"), "途中で終わりました", "broke off"),
+        (say("half of", stop_reason="max_tokens"), "途中で終わりました", "cut off"),
         (say(""), "回答が得られません", "gave no answer"),
         (say("I must not", stop_reason="refusal"), "", ""),
     ],

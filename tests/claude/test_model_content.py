@@ -21,7 +21,7 @@ from pydantic_ai.toolsets import FunctionToolset
 from tests.support import PIXEL, ClaudeCode, cli_processes
 
 from hikidashi.claude.downloads import with_downloads
-from hikidashi.claude.history import _tool_result, can_travel_by_mcp, content_blocks
+from hikidashi.claude.history import _tool_result, content_blocks, results_fit_mcp
 from hikidashi.common.loopback import Exchange, LoopbackServer
 from hikidashi.testing import MessagesServer, call, say, turn
 from hikidashi.testing.recorded import blocks_of
@@ -152,7 +152,7 @@ def test_only_short_text_and_images_travel_by_mcp(texts: int, images: int, is_er
     result: dict[str, Any] = {"type": "tool_result", "tool_use_id": "1", "content": content, "is_error": is_error}
     beside = {"type": "text", "text": "x" * 600_000}  # of the user: no result
     longest = 10_000 if is_error else 100_000 if images else 500_000
-    assert can_travel_by_mcp([result, beside]) is (texts * 40_000 <= longest)
+    assert results_fit_mcp([result, beside]) is (texts * 40_000 <= longest)
 
 
 @pytest.mark.parametrize(

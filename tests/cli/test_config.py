@@ -54,7 +54,7 @@ def test_keys_are_only_said_to_be_set(command: Command) -> None:
 @pytest.mark.parametrize(
     ("text", "name", "status", "why"),
     [
-        ("agent: {}", "tools.web_search", "off", "the section is not there"),
+        ("agent: {}", "tools.web_search", "off", "there is no such section"),
         ("tools: {web_search: {enabled: false}}", "tools.web_search", "off", "`enabled` is not true"),
         (
             "tools: {web_search: {enabled: true, provider: local}}",
@@ -63,7 +63,7 @@ def test_keys_are_only_said_to_be_set(command: Command) -> None:
             "searches with local",
         ),
         ("agent: {engine: claude-code}", "agent", "on", "answers with Claude Code"),
-        ("agent: {}", "slack", "off", "the section is not there"),
+        ("agent: {}", "slack", "off", "there is no such section"),
         (
             "slack: {bot_token: xoxb-test}",
             "slack",

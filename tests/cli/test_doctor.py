@@ -103,19 +103,19 @@ def test_a_key_that_cannot_work_is_a_problem_with_a_remedy(name: str, value: str
         (
             {"sdk": "1.9.9", "mcp": "2.1.1"},
             "problem",
-            "sdk 1.9.9 is too old, it takes sdk>=2",
+            "sdk 1.9.9 is too old, sdk>=2 is needed",
             "pip install 'hikidashi[x]' --upgrade",
         ),
         (
             {"sdk": "2", "mcp": "2.2.0"},
             "problem",
-            "mcp 2.2.0 is too new, it takes mcp>=2.1,<2.2",
+            "mcp 2.2.0 is too new, mcp>=2.1,<2.2 is needed",
             "pip install 'hikidashi[x]' --upgrade",
         ),
         (
             {"mcp": "2.0"},
             "problem",
-            "mcp 2.0 is too old, it takes mcp>=2.1,<2.2",
+            "mcp 2.0 is too old, mcp>=2.1,<2.2 is needed",
             "pip install 'hikidashi[x]' --upgrade",
         ),
     ],
@@ -190,14 +190,14 @@ def test_the_cli_gets_a_home_of_its_own(tmp_path: Path) -> None:
 
 
 def test_a_cli_that_says_nothing_still_runs(tmp_path: Path) -> None:
-    assert claude_code.check_cli(script(tmp_path, "true"), needed=True).found.startswith("a version it does not tell")
+    assert claude_code.check_cli(script(tmp_path, "true"), needed=True).found.startswith("an unknown version")
 
 
 @pytest.mark.parametrize(
     ("body", "found"),
     [
-        ("echo first; echo 'no such library' >&2; exit 127", "ended with exit code 127 and said: no such library"),
-        ("exit 1", "ended with exit code 1 and said: nothing"),
+        ("echo first; echo 'no such library' >&2; exit 127", "ended with exit code 127 and printed: no such library"),
+        ("exit 1", "ended with exit code 1 and printed: nothing"),
         ("exec sleep 60", "did not answer within 0.2 s"),
     ],
 )

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from typer.testing import CliRunner
 
-from hikidashi.cli.shared_options import spread
+from hikidashi.cli.shared_options import with_shared_options
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,13 +26,13 @@ def baking() -> typer.Typer:
     app = typer.Typer(rich_markup_mode=None)
 
     @app.command()
-    @spread
+    @with_shared_options
     def cake(name: Annotated[str, typer.Argument()], *, eggs: int = 2, oven: Oven, quiet: bool = False) -> None:  # pyright: ignore[reportUnusedFunction]
         """Bake a cake."""
         typer.echo(f"{name} {eggs} {oven} {quiet}")
 
     @app.command()
-    @spread
+    @with_shared_options
     def bread(*, oven: BreadOven) -> None:  # pyright: ignore[reportUnusedFunction]
         """Bake bread."""
         typer.echo(f"{oven}")

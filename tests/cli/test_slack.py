@@ -241,4 +241,4 @@ def test_a_bot_that_could_answer_nobody_does_not_start(command: Command, slack: 
     home = {"HOME": str(tmp_path), "CLAUDE_CONFIG_DIR": str(tmp_path / "claude")}
     done = command("slack", "--check", "--config", str(file), **home)
     assert (done.returncode, done.stdout) == (1, "")
-    assert "Nobody is logged in to Claude Code, and there is no API key. Do one of these: (1)" in done.stderr
+    assert "Claude Code is not logged in, and there is no API key. Do one of these: (1)" in done.stderr

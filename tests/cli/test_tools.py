@@ -141,10 +141,10 @@ def test_tools_that_are_merely_the_nearest_are_marked_and_the_reason_is_told(run
     assert result.exit_code == 0
     assert result.stdout.splitlines()[1].startswith(" ?  get_weather  ")
     said = " ".join(result.stdout.split())
-    assert "The nearest there is, perhaps not what was asked for. Only 'weather'" in said
+    assert "The nearest match, perhaps not the right one. Only 'weather'" in said
     (match,) = json.loads(run("search", TALK, "--catalog", catalog, "--json").stdout)["matches"]
     assert match["confident"] is False
-    assert match["doubt"].endswith("which reads like talk rather than a request.")
+    assert match["doubt"].endswith("which reads like a statement rather than a request.")
 
 
 def test_explain_shows_what_became_of_each_word_and_what_was_held_back(run: Tools, catalog: str) -> None:
@@ -157,7 +157,10 @@ def test_explain_shows_what_became_of_each_word_and_what_was_held_back(run: Tool
     assert answer["words"]["weather"] == "in 1 tool"
     assert answer["held_back"] == []
     assert "No other tool matches." in run("search", "weather", "--explain", "--catalog", catalog).stdout
-    assert "nothing to explain" in run("search", "^get", "--regex", "--explain", "--catalog", catalog).stdout
+    assert (
+        "Only searches by words have an explanation"
+        in run("search", "^get", "--regex", "--explain", "--catalog", catalog).stdout
+    )
 
 
 def test_a_pattern_shows_what_it_matched(run: Tools, catalog: str) -> None:
@@ -226,7 +229,7 @@ def test_servers_that_all_fail_are_an_error(run: Tools, tmp_path: Path) -> None:
 
 def test_a_list_without_servers_is_an_error(run: Tools, tmp_path: Path) -> None:
     config = servers(tmp_path / ".mcp.json")
-    assert "has no server that is switched on" in failure(run("tokens", "--mcp", config), ToolSourceError)
+    assert "has no enabled server" in failure(run("tokens", "--mcp", config), ToolSourceError)
 
 
 def test_few_tools_are_cheaper_without_search(run: Tools, catalog: str) -> None:
@@ -390,7 +393,7 @@ def test_words_that_searches_agree_on_become_aliases_in_an_overlay_that_a_search
 
     overlay.write_text("tools: {old_tool: {aliases: [x]}}")
     result = run("tokens", "--catalog", catalog, "--overlay", str(overlay))
-    assert "speaks of 1 tool that the catalogue does not have: old_tool\n" in result.stderr
+    assert "names 1 tool that the catalogue does not have: old_tool\n" in result.stderr
     overlay.write_text("tools: {a: {alias: x}}")
     result = run("search", "x", "--catalog", catalog, "--overlay", str(overlay))
     assert "line 1: `tools.a.alias` is none of" in failure(result, ToolSourceError)
@@ -468,7 +471,7 @@ def test_a_report_without_queries_has_none(run: Tools, tmp_path: Path, catalog: 
 def test_an_empty_log_says_how_to_fill_it(run: Tools, tmp_path: Path, catalog: str) -> None:
     SearchLog(tmp_path / "log.db").close()
     result = run("report", "--log", str(tmp_path / "log.db"), "--catalog", catalog)
-    assert result.stdout.endswith("Nothing is on record yet: give a SearchLog to what runs your agent.\n")
+    assert result.stdout.endswith("Nothing is recorded yet: pass a SearchLog as `record=` to your search.\n")
 
 
 def test_a_report_makes_no_log(run: Tools, tmp_path: Path, catalog: str) -> None:

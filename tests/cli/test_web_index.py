@@ -99,9 +99,9 @@ def test_a_pdf_without_text_is_skipped_with_the_reason(web: Web, documents: Path
     done = web("index", str(documents))
     assert done.returncode == 0
     assert done.stdout.startswith("2 added, 1 skipped\n")
-    assert done.stderr == f"- {documents / 'scan.pdf'}: the PDF holds no text, only images perhaps\n"
+    assert done.stderr == f"- {documents / 'scan.pdf'}: the PDF has no text, perhaps only images\n"
     again = json.loads(web("index", str(documents), "--json").stdout)
-    assert [one["reason"] for one in again["skipped"]] == ["the PDF holds no text, only images perhaps"]
+    assert [one["reason"] for one in again["skipped"]] == ["the PDF has no text, perhaps only images"]
 
 
 class Site(LoopbackServer):

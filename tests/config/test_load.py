@@ -77,7 +77,7 @@ def test_a_section_that_is_not_there_is_off(load: Load, text: str) -> None:
     assert config.agent == AgentConfig()
 
 
-def test_a_section_without_the_switch_is_off(load: Load) -> None:
+def test_a_section_without_enabled_is_off(load: Load) -> None:
     search = load("tools: {web_search: {api_key: tvly-test}}").tools.web_search
     assert search is not None
     assert search == WebSearchConfig(api_key="tvly-test")
@@ -127,7 +127,7 @@ def test_a_provider_without_keys_needs_none(load: Load, provider: str) -> None:
     assert search.usable
 
 
-def test_variables_become_switches_and_numbers_too(load: Load) -> None:
+def test_variables_become_booleans_and_numbers_too(load: Load) -> None:
     text = SEARCH.replace("enabled: true", "enabled: ${SEARCH:-true}") + "    max_results: ${COUNT:-7}\n"
     search = load(text, TAVILY_API_KEY="tvly-test").tools.web_search
     assert search == WebSearchConfig(enabled=True, api_key="tvly-test", max_results=7)
@@ -159,8 +159,8 @@ def test_a_relative_index_is_beside_the_config_file(load: Load, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("line", "key", "reason"),
     [
-        ("enabled: 'no'", "enabled", "'no' is text, not a switch. Write true or false, without quotes."),
-        ("enabled: 1", "enabled", "1 is not a switch. Write true or false, without quotes."),
+        ("enabled: 'no'", "enabled", "'no' is text, not a boolean. Write true or false, without quotes."),
+        ("enabled: 1", "enabled", "1 is not a boolean. Write true or false, without quotes."),
         ("search_depth: bogus", "search_depth", "'bogus' is not allowed. Allowed: basic, advanced."),
         ("search_depth: [basic]", "search_depth", "a list is not allowed. Allowed: basic, advanced."),
         ("max_results: many", "max_results", "'many' is not a whole number. Write a whole number from 1 to 20."),
@@ -244,7 +244,7 @@ def test_all_problems_are_reported_at_once_in_the_order_of_the_file(load: Load, 
     file = tmp_path / "config.yaml"
     assert str(raised.value).splitlines() == [
         f"{file}, line 1: `agents`: is not a key here. Did you mean `agent`? Known: tools, agent, slack.",
-        f"{file}, line 4: `tools.web_search.enabled`: 'maybe' is text, not a switch. "
+        f"{file}, line 4: `tools.web_search.enabled`: 'maybe' is text, not a boolean. "
         "Write true or false, without quotes.",
         f"{file}, line 5: `tools.web_search.max_results`: 'many' is not a whole number. "
         "Write a whole number from 1 to 20.",

@@ -84,7 +84,7 @@ async def test_a_tool_whose_name_says_nothing_any_more_is_described_by_it() -> N
 
 
 def test_two_tools_of_one_name_are_refused() -> None:
-    with pytest.raises(ToolValidationError, match="Two tools, 'ping' and 'ping', are both called 'ping' there"):
+    with pytest.raises(ToolValidationError, match="Two tools, 'ping' and 'ping', have the same name 'ping'"):
         to_claude([PING, PING])
 
 

@@ -176,7 +176,7 @@ async def test_all_pages_are_read() -> None:
 
 async def test_a_server_that_pages_in_a_circle_is_refused() -> None:
     async with Client(paged({None: "1", "1": "1"})) as client:
-        with pytest.raises(ToolValidationError, match="'1' came twice"):
+        with pytest.raises(ToolValidationError, match="'1' was repeated"):
             await from_mcp(client)
 
 
@@ -198,10 +198,10 @@ async def test_a_protocol_error_passes_through_a_server_in_between() -> None:
 async def test_a_closed_client_is_a_clear_error(mode: str) -> None:
     async with Client(to_mcp([tool()]), mode=mode) as client:
         (back,) = await from_mcp(client)
-    with pytest.raises(ToolConnectionError, match=r"'t' lost its server.*Connect again") as caught:
+    with pytest.raises(ToolConnectionError, match=r"'t' is lost.*Connect again") as caught:
         await back.call({})
     assert (caught.value.tool_name, isinstance(caught.value, ConnectionError)) == ("t", True)
-    with pytest.raises(ToolConnectionError, match="'tools/list' lost its server"):
+    with pytest.raises(ToolConnectionError, match="'tools/list' is lost"):
         await from_mcp(client)
 
 
@@ -209,9 +209,9 @@ async def test_a_closed_session_is_a_clear_error() -> None:
     async with Client(to_mcp([tool()]), mode="legacy") as client:
         session = client.session
         (back,) = await from_mcp(session)
-    with pytest.raises(ToolConnectionError, match="'t' lost its server"):
+    with pytest.raises(ToolConnectionError, match="'t' is lost"):
         await back.call({})
-    with pytest.raises(ToolConnectionError, match="'tools/list' lost its server"):
+    with pytest.raises(ToolConnectionError, match="'tools/list' is lost"):
         await from_mcp(session)
 
 
@@ -241,7 +241,7 @@ async def test_a_server_that_goes_away_in_the_middle_of_a_call_is_a_clear_error(
             call = asyncio.ensure_future(back.call({}))
             await started.wait()
             serving.cancel()
-            with anyio.fail_after(10), pytest.raises(ToolConnectionError, match="'hang' lost its server"):
+            with anyio.fail_after(10), pytest.raises(ToolConnectionError, match="'hang' is lost"):
                 await call
 
 

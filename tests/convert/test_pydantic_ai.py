@@ -353,7 +353,7 @@ async def test_external_tools_are_refused_by_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("raised", "words"), [(ApprovalRequired(), "needs approval"), (CallDeferred(), "left its call for later")]
+    ("raised", "words"), [(ApprovalRequired(), "needs approval"), (CallDeferred(), "deferred its call")]
 )
 async def test_a_tool_that_defers_when_called_is_refused_then(raised: Exception, words: str) -> None:
     def defer() -> str:
@@ -604,7 +604,7 @@ async def test_an_error_asks_for_another_try_or_tells_of_a_failure() -> None:
 
 
 async def test_an_error_without_text_still_says_something() -> None:
-    assert await failing(ToolResult(is_error=True)) == "ModelRetry: The tool failed and did not say why."
+    assert await failing(ToolResult(is_error=True)) == "ModelRetry: The tool failed without an error message."
     shown = ToolResult(content=(text("see"), image(PNG, "image/png")), is_error=True)
     assert await failing(shown) == "ModelRetry: see\n[image left out]"
 

@@ -137,7 +137,7 @@ REFUSED: list[tuple[Any, str, str]] = [
     ({"required": "a"}, "whose `required` is 'a'", "a list of names"),
     ({"required": [1]}, "whose `required` is", "a list of names"),
     ({"$schema": 3}, "whose `\\$schema` is 3", "a URI"),
-    ({"default": float("nan")}, "which is no JSON", "Leave out NaN"),
+    ({"default": float("nan")}, "which is not JSON", "Leave out NaN"),
     ({"default": object()}, "which holds a builtins.object", "write it as JSON"),
 ]
 

@@ -254,7 +254,7 @@ def test_select_that_names_no_tool_is_an_error(catalog: ToolCatalog, query: str)
     [
         ("", 5, "empty"),
         (" \n", 5, "empty"),
-        ("x" * 501, 5, "501 characters, and 500 is the most"),
+        ("x" * 501, 5, "501 characters, and the limit is 500"),
         ("mail", 0, "`limit` is 0"),
         ("mail", 51, "from 1 to 50"),
     ],

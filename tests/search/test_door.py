@@ -14,12 +14,23 @@ from types import FunctionType
 from typing import Any, Literal, get_origin
 
 import pytest
+from anthropic import Anthropic
 
 import hikidashi
 import hikidashi.search
-from hikidashi.search import LoopOptions
+from hikidashi import Tool, ToolResult
+from hikidashi.errors import ToolValidationError
+from hikidashi.search import LoopOptions, ToolCatalog, deferred, run_anthropic_search, toolset_of
 
 FRAMEWORKS = ("pydantic_ai", "strands", "claude", "mcp")
+
+
+async def send_mail(_: dict[str, Any]) -> ToolResult:
+    return ToolResult.of("sent")
+
+
+SEND_MAIL = Tool(name="send_mail", description="Send a mail.", input_schema={"type": "object"}, call=send_mail)
+
 SHARED = ("strategy", "max_results", "always_loaded", "about", "language", "record", "budget")
 
 
@@ -54,6 +65,51 @@ def test_every_seam_has_the_same_options_with_the_same_defaults(framework: str) 
 
 def test_the_loop_names_its_options_as_the_seams_do() -> None:
     assert set(SHARED) <= LoopOptions.__annotations__.keys()
+
+
+def run_in_a_loop(tools: list[Tool], **options: Any) -> Any:
+    """A run with a client that has no server: options are checked before the first request."""
+    with Anthropic(api_key="sk-test", base_url="http://127.0.0.1:9") as client:
+        question: Any = {"role": "user", "content": "hello"}
+        run: Callable[..., Any] = run_anthropic_search
+        return run(client, tools, model="claude-opus-5-5", max_tokens=10, messages=[question], **options)
+
+
+def kept_in_a_deferred_toolset(tools: list[Tool], **options: Any) -> object:
+    return deferred(toolset_of(ToolCatalog(tools)), **options)
+
+
+SEAMS: list[Callable[..., Any]] = [
+    *map(seam, (*FRAMEWORKS, "anthropic")),
+    run_in_a_loop,
+    kept_in_a_deferred_toolset,
+]
+
+
+@pytest.mark.parametrize("offer", SEAMS)
+@pytest.mark.parametrize(
+    ("names", "error"),
+    [
+        ("send_mail", r"`always_loaded` is 'send_mail': use a list of names, such as \['send_mail'\]\."),
+        ("", "`always_loaded` is '': use a list of names"),
+        (None, "`always_loaded` is None: use a list of names"),
+        (1, "`always_loaded` is 1: use a list of names"),
+        ([1], r"`always_loaded` has a int \(1\): use the names of tools"),
+        (b"send_mail", "`always_loaded` has a int"),
+        ([SEND_MAIL], r"`always_loaded` has a Tool \(Tool\(name='send_mail'.*: use the names of tools"),
+    ],
+)
+def test_every_seam_refuses_always_loaded_that_is_not_a_list_of_names(
+    offer: Callable[..., Any], names: object, error: str
+) -> None:
+    with pytest.raises(ValueError, match=error):
+        offer([SEND_MAIL], always_loaded=names)
+
+
+@pytest.mark.parametrize("offer", SEAMS[:-1])
+def test_every_seam_names_the_tool_in_always_loaded_that_does_not_exist(offer: Callable[..., Any]) -> None:
+    with pytest.raises(ToolValidationError, match=r"`always_loaded` names 'sned_mail', .* Check the spelling"):
+        offer([SEND_MAIL], always_loaded=["sned_mail"])
 
 
 OLD_NAMES = [

@@ -730,7 +730,7 @@ def test_the_real_client_maps_a_site(local: SearchServer, site: Site) -> None:
         ({"categories": ["Pricing"]}, "The local provider cannot do `categories`"),
         ({"max_depth": 6}, "`max_depth` is 6. It must be an integer from 1 to 5."),
         ({"limit": 0}, "`limit` is 0"),
-        ({"select_paths": ["("]}, "which is no regular expression"),
+        ({"select_paths": ["("]}, "which is not a regular expression"),
         ({"timeout": 0}, "`timeout` is 0"),
     ],
 )

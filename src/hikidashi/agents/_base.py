@@ -1,4 +1,4 @@
-"""The base of all responders: each answer runs in a task of its own, which ends when nobody reads its events."""
+"""The base of all responders: each answer runs in its own task, which is cancelled when its events are not read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from ..common.language import Language
 from ._turns import Turn, turns_of
 from .conversation import AnswerEvent, AnswerFailed, Message, TextDelta, ToolCalled, ToolReturned
-from .failures import Audience, NoAnswerError, cause_of, kind_of, sentence, told_cause
+from .failures import Audience, NoAnswerError, cause_of, kind_of, sentence, short_cause
 
 __all__ = ["BaseResponder", "EventQueue"]
 
@@ -20,7 +20,7 @@ logger = logging.getLogger("hikidashi.agents")
 
 
 class EventQueue:
-    """The events of one answer, from the task that runs the model to whoever reads them."""
+    """The events of one answer, written by the task that runs the model."""
 
     def __init__(self) -> None:
         self.events: asyncio.Queue[AnswerEvent | None] = asyncio.Queue()
@@ -75,14 +75,14 @@ class BaseResponder(ABC):
 
     async def respond(self, conversation: Sequence[Message]) -> str:
         """The whole answer to the last message, or the message of its `AnswerFailed`."""
-        said: list[str] = []
+        parts: list[str] = []
         async with aclosing(self.stream(conversation)) as events:
             async for event in events:
                 if isinstance(event, TextDelta):
-                    said.append(event.text)
+                    parts.append(event.text)
                 elif isinstance(event, AnswerFailed):
-                    said.append(f"\n\n{event.message}" if said else event.message)
-        return "".join(said)
+                    parts.append(f"\n\n{event.message}" if parts else event.message)
+        return "".join(parts)
 
     async def _events(self, turns: list[Turn]) -> AsyncGenerator[AnswerEvent]:
         queue = EventQueue()
@@ -101,8 +101,8 @@ class BaseResponder(ABC):
                 raise NoAnswerError("empty", "the model ended without text")
         except Exception as error:
             logger.error("No answer: %s", cause_of(error, self._secrets))
-            cause = told_cause(error, self._secrets)
-            told = sentence(kind_of(error), self.language, self._audience, cause=cause)
-            queue.events.put_nowait(AnswerFailed(told))
+            cause = short_cause(error, self._secrets)
+            message = sentence(kind_of(error), self.language, self._audience, cause=cause)
+            queue.events.put_nowait(AnswerFailed(message))
         finally:
             queue.events.put_nowait(None)

@@ -32,11 +32,11 @@ def turns_of(conversation: Sequence[Message]) -> list[Turn]:
     for message in conversation:
         if not message.text.strip():
             continue
-        said = f"{message.author}: {message.text}" if message.author and message.role == "user" else message.text
+        text = f"{message.author}: {message.text}" if message.author and message.role == "user" else message.text
         if turns and turns[-1].role == message.role:
-            turns[-1] = Turn(message.role, f"{turns[-1].text}\n\n{said}")
+            turns[-1] = Turn(message.role, f"{turns[-1].text}\n\n{text}")
         else:
-            turns.append(Turn(message.role, said))
+            turns.append(Turn(message.role, text))
     # A terminal that is not UTF-8 may give lone surrogates, which no API takes.
     turns = [Turn(turn.role, well_formed(turn.text)) for turn in turns]
     # The APIs require that the user comes first; a bot's own post may have opened the thread.

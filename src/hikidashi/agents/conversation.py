@@ -16,7 +16,7 @@ class Message:
     role: Literal["user", "assistant"]
     text: str
     author: str | None = None
-    """The name of the author where several people talk; the model reads it before the text."""
+    """Name of the author in a conversation of several people; prefixed to the text for the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class ToolReturned:
 
 @dataclass(frozen=True, slots=True)
 class AnswerFailed:
-    """The answer failed or broke off. `message` is for the person who asked; the log has the cause."""
+    """The answer failed, or failed halfway. `message` is for the user; the log has the cause."""
 
     message: str
 

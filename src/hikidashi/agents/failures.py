@@ -12,7 +12,7 @@ from typing import Any, Literal
 from ..common.language import Language
 from ..web.redact import redacted
 
-__all__ = ["Audience", "Kind", "NoAnswerError", "cause_of", "kind_of", "sentence", "told_cause"]
+__all__ = ["Audience", "Kind", "NoAnswerError", "cause_of", "kind_of", "sentence", "short_cause"]
 
 Kind = Literal[
     "busy",
@@ -31,7 +31,7 @@ Kind = Literal[
 ]
 
 Audience = Literal["user", "operator"]
-"""Who reads the message: a user, who can only ask for help, or the operator, who can fix the problem."""
+"""The reader of the message: a user, who can only ask for help, or the operator, who can fix the problem."""
 
 _SENTENCES: dict[Kind, tuple[str, str]] = {
     "busy": (
@@ -40,15 +40,15 @@ _SENTENCES: dict[Kind, tuple[str, str]] = {
     ),
     "refused": (
         "モデルに認証を拒否されました。管理者にAPIキーの確認を依頼してください。",
-        "The model's service refused the key. Please ask whoever runs this to check it.",
+        "The model's service refused the key. Please ask the operator to check it.",
     ),
     "login": (
         "モデルの利用に必要なログインがされていません。管理者に設定の確認を依頼してください。",
-        "Nobody is logged in to the model's service. Please ask whoever runs this to log in.",
+        "There is no login for the model's service. Please ask the operator to log in.",
     ),
     "no_model": (
         "設定されたモデルが見つかりませんでした。管理者にモデル名の確認を依頼してください。",
-        "The model was not found. Please ask whoever runs this to check its name.",
+        "The model was not found. Please ask the operator to check its name.",
     ),
     "too_long": (
         "会話が長すぎて処理できません。新しい会話を始めてください。",
@@ -56,7 +56,7 @@ _SENTENCES: dict[Kind, tuple[str, str]] = {
     ),
     "cut": (
         "回答が長すぎたため、途中で終わりました。範囲を絞って、もう一度お試しください。",
-        "The answer was too long and broke off. Please ask for less at once.",
+        "The answer was too long and was cut off. Please ask for less at once.",
     ),
     "unreachable": (
         "モデルに接続できませんでした。しばらく待ってから、もう一度お試しください。",
@@ -72,15 +72,15 @@ _SENTENCES: dict[Kind, tuple[str, str]] = {
     ),
     "setup": (
         "設定に問題があるため回答できません。管理者にログの確認を依頼してください。",
-        "Something is not set up. Please ask whoever runs this to look into the log.",
+        "The setup is incomplete. Please ask the operator to check the log.",
     ),
     "turns": (
         "ツールの呼び出しが多すぎたため中止しました。質問を分けて、もう一度お試しください。",
-        "It took too many tool calls, so it was stopped. Please split the question.",
+        "The answer needed too many tool calls and was stopped. Please split the question.",
     ),
     "empty": (
         "モデルから回答が得られませんでした。言い方を変えて、もう一度お試しください。",
-        "The model gave no answer. Please put the question another way.",
+        "The model gave no answer. Please rephrase the question.",
     ),
     "other": (
         "エラーが発生したため回答できませんでした。もう一度お試しください。",
@@ -99,7 +99,7 @@ _FOR_OPERATORS: dict[Kind, tuple[str, str]] = {
         "(1) `claude` を実行してログインする。(2) 環境変数 ANTHROPIC_API_KEY を設定する。"
         "(3) 設定ファイル config.yaml で別のモデルを選ぶ（config.yaml.example を参照）。"
         "`hikidashi doctor` で現在の状態を確認できます。",
-        "Nobody is logged in to Claude Code, and there is no API key. Do one of these: "
+        "Claude Code is not logged in, and there is no API key. Do one of these: "
         "(1) run `claude` and log in; (2) set ANTHROPIC_API_KEY; "
         "(3) choose another model in config.yaml (config.yaml.example shows how). "
         "`hikidashi doctor` shows what is set up here.",
@@ -110,7 +110,7 @@ _FOR_OPERATORS: dict[Kind, tuple[str, str]] = {
     ),
     "setup": (
         "設定に問題があるため回答できません: {cause}",
-        "Something is not set up: {cause}",
+        "The setup is incomplete: {cause}",
     ),
     "other": (
         "エラーが発生したため回答できませんでした: {cause}",
@@ -157,7 +157,7 @@ class NoAnswerError(Exception):
 
 
 def sentence(kind: Kind, language: Language, audience: Audience = "user", *, cause: str = "") -> str:
-    """The message for `audience`; only operators are told the `cause`, where there is no better advice."""
+    """The message for `audience`; for operators it has the `cause` if there is no better advice."""
     sentences = _FOR_OPERATORS if audience == "operator" and kind in _FOR_OPERATORS else _SENTENCES
     if "{cause}" in sentences[kind][0] and not cause:
         sentences = _SENTENCES
@@ -187,11 +187,11 @@ def cause_of(error: BaseException, secrets: Iterable[str | None]) -> str:
 
     `secrets` are redacted, and the values of environment variables whose names end like those of keys.
     """
-    told = " <- ".join(dict.fromkeys(f"{type(link).__name__}: {link}" for link in _chain(error)))
-    return " ".join(redacted(told, secrets).split()) + _place(error)
+    errors = " <- ".join(dict.fromkeys(f"{type(link).__name__}: {link}" for link in _chain(error)))
+    return " ".join(redacted(errors, secrets).split()) + _place(error)
 
 
-def told_cause(error: BaseException, secrets: Iterable[str | None]) -> str:
+def short_cause(error: BaseException, secrets: Iterable[str | None]) -> str:
     """The text of `error` in one short line for the operator, without keys."""
     line = " ".join(redacted(str(error), secrets).split()) or type(error).__name__
     return line if len(line) <= _LONGEST_CAUSE else f"{line[: _LONGEST_CAUSE - 1]}…"

@@ -51,7 +51,7 @@ _WEB: dict[Language, str] = {
 
 
 def default_prompt(language: Language, tool_names: Collection[str]) -> str:
-    """A prompt with today's date and, if the model has the web tools, how to use them; made anew for each answer."""
+    """A prompt with today's date and, if the model has the web tools, how to use them; to be built for each answer."""
     base = _BASE[language].format(today=now().astimezone().date().isoformat())
     search = [name for name in tool_names if name in ("web_search", "tavily_search")]
     return "\n".join([base, *(_WEB[language].format(search=f"`{name}`") for name in search)])

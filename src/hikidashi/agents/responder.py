@@ -20,7 +20,7 @@ def make_responder(config: Config, *, audience: Audience = "user") -> Responder:
     """The responder of `config`; nothing is sent and no process starts before the first question.
 
     Web tools that are on and lack their key are left out, with a warning in the log. Failure messages are for users,
-    or with `audience="operator"` for whoever runs the program.
+    or with `audience="operator"` for the operator.
 
     Raises:
         ConfigError: a key or a package is missing.

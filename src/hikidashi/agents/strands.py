@@ -189,7 +189,7 @@ class _ToolEvents(HookProvider):
         self._events.returned(
             use["toolUseId"],
             use["name"],
-            "\n".join(map(_said, blocks)),
+            "\n".join(map(_text_of, blocks)),
             ok=event.result["status"] == "success",
             reason=next(filter(None, reasons), ""),
         )
@@ -199,7 +199,7 @@ def _arguments(given: Any) -> dict[str, Any]:
     return cast("dict[str, Any]", given) if isinstance(given, dict) else {"input": given}
 
 
-def _said(block: Mapping[str, Any]) -> str:
+def _text_of(block: Mapping[str, Any]) -> str:
     """A block of a tool result as text; an image or document by its kind alone."""
     if "text" in block:
         return str(block["text"])

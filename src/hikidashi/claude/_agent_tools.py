@@ -1,4 +1,4 @@
-"""The tools of an agent in a request: who runs each, and the name it has in Claude Code.
+"""The tools of an agent in a request: what runs each, and its name in Claude Code.
 
 A tool of a registered toolset runs in an in-process MCP server (spec 002). The calls of every other tool park, and
 pydantic-ai runs them.
@@ -119,14 +119,14 @@ class AgentTools:
             restrictions=self._restrictions,
             names=parameters.tool_defs,
         )
-        guard = Guard(tally, parked=parked.surely_parks)
+        guard = Guard(tally, parked=parked.always_parks)
         deps = self._deps_for(run_here, run)
         servers = {parked.server_name: parked.config()} if parked.names else {}
         if (config := self.server_with(run_here, deps=deps, guard=guard)) is not None:
             servers[self._server_name] = config
         wire_name = self._wire_name(parked, run_here)
         return Question(
-            talk=conversation(messages, parameters, wire_name),
+            conversation=conversation(messages, parameters, wire_name),
             wire_name=wire_name,
             parked=parked,
             server_tools=run_here,
@@ -151,10 +151,10 @@ class AgentTools:
         return deps_of_request(offered, run, self._deps)
 
     def _is_disallowed(self, tool: ToolDefinition) -> bool:
-        if not self._restrictions.leaves_out(tool.name):
+        if not self._restrictions.disallows(tool.name):
             return False
         if tool.kind == "output":
-            raise InvalidSettingError("disallowed_tools", tool.name, "it is how the agent's output is given")
+            raise InvalidSettingError("disallowed_tools", tool.name, "the agent returns its output through it")
         return True
 
     def _wire_name(self, parked: ParkedTools, run_here: Iterable[ToolDefinition]) -> Callable[[str], str]:

@@ -1,4 +1,4 @@
-"""Which dependencies the tools of one request get: those of the run, or those registered before."""
+"""The dependencies of the tools of one request: those of the run, or those registered before."""
 
 from __future__ import annotations
 

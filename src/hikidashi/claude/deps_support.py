@@ -63,7 +63,7 @@ def check_deps(deps: object, *, path: str = "deps") -> None:
     """Raise unless `serialize_deps(deps)` works and `deserialize_deps` rebuilds an equal value from it.
 
     The check looks at values as well as types, at any depth. Type hints that cannot be resolved are logged as a
-    warning and assumed to be serialisable; rebuilding needs them, so `deserialize_deps` insists.
+    warning and assumed to be serialisable; `deserialize_deps`, which needs them, raises.
 
     Raises:
         UnsupportedDepsTypeError: something inside `deps` is not serialisable; `path` says where.
@@ -72,7 +72,7 @@ def check_deps(deps: object, *, path: str = "deps") -> None:
 
 
 def check_deps_type(deps_type: Any, *, path: str = "deps") -> None:
-    """Raise unless values of `deps_type` can be serialised, as far as types tell; `Any` passes.
+    """Raise unless values of `deps_type` can be serialised, judging by its type hints; `Any` passes.
 
     Raises:
         UnsupportedDepsTypeError: something inside `deps_type` is not serialisable; `path` says where.
@@ -114,7 +114,7 @@ def deserialize_deps(json_str: str, deps_type: Any) -> Any:
         deps_type: a class, or any other type: `dict[str, date]`, `Box[int]`, `Config | None`.
 
     Raises:
-        DepsJSONError: `json_str` is no JSON, or describes something else.
+        DepsJSONError: `json_str` is not JSON, or describes something else.
         TypeHintResolutionError: `deps_type` has type hints that cannot be resolved.
         UnsupportedDepsTypeError: `deps_type` has no JSON form.
     """

@@ -1,4 +1,4 @@
-"""Files that are sent as bytes and not as a URL: those to be downloaded first, in prompts and in tool results.
+"""Downloads of files in prompts and tool results that must be sent as bytes instead of a URL.
 
 The rules are those of pydantic-ai's `AnthropicModel`: `force_download` asks for it, and text is always downloaded,
 since the API takes only images and PDF by URL. pydantic-ai's own guarded download is used: private addresses need
@@ -70,7 +70,7 @@ async def _part(part: Any, done: Downloads) -> Any:
 
 
 async def _loaded(value: Any, done: Downloads) -> Any:
-    """`value`, a file or a list that may hold files; `value` itself where nothing is to be downloaded."""
+    """`value`, a file or a list of items, with files downloaded; the same object if there is nothing to download."""
     if isinstance(value, list | tuple):
         items = cast("Sequence[Any]", value)
         return [await _loaded_item(item, done) for item in items] if any(map(_is_to_load, items)) else items
@@ -95,14 +95,14 @@ def _is_to_load(item: object) -> bool:
 def _media_type(item: FileUrl) -> str:
     try:
         return item.media_type
-    except ValueError:  # the URL does not tell its media type
+    except ValueError:  # the media type cannot be inferred from the URL
         return ""
 
 
 async def _downloaded(item: FileUrl) -> BinaryContent:
     try:
         got = await download_item(item, data_format="bytes")
-    except Exception as error:  # of the HTTP client, the name server or the guard
+    except Exception as error:  # from the HTTP client, the resolver or the SSRF check
         raise UserError(
             f"The file at {item.url} could not be downloaded ({type(error).__name__}: {error}). Send its bytes as "
             "`BinaryContent`, or leave it out."

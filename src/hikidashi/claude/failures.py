@@ -121,7 +121,7 @@ class _ConnectionTimeoutError(_ConnectionError, ModelTimeoutError):
     """The API did not answer the CLI in time."""
 
 
-class _LateError(ClaudeCodeTimeoutError, ModelTimeoutError):
+class _DeadlineError(ClaudeCodeTimeoutError, ModelTimeoutError):
     """The CLI did not answer before the deadline of the request."""
 
     def __init__(self, seconds: float, waiting_for: str, model_name: str) -> None:
@@ -196,26 +196,26 @@ _NOT_CONNECTED = re.compile(r"(?i:connect|network|socket|fetch failed)|\bE[A-Z]{
 
 def failed_result(result: ResultMessage, model_name: str) -> ClaudeCodeError:
     """The error for a result that is one."""
-    said = result.result or "; ".join(result.errors or []) or result.subtype
+    message = result.result or "; ".join(result.errors or []) or result.subtype
     if limit := _LIMITS.get(result.subtype):
-        return ClaudeCodeLimitError(limit, said if said != result.subtype else "")
-    return api_failure(said, result.api_error_status, model_name)
+        return ClaudeCodeLimitError(limit, message if message != result.subtype else "")
+    return api_failure(message, result.api_error_status, model_name)
 
 
-def api_failure(said: str, status: int | None, model_name: str) -> ClaudeCodeError:
+def api_failure(message: str, status: int | None, model_name: str) -> ClaudeCodeError:
     """The error of the API; the status may be only in the message."""
-    if status is None and (found := re.search(r"\bAPI Error:? (\d{3})\b", said)):
+    if status is None and (found := re.search(r"\bAPI Error:? (\d{3})\b", message)):
         status = int(found[1])
     if status is not None:
-        return _http_error(said, status)(said, status, model_name)
-    if _TIMED_OUT.search(said):
-        return _ConnectionTimeoutError(said, model_name)
-    return (_ConnectionError if _NOT_CONNECTED.search(said) else _NoAnswerError)(said, model_name)
+        return _http_error(message, status)(message, status, model_name)
+    if _TIMED_OUT.search(message):
+        return _ConnectionTimeoutError(message, model_name)
+    return (_ConnectionError if _NOT_CONNECTED.search(message) else _NoAnswerError)(message, model_name)
 
 
-def too_late(seconds: float, waiting_for: str, model_name: str) -> ClaudeCodeTimeoutError:
-    """The deadline of a request passed."""
-    return _LateError(seconds, waiting_for, model_name)
+def deadline_error(seconds: float, waiting_for: str, model_name: str) -> ClaudeCodeTimeoutError:
+    """The error for a request whose deadline has passed."""
+    return _DeadlineError(seconds, waiting_for, model_name)
 
 
 def failed_process(error: BaseException | None, model_name: str, stderr: str) -> ClaudeCodeError:
@@ -232,12 +232,12 @@ def failed_process(error: BaseException | None, model_name: str, stderr: str) ->
         case None:
             return _ProcessError("The Claude Code CLI ended before it answered", model_name, None, stderr)
         case _:
-            said = f"The Claude Code CLI failed: {type(error).__name__}: {error}".rstrip(".")
-            return _ProcessError(said, model_name, None, stderr)
+            message = f"The Claude Code CLI failed: {type(error).__name__}: {error}".rstrip(".")
+            return _ProcessError(message, model_name, None, stderr)
 
 
-def _http_error(said: str, status: int) -> type[_HTTPError]:
-    words = said.lower()
+def _http_error(message: str, status: int) -> type[_HTTPError]:
+    words = message.lower()
     if status == 400 and "prompt is too long" in words:
         return _ContextWindowError
     if status == 400 and "credit balance is too low" in words:

@@ -93,7 +93,7 @@ def conversation(
     if not wire or wire[-1]["role"] != "user":
         raise UserError("The conversation must end with a user prompt or tool results: there is nothing to answer.")
     for turn in wire:
-        # The API wants the results of a turn's calls before anything else in the next message.
+        # The API requires the results of a turn's calls before anything else in the next message.
         turn["content"].sort(key=lambda block: block["type"] != "tool_result")
     return Conversation("\n\n".join(text for text in system if text), wire)
 
@@ -109,7 +109,7 @@ def append_response(wire: list[WireMessage], response: ModelResponse, wire_name:
             cut_off = []
             continue
         _append(wire, "assistant", blocks, response.model_name)
-        cut_off += [_cut_off(block) for block in blocks if _is_unanswered(part, answered)]
+        cut_off += [_unknown_outcome(block) for block in blocks if _is_unanswered(part, answered)]
     _append(wire, "user", cut_off)
 
 
@@ -117,7 +117,7 @@ def _is_unanswered(part: object, answered: set[str]) -> bool:
     return isinstance(part, NativeToolCallPart) and part.tool_call_id not in answered
 
 
-def _cut_off(call: Block) -> Block:
+def _unknown_outcome(call: Block) -> Block:
     """A result for a call that Claude Code started and never reported: without one a model would call again."""
     text = (
         "The run ended before the result of this call was recorded, so its outcome is unknown. "
@@ -154,7 +154,7 @@ def transcript(messages: Sequence[WireMessage], *, session_id: str, cwd: str, mo
         uuid = str(uuid4())
         body: dict[str, Any] = {"role": message["role"], "content": message["content"]}
         if message["role"] == "assistant":
-            # Thinking blocks are dropped from entries that lack the frame of an API answer.
+            # Claude Code drops thinking blocks from entries without the other fields of an API message.
             calls = any(block["type"] == "tool_use" for block in message["content"])
             body |= {
                 "id": f"msg_{uuid4().hex[:24]}",
@@ -196,7 +196,7 @@ def _append(wire: list[WireMessage], role: Role, blocks: list[Block], model: str
 def _instructions(messages: Sequence[ModelMessage], parameters: ModelRequestParameters) -> Iterable[str]:
     if parameters.instruction_parts is not None:
         return [part.content for part in parameters.instruction_parts]
-    # A caller without an agent leaves the instructions on the requests; the newest ones hold.
+    # Without an agent, the instructions are on the requests; the newest ones apply.
     requests = (message for message in reversed(messages) if isinstance(message, ModelRequest))
     newest = next((request.instructions for request in requests if request.instructions), None)
     return [newest] if newest else []
@@ -250,7 +250,7 @@ def content_blocks(item: object) -> list[Block]:
         case TextContent():
             return [{"type": "text", "text": item.content}] if item.content else []
         case CachePoint():
-            return []  # Claude Code places its own
+            return []  # Claude Code sets its own cache points
         case BinaryContent(media_type=media_type) if media_type in IMAGES:
             return [{"type": "image", "source": _base64_source(item)}]
         case BinaryContent(media_type="application/pdf"):
@@ -307,7 +307,7 @@ def _too_long(tool_name: str, length: int) -> str:
     )
 
 
-def can_travel_by_mcp(turn: Sequence[Block]) -> bool:
+def results_fit_mcp(turn: Sequence[Block]) -> bool:
     """Whether Claude Code shows the model all of these tool results if it gets them as answers to its calls.
 
     It writes documents and long text to a file, and shows URLs as text. A transcript carries them as they are.

@@ -1,6 +1,6 @@
-"""Limits that end a run which Claude Code would continue: retries of tools, usage and turns.
+"""Limits on tool retries, usage and turns within one request.
 
-Inside one request Claude Code takes as many turns as the model wants. pydantic-ai counts between requests
+Within one request Claude Code takes as many turns as the model asks for. pydantic-ai counts between requests
 and sees none of them, so they are counted here with its rules and its errors. A tool call that must not run
 is never answered: Claude Code waits for it and asks the model nothing more, until its session is closed. Tokens
 are known when a message ends; by then Claude Code may have sent one more request, whose answer is not read.

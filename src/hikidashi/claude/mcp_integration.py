@@ -3,7 +3,7 @@
 Nothing here needs pydantic-ai's own classes: a tool is whatever has the attributes that
 `PydanticAITool` names. `tool_converter` converts one tool at a time.
 
-A handler made here logs what its tool raised and lets it through; the server then tells Claude.
+A handler made here logs what its tool raised and raises it again; the server then reports it to Claude.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ ToolSource = Union[
 """A toolset, a tool, a function that becomes one, or an agent with all its toolsets."""
 
 Tools = ToolSource | Mapping[str, ToolSource] | Iterable[ToolSource]
-"""Tools from anywhere: one source, sources by name, or several in any mixture."""
+"""One source of tools, a mapping of sources, or an iterable of them."""
 
 
 def create_mcp_server_from_tools(
@@ -130,7 +130,7 @@ def create_mcp_server_from_tools(
     Claude sees each as `mcp__<server_name>__<tool_name>`.
 
     Args:
-        tools: agents, toolsets, tools and functions: one, several in any mixture, or by name.
+        tools: agents, toolsets, tools and functions: one, several, or a mapping of them.
         server_name: the name under which the config is put into `mcp_servers`.
         names: only these tools, in this order.
         deps: what tools that take a `RunContext` find in `ctx.deps` (experimental, see `DepsContext`).
@@ -138,8 +138,8 @@ def create_mcp_server_from_tools(
     Raises:
         ToolValidationError: a tool has no name, function or schema, or two tools share a name.
         ToolNotFoundError: `names` has a name that no tool has.
-        UnsupportedDepsTypeError: JSON cannot carry `deps`.
-        Unsupported: a tool requires approval, a toolset knows its tools only in a run, or something is no tool.
+        UnsupportedDepsTypeError: `deps` cannot be serialised as JSON.
+        Unsupported: a tool requires approval, a toolset lists its tools only in a run, or something is not a tool.
     """
     return server_of(neutral_tools(tools, names=names, deps=deps), check_server_name(server_name, "server_name"))
 

@@ -115,14 +115,14 @@ class ClaudeCodeModel(Model[Any]):
             permission_mode: what happens to tools that are not allowed; they are refused by default.
             allowed_tools: tools of Claude Code itself that it may use, such as `"Read"` or `"Bash(git log:*)"`;
                 none by default.
-            disallowed_tools: tools that it may not use, whatever else allows them: its own, such as `"Bash"` or
-                `"Bash(git push:*)"`, those of `mcp_servers` as `"mcp__server__tool"`, and the agent's, by their own
+            disallowed_tools: tools that it may not use, even if another option allows them: its own, such as `"Bash"`
+                or `"Bash(git push:*)"`, those of `mcp_servers` as `"mcp__server__tool"`, and the agent's, by their own
                 name or as `"mcp__pydantic_tools__name"`; the agent's are not offered to the model at all.
             tool_parameter_restrictions: allowed values of tool parameters, as
                 `{"Bash": {"run_in_background": False}, "send_mail": {"to": re.compile(".+@example.com")}}`:
                 a JSON value, a tuple or set of such values, a compiled pattern for the whole text, or a function that
-                returns whether a value is allowed. A call with another value does not run; the model is told which
-                parameter was refused and what is allowed. An omitted parameter counts with its default, and is not
+                returns whether a value is allowed. A call with another value does not run; the model gets an error with
+                the parameter and its allowed values. An omitted parameter counts with its default, and is not
                 restricted if it has none.
             mcp_servers: further MCP servers; each tool must be allowed by name.
             setting_sources: settings files Claude Code reads; none by default.
@@ -279,11 +279,11 @@ class ClaudeCodeModel(Model[Any]):
             yield response
 
     def _run_scope(self) -> AbstractAsyncContextManager[None]:
-        """The scope that an agent holds around its requests: sessions that wait between them end with it."""
+        """Context manager that an agent enters for a run: sessions that wait between requests end with it."""
         return run_scope(self)
 
     async def __aenter__(self) -> Self:
-        """Start a CLI for the next run, if runs before showed how; `__aexit__` ends it."""
+        """Start a CLI for the next run, if an earlier run has set its options; `__aexit__` ends it."""
         self._entered += 1
         if self._entered == 1 and self._prepare_again is not None:
             self._prepare_again()
@@ -292,7 +292,7 @@ class ClaudeCodeModel(Model[Any]):
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
     ) -> bool | None:
-        """End the CLIs that wait for a run."""
+        """End the CLIs that were started in advance."""
         self._entered -= 1
         if not self._entered:
             await self._warm.close()
@@ -323,16 +323,16 @@ class ClaudeCodeModel(Model[Any]):
             tally=Tally() if scope is None else scope.tally,
             server_runs_tools=self.tool_execution == "mcp",
         )
-        session = None if scope is None else scope.session_for(question.talk, question.identity)
+        session = None if scope is None else scope.session_for(question.conversation, question.identity)
         (question if session is None else session).guard.begin(run, settings.max_turns)
         if scope is not None and session is None:
-            await scope.end_answered(question.talk)
+            await scope.end_answered(question.conversation)
 
         async def begin() -> Session:
             return await launch(self._launch, question, scope, deadline)
 
         if session is not None:
-            await session.continue_with(question.talk)
+            await session.continue_with(question.conversation)
         response = ClaudeCodeStreamedResponse(
             model_request_parameters=parameters,
             session=session or await launch(self._launch, question, scope, deadline, self._warm),

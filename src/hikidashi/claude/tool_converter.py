@@ -1,7 +1,7 @@
 """One pydantic-ai `Tool` as one `SdkMcpTool`: the low level of spec 002.
 
 A handler made here never raises what its tool raised: it answers with `isError`, so that Claude can react.
-Cancellation is no answer and goes through.
+A cancellation is raised.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class McpTextContent(TypedDict):
 class McpResponse(TypedDict):
     """What a handler returns: MCP's answer to `tools/call`.
 
-    A tool that returns images, sound or resources puts them into `content` beside, or instead of, text. A failure
+    A tool that returns images, audio or resources puts them into `content` beside, or instead of, text. A failure
     has `isError`, as MCP spells it, and also `is_error`, the only spelling that `create_sdk_mcp_server` reads.
     """
 
@@ -102,7 +102,7 @@ def convert_tools_to_mcp_server(
 ) -> McpSdkServerConfig:
     """A server with all `tools`, for `ClaudeAgentOptions(mcp_servers={name: ...})`.
 
-    Claude sees each as `mcp__<name>__<tool_name>`. Images, sound, resources and `isError` reach it whole.
+    Claude sees each as `mcp__<name>__<tool_name>`. Images, audio, resources and `isError` are passed on without loss.
 
     Args:
         tools: the tools.
@@ -112,7 +112,7 @@ def convert_tools_to_mcp_server(
     Raises:
         NotImplementedError: as spec 002 (US2-3) asks, a tool takes a `RunContext`, and there are no `deps`.
         ToolValidationError: a tool has no usable name, function or schema, or two share a name.
-        UnsupportedDepsTypeError: JSON cannot carry `deps`.
+        UnsupportedDepsTypeError: `deps` cannot be serialised as JSON.
         Unsupported: a tool requires approval.
     """
     context = None if deps is _UNSET else DepsContext(deps)
@@ -125,7 +125,7 @@ def _listed(tools: object) -> Iterable[Any]:
         return cast("Iterable[Any]", tools)
     shown, kind = f"{cast('object', tools)!r:.100}", type(cast("object", tools)).__name__
     raise ToolValidationError(
-        f"A list of pydantic-ai tools is wanted, got {shown} (a {kind}). Pass `[tool]` for one "
+        f"Expected a list of pydantic-ai tools, got {shown} (a {kind}). Pass `[tool]` for one "
         "tool; for agents, toolsets and tools by name there is `create_mcp_server_from_tools`."
     )
 
@@ -133,7 +133,7 @@ def _listed(tools: object) -> Iterable[Any]:
 def _converted(tool: Tool[Any], context: DepsContext[Any] | None) -> tuple[NeutralTool, Handler]:
     if not hasattr(tool, "tool_def") or not hasattr(tool, "function"):
         raise ToolValidationError(
-            f"A pydantic-ai `Tool` is wanted, got {tool!r:.100} (a {type(tool).__name__}). Make one of a function with "
+            f"Expected a pydantic-ai `Tool`, got {tool!r:.100} (a {type(tool).__name__}). Make one of a function with "
             "`Tool(function)`; for agents and toolsets there is `create_mcp_server_from_tools`."
         )
     definition = tool.tool_def

@@ -31,7 +31,7 @@ Examples:
   hikidashi doctor --json    the same for a program
   hikidashi serve            all your MCP servers behind one
   hikidashi web search QUERY the web, or documents of your own
-  hikidashi chat             talk to a model that has the web tools
+  hikidashi chat             chat with a model that has the web tools
 """
 
 _TOUR_EXAMPLES = """\b
@@ -50,10 +50,10 @@ Examples:
 
 _CHAT_EXAMPLES = """\b
 Examples:
-  hikidashi chat                      talk, with config.yaml of this folder
-  hikidashi chat --continue           go on with the last conversation
-  hikidashi chat --list               the conversations that are kept
-  hikidashi chat --continue NAME      go on with one of them
+  hikidashi chat                      chat, with config.yaml of this folder
+  hikidashi chat --continue           continue the last conversation
+  hikidashi chat --list               the saved conversations
+  hikidashi chat --continue NAME      continue one of them
   hikidashi chat --once "What is new in Python?" | tee answer.md
 """
 
@@ -72,7 +72,7 @@ app.add_typer(config, name="config")
 
 def run() -> None:
     """Run the command line and end the process."""
-    _never_fail_to_print()
+    _replace_unencodable()
     try:
         app()
     except HikidashiError as error:
@@ -151,35 +151,37 @@ def doctor(
         raise typer.Exit(1)
 
 
-@app.command(epilog=_CHAT_EXAMPLES, short_help="Talk to a model that has the web tools.")
+@app.command(epilog=_CHAT_EXAMPLES, short_help="Chat with a model that has the web tools.")
 def chat(
     *,
     name: Annotated[
         str | None,
-        typer.Argument(metavar="NAME", help="With --continue: the conversation, or how its name begins."),
+        typer.Argument(metavar="NAME", help="With --continue: the conversation, or the start of its name."),
     ] = None,
     config: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Model and tools.", show_default="config.yaml, if it is there")
     ] = None,
     once: Annotated[
-        str | None, typer.Option(metavar="QUESTION", help="Answer this and end.", show_default=False)
+        str | None, typer.Option(metavar="QUESTION", help="Answer this question, and exit.", show_default=False)
     ] = None,
-    resume: Annotated[bool, typer.Option("--continue", help="Go on with the last conversation, or with NAME.")] = False,
-    list_all: Annotated[bool, typer.Option("--list", help="List the conversations that are kept, and end.")] = False,
+    resume: Annotated[bool, typer.Option("--continue", help="Continue the last conversation, or NAME.")] = False,
+    list_all: Annotated[bool, typer.Option("--list", help="List the saved conversations, and exit.")] = False,
     delete: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Delete a conversation, and end.", show_default=False)
+        str | None, typer.Option(metavar="NAME", help="Delete a conversation, and exit.", show_default=False)
     ] = None,
     keep: Annotated[
-        bool, typer.Option("--keep/--no-keep", help="Keep the conversation and what was typed in your state folder.")
+        bool, typer.Option("--keep/--no-keep", help="Save the conversation and the input history in your state folder.")
     ] = True,
     lang: Annotated[Language | None, typer.Option(help="Language of the chat.", show_default="from the config")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print each event as a line of JSON.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print the log, instead of keeping it.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Write the log to stderr instead of a file.")
+    ] = False,
 ) -> None:
-    """Talk to a model in the terminal, and see each tool that it calls.
+    """Chat with a model in the terminal, and see each tool that it calls.
 
     Ctrl-C stops an answer, Ctrl-D leaves; /help lists the commands. In a pipe only the answer is printed.
-    The newest 200 conversations are kept, each for 90 days after its last message.
+    The newest 200 conversations are saved, each for 90 days after its last message.
     Exit code 1 means that the question of --once, or one from a pipe, got no answer, or that a tool
     failed each time it was called; 130 that it was stopped.
     """
@@ -214,7 +216,7 @@ def chat(
 app.command(epilog=SLACK_EXAMPLES, short_help="Answer in Slack, with the web tools.")(slack)
 
 
-def _never_fail_to_print() -> None:
+def _replace_unencodable() -> None:
     """Print a question mark for a character that the output's encoding lacks, instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

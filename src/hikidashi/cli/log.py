@@ -35,7 +35,7 @@ def logged_to_file(path: Path, *, secrets: Sequence[str] = ()) -> Generator[None
         private_folder(path.parent)
         handler: logging.Handler = _PrivateFileHandler(path, maxBytes=_MOST_BYTES, backupCount=1, encoding="utf-8")
     except OSError:
-        handler = logging.NullHandler()  # a command without a log is better than none
+        handler = logging.NullHandler()  # the command runs without a log
     with _logged(handler, secrets):
         yield
 
@@ -46,12 +46,12 @@ def warned_on_stderr() -> Generator[None]:
     handler = logging.StreamHandler()
     handler.setLevel(logging.WARNING)
     handler.setFormatter(_Redacting("warning: %(message)s"))
-    ours = logging.getLogger("hikidashi")
-    ours.addHandler(handler)
+    own = logging.getLogger("hikidashi")
+    own.addHandler(handler)
     try:
         yield
     finally:
-        ours.removeHandler(handler)
+        own.removeHandler(handler)
 
 
 class _PrivateFileHandler(RotatingFileHandler):
@@ -76,16 +76,16 @@ class _Redacting(logging.Formatter):
 @contextmanager
 def _logged(handler: logging.Handler, secrets: Sequence[str]) -> Generator[None]:
     handler.setFormatter(_Redacting(_LINE, secrets))
-    ours, strands = logging.getLogger("hikidashi"), logging.getLogger("strands")
-    before = ours.level, ours.propagate, strands.propagate
-    for logger in (ours, strands):
+    own, strands = logging.getLogger("hikidashi"), logging.getLogger("strands")
+    before = own.level, own.propagate, strands.propagate
+    for logger in (own, strands):
         logger.addHandler(handler)
         logger.propagate = False
-    ours.setLevel(logging.INFO)
+    own.setLevel(logging.INFO)
     try:
         yield
     finally:
-        for logger in (ours, strands):
+        for logger in (own, strands):
             logger.removeHandler(handler)
-        ours.level, ours.propagate, strands.propagate = before
+        own.level, own.propagate, strands.propagate = before
         handler.close()

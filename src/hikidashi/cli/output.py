@@ -29,11 +29,11 @@ class _Console(Console):
     """
 
     def on_broken_pipe(self) -> NoReturn:
-        raise BrokenPipeError(errno.EPIPE, "the reader of the output is gone")
+        raise BrokenPipeError(errno.EPIPE, "the output pipe was closed")
 
 
 def stdout() -> Console:
-    """A console for results, without colours if NO_COLOR is set or stdout is no terminal."""
+    """A console for results, without colours if NO_COLOR is set or stdout is not a terminal."""
     console = _Console(highlight=False)
     console.width = min(console.width, _WIDEST)
     return console
@@ -46,8 +46,8 @@ def stderr() -> Console:
 
 def print_error(error: Exception) -> None:
     """Print `error` on one line, without keys that a server may have repeated."""
-    said = redacted(re.sub(r"\s+", " ", str(error)))
-    stderr().print(Text.assemble(("error: ", "bold red"), (said, "red")))
+    message = redacted(re.sub(r"\s+", " ", str(error)))
+    stderr().print(Text.assemble(("error: ", "bold red"), (message, "red")))
 
 
 def exit_code_of(error: Exception) -> int:

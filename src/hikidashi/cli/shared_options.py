@@ -8,13 +8,13 @@ from functools import wraps
 from inspect import Parameter, Signature, signature
 from typing import Any, get_type_hints
 
-__all__ = ["spread"]
+__all__ = ["with_shared_options"]
 
 
-def spread(command: Callable[..., None]) -> Callable[..., None]:
-    """`command` as typer reads it: a parameter that is a dataclass becomes an option per field.
+def with_shared_options(command: Callable[..., None]) -> Callable[..., None]:
+    """`command` for typer: a parameter whose type is a dataclass becomes one option per field.
 
-    The command itself gets the dataclass, with what was asked for.
+    The command itself gets an instance of the dataclass.
     """
     parameters: list[Parameter] = []
     groups: dict[str, type[Any]] = {}

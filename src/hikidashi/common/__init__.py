@@ -1,1 +1,1 @@
-"""Helpers that know no framework: folders, private files, SQLite, URLs, Unicode, a loopback HTTP server."""
+"""Helpers independent of any framework: folders, private files, SQLite, URLs, Unicode, a loopback HTTP server."""

@@ -32,7 +32,7 @@ def replace_file(path: Path, content: bytes, *, private: bool = False) -> None:
 
     Raises:
         OSError: it cannot be written; what was there stays.
-        ValueError: it is no path.
+        ValueError: `path` is invalid, such as one with a NUL character.
     """
     path = Path(os.path.realpath(path))  # a link stays a link
     if private:
@@ -40,13 +40,13 @@ def replace_file(path: Path, content: bytes, *, private: bool = False) -> None:
     _remove_unfinished(path.parent)
     with _unfinished(path.parent) as (beside, file):
         try:
-            with suppress(OSError):  # a new file has the mode of any other, a file system may have none
+            with suppress(OSError):  # a new file keeps its default mode; some file systems have no modes
                 beside.chmod(0o600 if private else path.stat().st_mode & 0o777)
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
             if fcntl is None:
-                file.close()  # Windows moves no open file
+                file.close()  # Windows cannot move an open file
             beside.replace(path)
         finally:
             file.close()

@@ -53,10 +53,10 @@ def runtime_folder() -> Path:
     from platformdirs import PlatformDirs
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # without a login session there is no XDG_RUNTIME_DIR, which is no mistake
+        warnings.simplefilter("ignore")  # platformdirs warns without XDG_RUNTIME_DIR, which only a login session has
         folder = PlatformDirs(_NAME, appauthor=False, opinion=False).user_runtime_path
     private_folder(folder)
-    if os.name == "posix":  # Windows gives the folders of a profile to its user alone
+    if os.name == "posix":  # on Windows, other users have no access to the folders of a profile
         _check_parent(folder.parent)
         _check_private(folder)
     return folder
@@ -70,7 +70,7 @@ def _folder(kind: Literal["data", "state", "cache", "config"]) -> Path:
     try:
         folder: Path = getattr(PlatformDirs(_NAME, appauthor=False, opinion=False), f"user_{kind}_path")
         earlier = Path.home() / _EARLIER[kind] / _NAME
-    except RuntimeError:  # a container may run as a user without a home: writing there fails with an error
+    except RuntimeError:  # a container may run as a user without a home: writing there raises
         return Path(os.devnull) / _NAME
     return earlier if not folder.exists() and earlier.exists() else folder
 

@@ -1,6 +1,6 @@
 """The languages of texts for people and models, and strings that carry their translations.
 
-Inner code makes a text once, in every language. Only what faces a reader chooses one, with `in_language`.
+Inner code creates a text once, in every language; the code that shows it chooses one, with `in_language`.
 """
 
 from __future__ import annotations

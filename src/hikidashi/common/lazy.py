@@ -16,9 +16,9 @@ def lazy(
     """`__getattr__` and `__dir__` for `package` (PEP 562): names are imported on first use.
 
     Args:
-        package: its `__name__`.
-        home_of: the module of each name as `from` would say it: `.model`, `..errors`, or `.` for a module itself.
-        names: its `__all__`.
+        package: `__name__` of the package.
+        home_of: the module of each name, as in a `from` import: `.model`, `..errors`, or `.` for a module itself.
+        names: `__all__` of the package.
     """
 
     def load(name: str) -> object:

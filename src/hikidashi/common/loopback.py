@@ -1,6 +1,6 @@
 """A small threaded HTTP server, on 127.0.0.1 by default: the base of every server here.
 
-This file knows sockets and threads, `_http_connection` HTTP; what is asked and answered belongs to the subclasses.
+Sockets and threads are here, HTTP is in `_http_connection`; subclasses handle the requests.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["Exchange", "Limits", "LoopbackServer", "RequestUnreadable"]
 
 _CLOSE_SECONDS = 2.0
 _LINGER_SECONDS = 1.0
-_MOST_LEAVING = 256
+_MOST_LINGERING = 256
 _NO_ROOM = b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nretry-after: 1\r\nconnection: close\r\n\r\n"
 _NO_LIMITS = Limits()
 
@@ -61,7 +61,7 @@ class LoopbackServer(ABC):
         return list(self._failures)
 
     def start(self) -> Self:
-        """Start to listen; returns the server itself."""
+        """Start listening, and return the server."""
         if self._listener is None:
             self._listener = _Listener(self, self._address)
             self._listener.start()
@@ -99,7 +99,7 @@ class LoopbackServer(ABC):
 
 
 class _Listener(socketserver.TCPServer):
-    # The default of 5 drops connections when a hundred clients come at once.
+    # The default of 5 drops connections when a hundred clients connect at once.
     request_queue_size = 1024
     allow_reuse_address = True
 
@@ -110,7 +110,7 @@ class _Listener(socketserver.TCPServer):
         self.closing = threading.Event()
         self._lock = threading.Lock()
         self._connections: dict[socket.socket, threading.Thread] = {}
-        self._leaving: deque[tuple[float, socket.socket]] = deque()
+        self._lingering: deque[tuple[float, socket.socket]] = deque()
         self._accepting = threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True)
 
     def start(self) -> None:
@@ -127,20 +127,22 @@ class _Listener(socketserver.TCPServer):
             thread.start()
             return
         with suppress(OSError):
-            request.setblocking(False)  # the response fits into any buffer; nobody waits for this client
+            request.setblocking(False)  # the response fits into any buffer, so a slow client blocks nothing
             request.send(_NO_ROOM)
             request.shutdown(socket.SHUT_WR)
-        # A connection that is closed while its client still sends may lose the answer on its way.
-        self._leaving.append((time.monotonic() + _LINGER_SECONDS, request))
-        self._let_go(most=_MOST_LEAVING)
+        # Closing a connection while its client still sends may reset it and lose the response.
+        self._lingering.append((time.monotonic() + _LINGER_SECONDS, request))
+        self._close_lingering(most=_MOST_LINGERING)
 
     def service_actions(self) -> None:
-        """Closes what was left open for a while; the base class calls this several times a second."""
-        self._let_go(before=time.monotonic())
+        """Close lingering connections; the base class calls this several times a second."""
+        self._close_lingering(before=time.monotonic())
 
-    def _let_go(self, *, before: float = 0.0, most: int | None = None) -> None:
-        while self._leaving and (self._leaving[0][0] <= before or (most is not None and len(self._leaving) > most)):
-            self._leaving.popleft()[1].close()
+    def _close_lingering(self, *, before: float = 0.0, most: int | None = None) -> None:
+        while self._lingering and (
+            self._lingering[0][0] <= before or (most is not None and len(self._lingering) > most)
+        ):
+            self._lingering.popleft()[1].close()
 
     def _serve(self, connection: socket.socket, client_address: Any) -> None:
         try:
@@ -155,18 +157,18 @@ class _Listener(socketserver.TCPServer):
     def close(self) -> None:
         self.shutdown()
         self._accepting.join()
-        self._let_go(most=0)
+        self._close_lingering(most=0)
         self.server_close()
         self.closing.set()
         with self._lock:
             connections = dict(self._connections)
             for connection in connections:
-                _cut(connection)
+                _shut_down(connection)
         deadline = time.monotonic() + _CLOSE_SECONDS
         for thread in connections.values():
             thread.join(max(0.0, deadline - time.monotonic()))
 
 
-def _cut(connection: socket.socket) -> None:
+def _shut_down(connection: socket.socket) -> None:
     with suppress(OSError):  # already gone
         connection.shutdown(socket.SHUT_RDWR)

@@ -1,4 +1,4 @@
-"""Files and folders that only their owner can read: what people search for, read and say is private."""
+"""Files and folders that only their owner can read."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def create_private(path: Path) -> bool:
 def make_private(path: Path) -> None:
     """Create the file `path` and its folder if missing, and set its mode to 0600.
 
-    A file of another user who lets us write keeps its mode.
+    A file of another user that this one may write keeps its mode.
 
     Raises:
         OSError: it cannot be created.

@@ -66,7 +66,7 @@ def make_database_private(path: Path) -> None:
     """
     make_private(path)
     for ending in ("-wal", "-shm", "-journal"):
-        with contextlib.suppress(OSError):  # it is missing, or another user's who lets us write
+        with contextlib.suppress(OSError):  # it is missing, or belongs to another user
             path.with_name(path.name + ending).chmod(0o600)
 
 
@@ -99,7 +99,7 @@ def transaction(
 
 
 class FileHeader(NamedTuple):
-    """What tells whose file it is."""
+    """The fields of a SQLite file that identify its format."""
 
     application_id: int
     user_version: int
@@ -145,7 +145,7 @@ class Failure(NamedTuple):
 
     kind: Literal["damaged", "full", "busy", "inaccessible", "other"]
     reason: str
-    """To follow the name of the file in a sentence."""
+    """Continues a sentence that starts with the name of the file."""
 
 
 def failure_of(error: sqlite3.Error | OSError) -> Failure:

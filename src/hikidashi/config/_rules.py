@@ -83,7 +83,7 @@ def flag() -> dict[str, Any]:
     def fault(value: object) -> str:
         if isinstance(value, bool):
             return ""
-        return "is text, not a switch" if isinstance(value, str) else "is not a switch"
+        return "is text, not a boolean" if isinstance(value, str) else "is not a boolean"
 
     def read(text: str) -> object:
         return _FLAGS.get(text.strip().lower(), text)

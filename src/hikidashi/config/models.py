@@ -86,26 +86,26 @@ class WebSearchConfig(Section):
     enabled: bool = field(default=False, metadata=flag())
     """Whether the tools are offered at all."""
     api_key: str | None = field(default=None, repr=False, metadata=secret("the provider's key"))
-    """The key of Tavily; the local index and SearXNG need none."""
+    """Tavily's API key; the local index and SearXNG need none."""
     search_depth: SearchDepth = field(default="basic", metadata=one_of(SearchDepth))
-    """Summaries of pages, or passages out of them; with Tavily, advanced costs two credits."""
+    """`basic` returns summaries of pages, `advanced` relevant passages; with Tavily, advanced costs two credits."""
     max_results: int = field(default=5, metadata=number(1, 20))
-    """How many results a search gives at most."""
+    """Maximum number of results of a search."""
     max_content_length: int = field(default=500, metadata=number(0, note=" (0 is unlimited)"))
-    """How many characters of each result are shown; 0 is unlimited."""
+    """Maximum number of characters of each result; 0 is unlimited."""
     _: KW_ONLY
     provider: str | None = field(default=None, metadata=choice(lambda: SEARCH_PROVIDERS))
-    """The search provider; Tavily where nothing is written."""
+    """The search provider; default: Tavily."""
     base_url: str | None = field(default=None, metadata=address())
-    """Where SearXNG is, which has no address of its own; or another address than Tavily's."""
+    """URL of the SearXNG server, or of the Tavily API if it is not Tavily's own."""
     index: str | None = field(default=None, metadata=text("the file of the local index"))
-    """The file of the local index, relative to the config file; one in your data folder where nothing is written."""
+    """Path of the local index, relative to the config file; default: a file in your data folder."""
     ranker: Ranker = field(default=DEFAULT_RANKER, metadata=one_of(Ranker))
-    """How the local index ranks: by words, or with "hybrid" by meaning too, which needs the extra `semantic`."""
+    """How the local index ranks: "lexical" by words, "hybrid" also by meaning, which needs the extra `semantic`."""
 
     @classmethod
     def conflicts(cls, given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-        """A provider without an address of its own needs one."""
+        """`base_url`, if the provider needs it and it is missing."""
         info = SEARCH_PROVIDERS[given.get("provider") or DEFAULT_SEARCH_PROVIDER]
         if given.get("enabled") and info.address_variable and not given.get("base_url"):
             yield "base_url", f"is missing. Write the address of your {info.title}, such as {info.address_example}."
@@ -117,7 +117,7 @@ class WebSearchConfig(Section):
 
     @property
     def needs_key(self) -> bool:
-        """Whether the search is on and lacks a key that its provider needs."""
+        """Whether the search is on and the key that its provider needs is missing."""
         return self.enabled and not self.api_key and self.info.key_variable is not None
 
     @property
@@ -133,19 +133,19 @@ class AgentConfig(Section):
     engine: Engine = field(default="strands", metadata=one_of(Engine))
     """What runs the model and its tools: strands with an API, or Claude Code with a subscription or a key."""
     provider: str = field(default="anthropic", metadata=choice(api_models))
-    """The API that strands asks; openai is also every server that is compatible with it."""
+    """The API that strands calls; `openai` also for servers compatible with it."""
     model: str | None = field(default=None, metadata=text("the model's name"))
-    """The default model of the provider where nothing is written."""
+    """Name of the model; default: that of the provider."""
     api_key: str | None = field(default=None, repr=False, metadata=secret("the provider's key"))
-    """The key of the provider; its environment variable where nothing is written."""
+    """The provider's API key; default: its environment variable."""
     base_url: str | None = field(default=None, metadata=address())
-    """Another address than the provider's own: a compatible server, or a proxy."""
+    """URL of a compatible server or a proxy; default: the provider's own."""
     region: str | None = field(default=None, metadata=text("the AWS region"))
-    """Where Bedrock runs; for no other provider."""
+    """AWS region; Bedrock only."""
     max_tokens: int = field(default=4096, metadata=number(1))
-    """The most tokens of one response."""
-    system_prompt: str | None = field(default=None, metadata=text("what the model is told first"))
-    """The system prompt; a prompt for web search where nothing is written."""
+    """Maximum number of tokens of a response."""
+    system_prompt: str | None = field(default=None, metadata=text("the system prompt"))
+    """The system prompt; default: one for web search."""
     language: Language = field(default="ja", metadata=choice(lambda: get_args(Language)[::-1]))
     """The language of the tools and of failure messages."""
     untrusted: Untrusted = field(default="fence", metadata=one_of(Untrusted))
@@ -153,7 +153,7 @@ class AgentConfig(Section):
 
     @classmethod
     def conflicts(cls, given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-        """Claude Code has one provider, and few providers have regions."""
+        """`provider`, if Claude Code does not support it; `region`, if the provider has none."""
         provider = given.get("provider") or "anthropic"
         if given.get("engine") == "claude-code" and provider != "anthropic":
             yield "provider", f"{provider!r} does not go with `engine: claude-code`. Leave it out, or use strands."
@@ -174,13 +174,13 @@ class SlackConfig(Section):
     bot_token: str | None = field(
         default=None, repr=False, metadata=secret("the bot token (xoxb-…)", not_starting="xapp-")
     )
-    """As whom the bot writes; SLACK_BOT_TOKEN where nothing is written."""
+    """The bot token; default: SLACK_BOT_TOKEN."""
     app_token: str | None = field(
         default=None, repr=False, metadata=secret("the app-level token (xapp-…)", not_starting="xoxb-")
     )
-    """By which the bot connects (Socket Mode); SLACK_APP_TOKEN where nothing is written."""
+    """The app-level token, for Socket Mode; default: SLACK_APP_TOKEN."""
     base_url: str | None = field(default=None, metadata=address())
-    """The address of a proxy or a test server; None is Slack."""
+    """URL of a proxy or a test server; default: Slack's own."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -100,7 +100,7 @@ def _entries(body: list[str]) -> dict[str, str]:
 
 
 def _without_rest_fields(body: list[str]) -> tuple[list[str], dict[str, str]]:
-    """The lines before the first reST field, and what `:param name:` fields say."""
+    """The lines before the first reST field, and the texts of the `:param name:` fields."""
     plain: list[str] = []
     fields: dict[str, list[str]] = {}
     current: list[str] | None = None

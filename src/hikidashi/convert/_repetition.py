@@ -43,7 +43,7 @@ def without_repetition(result: ToolResult) -> tuple[Any, list[ContentBlock]]:
 
 
 class _Known:
-    """The values in structured content: the whole, and its parts."""
+    """All values in structured content, nested ones included."""
 
     def __init__(self, structured: Any, wrapped: Any) -> None:
         self._wholes = [structured] if wrapped is NOTHING else [structured, wrapped]

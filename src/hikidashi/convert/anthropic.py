@@ -60,11 +60,11 @@ async def call_anthropic(tools: Iterable[Tool], tool_use: ToolUse | Mapping[str,
     """The `tool_result` block that answers `tool_use`, a block of the client or a dict.
 
     What the tool raises, and the name of a tool that is not there, becomes an `is_error` result that
-    the model can act on; what it raises is logged as well. An error with images says in words that it is one,
-    since the API takes only text beside `is_error`.
+    the model can act on; what it raises is logged as well. An error with images says so in text instead,
+    since the API takes only text with `is_error`.
 
     Raises:
-        Unsupported: the result holds something that a `tool_result` cannot, such as sound.
+        Unsupported: the result holds something that a `tool_result` cannot, such as audio.
     """
     call_id, name, arguments = _parts(tool_use)
     named = {tool.name: tool for tool in tools}

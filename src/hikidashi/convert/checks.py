@@ -1,4 +1,4 @@
-"""Checks that every target makes before it takes tools."""
+"""Checks of tools that several targets share."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ def by_name(tools: Iterable[Tool], *, seen_as: Callable[[str], str] = str) -> di
         if seen in named:
             both = f"{named[seen].name!r} and {tool.name!r}"
             raise ToolValidationError(
-                f"Two tools, {both}, are both called {seen!r} there. Rename one with `tool.renamed(...)`.", tool.name
+                f"Two tools, {both}, have the same name {seen!r} in the target. Rename one with `tool.renamed(...)`.",
+                tool.name,
             )
         named[seen] = tool
     return named

@@ -62,9 +62,9 @@ def to_claude(
     `always_load`, the tools that are not `defer_loading` are kept out of Claude Code's own tool
     search, so that the model sees them from the start.
 
-    Claude Code writes longer results, sound, PDF and other files to disk and gives the model the path. Unless
+    Claude Code writes longer results, audio, PDF and other files to disk and gives the model the path. Unless
     the session can read it there (`can_read_files`: it has the tool `Read`), such a result is an error that says
-    what it was and what to return instead; files of text are shown as text.
+    what it was and what to return instead; text files are shown as text.
 
     Claude Code shows structured content in place of the text beside it, so structured content is sent as such
     only where it has all of the text, and else as text; output schemas, which it does not show, are left out. A
@@ -72,8 +72,8 @@ def to_claude(
     `ClaudeAgentOptions(max_buffer_size=...)` above the SDK's 1 MiB: Claude Code repeats each result to the SDK.
 
     Raises:
-        ToolValidationError: two tools have the same name, the name of the server is too long, or Claude Code offers
-            no tools of a server called so.
+        ToolValidationError: two tools have the same name, or the name of the server is too long or reserved by
+            Claude Code.
         Unsupported: the root of an input schema cannot be written as one object, or an argument has a name that
             the Anthropic API refuses.
     """
@@ -115,7 +115,7 @@ def to_claude_tool(tool: Tool) -> SdkMcpTool[Any]:
     """`tool` for `create_sdk_mcp_server(tools=[...])`, beside tools made with the SDK's own decorator.
 
     That server carries less than `to_claude`: no output schema, no structured content, no metadata, no images
-    in errors. A result with sound or a binary resource is refused when it comes.
+    in errors. A call that returns audio or a binary resource raises `Unsupported`.
 
     Raises:
         Unsupported: the input schema has no `properties`, its root cannot be written as one object, or an argument
@@ -182,7 +182,7 @@ def _without_hidden_text(result: ToolResult) -> ToolResult:
     structured, blocks = without_repetition(result)
     content = result.content
     if structured is not NOTHING and any(block["type"] == "text" for block in blocks):
-        content = (*blocks, text(json_text(structured)))  # each has something that the other has not
+        content = (*blocks, text(json_text(structured)))  # each has something that the other lacks
     elif structured is not NOTHING and structured is result.structured_content:
         return result  # which has all of the text
     return replace(result, content=content, structured_content=None)
@@ -206,16 +206,16 @@ def _refuse_what_the_sdk_drops(tool_name: str, result: ToolResult) -> None:
 def hooks_for_unknown(advice: Callable[[list[str]], str]) -> dict[HookEvent, list[HookMatcher]]:
     """Hooks by which the model reads `advice`, given the names of tools it called that Claude Code does not know.
 
-    Such a call never reaches a server: Claude Code itself answers that there is no such tool, and no more than that.
-    Where `advice` is empty, nothing is added.
+    Such a call never reaches a server: Claude Code itself answers, only that there is no such tool. An empty `advice`
+    adds nothing.
     """
 
     async def advise(given: Any, _: str | None, __: HookContext) -> HookJSONOutput:
         calls = [call for call in given["tool_calls"] if "No such tool available" in str(call.get("tool_response"))]
-        said = advice(list(dict.fromkeys(call["tool_name"] for call in calls))) if calls else ""
-        if not said:
+        context = advice(list(dict.fromkeys(call["tool_name"] for call in calls))) if calls else ""
+        if not context:
             return {}
-        return {"hookSpecificOutput": {"hookEventName": "PostToolBatch", "additionalContext": said}}
+        return {"hookSpecificOutput": {"hookEventName": "PostToolBatch", "additionalContext": context}}
 
     # The one hook that sees such calls; the SDK has a type for its output, and none for its name.
     return {cast("HookEvent", "PostToolBatch"): [HookMatcher(hooks=[advise])]}

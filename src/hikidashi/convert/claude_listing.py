@@ -2,7 +2,7 @@
 
 Measured on the CLI 2.1.325: it drops a tool whose full name is longer than 128 characters or the same as another's, so
 names are mapped to others that fit, and every tool of a server called `ide`; it cuts a description at 4,096
-characters. Schemas are `root_schema`'s part.
+characters. Schemas are handled by `root_schema`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _RESERVED_SERVERS = frozenset({"ide"})
 
 
 def shown_name(name: str) -> str:
-    """The name of a server as Claude Code shows it: what the API does not allow becomes `_`, an emoji two of them."""
+    """The name of a server in Claude Code: each UTF-16 code unit that the API does not allow becomes `_`."""
     return plain_name("".join(letter if letter <= "\uffff" else "__" for letter in name))
 
 
@@ -44,7 +44,7 @@ def names_in_claude(server_name: str, names: Iterable[str]) -> WireNames:
     """The names of the tools of a server in Claude Code, without the prefix `mcp__<server>__`.
 
     Raises:
-        ToolValidationError: the name of the server leaves no room for them.
+        ToolValidationError: the name of the server is too long.
     """
     room = _LONGEST_NAME - len(wire_name(server_name, ""))
     try:
@@ -83,12 +83,12 @@ def listed_schema(tool_name: str, description: str, schema: object) -> dict[str,
     if not tool_name.strip():
         raise ToolValidationError(f"A tool needs a name, got {tool_name!r}.", tool_name)
     if len(description) > _LONGEST_DESCRIPTION:
-        _warn_of_cut(tool_name, len(description))
+        _warn_about_cut(tool_name, len(description))
     return root_schema(schema, tool_name=tool_name, target="Claude Code")
 
 
 @lru_cache(maxsize=1024)
-def _warn_of_cut(tool_name: str, length: int) -> None:
+def _warn_about_cut(tool_name: str, length: int) -> None:
     logger.warning(
         "Claude Code shows the model only the first %s of the %s characters that describe tool %r. Shorten the "
         "description, or move parts of it to the descriptions of the arguments.",

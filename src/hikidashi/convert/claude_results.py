@@ -1,4 +1,4 @@
-"""Results of tools as a model can read them in Claude Code.
+"""Tool results in the form that a model in Claude Code can read.
 
 Through MCP it gets text and four kinds of images. Everything else Claude Code writes to a file, and gives the model
 the path; so it does with more than 500,000 characters. A model without `Read` can do nothing with a path: here such
@@ -32,7 +32,7 @@ LONGEST_BESIDE_IMAGES = 100_000
 """Characters of text in a result that has images too; Claude Code cuts the rest off and leaves images out."""
 
 LONGEST_RESULT = 2_000_000
-"""Characters of a result in a transcript; from about 2,500,000 Claude Code sums up what was said instead."""
+"""Characters of a result in a transcript; from about 2,500,000 on, Claude Code summarises the conversation instead."""
 
 LONGEST_ERROR = 10_000
 """Characters of an error; Claude Code cuts out its middle."""
@@ -87,7 +87,7 @@ def readable_result(tool_name: str, result: ToolResult, *, longest: int | None =
 
 
 def with_readable_error(result: ToolResult) -> ToolResult:
-    """`result`, where an error that has more than short text says so in words.
+    """`result`, where an error with more than short text starts with a note that it is one.
 
     The API takes only text in a result with `is_error`, and Claude Code only 10,000 characters of it.
     """
@@ -102,8 +102,8 @@ def _as_text(result: ToolResult) -> ToolResult:
     """`result` without structured content, which Claude Code would show in place of the text."""
     if result.structured_content is None:
         return result
-    said = any(block["type"] == "text" for block in result.content)
-    content = result.content if said else (text(json_text(result.structured_content)), *result.content)
+    has_text = any(block["type"] == "text" for block in result.content)
+    content = result.content if has_text else (text(json_text(result.structured_content)), *result.content)
     return replace(result, content=content, structured_content=None)
 
 

@@ -84,7 +84,7 @@ def from_function(
 
 
 class _Schema(GenerateJsonSchema):
-    """JSON Schema for a model to read: no titles that repeat the name, no warning for odd defaults."""
+    """JSON Schema without titles that repeat the name, and without warnings about defaults that are not JSON."""
 
     ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012 - pydantic's own form
 
@@ -94,7 +94,7 @@ class _Schema(GenerateJsonSchema):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Signature:
-    """The parameters of a function as a pydantic model, and the way back."""
+    """The parameters of a function as a pydantic model, and the conversion of arguments back."""
 
     model: type[BaseModel]
     positional: tuple[str, ...]
@@ -115,7 +115,9 @@ class _Signature:
         try:
             parameters = inspect.signature(func).parameters.values()
         except ValueError as error:
-            raise ToolValidationError(f"{name!r} does not say what it takes: wrap it in a function.", name) from error
+            raise ToolValidationError(
+                f"{name!r} has no signature that can be read: wrap it in a function.", name
+            ) from error
         for number, parameter in enumerate(parameters):
             hint = hints.get(parameter.name, Any)
             if parameter.kind is parameter.VAR_POSITIONAL:

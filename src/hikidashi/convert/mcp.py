@@ -113,7 +113,7 @@ async def answer(tool: Tool, arguments: dict[str, Any] | None) -> types.CallTool
             raise Unsupported("an answer without the structured content that the output schema promises", "MCP")
         return wire_result(result)
     except MCPError:
-        raise  # an error of the protocol by the server behind a forwarded tool, which stays one
+        raise  # a protocol error of the server behind a forwarded tool stays one
     except (Exception, asyncio.CancelledError) as error:
         if isinstance(error, asyncio.CancelledError) and _is_being_cancelled():
             raise
@@ -124,7 +124,7 @@ async def answer(tool: Tool, arguments: dict[str, Any] | None) -> types.CallTool
 def _is_being_cancelled() -> bool:
     """Whether a cancellation is meant for this call: a tool also raises one if a task that it waits for was cancelled.
 
-    The server would take that for its own end, and answer no call after it.
+    Otherwise the server would shut down and answer no further call.
     """
     task = asyncio.current_task()
     return task is None or task.cancelling() > 0
@@ -134,7 +134,7 @@ def wire_result(result: ToolResult) -> types.CallToolResult:
     """`result` as the response to `tools/call`."""
     wire = result.to_mcp()
     if not isinstance(result.structured_content, dict):
-        wire.pop("structuredContent", None)  # before protocol 2026-07-28 only objects; the text says the same
+        wire.pop("structuredContent", None)  # before protocol 2026-07-28 only objects; the text has the same content
         wire["content"] = list(result.blocks)
     if "_meta" in wire:
         wire["_meta"] = json.loads(json_text(wire["_meta"]))
@@ -150,19 +150,21 @@ async def _listed(session: ClientSession | Client) -> list[types.Tool]:
         if page.next_cursor is None:
             return tools
         if page.next_cursor in cursors:
-            raise ToolValidationError(f"The MCP server lists its tools in a circle: {page.next_cursor!r} came twice.")
+            raise ToolValidationError(
+                f"The tool list of the MCP server does not end: the cursor {page.next_cursor!r} was repeated."
+            )
         cursors.append(page.next_cursor)
 
 
 async def _page(session: ClientSession | Client, cursor: str | None) -> types.ListToolsResult:
-    with _telling_closed_sessions(session, "tools/list"):
+    with _raising_connection_errors(session, "tools/list"):
         if isinstance(session, Client):
             return await session.list_tools(cursor=cursor)
         return await session.list_tools(params=types.PaginatedRequestParams(cursor=cursor))
 
 
 @contextmanager
-def _telling_closed_sessions(session: ClientSession | Client, tool_name: str) -> Generator[None]:
+def _raising_connection_errors(session: ClientSession | Client, tool_name: str) -> Generator[None]:
     try:
         _ = session.session if isinstance(session, Client) else session
     except RuntimeError as error:
@@ -178,7 +180,7 @@ def _telling_closed_sessions(session: ClientSession | Client, tool_name: str) ->
 def _from_wire(session: ClientSession | Client, tool: types.Tool) -> Tool:
     async def call(arguments: dict[str, Any]) -> ToolResult:
         try:
-            with _telling_closed_sessions(session, tool.name):
+            with _raising_connection_errors(session, tool.name):
                 return _from_wire_result(await session.call_tool(tool.name, arguments))
         except MCPError as error:
             if error.code != types.INVALID_PARAMS:

@@ -37,7 +37,7 @@ try:
 except ImportError as error:
     raise MissingExtra("pydantic-ai-slim", "pydantic-ai") from error
 
-from .pydantic_ai_content import META, error_text, from_result, ours, to_result
+from .pydantic_ai_content import META, error_text, from_result, own_meta, to_result
 from .pydantic_ai_definition import definition_of, tool_of
 
 __all__ = ["ToolsetTools", "from_pydantic_ai", "to_pydantic_ai"]
@@ -147,7 +147,7 @@ class ToolsetTools(Sequence[Tool]):
     def _list_now(self) -> list[Tool]:
         if self._listed is None:
             if not isinstance(self._toolset, FunctionToolset):
-                raise self._not_at_once()
+                raise self._must_be_awaited()
             steps = _listed(self._toolset, self._ctx)
             try:
                 steps.send(None)
@@ -155,10 +155,10 @@ class ToolsetTools(Sequence[Tool]):
                 self._listed = cast("list[Tool]", done.value)
             else:  # a `prepare` function waits for something
                 steps.close()
-                raise self._not_at_once()
+                raise self._must_be_awaited()
         return self._listed
 
-    def _not_at_once(self) -> Unsupported:
+    def _must_be_awaited(self) -> Unsupported:
         return Unsupported(
             f"the tools of {self._toolset.label} without waiting for them",
             "A list",
@@ -176,8 +176,8 @@ def to_pydantic_ai(
     """A toolset for `Agent(toolsets=[...])`.
 
     A result with `is_error` asks the model to try again (`ModelRetry`), up to `max_retries` times or as
-    often as the agent allows; with `on_error="failed"` it is told of a failure (`ToolFailed`), which does
-    not count. Images and other files arrive as `BinaryContent`, structured content as the value.
+    often as the agent allows; with `on_error="failed"` it is a failure (`ToolFailed`), which does
+    not count as a retry. Images and other files arrive as `BinaryContent`, structured content as the value.
     Annotations and `_meta` are in the tool definition's metadata, as pydantic-ai has them for MCP tools.
 
     Raises:
@@ -226,7 +226,7 @@ class _NeutralToolset(AbstractToolset[Any]):
             current_call_id.reset(token)
         if not result.is_error:
             return from_result(result)
-        failed = self._on_error == "failed" or ours(result.meta).get("outcome") == "failed"
+        failed = self._on_error == "failed" or own_meta(result.meta).get("outcome") == "failed"
         raise ToolFailed(error_text(result)) if failed else ModelRetry(error_text(result))
 
 
@@ -316,8 +316,8 @@ async def _run(
         args = tool.args_validator.validate_python(arguments or {}, context=ctx.validation_context)
     except ValidationError as error:
         details = error.errors(include_url=False, include_context=False)
-        said = ToolReturnPart(tool_name=name, content=details, tool_call_id=ctx.tool_call_id or "", outcome="retried")
-        return ToolResult.error(said.model_response_str(wrap_if_error=False))
+        part = ToolReturnPart(tool_name=name, content=details, tool_call_id=ctx.tool_call_id or "", outcome="retried")
+        return ToolResult.error(part.model_response_str(wrap_if_error=False))
     try:
         if tool.args_validator_func is not None:
             verdict = tool.args_validator_func(ctx, **args)
@@ -331,7 +331,7 @@ async def _run(
     except ApprovalRequired as error:
         raise _needs_approval(name) from error
     except CallDeferred as error:
-        raise Unsupported(f"tool {name!r}, which left its call for later", "A neutral tool") from error
+        raise Unsupported(f"tool {name!r}, which deferred its call", "A neutral tool") from error
 
 
 def _needs_approval(name: str) -> Unsupported:

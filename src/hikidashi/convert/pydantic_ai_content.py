@@ -32,8 +32,8 @@ META = PYDANTIC_AI_META
 _URLS: Mapping[str, type[FileUrl]] = {kind.kind: kind for kind in (AudioUrl, DocumentUrl, ImageUrl, VideoUrl)}
 
 
-def ours(meta: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """The value of our key in `_meta`."""
+def own_meta(meta: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """The value of hikidashi's key in `_meta`."""
     return mapping((meta or {}).get(META))
 
 
@@ -56,9 +56,9 @@ def to_result(value: object) -> ToolResult:
 def from_result(result: ToolResult) -> Any:
     """`result` as the value that a pydantic-ai tool returns.
 
-    Structured content is the value itself, in place of the text that repeats it, and text that says more is in
-    place of structured content; files stay files. All of it stays in the tool's return: `ToolReturn.content`
-    would make a server's words the user's.
+    Structured content is returned instead of text that repeats it, and text that has more instead of structured
+    content; files stay files. All of it is in the return value: `ToolReturn.content` would present the text of a
+    server as the user's.
     """
     structured, blocks = without_repetition(result)
     items: list[Any] = [] if structured is NOTHING else [structured]
@@ -66,23 +66,23 @@ def from_result(result: ToolResult) -> Any:
     value = items[0] if len(items) == 1 else items or ""
     if not result.meta:
         return value
-    said = ours(result.meta)
-    metadata = said.get("metadata") if set(result.meta) == {META} else dict(result.meta)
-    return ToolReturn(return_value=value, metadata=metadata, tools=strings(said.get("tools")) or None)
+    own = own_meta(result.meta)
+    metadata = own.get("metadata") if set(result.meta) == {META} else dict(result.meta)
+    return ToolReturn(return_value=value, metadata=metadata, tools=strings(own.get("tools")) or None)
 
 
 def error_text(result: ToolResult) -> str:
     """The text of an error; files, which a retry cannot carry, are mentioned."""
     lines = [block["text"] if block["type"] == "text" else f"[{block['type']} left out]" for block in result.blocks]
-    return "\n".join(lines) or "The tool failed and did not say why."
+    return "\n".join(lines) or "The tool failed without an error message."
 
 
 def from_block(block: ContentBlock) -> str | BinaryContent | FileUrl:
-    """One block as pydantic-ai content. A link becomes a URL to load only if it was one before."""
-    said = ours(block.get("_meta"))
+    """One block as pydantic-ai content; a link becomes a `FileUrl` only if it was one before."""
+    own = own_meta(block.get("_meta"))
     # Only this value: "allow-local" would let a remote server reach into the local network.
-    forced = said.get("force_download") is True
-    vendor: dict[str, Any] = {"vendor_metadata": mapping(said.get("vendor_metadata")) or None}
+    forced = own.get("force_download") is True
+    vendor: dict[str, Any] = {"vendor_metadata": mapping(own.get("vendor_metadata")) or None}
     match block["type"]:
         case "text":
             return block["text"]
@@ -99,7 +99,7 @@ def from_block(block: ContentBlock) -> str | BinaryContent | FileUrl:
             return BinaryContent.narrow_type(
                 BinaryContent(data, media_type=media_type, identifier=body["uri"], **vendor)
             )
-        case "resource_link" if kind := _URLS.get(str(said.get("kind"))):
+        case "resource_link" if kind := _URLS.get(str(own.get("kind"))):
             return cast("Any", kind)(
                 block["uri"],
                 media_type=block.get("mimeType"),
@@ -167,6 +167,6 @@ def _link(item: FileUrl) -> ContentBlock:
     if item.vendor_metadata:
         extras["vendor_metadata"] = item.vendor_metadata
     link: ContentBlock = {"type": "resource_link", "uri": item.url, "name": item.identifier, "_meta": {META: extras}}
-    with suppress(ValueError):  # the URL does not tell its media type
+    with suppress(ValueError):  # the media type cannot be inferred from the URL
         link["mimeType"] = item.media_type
     return link

@@ -11,11 +11,11 @@ from typing_extensions import TypedDict
 
 from ..tool import Tool, ToolAnnotations, ToolResult
 from .checks import ALIASES, mapping, strings
-from .pydantic_ai_content import META, ours
+from .pydantic_ai_content import META, own_meta
 
 
 class _Carried(TypedDict, total=False):
-    """Fields of a `ToolDefinition` that a neutral tool has not, and keeps in its metadata."""
+    """Fields of a `ToolDefinition` that a neutral tool keeps in its metadata."""
 
     strict: bool | None
     sequential: bool
@@ -80,7 +80,7 @@ def definition_of(tool: Tool) -> ToolDefinition:
 def _describes_object(schema: Mapping[str, Any] | None) -> bool:
     """Whether `schema` promises structured content.
 
-    That of a bare `dict` promises nothing, and that of a file describes a class whose values become
+    The schema of a bare `dict` promises nothing, and that of a file describes a class whose values become
     content blocks.
     """
     if schema is None or schema.get("type") != "object" or "properties" not in schema:
@@ -90,7 +90,7 @@ def _describes_object(schema: Mapping[str, Any] | None) -> bool:
 
 
 def _taken_from(metadata: dict[str, Any], key: str) -> dict[str, Any]:
-    """What pydantic-ai keeps of an MCP tool under `key`; a user's own value of another kind stays there."""
+    """The dict of an MCP tool under `key`, removed from `metadata`; a value of another type stays there."""
     return mapping(metadata.pop(key)) if isinstance(metadata.get(key, ""), Mapping | None) else {}
 
 
@@ -108,6 +108,6 @@ def _carried(definition: ToolDefinition, metadata: Mapping[str, Any]) -> dict[st
 
 def _carried_by(tool: Tool) -> _Carried:
     try:
-        return _CARRIED.validate_python(ours(tool.metadata))
+        return _CARRIED.validate_python(own_meta(tool.metadata))
     except ValidationError:  # another server uses the same key
         return {}

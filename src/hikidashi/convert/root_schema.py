@@ -45,7 +45,7 @@ class _Refused(Exception):  # noqa: N818 - never leaves this module
 
 
 _SHORTEST_DEEP = 2 * _DEPTH
-"""Characters that so many levels have at least; shorter schemas need not be looked through."""
+"""The fewest characters of a schema that deep; shorter ones need no check."""
 
 _ONE_OBJECT = 'Give it `"type": "object"` at the root, with one property for each argument.'
 _WRAP_UNION = (
@@ -65,8 +65,8 @@ def root_schema(schema: object, *, tool_name: str, target: str, for_claude: bool
             API; MCP itself has none for them.
 
     Raises:
-        Unsupported: the root is no object, is a union of several, or refers to something that is not in the schema;
-            an argument has a name that the API refuses; or the schema is no JSON.
+        Unsupported: the root is not an object, is a union of several, or refers to something that is not in the
+            schema; an argument has a name that the API refuses; or the schema is not JSON.
     """
     try:
         plain = _json(schema)
@@ -140,7 +140,7 @@ def _list_of(body: Schema, keyword: str) -> list[object]:
 
 
 def _may_be_object(option: object, document: Schema) -> bool:
-    """Whether some object fits `option`; what cannot be told from its type counts as yes."""
+    """Whether some object matches `option`; True if its type does not decide it."""
     for _ in range(_DEPTH):
         if not isinstance(option, dict) or "$ref" not in option:
             break
@@ -159,11 +159,11 @@ def _kinds(kind: object) -> list[object]:
     return cast("list[object]", kind) if isinstance(kind, list) else [kind]
 
 
-# Two schemas that both hold, as one
+# Merging two schemas that must both be valid
 
 
 def _both(one: Schema, other: Schema) -> Schema:
-    """A schema that holds where both do; where they say different things about themselves, `other` is right."""
+    """A schema that is valid where both are; annotations of `other` take precedence."""
     if not one or not other:
         return one or other
     if (_is_closed(one) and _adds_arguments(one, other)) or (_is_closed(other) and _adds_arguments(other, one)):
@@ -238,7 +238,7 @@ def _pointed_at(document: object, reference: object) -> object:
 
 
 def _check_references(before: Schema, after: Schema) -> None:
-    """Raise unless every reference leads to the same as before; `#`, the whole, is the same by construction."""
+    """Raise unless every reference resolves to the same target as before; `#`, the root, does by construction."""
     for reference in set(_references(after)) - {"#"}:
         was = _pointed_at(before, reference)
         if was is not _MISSING and was != _pointed_at(after, reference):
@@ -264,7 +264,7 @@ def _references(value: object) -> Iterator[str]:
 
 
 def _json(schema: object) -> Schema:
-    """`schema` as JSON has it, without the keywords that are null: `schema` itself where it is that already."""
+    """`schema` as plain JSON without keywords that are null; the same object if nothing changes."""
     if not isinstance(schema, dict):
         raise _Refused(f"which is a {type(schema).__name__}", "It must be a JSON Schema object, a dict.")
     body = cast("Schema", schema)
@@ -274,7 +274,7 @@ def _json(schema: object) -> Schema:
         written = _rewritten(body)
         body = cast("Schema", json.loads(written))
     except ValueError as error:
-        raise _Refused(f"which is no JSON ({error})", "Leave out NaN, infinities and circles.") from error
+        raise _Refused(f"which is not JSON ({error})", "Leave out NaN, infinities and circular references.") from error
     except RecursionError as error:
         raise _too_deep() from error
     if len(written) > _SHORTEST_DEEP and _deeper_than(body, _DEPTH):

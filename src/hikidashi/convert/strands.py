@@ -52,7 +52,7 @@ def to_strands(tools: Iterable[Tool]) -> list[AgentTool]:
     """The tools for `strands.Agent(tools=...)`.
 
     Annotations and the output schema are in the tool's spec; structured content and metadata are on its
-    result, where strands puts those of MCP tools. A result with sound is refused when it comes.
+    result, where strands puts those of MCP tools. A call that returns audio raises `Unsupported`.
 
     Raises:
         ToolValidationError: two tools have the same name for strands, which takes `-` and `_` for one, or strands
@@ -66,10 +66,10 @@ def to_strands(tools: Iterable[Tool]) -> list[AgentTool]:
 
 
 def check_name(name: str) -> None:
-    """Raise unless strands can call a tool of this name; it offers others to the model and refuses the call.
+    """Raise unless strands can call a tool of this name; it lists tools with other names, but refuses their calls.
 
     Raises:
-        ToolValidationError: it cannot.
+        ToolValidationError: strands cannot call it.
     """
     if _CALLABLE_NAME.fullmatch(name) is None:
         raise ToolValidationError(
@@ -83,11 +83,11 @@ def from_strands(tool: AgentTool, *, invocation_state: Mapping[str, Any] | None 
     """A strands tool, such as a function with `@strands.tool`, as a neutral one.
 
     A tool that takes a `ToolContext` or the agent finds it in `invocation_state["agent"]`. What the
-    tool raises is an error result, as strands does it.
+    tool raises is an error result, as in strands.
 
     Raises:
-        Unsupported: when the tool is called and asks for a human (an interrupt), or wants an agent that
-            `invocation_state` does not have.
+        Unsupported: on a call, if the tool raises an interrupt, or needs an agent that `invocation_state` does not
+            have.
     """
     spec = cast("Mapping[str, Any]", tool.tool_spec)
     state = dict(invocation_state or {})
@@ -99,7 +99,7 @@ def from_strands(tool: AgentTool, *, invocation_state: Mapping[str, Any] | None 
         async for last in tool.stream(use, dict(state)):
             if isinstance(last, ToolResultEvent):
                 break
-        if "agent" not in state and isinstance(last, ToolResultEvent) and _wants_agent(last.exception):
+        if "agent" not in state and isinstance(last, ToolResultEvent) and _needs_agent(last.exception):
             raise Unsupported(
                 f"tool {tool.tool_name!r}, which takes the agent or a `ToolContext`",
                 "A tool outside strands",
@@ -154,7 +154,7 @@ class _NeutralTool(AgentTool):
         yield ToolResultEvent(_to_result(self._tool.name, tool_use["toolUseId"], result))
 
 
-def _wants_agent(error: Exception | None) -> bool:
+def _needs_agent(error: Exception | None) -> bool:
     return isinstance(error, KeyError) and error.args == ("agent",)
 
 
@@ -201,7 +201,9 @@ def _from_result(tool_name: str, event: Any) -> ToolResult:
     answer: Any = event.tool_result if isinstance(event, ToolResultEvent) else event
     if not isinstance(answer, Mapping) or "content" not in answer:
         raise Unsupported(
-            f"tool {tool_name!r}, which ended without a result", "A tool outside strands", "It may wait for a human."
+            f"tool {tool_name!r}, which ended without a result",
+            "A tool outside strands",
+            "It may have raised an interrupt.",
         )
     result = cast("Mapping[str, Any]", answer)
     return ToolResult(

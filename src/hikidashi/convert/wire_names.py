@@ -1,7 +1,7 @@
 """Tool names that model APIs accept: ASCII letters, digits, `_` and `-`, up to a length.
 
-A name that fits is its own wire name. One that does not keeps what can be read of it and gets a short hash of the
-whole, so that two names never become one, and a name becomes the same wire name in every process.
+A valid name is its own wire name. Any other keeps its valid characters and gets a short hash of the whole name, so
+that wire names are unique and the same in every process.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ def plain_name(name: str) -> str:
 
 
 class WireNames:
-    """The wire names of several tools, each with at most `longest` characters, and the way back.
+    """A two-way mapping between the names of tools and their wire names of at most `longest` characters.
 
     A name with ASCII punctuation or spaces has `_` in their place: `files.read` is `files_read`. If another tool is
     called that, or the name has other characters or is too long, it ends with a hash: `tool_x3k5qw2a`.
 
     Args:
         names: The names of the tools; more may be added.
-        longest: How many characters a wire name may have, at least 16.
-        alike: What the target compares names by, where it takes some that differ for one.
+        longest: Maximum length of a wire name, at least 16.
+        alike: Normalises a name as the target does when it compares names.
 
     Raises:
         ValueError: `longest` leaves no room for a hash.
@@ -91,7 +91,7 @@ class WireNames:
 
 
 def _hashed(name: str, longest: int, attempt: int) -> str:
-    """What is readable of `name`, and a hash of all of it."""
+    """The valid characters of `name`, and a hash of all of it."""
     folded = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
     readable = _UNFIT_RUN.sub("_", folded).strip("_")[: longest - _HASH_LETTERS - 1].rstrip("_") or _UNREADABLE
     digest = hashlib.sha256(f"{name}\0{attempt}".encode("utf-8", "surrogatepass")).digest()

@@ -6,9 +6,9 @@
     ├── ToolValidationError (ValueError)         a tool has no usable name, function or schema
     ├── ToolConnectionError (ConnectionError)    the connection to the server of a tool is lost
     ├── ToolSearchError (ValueError)             a search that cannot be answered: its words, pattern or catalogue
-    ├── ToolTurnLimitError (RuntimeError)        a model still called tools after the turns it was given
+    ├── ToolTurnLimitError (RuntimeError)        a model still called tools after `max_turns` replies
     ├── ToolSourceError (ValueError)             tools that cannot be read from a file, module or list of servers
-    ├── SearchLogError                           a record of searches that cannot be read or written
+    ├── SearchLogError                           a search log that cannot be read or written
     ├── TavilyAPIError                           a web search, extraction or context that failed; `error_type` says how
     │   └── PageError                            a page that could not be fetched or read; `reason` says why
     ├── FetchRefused (ValueError)                an address that must not be fetched, such as a private one
@@ -30,8 +30,8 @@
         ├── ClaudeCodeAPIError                   the model's API refused or failed
         └── ClaudeCodeLimitError                 `max_turns` or `max_budget_usd` was reached
 
-Each class keeps what it is about as attributes, so callers never parse its text, and rebuilds
-itself from `args`, so it survives pickle and copy.
+Each class has its details as attributes, so callers never parse its text, and is rebuilt from
+`args`, so it survives pickle and copy.
 """
 
 from __future__ import annotations

@@ -151,8 +151,8 @@ class ClaudeCodeProcessError(ClaudeCodeError):
 
     def __str__(self) -> str:
         code = f" (exit code {self.exit_code})" if self.exit_code is not None else ""
-        said = f" stderr ended with: {self.stderr.strip()[-500:]}" if self.stderr.strip() else ""
-        return f"{self.message}{code}.{said} Run `hikidashi doctor` to see whether the CLI works here."
+        ending = f" stderr ended with: {self.stderr.strip()[-500:]}" if self.stderr.strip() else ""
+        return f"{self.message}{code}.{ending} Run `hikidashi doctor` to see whether the CLI works here."
 
 
 class ClaudeCodeTimeoutError(ClaudeCodeError, TimeoutError):

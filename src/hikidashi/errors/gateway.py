@@ -15,5 +15,5 @@ class ServerUnavailableError(HikidashiError, ConnectionError):
         self.remedy = remedy
 
     def __str__(self) -> str:
-        said = f"The MCP server {self.server!r} cannot be reached: {self.reason.rstrip('.')}."
-        return f"{said} {self.remedy}" if self.remedy else said
+        message = f"The MCP server {self.server!r} cannot be reached: {self.reason.rstrip('.')}."
+        return f"{message} {self.remedy}" if self.remedy else message

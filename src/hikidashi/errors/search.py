@@ -1,4 +1,4 @@
-"""Errors of tool search: questions, catalogues, and the records of both."""
+"""Errors of tool search: queries, catalogues and search logs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ToolSearchError(HikidashiError, ValueError):
         return self.message
 
     def wire_code(self, dialect: Literal["2026", "2025"] = "2026") -> str:
-        """The code in a dialect of the API: today's, or that of 2025 with `invalid_pattern` and `pattern_too_long`."""
+        """The code in the API's current spelling, or in that of 2025 (`invalid_pattern`, `pattern_too_long`)."""
         return (_CODES_OF_2026 if dialect == "2026" else _CODES_OF_2025).get(self.code, self.code)
 
 
@@ -69,7 +69,7 @@ class ToolSourceError(HikidashiError, ValueError):
 
 
 class SearchLogError(HikidashiError):
-    """The record of searches at `path` cannot be read or written; the file stays as it is."""
+    """The search log at `path` cannot be read or written; the file is not changed."""
 
     def __init__(self, path: str, reason: str, remedy: str = "") -> None:
         super().__init__(path, reason, remedy)

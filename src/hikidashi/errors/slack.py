@@ -15,7 +15,7 @@ _SLACK_REMEDIES = {
     "not_in_channel": "Invite the bot to the channel with /invite.",
     "ratelimited": "Slack asked to wait for too long. Try again later.",
     "restricted_action": "The workspace does not let apps post there.",
-    "token_expired": "Tokens of this app rotate: use a new one, or switch token rotation off.",
+    "token_expired": "The tokens of this app rotate: use a new one, or turn off token rotation.",
     "token_revoked": "Install the app again and use its new bot token.",
     "unreachable": "Check the network, the proxy (HTTPS_PROXY, NO_PROXY) and `slack.base_url`.",
 }

@@ -40,6 +40,6 @@ class ToolConnectionError(HikidashiError, ConnectionError):
 
     def __str__(self) -> str:
         return (
-            f"Tool {self.tool_name!r} lost its server: {self.reason}. "
-            "Connect again, take its tools anew, and use them while the connection is open."
+            f"The connection to the server of tool {self.tool_name!r} is lost: {self.reason}. "
+            "Connect again, list its tools again, and keep the connection open while they are used."
         )

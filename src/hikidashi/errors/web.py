@@ -8,12 +8,12 @@ from ._base import HikidashiError
 
 
 class ErrorType(StrEnum):
-    """What kind of failure a `TavilyAPIError` is; the value is the name, as tools print it."""
+    """The kind of a `TavilyAPIError`; the value is the name, as tools print it."""
 
     AUTH_ERROR = "AUTH_ERROR"
     """The key is missing, wrong or not allowed to do this: check TAVILY_API_KEY."""
     RATE_LIMIT_ERROR = "RATE_LIMIT_ERROR"
-    """Too many requests: wait for `retry_after` seconds where the provider says so."""
+    """Too many requests: wait `retry_after` seconds, if the provider gave a time."""
     VALIDATION_ERROR = "VALIDATION_ERROR"
     """The input cannot be used: the message names it and what is allowed."""
     TIMEOUT_ERROR = "TIMEOUT_ERROR"
@@ -25,7 +25,7 @@ class ErrorType(StrEnum):
     NETWORK_ERROR = "NETWORK_ERROR"
     """The provider cannot be reached: check the network, the proxy and `base_url`."""
     API_ERROR = "API_ERROR"
-    """Any other refusal, such as a plan without credits left: the message says what the provider said."""
+    """Any other refusal, such as a plan without credits left: the message has the provider's own text."""
 
 
 _WORTH_ANOTHER_TRY = frozenset(
@@ -42,7 +42,7 @@ _WORTH_ANOTHER_TRY = frozenset(
 class TavilyAPIError(HikidashiError):
     """A web search, extraction or context that failed, with Tavily or any other provider.
 
-    `error_type` says how it failed and so what to do, see `ErrorType`; `is_retryable` whether to try again.
+    `error_type` is the kind of failure, and so what to do; `is_retryable` says whether to try again.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class TavilyAPIError(HikidashiError):
 
 
 class PageError(TavilyAPIError):
-    """The page at `url` could not be fetched or read; `reason` says why and fits the failed section."""
+    """The page at `url` could not be fetched or read; `reason` says why."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class PageError(TavilyAPIError):
 class FetchRefused(HikidashiError, ValueError):  # noqa: N818 - reads as what it says
     """`url` must not be fetched: its scheme, host, port or address is not allowed.
 
-    A private host that may be read is named in the `allowed_hosts` of a fetcher.
+    To allow a private host, add it to the `allowed_hosts` of a fetcher.
     """
 
     def __init__(self, url: str, reason: str, code: str = "") -> None:
@@ -104,7 +104,7 @@ class FetchRefused(HikidashiError, ValueError):  # noqa: N818 - reads as what it
 
 
 class WebIndexError(HikidashiError):
-    """The local index of documents at `path` cannot be read or written; the file stays as it is."""
+    """The local index of documents at `path` cannot be read or written; the file is not changed."""
 
     def __init__(self, path: str, reason: str, remedy: str = "") -> None:
         super().__init__(path, reason, remedy)

@@ -1,7 +1,7 @@
 """Tables of the search providers and chat models that a config, a command or an argument may name.
 
 Everything that differs between providers is in their row: a new provider is one module and one row. Nothing is
-imported before a provider is used. The tables stand below `config`, `web` and `agents`, since all three read them.
+imported before a provider is used. `config`, `web` and `agents` all read these tables.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ Ranker = Literal["lexical", "hybrid"]
 Ability = Literal["crawl", "map", "all_filters", "all_crawl_options"]
 """What some providers can do besides search, extract and context: crawl or map a site, with every filter or option."""
 Reader = Literal["client", "caller", "command", "config"]
-"""Who reads the error about a missing key: a caller of the client or of `choose_provider`, or the user of a command
+"""The audience of the error about a missing key: a caller of the client or of `choose_provider`, the user of a command
 or a config."""
 
 # `{others}` is a provider that needs neither key nor address.

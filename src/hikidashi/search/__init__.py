@@ -1,4 +1,4 @@
-"""Tool search: the few tools an agent needs now, out of all it could have.
+"""Tool search: find the few tools an agent needs among many.
 
 `ToolCatalog` finds tools by words, by pattern or by name. `to_<framework>_search(tools)` gives the search to an agent:
 `to_pydantic_ai_search`, `to_strands_search`, `to_claude_search`, `to_mcp_search`, and for the Messages API

@@ -1,4 +1,4 @@
-"""Earlier names of functions, which keep working."""
+"""Aliases: earlier names of functions."""
 
 from __future__ import annotations
 

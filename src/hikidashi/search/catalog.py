@@ -28,7 +28,7 @@ from .engine.rows import Rows, Snapshot, is_identifier
 from .overlay import Overlay, entry_with, overlay_of
 
 if TYPE_CHECKING:
-    from .engine.embeddings import Embedder, Meanings
+    from .engine.embeddings import Embedder, EmbeddingIndex
 
     Embed = Callable[[list[str]], Any] | Embedder
 
@@ -65,7 +65,7 @@ class ToolCatalog:
 
     Raises:
         ToolSourceError: the overlay cannot be read, or is not valid.
-        ToolValidationError: a tool has no name, a schema that is no object, or the name of another tool.
+        ToolValidationError: a tool has no name, a schema that is not an object, or the name of another tool.
         ToolSearchError: there are more tools than `limit_tools`.
         MissingExtra: the ranker is "hybrid", and the extra is not installed.
     """
@@ -133,7 +133,7 @@ class ToolCatalog:
         """Add a tool; the index is updated in place.
 
         Raises:
-            ToolValidationError: it has no name, a schema that is no object, or the name of another tool.
+            ToolValidationError: it has no name, a schema that is not an object, or the name of another tool.
             ToolSearchError: the catalogue is full.
         """
         entry = entry_with(self._overlay, tool)
@@ -174,7 +174,7 @@ class ToolCatalog:
             return matches_of(*self._judged(query, meaning, limit), limit, self._rows.entry)
 
     def explain(self, query: str, *, limit: int = 5) -> Explanation:
-        """What `search` finds, what it holds back and why, and how it read each word of `query`.
+        """What `search` finds, what it leaves out and why, and how it read each word of `query`.
 
         Raises:
             ToolSearchError: as `search`.
@@ -239,10 +239,10 @@ class ToolCatalog:
     def save(self, path: str | Path) -> None:
         """Write the catalogue to a file, atomically; `ToolCatalog.load` opens it.
 
-        Tools that are no dicts are saved as Anthropic tool dicts: name, description, schema, aliases and tags.
+        Tools other than dicts are saved as Anthropic tool dicts: name, description, schema, aliases and tags.
 
         Raises:
-            ToolSearchError: a tool's schema is no JSON, or the file cannot be written.
+            ToolSearchError: a tool's schema is not JSON, or the file cannot be written.
         """
         with self._lock:
             if not self._rows.is_in_order:
@@ -265,12 +265,12 @@ class ToolCatalog:
         """The catalogue that `save` wrote; its tools are dicts. The other arguments are those of a new catalogue.
 
         With `tools`, the result is the same as a new catalogue of these tools, but faster: only tools that are new or
-        described otherwise than in the file are indexed. Tools of the file that are not among them are left out, and
+        changed since the file was saved are indexed. Tools of the file that are not among them are left out, and
         named in a warning.
 
         Raises:
-            ToolSearchError: the file is missing, damaged, or no catalogue, or there are more tools than `limit_tools`.
-            ToolValidationError: one of `tools` has no name, a schema that is no object, or the name of another.
+            ToolSearchError: the file is missing, damaged or not a catalogue, or has more tools than `limit_tools`.
+            ToolValidationError: one of `tools` has no name, a schema that is not an object, or the name of another.
         """
         catalog = cls(
             ranker=ranker,
@@ -304,8 +304,8 @@ class ToolCatalog:
         gone = [name for name in self._rows.numbers if name not in live.numbers]
         if gone:
             named = ", ".join(map(repr, gone[:_NAMED])) + (" …" if len(gone) > _NAMED else "")
-            said = "The catalogue %s has tools that were not given, which are left out (%d): %s."
-            logger.warning(said, path, len(gone), named)
+            message = "The catalogue %s has tools that were not given, which are left out (%d): %s."
+            logger.warning(message, path, len(gone), named)
         for name in gone:
             self.remove(name)
         for name, number in live.numbers.items():
@@ -391,10 +391,10 @@ class ToolCatalog:
         return self._snapshot[1]
 
 
-def _meanings(embed: Embed | None) -> Meanings:
-    from .engine.embeddings import Meanings, embedder_of  # needed by hybrid catalogues only
+def _meanings(embed: Embed | None) -> EmbeddingIndex:
+    from .engine.embeddings import EmbeddingIndex, embedder_of  # needed by hybrid catalogues only
 
-    return Meanings(embedder_of(embed))
+    return EmbeddingIndex(embedder_of(embed))
 
 
 def _by_name(entry: Entry) -> dict[str, tuple[str, ...]]:

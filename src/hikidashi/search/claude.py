@@ -1,4 +1,4 @@
-"""Tool search for Claude Code, through the Claude Agent SDK: two tools stand for any number."""
+"""Tool search for Claude Code, through the Claude Agent SDK: two tools in place of any number."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def to_claude_search(
     tool itself validates the arguments. A tool that was not found before is not called: the answer shows its
     definition, so that the model can call it again. Allow both with `allowed_tools=search_tool_names(name)`; a
     permission callback finds the tool's own name in the input of `call_tool`. With `hooks=search_hooks(name)`, a model
-    that calls a tool by its own name is told to search.
+    that calls a tool by its own name is advised to search.
 
     One server serves one conversation, and remembers what was found as long as it lives. For a conversation that is
     resumed, pass the names that were found before as `discovered`.
@@ -95,12 +95,12 @@ def search_tool_names(server_name: str = "tools") -> list[str]:
 
 
 def search_hooks(server_name: str = "tools", *, language: Language = "en") -> dict[HookEvent, list[HookMatcher]]:
-    """Hooks for `ClaudeAgentOptions(hooks=...)` that tell a model to search when it calls a tool by its own name."""
+    """Hooks for `ClaudeAgentOptions(hooks=...)` that advise a model to search if it calls a tool by its own name."""
     words = wording(language)
     own = f"mcp__{shown_name(server_name)}__"
 
     def advice(names: list[str]) -> str:
-        ours = [name for name in names if name.startswith(own) or not name.startswith("mcp__")]
-        return "\n".join(map(words.not_listed, ours))
+        own_names = [name for name in names if name.startswith(own) or not name.startswith("mcp__")]
+        return "\n".join(map(words.not_listed, own_names))
 
     return hooks_for_unknown(advice)

@@ -1,4 +1,4 @@
-"""`Overlay`: aliases and better descriptions for tools of others.
+"""`Overlay`: aliases and better descriptions for third-party tools.
 
 As a file, YAML or JSON:
 
@@ -28,7 +28,7 @@ _SHAPE = "Write {tools: {name: {aliases: [words], description: text}}}."
 _KEYS = ("aliases", "description")
 _JSON = re.compile(r"\s*[\[{]")
 _COMMENT = re.compile(r"(^|\s)#")
-_WRITTEN_BY = "# Aliases that searches agreed on, written by `hikidashi tools report`. Change them as you like.\n"
+_WRITTEN_BY = "# Aliases from recorded searches, written by `hikidashi tools report`. Edit them freely.\n"
 _LARGEST = 20_000_000
 
 
@@ -69,14 +69,14 @@ class Overlay:
 
     def applied(self, tool: Any) -> Any:
         """`tool` with its aliases and description; only dicts and tools of hikidashi can be changed."""
-        said = self.tools.get(_name_of(tool))
-        if said is None:
+        addition = self.tools.get(_name_of(tool))
+        if addition is None:
             return tool
         if isinstance(tool, Tool):
-            described = tool.description if said.description is None else said.description
-            return replace(tool, description=described, aliases=_joined(tool.aliases, said.aliases))
+            described = tool.description if addition.description is None else addition.description
+            return replace(tool, description=described, aliases=_joined(tool.aliases, addition.aliases))
         if isinstance(tool, dict):
-            return _applied_to_dict(cast("dict[str, Any]", tool), said)
+            return _applied_to_dict(cast("dict[str, Any]", tool), addition)
         return tool
 
     def with_aliases(self, words: Mapping[str, Iterable[str]]) -> Overlay:
@@ -94,7 +94,7 @@ class Overlay:
 
     def as_json(self) -> dict[str, Any]:
         """The overlay as the content of a file."""
-        return {"tools": {name: _plain(said) for name, said in self.tools.items()}}
+        return {"tools": {name: _plain(addition) for name, addition in self.tools.items()}}
 
     def write(self, path: str | Path) -> None:
         """Write the overlay to a file, atomically: JSON if its name ends with `.json`, else YAML.
@@ -140,17 +140,17 @@ def entry_with(overlay: Overlay | None, tool: Any, position: int | None = None) 
     """The entry of `tool`, with the aliases and the description of the overlay.
 
     Raises:
-        ToolValidationError: it is no tool, see `entry_of`.
+        ToolValidationError: it is not a tool, see `entry_of`.
     """
     if overlay is None:
         return entry_of(tool, position)
     changed = overlay.applied(tool)
     entry = entry_of(changed, position)
-    said = overlay.tools.get(entry.name)
-    if said is None or changed is not tool:
+    addition = overlay.tools.get(entry.name)
+    if addition is None or changed is not tool:
         return entry
-    described = entry.description if said.description is None else said.description
-    return replace(entry, description=described, aliases=_joined(entry.aliases, said.aliases))
+    described = entry.description if addition.description is None else addition.description
+    return replace(entry, description=described, aliases=_joined(entry.aliases, addition.aliases))
 
 
 def _name_of(tool: Any) -> str:
@@ -164,17 +164,17 @@ def _name_of(tool: Any) -> str:
     return name if isinstance(name, str) else ""
 
 
-def _applied_to_dict(tool: dict[str, Any], said: Addition) -> dict[str, Any]:
+def _applied_to_dict(tool: dict[str, Any], addition: Addition) -> dict[str, Any]:
     inner = tool.get("function")
     if isinstance(inner, dict):
-        return {**tool, "function": _applied_to_dict(cast("dict[str, Any]", inner), said)}
+        return {**tool, "function": _applied_to_dict(cast("dict[str, Any]", inner), addition)}
     changed = dict(tool)
-    if said.description is not None:
-        changed["description"] = said.description
-    if said.aliases:
+    if addition.description is not None:
+        changed["description"] = addition.description
+    if addition.aliases:
         given = changed.get("aliases")
         own = [given] if isinstance(given, str) else cast("list[Any]", given) if isinstance(given, list | tuple) else []
-        changed["aliases"] = list(_joined(tuple(own), said.aliases))
+        changed["aliases"] = list(_joined(tuple(own), addition.aliases))
     return changed
 
 
@@ -182,9 +182,9 @@ def _joined(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*one, *other)))
 
 
-def _plain(said: Addition) -> dict[str, Any]:
-    described = {} if said.description is None else {"description": said.description}
-    return {**({"aliases": list(said.aliases)} if said.aliases else {}), **described}
+def _plain(addition: Addition) -> dict[str, Any]:
+    described = {} if addition.description is None else {"description": addition.description}
+    return {**({"aliases": list(addition.aliases)} if addition.aliases else {}), **described}
 
 
 def _has_comments(text: str) -> bool:
@@ -205,7 +205,7 @@ def _text(path: Path) -> str:
     except FileNotFoundError as error:
         raise ToolSourceError(str(path), "there is no such file", "Name an overlay, in YAML or JSON.") from error
     except OSError as error:
-        raise ToolSourceError(str(path), f"cannot be read ({error.strerror})", "Check who may read it.") from error
+        raise ToolSourceError(str(path), f"cannot be read ({error.strerror})", "Check its permissions.") from error
 
 
 def _parsed(text: str, source: str) -> tuple[Any, _Lines]:
@@ -233,7 +233,7 @@ def _parsed(text: str, source: str) -> tuple[Any, _Lines]:
     except RecursionError as error:
         raise ToolSourceError(source, "is nested too deeply") from error
     if twice:
-        raise ToolSourceError(source, f"`{'.'.join(twice)}` stands there twice", "Leave one.", lines[twice])
+        raise ToolSourceError(source, f"`{'.'.join(twice)}` is duplicated", "Leave one.", lines[twice])
     return content, lines
 
 
@@ -255,24 +255,24 @@ def _checked(content: Any, lines: _Lines, source: str) -> Overlay:
     top = cast("dict[Any, Any]", content) if isinstance(content, Mapping) else None
     if top is None or not isinstance(top.get("tools"), Mapping):
         raise ToolSourceError(source, "has no `tools`", _SHAPE)
-    problems += [((str(key),), f"`{key}` is no key of an overlay: only `tools` is") for key in top if key != "tools"]
+    problems += [((str(key),), f"`{key}` is not a key of an overlay: only `tools` is") for key in top if key != "tools"]
     for name, given in cast("Mapping[Any, Any]", top["tools"]).items():
         path = ("tools", str(name))
         if not isinstance(name, str):
-            problems.append((path, f"`{name!r}` is no name of a tool: put it in quotes"))
+            problems.append((path, f"`{name!r}` is not the name of a tool: put it in quotes"))
             continue
         if not isinstance(given, Mapping):
             problems.append((path, f"`tools.{name}` is {_kind(given)}, not `aliases` and `description`"))
             continue
-        said = cast("Mapping[Any, Any]", given)
+        fields = cast("Mapping[Any, Any]", given)
         problems += [
             ((*path, str(key)), f"`tools.{name}.{key}` is none of {' and '.join(map(repr, _KEYS))}")
-            for key in said
+            for key in fields
             if key not in _KEYS
         ]
-        aliases, described = said.get("aliases", []), said.get("description")
+        aliases, described = fields.get("aliases", []), fields.get("description")
         if not isinstance(aliases, list) or not all(_is_text(alias) for alias in cast("list[Any]", aliases)):
-            problems.append(((*path, "aliases"), f"`tools.{name}.aliases` is no list of texts"))
+            problems.append(((*path, "aliases"), f"`tools.{name}.aliases` is not a list of strings"))
         elif described is not None and not _is_text(described):
             problems.append(((*path, "description"), f"`tools.{name}.description` is {_kind(described)}, not a text"))
         else:

@@ -32,7 +32,7 @@ def catalog_from(source: str | Path, *, ranker: Ranker = "lexical", overlay: Ove
     """The catalogue of the tools in `source`, see `tools_from`; a saved catalogue is loaded as it is.
 
     Raises:
-        ToolSourceError: they cannot be read, one of them is no tool, or two have one name.
+        ToolSourceError: they cannot be read, one of them is not a tool, or two have the same name.
         ToolSearchError: a saved catalogue is damaged.
         MissingExtra: the ranker is "hybrid", and the extra is not installed.
     """
@@ -46,7 +46,7 @@ def catalog_of(
     """The catalogue of `tools`, without a limit on their number; errors name `source`.
 
     Raises:
-        ToolSourceError: one of them is no tool, or two have one name.
+        ToolSourceError: one of them is not a tool, or two have the same name.
         MissingExtra: the ranker is "hybrid", and the extra is not installed.
     """
     listed = list(tools)
@@ -107,7 +107,7 @@ def no_such_file(source: str, remedy: str) -> ToolSourceError:
 
 
 def _unreadable(path: Path, error: OSError) -> ToolSourceError:
-    return ToolSourceError(str(path), f"cannot be read ({error.strerror})", "Check the path, and who may read it.")
+    return ToolSourceError(str(path), f"cannot be read ({error.strerror})", "Check the path and its permissions.")
 
 
 def text_of(path: Path) -> str:
@@ -169,7 +169,7 @@ def _listed(data: Any, source: str, line: int | None = None) -> list[Any]:
         elif "tools" in content or "result" in content:
             data = content.get("tools", content.get("result"))
         else:
-            raise ToolSourceError(source, "has an object that is no tool: it has no `name`", _SHAPES, line)
+            raise ToolSourceError(source, "has an object that is not a tool: it has no `name`", _SHAPES, line)
     if not isinstance(data, list):
         raise ToolSourceError(source, f"holds {_kind(data)}, not tools", _SHAPES, line)
     tools = cast("list[Any]", data)
@@ -200,7 +200,7 @@ def _from_python(source: str) -> list[Any]:
         value: Any = importlib.import_module(module_name)
     except (Exception, SystemExit) as error:  # importing runs code of the user
         remedy = "Run it where the module can be imported."
-        raise ToolSourceError(source, f"importing {module_name!r} failed ({_told(error)})", remedy) from error
+        raise ToolSourceError(source, f"importing {module_name!r} failed ({_described(error)})", remedy) from error
     try:
         for name in attribute.split("."):
             value = getattr(value, name)
@@ -211,7 +211,7 @@ def _from_python(source: str) -> list[Any]:
     except (MissingExtra, ToolSourceError):
         raise
     except Exception as error:  # listing the tools of a toolset may run any code
-        raise ToolSourceError(source, f"its tools cannot be listed ({_told(error)})") from error
+        raise ToolSourceError(source, f"its tools cannot be listed ({_described(error)})") from error
 
 
 def _tools_in(value: Any, source: str) -> Iterable[Any]:
@@ -232,8 +232,8 @@ def _tools_in(value: Any, source: str) -> Iterable[Any]:
 
 def _has_toolset(value: Any) -> bool:
     """Whether `value` is a pydantic-ai agent or toolset, without importing pydantic-ai."""
-    ours = any(base.__module__.partition(".")[0] == "pydantic_ai" for base in type(value).__mro__)
-    return ours and (hasattr(value, "toolsets") or hasattr(value, "get_tools"))
+    is_pydantic_ai = any(base.__module__.partition(".")[0] == "pydantic_ai" for base in type(value).__mro__)
+    return is_pydantic_ai and (hasattr(value, "toolsets") or hasattr(value, "get_tools"))
 
 
 async def _entered(tools: Any) -> list[Any]:
@@ -241,5 +241,5 @@ async def _entered(tools: Any) -> list[Any]:
         return list(listed)
 
 
-def _told(error: BaseException) -> str:
+def _described(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"

@@ -159,8 +159,8 @@ class ToolSearchHook(HookProvider):
             self._record.searched(query, found.kind, [self._names.original(name) or name for name in names])
         if not shown.whole and not shown.short:
             return self._words.only_hidden(query, found.hidden) if found.hidden else self._words.nothing(query)
-        said = self._words.loaded(query, shown, confident=found.confident)
-        return f"{said}\n{self._words.hidden(found.hidden)}" if found.hidden else said
+        answer = self._words.loaded(query, shown, confident=found.confident)
+        return f"{answer}\n{self._words.hidden(found.hidden)}" if found.hidden else answer
 
     def _in_strands(self, entry: Entry) -> Entry:
         """`entry` under the name of the tool in strands."""
@@ -220,9 +220,9 @@ class ToolSearchHook(HookProvider):
         if not isinstance(checked, Tool):
             return checked
         entry = self._budget.cut(entry_of(checked))
-        said = entry.description or ("" if name == checked.name else checked.name)
+        description = entry.description or ("" if name == checked.name else checked.name)
         callable_tool = reporting_lost_connections(checked.renamed(name), self._words)
-        return to_strands([replace(callable_tool, description=said, input_schema=entry.input_schema)])[0]
+        return to_strands([replace(callable_tool, description=description, input_schema=entry.input_schema)])[0]
 
 
 class _SearchTool(AgentTool):
@@ -257,15 +257,15 @@ class _SearchTool(AgentTool):
         try:
             if not isinstance(query, str):
                 raise ToolSearchError("invalid_tool_input", f"`query` is {query!r}. {self._query}")
-            said = self._hook.search(query, invocation_state["agent"])
+            text = self._hook.search(query, invocation_state["agent"])
         except ToolSearchError as error:
-            status, said = "error", str(error)
-        answer = {"toolUseId": tool_use["toolUseId"], "status": status, "content": [{"text": said}]}
+            status, text = "error", str(error)
+        answer = {"toolUseId": tool_use["toolUseId"], "status": status, "content": [{"text": text}]}
         yield ToolResultEvent(cast("StrandsResult", answer))
 
 
 def _seen_by_strands(name: str) -> str:
-    """The form of a name by which strands tells tools apart."""
+    """The form of a name in which strands compares names."""
     return name.replace("-", "_")
 
 
@@ -281,7 +281,7 @@ def _checked_names(catalog: ToolCatalog, always_loaded: Iterable[str]) -> list[s
         name = checked.name if isinstance(checked, Tool) else checked.tool_name
         other = fixed.setdefault(_seen_by_strands(name), name)
         if other != name or name == SEARCH_TOOLS:
-            raise ToolValidationError(f"strands takes the tools {other!r} and {name!r} for one. Rename one.", name)
+            raise ToolValidationError(f"strands treats the names {other!r} and {name!r} as the same. Rename one.", name)
     for name in always_loaded:
         require_tool(catalog, name)
     return [*fixed.values(), *others]

@@ -6,12 +6,12 @@
     assert answer.content[0].text == "Hello!"
     assert server.requests[0].text == "Anybody there?"
 
-A model that uses a tool is `[call("add", {"a": 1, "b": 2}), say("3")]`, and a bad day is `[fault.overloaded(), ...]`.
-Anything that takes a base URL talks to it: the anthropic client, pydantic-ai, strands, and the Claude Code CLI
-(`env=server.env(tmp_path)`). With pytest, the fixtures `messages_server` and `claude_code_env` are there at once.
+A model that uses a tool is `[call("add", {"a": 1, "b": 2}), say("3")]`, and an outage is `[fault.overloaded(), ...]`.
+Anything that takes a base URL can use it: the anthropic client, pydantic-ai, strands, and the Claude Code CLI
+(`env=server.env(tmp_path)`). With pytest, the fixtures `messages_server` and `claude_code_env` need no import.
 
 `TavilyServer([TavilyPage(title, url, content), ...])` is Tavily for any client that takes a base URL, with
-`tavily_fault` for its bad days and `tavily_server` as its fixture.
+`tavily_fault` for its failures and `tavily_server` as its fixture.
 
 `SlackServer()` is a Slack workspace, Web API and Socket Mode: people `say` something, and a test reads the `thread`.
 """

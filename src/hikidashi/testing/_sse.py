@@ -1,6 +1,6 @@
 """A reply as the Messages API writes it: one JSON object, or a stream of server-sent events.
 
-The replies here are already addressed: names, ids, stop reason and usage are filled in.
+The replies here are complete: names, ids, stop reason and usage are filled in.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def encode(name: str, data: bytes) -> bytes:
 
 
 def wire(value: object) -> bytes:
-    """`value` as JSON in UTF-8, the way the API writes it."""
+    """`value` as JSON in UTF-8, as the API writes it."""
     try:
         return json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:  # a lone surrogate has no UTF-8, only an escape

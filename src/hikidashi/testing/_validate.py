@@ -1,6 +1,6 @@
 """Requests that the Messages API refuses, with the same error messages.
 
-Only mistakes a client can make with well-typed code are here; this is no schema of the API.
+Only mistakes a client can make with well-typed code are here; this is not a schema of the API.
 """
 
 from __future__ import annotations

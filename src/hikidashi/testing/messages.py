@@ -33,8 +33,8 @@ class MessagesServer(LoopbackServer):
     `search_regex` and `search_words`.
 
     Args:
-        script: What is answered.
-        tool_search_dialect: How the error codes of a search are spelled: "2026" is today's, "2025" the first ones.
+        script: The answers.
+        tool_search_dialect: Spelling of the error codes of a search: "2026" is the current one, "2025" the first one.
     """
 
     def __init__(self, script: Script = (), *, tool_search_dialect: Dialect = "2026") -> None:
@@ -79,7 +79,7 @@ class MessagesServer(LoopbackServer):
         """Environment variables for the Claude Code CLI: this server as its API, and `home` as its private home.
 
         Logins and other providers that the surrounding environment may name are switched off, and no proxy is used
-        on the way here. The folder is made if it is not there.
+        on the way here. The folder is created if missing.
         """
         folder = Path(home)
         config = folder / ".claude"

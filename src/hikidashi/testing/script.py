@@ -19,7 +19,7 @@ __all__ = ["Answer", "Reply", "ReplyOptions", "Script", "Step", "Usage", "call",
 
 
 class Usage(TypedDict, total=False):
-    """Tokens a reply reports; what is left out is estimated from the sizes of prompt and reply."""
+    """Tokens a reply reports; omitted fields are estimated from the sizes of prompt and reply."""
 
     input_tokens: int
     output_tokens: int
@@ -104,8 +104,8 @@ def call(
     """A reply that calls a tool.
 
     Args:
-        name: A tool the request offers; the end of a name will do where only one fits, so that `add` calls
-            `mcp__server__add`. A name that nothing fits is sent as it is.
+        name: A tool of the request, or the end of its name if only one matches: `add` calls `mcp__server__add`. A name
+            that matches no tool is sent as it is.
         input: The arguments, a JSON object.
         id: The tool_use id; by default a new one each time the reply is sent.
     """
@@ -118,7 +118,7 @@ def call(
 
 
 def turn(*replies: Reply | str, **options: Unpack[ReplyOptions]) -> Reply:
-    """One assistant turn of the content of several replies; only `options` say how it is sent."""
+    """One assistant turn with the content of several replies; their own options are ignored in favour of `options`."""
     parts = [say(reply) if isinstance(reply, str) else reply for reply in replies]
     return Reply(content=tuple(block for part in parts for block in part.content), **options)
 

@@ -91,19 +91,19 @@ Faults = Iterable[TavilyFault | None] | Callable[[TavilyRequest], TavilyFault | 
 class TavilyServer(LoopbackServer):
     """Tavily's `/search`, `/extract`, `/crawl`, `/map` and `/usage` for clients that take a base URL.
 
-    A request that the real API would refuse is refused here too, with its status and its words: a key it does not
-    know, a query of more than 400 characters, more than 20 URLs. Such a request takes no fault. A crawl or map finds
-    the pages of the host asked for, whatever they link to.
+    A request that the real API would refuse is refused here too, with the same status and message: an unknown key, a
+    query of more than 400 characters, more than 20 URLs. Such a request takes no fault. A crawl or map finds all
+    pages of the requested host, regardless of links.
 
     Args:
-        pages: What can be found. A search gives those that share words with the query, best first; a function is
-            called with each request and says what there is to choose from.
+        pages: The pages to search. A search returns those that share words with the query, best first; a function is
+            called with each request and returns the pages.
         answer: The summary for a search that asks for one; `None` is the content of its best page.
-        faults: Taken one per request, in order; `None` in the list is an ordinary answer, and so is everything after
-            its end. A function is called with each request.
+        faults: One per request, in order; `None` in the list is an ordinary answer, as are all answers after its end.
+            A function is called with each request.
         api_keys: The keys that are accepted.
-        keyless: Whether requests without a key are answered, as Tavily does for clients that say so.
-        credit_limit: How many credits there are; further requests get 432.
+        keyless: Whether requests without a key are answered, as Tavily does for clients that ask for it.
+        credit_limit: Number of credits; further requests get 432.
     """
 
     def __init__(

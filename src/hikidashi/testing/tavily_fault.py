@@ -64,7 +64,7 @@ def status(code: int, message: str, *, headers: Mapping[str, str] | None = None)
 
 
 def raw(code: int, body: bytes | str = b"", *, content_type: str = "application/json") -> Raw:
-    """HTTP `code` with this very body: 201 and 204, which the client does not know, or a page of a proxy."""
+    """HTTP `code` with exactly this body: 201 and 204, which the client does not know, or the page of a proxy."""
     return Raw(code, body.encode() if isinstance(body, str) else body, {"content-type": content_type})
 
 

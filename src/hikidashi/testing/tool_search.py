@@ -1,4 +1,4 @@
-"""The API's side of tool search: a scripted model searches, and the server finds the tools the request defers.
+"""The server side of tool search: a scripted model searches, and the server finds the deferred tools of the request.
 
     [turn(search_regex("weather"), call("get_weather", {"city": "Tokyo"})), say("Rain.")]
 
@@ -22,7 +22,7 @@ from .script import Answer, Reply, ReplyOptions, Usage
 __all__ = ["Dialect", "refused_tools", "search_regex", "search_words", "with_searches_done"]
 
 Dialect = Literal["2026", "2025"]
-"""How error codes are spelled: "2026" is today's, "2025" has `invalid_pattern` and `pattern_too_long`."""
+"""Spelling of error codes: "2026" is the current one, "2025" has `invalid_pattern` and `pattern_too_long`."""
 
 _VARIANT_OF: dict[str, ServerVariant] = {name: variant for variant, name in NAME_OF.items()}
 _LIMIT = 5
@@ -34,8 +34,8 @@ def search_regex(
     """A reply that searches tools by pattern; continue it with `turn`.
 
     Args:
-        pattern: What the model looks for.
-        limit: How many tools at most, where the model says so.
+        pattern: The regular expression.
+        limit: Maximum number of tools, if the model sets one.
         fails: An error code, such as `unavailable`, to answer with instead of searching.
     """
     return _search("regex", {"pattern": pattern}, limit, fails, options)
@@ -80,7 +80,7 @@ def refused_tools(body: Mapping[str, Any]) -> str | None:
     if searched > MAX_TOOLS:
         return f"tools: at most {MAX_TOOLS} tools can have defer_loading set, got {searched}"
     if any(tool.get("type") == "mcp_toolset" for tool in tools):
-        return None  # which tools it has, only its server knows
+        return None  # only its server knows its tools
     known = {tool.get("name") for tool in tools}
     lost = next((name for name in referenced_tools(body["messages"]) if name not in known), None)
     return None if lost is None else f"Tool reference '{lost}' not found in available tools"

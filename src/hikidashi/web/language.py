@@ -1,6 +1,6 @@
-"""Errors and results in the language of the reader, for providers and commands, which have a `language`.
+"""Errors and results in the language of a provider or command.
 
-Code below them makes messages and reasons in all languages at once.
+Other code creates messages and reasons in all languages at once.
 """
 
 from __future__ import annotations

@@ -1,50 +1,14 @@
-"""The index of one's own documents and the types of its signatures: `hikidashi.web.providers.local` by a short name."""
+"""Alias of `hikidashi.web.providers.local`: the index of local documents, and the types of its signatures."""
 
 from typing import TYPE_CHECKING
 
 from ..common.lazy import lazy
-from .providers.local import (
-    Found,
-    IndexTotals,
-    IndexWriter,
-    IngestEvent,
-    IngestKind,
-    Known,
-    ListedDocument,
-    LocalIndex,
-    LocalSearchProvider,
-    NewDocument,
-    Passage,
-    Ranker,
-    StoredDocument,
-    Term,
-    default_index_path,
-    ingest,
-)
+from .providers import local
 
 if TYPE_CHECKING:
-    from .providers.local import Embed, SemanticRanker
+    from .providers.local import *  # noqa: F403 - the same names, which type checkers read here
 
-__all__ = [
-    "Embed",
-    "Found",
-    "IndexTotals",
-    "IndexWriter",
-    "IngestEvent",
-    "IngestKind",
-    "Known",
-    "ListedDocument",
-    "LocalIndex",
-    "LocalSearchProvider",
-    "NewDocument",
-    "Passage",
-    "Ranker",
-    "SemanticRanker",
-    "StoredDocument",
-    "Term",
-    "default_index_path",
-    "ingest",
-]
+__all__: list[str] = []
+__all__ += local.__all__
 
-_HOME = "hikidashi.web.providers.local"
-__getattr__, __dir__ = lazy(__name__, {"Embed": _HOME, "SemanticRanker": _HOME}, __all__)
+__getattr__, __dir__ = lazy(__name__, dict.fromkeys(__all__, local.__name__), __all__)

@@ -22,7 +22,7 @@ _MOST_URLS = 20
 
 
 def log_verbose_tool_start(tool_name: str, arguments: Mapping[str, object]) -> None:
-    """Log that `tool_name` was called; values are quoted, so that none can forge a line."""
+    """Log that `tool_name` was called; values are quoted, so that they cannot forge log lines."""
     logger.info("%s start: %s", tool_name, {name: _short(value) for name, value in arguments.items()})
 
 

@@ -1,6 +1,6 @@
-"""How a call of a web tool reads: the text for the model, and the lines in the log.
+"""Presentation of a call of a web tool: the text for the model, and the log lines.
 
-`Presentation` has the texts of spec 000. A subclass has those of another contract: the tools stay the same.
+`Presentation` has the texts of spec 000; a subclass has those of another spec.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .results import ExtractResults, SearchContext, SearchResults
 __all__ = ["Presentation", "WebResults"]
 
 WebResults = SearchResults | ExtractResults | SearchContext
-"""What a provider answers a call with."""
+"""The results of a call."""
 
 
 class Presentation:
@@ -26,14 +26,14 @@ class Presentation:
     extract_tool: str = "tavily_extract"
     context_tool: str = "tavily_context"
     include_answer: bool = False
-    """Whether a search asks the provider for an answer of its own."""
+    """Whether a search asks the provider for a generated answer."""
 
     def cut_hits(self, results: SearchResults, max_tokens: int) -> tuple[SearchResults, int]:
-        """`results`, cut where the contract demands it, and the token limit of all of them: by default `max_tokens`."""
+        """`results`, cut as the spec requires, and the token limit of all of them: by default `max_tokens`."""
         return results, max_tokens
 
     def text(self, results: WebResults, language: Language) -> str:
-        """What the model reads of `results`."""
+        """`results` as text for the model."""
         if isinstance(results, SearchResults):
             return format_search(results, language=language)
         if isinstance(results, ExtractResults):
@@ -41,10 +41,10 @@ class Presentation:
         return format_context(results, language=language)
 
     def empty_text(self, results: WebResults, language: Language) -> str | None:
-        """A sentence of ours in place of results that are empty; None presents them like others."""
+        """The text for empty results; None formats them like others."""
 
     def error_text(self, tool: str, error: TavilyAPIError, language: Language) -> str:
-        """What the model reads of a failed call."""
+        """A failed call as text for the model."""
         return format_error(error, language=language)
 
     def log_start(self, tool: str, arguments: Mapping[str, object]) -> None:
@@ -60,7 +60,7 @@ class Presentation:
     def log_failure(
         self, tool: str, arguments: Mapping[str, object], error: Exception, execution_time_ms: float
     ) -> None:
-        """Log that a call raised `error`, whose text is shown only if it is an error of ours."""
+        """Log that a call raised `error`; its text only if it is an error of hikidashi."""
         log_verbose_tool_done(tool, "failed", execution_time_ms)
 
     def log_cancelled(self, tool: str, arguments: Mapping[str, object]) -> None:

@@ -36,7 +36,7 @@ def _all(secrets: Iterable[str | None]) -> Iterator[str]:
 
 def _forms(secret: str) -> Iterator[str]:
     yield secret
-    secret = well_formed(secret)  # a variable of the environment may hold bytes that are no UTF-8
+    secret = well_formed(secret)  # an environment variable may hold bytes that are not UTF-8
     yield quote(secret, safe="")
     yield quote_plus(secret)
     raw = secret.encode()

@@ -69,7 +69,7 @@ class Definition:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SearchDefaults:
-    """The arguments of `tavily_search` that the model leaves out."""
+    """Defaults for the arguments of `tavily_search` that the model omits."""
 
     search_depth: SearchDepth = "basic"
     max_results: int = 5
@@ -238,9 +238,9 @@ def failed_call(
     reason = message if longest is None else short_line(message, longest)
     shown = TavilyAPIError(reason, known.error_type, known.status_code, known.retry_after)
     presentation.log_failure(tool_name, arguments, error, execution_time_ms)
-    told = presentation.error_text(tool_name, shown, language)
-    meta = {} if reason in told else {META: {"reason": " ".join(reason.split())}}
-    return ToolResult(content=(text(told),), is_error=True, meta=meta)
+    message = presentation.error_text(tool_name, shown, language)
+    meta = {} if reason in message else {META: {"reason": " ".join(reason.split())}}
+    return ToolResult(content=(text(message),), is_error=True, meta=meta)
 
 
 def _as_api_error(tool_name: str, error: Exception) -> TavilyAPIError:

@@ -237,7 +237,9 @@ async def test_a_question_whose_answer_was_broken_off_is_not_taken_up_after_a_re
         slack.deliver_again(slack.socket.deliveries[0])
         ask(slack, "and now?")
         await answered(slack, 2)
-    assert replies(slack, question) == [":warning: The bot was stopped, so this is all. Please ask again."]
+    assert replies(slack, question) == [
+        ":warning: The bot was stopped before the answer was complete. Please ask again."
+    ]
 
 
 async def test_a_question_that_was_asked_long_ago_is_forgotten(slack: SlackServer, tmp_path: Path) -> None:
@@ -395,7 +397,7 @@ async def test_an_answer_without_text_says_so(slack: SlackServer) -> None:
     async with answering(slack, Scripted(ToolCalled(call_id="1", name="clock", arguments={}), failed), language="en"):
         question = ask(slack, "hello")
         await answered(slack)
-    assert replies(slack, question) == ["No answer came back. Please try again in other words."]
+    assert replies(slack, question) == ["There was no answer. Please rephrase the question."]
 
 
 async def test_a_failed_tool_is_told(slack: SlackServer) -> None:
@@ -404,7 +406,7 @@ async def test_a_failed_tool_is_told(slack: SlackServer) -> None:
     long = ToolCalled(call_id="1", name="web_search", arguments={"query": "x" * 200})
     async with answering(slack, Scripted(long, failed, gate, TextDelta("ok")), language="en"):
         question = ask(slack, "hello")
-        await slack.until(lambda: "did not work" in "".join(replies(slack, question)))
+        await slack.until(lambda: "failed. Continuing" in "".join(replies(slack, question)))
         gate.set()
         await answered(slack)
 
@@ -486,7 +488,7 @@ async def test_trouble_at_slack_is_tried_again_but_nothing_is_posted_twice(
 @pytest.mark.parametrize(
     ("scope", "said", "logged"),
     [
-        ("reactions:write", "ok", "questions get no reaction"),
+        ("reactions:write", "ok", "reactions to questions cannot be set"),
         ("users:read", "ok", "the name of U0HANAKO stays unknown"),
         (
             "channels:history",
@@ -571,7 +573,7 @@ async def test_an_answer_that_cannot_be_finished_says_so(slack: SlackServer) -> 
         waiting = ask(slack, "in the same thread", thread=question)
         await slack.until(lambda: slack.ever_reacted(waiting))
         await bot.aclose(grace=0)
-    stopped = ":warning: The bot was stopped, so this is all. Please ask again."
+    stopped = ":warning: The bot was stopped before the answer was complete. Please ask again."
     assert replies(slack, question) == [f"So far.\n\n{stopped}", stopped]
     assert [one.reactions for one in slack.thread(GENERAL, question.ts)] == [()] * 4
     assert responder.closed == 1
@@ -599,7 +601,9 @@ async def test_a_signal_ends_the_bot_and_a_second_one_at_once(slack: SlackServer
         os.kill(os.getpid(), signal.SIGTERM)
     await running
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-    expected = "finished" if times == 1 else ":warning: The bot was stopped, so this is all. Please ask again."
+    expected = (
+        "finished" if times == 1 else ":warning: The bot was stopped before the answer was complete. Please ask again."
+    )
     assert replies(slack, question) == [expected]
 
 
@@ -693,7 +697,9 @@ async def test_an_answer_that_is_just_being_posted_when_the_bot_stops_is_marked(
         await slack.until(lambda: slack.socket.connected == 0)
         released.set()
         await leaving
-    assert replies(slack, question) == [":warning: The bot was stopped, so this is all. Please ask again."]
+    assert replies(slack, question) == [
+        ":warning: The bot was stopped before the answer was complete. Please ask again."
+    ]
 
 
 async def test_an_answer_that_is_just_being_finished_when_the_bot_stops_is_whole(slack: SlackServer) -> None:
@@ -802,7 +808,7 @@ def left_open(
         database.commit()
 
 
-INTERRUPTED = ":warning: The bot broke down before this was answered. Please ask again."
+INTERRUPTED = ":warning: The bot crashed before this was answered. Please ask again."
 THINKING = ":hourglass_flowing_sand: Thinking…"
 
 

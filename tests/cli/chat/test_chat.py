@@ -113,7 +113,7 @@ def test_the_conversation_is_kept_and_goes_on(chat: Start) -> None:
     first.types("/quit")
     first.ends()
     second = talk.in_terminal("--continue")
-    second.shows("Going on with 2 messages of i-am-aoi.")
+    second.shows("Continuing i-am-aoi (2 messages).")
     second.types("Who am I?")
     second.shows("You are Aoi.")
     second.types("/quit")
@@ -183,7 +183,7 @@ def test_once_without_an_answer_is_exit_code_1(chat: Start) -> None:
 def test_once_without_a_question_is_wrong_usage(chat: Start) -> None:
     done = chat([]).piped("--once", " ")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.endswith("--once: is empty. Write the question after it.\n")
+    assert done.stderr.endswith("--once: is empty. Give a question.\n")
 
 
 def test_questions_come_through_a_pipe_too(chat: Start) -> None:

@@ -162,7 +162,7 @@ def test_new_keeps_the_conversation_and_clear_removes_it(chat: Start) -> None:
     terminal.types("first")
     terminal.shows("One.")
     terminal.types("/new")
-    terminal.shows("The last one is kept as first.")
+    terminal.shows("The last one is saved as first.")
     terminal.types("second")
     terminal.shows("Two.")
     terminal.types("/clear")
@@ -178,6 +178,6 @@ def test_nothing_is_kept_where_nothing_shall_be(chat: Start) -> None:
     talk.piped("--no-keep", typed=b"first\n")
     assert not (talk.home / "state" / "hikidashi" / "chats").exists()
     done = talk.piped("--continue", typed=b"")
-    assert "There is no conversation to go on with" in done.stdout
+    assert "There is no saved conversation" in done.stdout
     log = talk.home / "state" / "hikidashi" / "chat.log"
     assert stat.S_IMODE(log.stat().st_mode) == 0o600

@@ -71,4 +71,4 @@ def test_a_model_that_repeats_the_key_brings_it_into_no_message_and_no_log(chat:
 def test_whoever_sits_at_the_terminal_is_told_where_the_key_is(chat: Start) -> None:
     done = chat([fault.status(401, "authentication_error", "invalid x-api-key")]).piped("--once", "How?")
     assert "Check `agent.api_key` in the config file, or the key in the environment" in done.stderr
-    assert "whoever runs this" not in done.stderr
+    assert "the operator" not in done.stderr

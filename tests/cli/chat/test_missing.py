@@ -90,9 +90,7 @@ def nobody_logged_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("nobody_logged_in")
-@pytest.mark.parametrize(
-    ("language", "words"), [("en", "Nobody is logged in to Claude Code"), ("ja", "ログインしておらず")]
-)
+@pytest.mark.parametrize(("language", "words"), [("en", "Claude Code is not logged in"), ("ja", "ログインしておらず")])
 def test_without_key_login_and_config_each_way_out_is_named(language: Language, words: str) -> None:
     told = str(first_problem(Config(agent=KEYLESS), language=language))
     assert told.startswith("no config file: ")

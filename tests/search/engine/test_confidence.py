@@ -72,7 +72,7 @@ def test_where_nothing_is_certain_the_three_nearest_come_with_the_reason(large: 
     matches = large.search("she whispered that the invoice smelled of lavender", limit=10)
     assert [match.confident for match in matches] == [False] * 3
     assert {match.doubt for match in matches} == {
-        "Only 'invoice' of the question matches, which reads like talk rather than a request."
+        "Only 'invoice' of the question matches, which reads like a statement rather than a request."
     }
     assert all("invoice" in match.name for match in matches)
     assert len(large.search("she whispered that the invoice smelled of lavender", limit=1)) == 1
@@ -150,7 +150,7 @@ def test_an_explanation_has_what_a_search_finds_and_what_it_holds_back(large: To
     }
     talk = large.explain("she whispered that the invoice smelled of lavender")
     assert len(talk.matches) == 3
-    assert all(match.doubt.startswith("The search is confident of no tool") for match in talk.held_back)
+    assert all(match.doubt.startswith("The search is not confident of any tool") for match in talk.held_back)
     assert large.explain(f"select:{large.names[0]}").matches == large.search(f"select:{large.names[0]}")
 
 

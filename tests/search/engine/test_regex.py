@@ -159,7 +159,7 @@ def test_a_pattern_that_cannot_be_used_is_refused_with_its_place_and_a_remedy(
 
 def test_a_pattern_of_200_characters_is_taken_and_one_of_201_refused(catalog: ToolCatalog) -> None:
     assert catalog.search_regex("x" * 200) == []
-    with pytest.raises(ToolSearchError, match="201 characters, and 200 is the most") as caught:
+    with pytest.raises(ToolSearchError, match="201 characters, and the limit is 200") as caught:
         catalog.search_regex("x" * 201)
     assert (caught.value.code, caught.value.wire_code("2025"), caught.value.wire_code()) == (
         "pattern_too_long",

@@ -100,7 +100,7 @@ def test_a_schema_that_is_no_json_cannot_be_saved_and_what_was_there_stays(path:
     for _ in range(10_000):
         deep = {"a": deep}
     for default in (object(), deep):
-        with pytest.raises(ToolSearchError, match=r"Tool 'odd' cannot be saved: its schema is no JSON.*Use only"):
+        with pytest.raises(ToolSearchError, match=r"Tool 'odd' cannot be saved: its schema is not JSON.*Use only"):
             ToolCatalog([{"name": "odd", "input_schema": {"default": default}}]).save(path)
     assert path.read_bytes() == before
     assert list(path.parent.iterdir()) == [path]
@@ -191,7 +191,7 @@ def test_a_file_of_another_version_is_refused_with_what_to_do(path: Path, header
 @pytest.mark.parametrize("content", [b"", b"{}", b"hikidashi"])
 def test_a_foreign_file_is_refused(path: Path, content: bytes) -> None:
     path.write_bytes(content)
-    with pytest.raises(ToolSearchError, match=r"is no saved catalogue\. Check the path, or build"):
+    with pytest.raises(ToolSearchError, match=r"is not a saved catalogue\. Check the path, or build"):
         ToolCatalog.load(path)
 
 

@@ -328,7 +328,7 @@ def test_a_damaged_file_is_refused_and_left_as_it_is(path: Path, content: Callab
     with pytest.raises(SearchLogError, match="is damaged") as caught:
         SearchLog(path)
     assert str(path) in str(caught.value)
-    assert str(caught.value).endswith("It was left as it is: move it away, or name another file.")
+    assert str(caught.value).endswith("It was not changed: move it away, or name another file.")
     assert path.read_bytes() == broken
 
 

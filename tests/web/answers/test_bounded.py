@@ -54,7 +54,7 @@ def test_what_short_pages_leave_goes_to_the_long_ones() -> None:
     assert 800 < estimate_tokens(long.raw_content) <= 1_000
     assert [in_language(note, "en") for note in notes] == [
         f"https://b.example: {120_000 - len(long.raw_content):,} more characters. For the next part call extract with "
-        f"this URL and offset={len(long.raw_content)}; for the passages that matter, with a query."
+        f"this URL and offset={len(long.raw_content)}; for the relevant passages, with a query."
     ]
 
 

@@ -202,7 +202,7 @@ async def test_a_crawl_gives_what_it_has_when_its_time_is_over(site: Site) -> No
     assert {visit.url.removeprefix(site.url): visit.error for visit in found} == {
         "/": "",
         "/a": "",
-        "/b": "the crawl's 2 s were over",
+        "/b": "the crawl's limit of 2 s was reached",
     }
 
 
@@ -249,7 +249,7 @@ async def test_an_address_that_must_not_be_fetched_is_no_start(tmp_path: Any, ur
         ({"max_breadth": 501}, "`max_breadth` is 501"),
         ({"limit": True}, "`limit` is True"),
         ({"timeout": float("nan")}, "`timeout` is nan"),
-        ({"select_paths": ("(",)}, "`select_paths` has '(', which is no regular expression"),
+        ({"select_paths": ("(",)}, "`select_paths` has '(', which is not a regular expression"),
         ({"exclude_paths": ("x" * 600,)}, "more than 500 characters"),
         ({"select_domains": tuple(f"d{n}" for n in range(101))}, "`select_domains` has 101 patterns"),
         ({"format": "html"}, "format"),

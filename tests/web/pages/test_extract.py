@@ -86,8 +86,8 @@ async def test_a_fetched_page_is_read_by_the_processes_of_the_program() -> None:
 @pytest.mark.parametrize(
     ("body", "content_type", "reason"),
     [
-        (b"<p></p>", "text/html", "the page holds no text"),
-        (b"", "text/html", "the page holds no text"),
+        (b"<p></p>", "text/html", "the page has no text"),
+        (b"", "text/html", "the page has no text"),
         (b"PK\x03\x04\x00\x00", "application/zip", "it is application/zip, which has no text to extract"),
         (b"PK\x03\x04\x00\x00", "", "it is a binary file, which has no text to extract"),
         (b"%PDF-1.4 broken", "application/pdf", "the PDF is damaged"),

@@ -17,13 +17,13 @@ MANY = 50_000
 
 
 def html_text(html: str) -> str:
-    """The text in the first way that takes the page."""
-    return next(text for way in range(3) if (text := _html.html_text(html, way=way)) is not None)
+    """The text in the first parser that takes the page."""
+    return next(text for parser in range(3) if (text := _html.html_text(html, parser=parser)) is not None)
 
 
 def stripped(html: str) -> str:
-    """The text in the way that takes every page."""
-    return _html.html_text(html, way=2) or ""
+    """The text in the parser that takes every page."""
+    return _html.html_text(html, parser=2) or ""
 
 
 def test_the_shape_of_a_page_counts_what_costs_time() -> None:
@@ -150,7 +150,7 @@ def test_the_last_way_says_where_it_stopped() -> None:
     ],
 )
 def test_a_hostile_page_gives_its_text(html: str) -> None:
-    texts = [text for way in range(3) if (text := _html.html_text(html, way=way)) is not None]
+    texts = [text for parser in range(3) if (text := _html.html_text(html, parser=parser)) is not None]
     assert all("text" in text for text in texts)
 
 
@@ -163,8 +163,8 @@ def test_a_hostile_page_gives_its_text(html: str) -> None:
 )
 def test_any_soup_of_tags_is_read(soup: list[str]) -> None:
     html = "".join(soup)
-    for way in range(3):
-        text = _html.html_text(html, way=way)
+    for parser in range(3):
+        text = _html.html_text(html, parser=parser)
         assert text is not None
         assert text == text.strip()
 

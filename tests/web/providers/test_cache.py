@@ -140,7 +140,7 @@ def test_a_file_that_is_no_database_is_left_alone_and_mentioned_once(
         assert not cache.usable
     assert path.read_text() == "my diary, not a cache. " * 50
     assert warnings(caplog) == [
-        f"The cache {path} cannot be used (file is not a database); going on without it. "
+        f"The cache {path} cannot be used (file is not a database); continuing without it. "
         "Delete the file or name another one."
     ]
 

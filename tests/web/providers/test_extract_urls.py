@@ -74,7 +74,7 @@ async def test_pages_come_in_order_and_each_failure_says_why(site: Site, extract
             FailedPage(url=f"{site.url}/missing", error="the server answered 404"),
             FailedPage(url="example.com", error="it does not begin with http:// or https://"),
             FailedPage(url=f"{site.url}/out", error="it leads to a private, local or reserved address"),
-            FailedPage(url=f"{site.url}/empty", error="the page holds no text"),
+            FailedPage(url=f"{site.url}/empty", error="the page has no text"),
         ),
         provider="local",
     )
@@ -85,7 +85,7 @@ async def test_a_redirect_to_no_address_is_the_failure_of_that_page_alone(site: 
     found = await extract_urls(urls, fetcher=site.fetcher, extractor=extractor)
     assert [page.raw_content for page in found.results] == ["page /1", "page /2"]
     assert found.failed_results == (
-        FailedPage(url=f"{site.url}/nowhere", error="it redirects to 'http://[', which is no address"),
+        FailedPage(url=f"{site.url}/nowhere", error="it redirects to 'http://[', which is not a URL"),
     )
 
 

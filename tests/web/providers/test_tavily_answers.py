@@ -152,7 +152,7 @@ def test_a_page_given_twice_answers_for_no_other() -> None:
 def test_a_page_without_text_and_a_failure_without_words_get_a_reason() -> None:
     answer = {"results": [{"url": "https://a.jp", "raw_content": None}], "failed_results": [{"url": "https://b.jp"}]}
     assert read_pages(answer, ["https://a.jp", "https://b.jp"])[1] == (
-        FailedPage(url="https://a.jp", error="the page holds no text"),
+        FailedPage(url="https://a.jp", error="the page has no text"),
         FailedPage(url="https://b.jp", error="the page could not be extracted"),
     )
 

@@ -71,8 +71,8 @@ class _Draft:
         citations = Citations(self.found)
         text = citations.cited(self.text).strip()
         parts = [to_mrkdwn(text), self._list_of(citations.sources), self._warning()]
-        said = [part for part in parts if part.strip()] or [self.words.no_answer]
-        return "\n\n".join([*said, *(f":information_source: {note}" for note in notes)])
+        shown = [part for part in parts if part.strip()] or [self.words.no_answer]
+        return "\n\n".join([*shown, *(f":information_source: {note}" for note in notes)])
 
     def _warning(self) -> str:
         return f":warning: {escape(self.trouble)}" if self.trouble else ""
@@ -187,8 +187,8 @@ class Answerer:
         if left.posted is None and left.question is None:
             return
         live = LiveMessage(self._api, asked.channel, asked.thread_ts, pause=self._pause_now, posted=left.posted)
-        said = f":warning: {escape(self._words.interrupted)}"
-        await live.finish("\n\n".join(part for part in (left.text.strip(), said) if part))
+        note = f":warning: {escape(self._words.interrupted)}"
+        await live.finish("\n\n".join(part for part in (left.text.strip(), note) if part))
         logger.warning("Slack: %s in %s was left unanswered, and says so now.", asked.ts, asked.channel)
 
     async def _answer(self, question: Question, asked: Asked, after: asyncio.Task[None] | None) -> None:
@@ -208,7 +208,7 @@ class Answerer:
         except asyncio.CancelledError:
             draft.trouble = self._words.stopped
             await live.finish(draft.whole([]))
-            logger.warning("Slack: the answer to %s in %s was broken off.", question.ts, question.channel)
+            logger.warning("Slack: the answer to %s in %s was cancelled.", question.ts, question.channel)
             raise
         self._questions.finishing(asked)
         finishing = asyncio.create_task(live.finish(draft.whole(self._notes(thread))))
@@ -255,7 +255,7 @@ class Answerer:
         except SlackError as error:
             if error.code not in _HARMLESS and error.code not in self._warned:
                 self._warned.add(error.code)
-                logger.warning("Slack: questions get no reaction while they are answered. %s", error)
+                logger.warning("Slack: reactions to questions cannot be set. %s", error)
 
 
 def _about(arguments: dict[str, Any]) -> str:

@@ -78,7 +78,7 @@ class SlackAPI:
         while True:
             wait = self.wait_of(method)
             if time.monotonic() + wait > deadline:
-                raise SlackError(method, "ratelimited", detail=f"asks to wait {_in_words(wait)}")
+                raise SlackError(method, "ratelimited", detail=f"asks to wait {_readable(wait)}")
             if wait:
                 await asyncio.sleep(wait)
             try:
@@ -87,7 +87,7 @@ class SlackAPI:
                 if error.code == "ratelimited":
                     continue
                 tries += 1
-                if tries >= _TRIES or not _worth_another_try(error):
+                if tries >= _TRIES or not _is_retryable(error):
                     raise
             await asyncio.sleep(_FIRST_PAUSE * 2 ** (tries - 1))
 
@@ -139,7 +139,7 @@ def proxy_for(url: str) -> str | None:
     return getproxies().get("https" if parts.scheme in ("https", "wss") else "http")
 
 
-def _worth_another_try(error: SlackError) -> bool:
+def _is_retryable(error: SlackError) -> bool:
     if error.code == "unreachable":
         return True
     in_trouble = error.code in _TROUBLE_AT_SLACK or error.code.startswith("http_5") or error.code == "connection_lost"
@@ -154,7 +154,7 @@ def _retry_after(headers: Any) -> float:
     return max(0.0, seconds) if math.isfinite(seconds) else 1.0
 
 
-def _in_words(seconds: float) -> str:
+def _readable(seconds: float) -> str:
     """A wait in a readable unit; Slack never means more than two days."""
     if seconds > _LONGEST_WAIT:
         return "for days"

@@ -91,7 +91,7 @@ class LiveMessage:
             except SlackError as error:
                 if error.code not in _GONE:
                     raise
-                logger.info("Slack: the message of an answer is gone, another one is posted.")
+                logger.info("Slack: the message of an answer was deleted, a new one is posted.")
             else:
                 return self._ts
         self._ts = await self._post(mrkdwn)
@@ -126,7 +126,7 @@ class LiveMessage:
             await self._api.attempt("chat.update", channel=self._channel, ts=self._ts, text=mrkdwn)
         except SlackError as error:
             # The last update has the whole text, so others may fail.
-            logger.debug("Slack: an update in between was left out. %s", error)
+            logger.debug("Slack: an intermediate update was skipped. %s", error)
             self._changed.set()
             if error.code in _GONE:
                 self._ending.set()

@@ -92,7 +92,7 @@ class Questions:
         self._wait_seconds = wait_seconds
         self._clock = clock
         self._taken: OrderedDict[str, None] = OrderedDict()
-        self._life: _Life | None = None
+        self._lock: _ProcessLock | None = None
 
     def take(self, bot: str, question: Question) -> Asked | None:
         """Claim a question; None if it is answered, or claimed by a bot that lives."""
@@ -122,7 +122,7 @@ class Questions:
             return [
                 self._take_over(database, me, one)
                 for one, owner in rows
-                if one not in self._taken and _gone(self._path, owner)
+                if one not in self._taken and _has_ended(self._path, owner)
             ]
 
         unfinished = self._in_file(take, [])
@@ -149,9 +149,9 @@ class Questions:
 
     def close(self) -> None:
         """Release all unfinished questions; may be called twice."""
-        if self._life is not None:
-            self._life.end()
-            self._life = None
+        if self._lock is not None:
+            self._lock.end()
+            self._lock = None
 
     def _remember(self, message_id: str) -> None:
         self._taken[message_id] = None
@@ -174,7 +174,7 @@ class Questions:
             )
             return asked
         state, owner = row
-        return None if state == "done" or not _gone(self._path, owner) else self._take_over(database, me, asked.id)
+        return None if state == "done" or not _has_ended(self._path, owner) else self._take_over(database, me, asked.id)
 
     def _take_over(self, database: sqlite3.Connection, me: str, message_id: str) -> Asked:
         database.execute("UPDATE seen SET owner = ?, attempts = attempts + 1 WHERE id = ?", (me, message_id))
@@ -198,9 +198,9 @@ class Questions:
             return otherwise
         try:
             with self._opened(self._path) as database:
-                if self._life is None:
-                    self._life = _Life(self._path)
-                return work(database, self._life.name)
+                if self._lock is None:
+                    self._lock = _ProcessLock(self._path)
+                return work(database, self._lock.name)
         except (OSError, sqlite3.Error) as error:
             logger.warning(
                 "Slack: %s cannot be used (%s). What Slack delivers again after a restart will be answered again. "
@@ -232,13 +232,13 @@ class Questions:
             yield database
 
 
-class _Life:
+class _ProcessLock:
     """A lock that a process holds while it lives; the kernel releases it also when the process is killed."""
 
     def __init__(self, path: Path) -> None:
         """Create the lock; only while the database is locked, so that no other bot takes it for a stale one."""
         for left in path.parent.glob(f"{glob.escape(path.name)}.*.lock"):
-            _gone(path, left.name.removeprefix(f"{path.name}.").removesuffix(".lock"))
+            _has_ended(path, left.name.removeprefix(f"{path.name}.").removesuffix(".lock"))
         self.name = uuid.uuid4().hex
         self._path = _lock_of(path, self.name)
         self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
@@ -254,7 +254,7 @@ def _lock_of(path: Path, owner: str) -> Path:
     return path.with_name(f"{path.name}.{owner}.lock")
 
 
-def _gone(path: Path | None, owner: str | None) -> bool:
+def _has_ended(path: Path | None, owner: str | None) -> bool:
     """Whether the bot `owner` has ended; if so, its lock file is removed."""
     if owner is None or path is None:
         return True

@@ -34,7 +34,7 @@ class SlackSocket:
         api: Slack's Web API.
         app_token: Starts with `xapp-`.
         me: The identity of the bot, whose own messages are ignored.
-        heard: Called with the body of each event.
+        on_event: Called with the body of each event.
         ping_seconds: How often the connection is checked.
     """
 
@@ -44,13 +44,13 @@ class SlackSocket:
         app_token: str,
         me: Identity,
         *,
-        heard: Callable[[dict[str, Any]], None],
+        on_event: Callable[[dict[str, Any]], None],
         ping_seconds: float,
     ) -> None:
         self._api = api
         self._app_token = app_token
         self._me = me
-        self._heard = heard
+        self._on_event = on_event
         self._ping_seconds = ping_seconds
         self._handler: AsyncSocketModeHandler | None = None
         self._watching: asyncio.Task[None] | None = None
@@ -72,11 +72,11 @@ class SlackSocket:
         socket.proxy = client.proxy
         greeted = asyncio.Event()
 
-        async def hear(_client: object, message: dict[str, Any], _raw: str | None) -> None:
+        async def on_message(_client: object, message: dict[str, Any], _raw: str | None) -> None:
             if message.get("type") == "hello":
                 greeted.set()
 
-        socket.message_listeners.append(hear)
+        socket.message_listeners.append(on_message)
         try:
             async with asyncio.timeout(_CONNECT_SECONDS):
                 await socket.connect()
@@ -123,10 +123,10 @@ class SlackSocket:
         finally:
             logger.disabled = was_disabled
 
-        async def heard(body: dict[str, Any]) -> None:
-            self._heard(body)
+        async def on_event(body: dict[str, Any]) -> None:
+            self._on_event(body)
 
-        cast("Any", app).event(re.compile(".*"))(heard)
+        cast("Any", app).event(re.compile(".*"))(on_event)
         return app
 
     async def _renew_address(self, socket: Any) -> None:

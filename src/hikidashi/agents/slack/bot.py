@@ -99,7 +99,7 @@ class SlackBot:
         """
         self._api = SlackAPI(self._bot_token, base_url=self._base_url, secrets=[self._app_token])
         try:
-            self._identity = await self._who_am_i(self._api)
+            self._identity = await self._own_identity(self._api)
             reader = ThreadReader(self._api, self._identity)
             self._answerer = Answerer(
                 self._responder,
@@ -112,7 +112,7 @@ class SlackBot:
                 questions=self._questions,
             )
             self._socket = SlackSocket(
-                self._api, self._app_token, self._identity, heard=self._hear, ping_seconds=self._ping_seconds
+                self._api, self._app_token, self._identity, on_event=self._on_event, ping_seconds=self._ping_seconds
             )
             await self._socket.connect()
             for asked in self._questions.take_unfinished(self._name_in_file):
@@ -144,7 +144,7 @@ class SlackBot:
             await asyncio.wait([closing, hurrying], return_when=asyncio.FIRST_COMPLETED)
             hurrying.cancel()
             if not closing.done():
-                self._break_off()
+                self._cancel_answers()
             await closing
         finally:
             undo()
@@ -159,7 +159,7 @@ class SlackBot:
             self._socket = None
         if self._answers and grace:
             await asyncio.wait(self._answers, timeout=grace)
-        self._break_off()
+        self._cancel_answers()
         if self._answers:
             await asyncio.wait(self._answers, timeout=_FAREWELL_SECONDS)
         self._questions.close()
@@ -174,7 +174,7 @@ class SlackBot:
     async def __aexit__(self, *exc_info: object) -> None:
         await self.aclose()
 
-    async def _who_am_i(self, api: SlackAPI) -> Identity:
+    async def _own_identity(self, api: SlackAPI) -> Identity:
         answer = await api.call("auth.test")
         return Identity(
             user_id=str(answer["user_id"]),
@@ -189,7 +189,7 @@ class SlackBot:
         """Identifies this bot in the file, which other bots may share."""
         return f"{self.identity.team_id} {self.identity.user_id}"
 
-    def _hear(self, body: dict[str, Any]) -> None:
+    def _on_event(self, body: dict[str, Any]) -> None:
         question = question_in(body["event"], self.identity.user_id)
         answerer = self._answerer
         if question is None or answerer is None:
@@ -215,7 +215,7 @@ class SlackBot:
 
         task.add_done_callback(forget)
 
-    def _break_off(self) -> None:
+    def _cancel_answers(self) -> None:
         for task in list(self._answers):
             task.cancel()
 

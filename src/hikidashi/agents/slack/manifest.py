@@ -7,14 +7,14 @@ from typing import Any
 __all__ = ["APP_SCOPE", "BOT_EVENTS", "BOT_SCOPES", "app_manifest"]
 
 BOT_SCOPES = {
-    "app_mentions:read": "hear when somebody mentions the bot",
+    "app_mentions:read": "receive mentions of the bot",
     "channels:history": "read the thread of a question in a public channel",
     "chat:write": "answer",
     "groups:history": "read the thread of a question in a private channel",
-    "im:history": "hear and read direct messages",
+    "im:history": "receive and read direct messages",
     "mpim:history": "read the thread of a question in a group message",
-    "reactions:write": "show that an answer is on the way",
-    "users:read": "tell the model who said what",
+    "reactions:write": "show that an answer is in progress",
+    "users:read": "give the model the names of the authors",
 }
 """The scopes of the bot token, and their purpose."""
 

@@ -54,7 +54,7 @@ def is_namedtuple(kind: type[Any]) -> bool:
 
 
 def type_name(hint: object) -> str:
-    """`hint` as a person writes it, with its module unless it is a builtin."""
+    """`hint` as in source code, with its module unless it is a builtin."""
     if not isinstance(hint, type) or get_origin(hint) is not None:
         return str(hint)
     return hint.__qualname__ if hint.__module__ == "builtins" else f"{hint.__module__}.{hint.__qualname__}"
@@ -181,7 +181,7 @@ def _refuse_live_objects(hint: Any, path: str) -> None:
         schema = cast("dict[str, Any]", TypeAdapter(hint).core_schema)
     except (PydanticSchemaGenerationError, PydanticUserError) as error:
         raise UnsupportedDepsTypeError(type_name(hint), path, _reason(error)) from error
-    if schema.get("schema", schema)["type"] in _LIVE:  # bare `type` wears a wrapper for its error message
+    if schema.get("schema", schema)["type"] in _LIVE:  # the schema of bare `type` is wrapped for its error message
         raise UnsupportedDepsTypeError(type_name(hint), path, "it is a live object")
 
 
@@ -225,5 +225,5 @@ def _list_of(hint: Any) -> Any:
 
 def _reason(error: Exception) -> str:
     if isinstance(error, PydanticSchemaGenerationError):
-        return NO_FORM  # pydantic's own words advise to allow arbitrary types, which does not help here
+        return NO_FORM  # pydantic's message suggests allowing arbitrary types, which does not help here
     return str(error).splitlines()[0].rstrip(".")

@@ -1,7 +1,7 @@
-"""Whether one value comes back from JSON as it was: the check behind `serialize_deps`.
+"""The check behind `serialize_deps`: a value must survive a round trip through JSON.
 
-Types can only refuse; values prove. So a value is written, read back by its own type, and compared
-place by place. Messages name places and types, never contents: dependencies hold secrets.
+Type hints alone cannot show that. So a value is serialised, read back by its own type, and compared
+part by part. Messages name paths and types, never contents: dependencies hold secrets.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from .types import CONTAINERS, adapter, check_type, fields_of, is_namedtuple, ty
 
 
 def checked_json(value: object, path: str) -> str:
-    """`value` as JSON text that rebuilds it, proven by doing so.
+    """`value` as JSON text from which it was rebuilt as a check.
 
-    Plain containers declare no types, so each item answers for itself. A value whose type hints
-    cannot be resolved is written by what it holds, and not proven.
+    Plain containers declare no types, so each item is checked by its own type. A value whose type hints
+    cannot be resolved is serialised by its runtime type, without the check.
 
     Raises:
         UnsupportedDepsTypeError: something inside `value` has no JSON form, or comes back changed; it says where.
@@ -82,7 +82,7 @@ def first_problem(error: ValidationError) -> tuple[str, str]:
 
 
 def _refuse_unwritable(value: Any, path: str) -> None:
-    """Name the innermost object that has no JSON form, by what is there rather than by what is declared."""
+    """Raise for the innermost object that has no JSON form, by runtime types rather than type hints."""
     parts = _parts(value)
     if parts is not None:
         for place, part in parts.values():
@@ -111,7 +111,7 @@ def _refuse_change(before: Any, after: Any, path: str) -> None:
 
 
 def _parts(value: Any) -> dict[Any, tuple[str, Any]] | None:
-    """What `value` is made of: key, and place and part; `None` for what is no container."""
+    """The parts of `value` by key, each with its path; `None` if it is not a container."""
     if isinstance(value, BaseModel):
         held = {name: getattr(value, name) for name in type(value).model_fields}
         held |= (value.__pydantic_extra__ or {}) | (value.__pydantic_private__ or {})
@@ -152,8 +152,8 @@ def _equal(before: Any, after: Any) -> bool:
 
 def _described(value: Any) -> Any:
     """The type that brings `value` back, with the type variables of a generic class filled in from what it holds."""
-    if (said := getattr(value, "__orig_class__", None)) is not None:  # made as `Box[int](...)`
-        return said
+    if (generic := getattr(value, "__orig_class__", None)) is not None:  # made as `Box[int](...)`
+        return generic
     kind: Any = _kind(value)
     if type(value) is dict:
         return dict[_any_of(value), _any_of(cast("dict[Any, Any]", value).values())]

@@ -43,7 +43,7 @@ from .warm import WarmSessions
 # An argument of a process holds 128 KiB on Linux; a longer system prompt goes through a file.
 _LONGEST_ARGUMENT = 100_000
 
-# Claude Code repeats each tool result to the SDK, images too, and the SDK takes 1 MiB unless told otherwise.
+# Claude Code repeats each tool result to the SDK, images too, and the SDK's default limit is 1 MiB.
 _LONGEST_MESSAGE = 1 << 30
 
 _TEMPORARY = "CLAUDE_CODE_TMPDIR"
@@ -62,8 +62,8 @@ _ENVIRONMENT = {
 
 _SUB_AGENTS = {"Agent", "Task"}
 _WITH_SUB_AGENTS = {
-    # Claude Code runs them in the background unless told not to. A request ends with its answer, and what a sub-agent
-    # finds later would be lost.
+    # By default Claude Code runs them in the background. A request ends with its answer, and the later result of a
+    # sub-agent would be lost.
     "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
 }
 
@@ -87,7 +87,7 @@ class Launch:
 class Question:
     """One request to Claude Code."""
 
-    talk: Conversation
+    conversation: Conversation
     wire_name: Callable[[str], str]
     parked: ParkedTools
     server_tools: Sequence[ToolDefinition]
@@ -113,7 +113,7 @@ class Question:
     def started_with(self) -> object:
         """What a CLI is started with."""
         return (
-            self.talk.system,
+            self.conversation.system,
             self.parked.listing,
             [(tool.name, tool.description, tool.parameters_json_schema) for tool in self.server_tools],
             list(self.servers),
@@ -139,7 +139,7 @@ class Question:
     @property
     def is_new(self) -> bool:
         """Whether it begins a conversation."""
-        return len(self.talk.messages) == 1 and self.settings.resume is None
+        return len(self.conversation.messages) == 1 and self.settings.resume is None
 
 
 async def launch(
@@ -153,7 +153,7 @@ async def launch(
     session = None
     if warm is not None and question.is_new:
         session = warm.take(question.warm_key, question.servers)
-    prompt: list[Block] | None = question.talk.last
+    prompt: list[Block] | None = question.conversation.last
     if session is None:
         session, prompt = await _created(start, question)
     else:
@@ -162,7 +162,7 @@ async def launch(
         scope.add(session)
     try:
         await session.start(deadline)
-        await session.begin(question.talk.messages, prompt)
+        await session.begin(question.conversation.messages, prompt)
     except BaseException:
         await session.close()
         raise
@@ -184,20 +184,20 @@ async def _created(start: Launch, question: Question) -> tuple[Session, list[Blo
     """A session for `question`, not started yet, and the prompt to send to it."""
     with ExitStack() as resources:
         options = _options(start, question, resources, question.max_turns)
-        talk = question.talk
-        prompt: list[Block] | None = talk.last
+        conversation = question.conversation
+        prompt: list[Block] | None = conversation.last
         if question.settings.resume is not None:
             options.resume = question.settings.resume
-        elif any(block["type"] == "tool_result" for block in talk.last):
-            # Results are no prompt: Claude Code resumes the turn that was interrupted before them.
+        elif any(block["type"] == "tool_result" for block in conversation.last):
+            # Results are not a prompt: Claude Code resumes the turn that was interrupted before them.
             options.env["CLAUDE_CODE_RESUME_INTERRUPTED_TURN"] = "1"
             # If that turn ends with a prompt, it is asked again as it is. If it ends with results, Claude Code adds
             # "Continue from where you left off.". It looks at the first block alone, and drops an empty one.
-            asked: WireMessage = {"role": "user", "content": [{"type": "text", "text": ""}, *talk.last]}
-            await _remember(options, [*talk.messages[:-1], asked])
+            asked: WireMessage = {"role": "user", "content": [{"type": "text", "text": ""}, *conversation.last]}
+            await _resume_from(options, [*conversation.messages[:-1], asked])
             prompt = None
-        elif len(talk.messages) > 1:
-            await _remember(options, talk.messages[:-1])
+        elif len(conversation.messages) > 1:
+            await _resume_from(options, conversation.messages[:-1])
         return _session(start, question, options, resources), prompt
 
 
@@ -228,7 +228,7 @@ def _options(start: Launch, question: Question, resources: ExitStack, max_turns:
     output = parameters.output_object if parameters.output_mode == "native" else None
     return ClaudeAgentOptions(
         model=start.model_name,
-        system_prompt=_system_prompt(question.talk.system, folder),
+        system_prompt=_system_prompt(question.conversation.system, folder),
         tools=_built_in(start),
         # Naming the server allows each of its tools: a list of 10,000 names would not fit an argument.
         allowed_tools=[*start.allowed_tools, *(f"mcp__{shown_name(name)}" for name in servers)],
@@ -258,7 +258,7 @@ def _output_schema(output: OutputObjectDefinition) -> dict[str, Any]:
 
 
 def _hooks(question: Question) -> dict[HookEvent, list[HookMatcher]]:
-    """Hooks that tell a model to search when it calls a tool it has not found; the CLI only says there is none."""
+    """Hooks that advise a model to search when it calls a tool that is not listed; the CLI only says it is unknown."""
     defined = question.parameters.tool_defs.values()
     search = next((tool.name for tool in defined if tool.tool_kind == "tool-search"), None)
     if search is None:
@@ -272,7 +272,7 @@ def _hooks(question: Question) -> dict[HookEvent, list[HookMatcher]]:
 
 
 def _tied(cli_path: str | Path | None) -> tuple[str | Path | None, dict[str, str]]:
-    """A CLI that ends with this process, where Linux can do that, and the environment it needs."""
+    """The CLI, wrapped on Linux so that it ends with this process, and the environment for that."""
     cli = shutil.which(cli_path or _BUNDLED_CLI) or shutil.which("claude")
     if cli is None or not os.access(_TIED_CLI, os.X_OK) or not all(map(shutil.which, _TIED_CLI_NEEDS)):
         return cli_path, {}  # the SDK refuses a path that does not exist
@@ -300,7 +300,7 @@ def _system_prompt(system: str, folder: Path) -> str | SystemPromptFile:
     return {"type": "file", "path": str(file)}
 
 
-async def _remember(options: ClaudeAgentOptions, past: Sequence[WireMessage]) -> None:
+async def _resume_from(options: ClaudeAgentOptions, past: Sequence[WireMessage]) -> None:
     """Start the CLI with the conversation so far, from a transcript in memory."""
     session_id = str(uuid4())
     entries = transcript(past, session_id=session_id, cwd=str(options.cwd or ""), model=options.model or "")

@@ -38,7 +38,7 @@ _NOT_FOR_SUB_AGENTS = _error(
 class ParkedTools:
     """Tools that Claude Code can call and pydantic-ai runs.
 
-    `names` has those of tools that may be listed later: no tool changes its name because another one joins it.
+    `names` includes tools that may be listed later, so that adding a tool never renames another.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class ParkedTools:
         self._released: set[str] = set()
         """Ids of the calls that were ended without a result."""
         self.abandoned = False
-        """Whether a turn of Claude Code ended with such a call: then it does not hold the true conversation."""
+        """Whether a turn of Claude Code ended with such a call, so that its conversation is incomplete."""
 
     def wire_name(self, name: str) -> str:
         """The name the model sees."""
@@ -81,8 +81,8 @@ class ParkedTools:
         """Whether a call of the tool `name` may be refused, depending on its arguments."""
         return self._restrictions.restricts(name)
 
-    def surely_parks(self, wire_name: str) -> bool:
-        """Whether every call of the tool with this name in Claude Code parks, whatever its arguments."""
+    def always_parks(self, wire_name: str) -> bool:
+        """Whether every call of the tool with this name in Claude Code parks, for any arguments."""
         name = self.names.get(wire_name)
         return name is not None and not self.is_restricted(name)
 
@@ -116,13 +116,13 @@ class ParkedTools:
     async def end_abandoned_turn(self, turn: Any, _: str | None, __: HookContext) -> HookJSONOutput:
         """A `PostToolBatch` hook: end the turn before the model is asked with a result that did not come from outside.
 
-        Such is that of a call which was released, or which Claude Code gave up.
+        That is the result of a call that was released, or that Claude Code gave up.
         """
         calls = [call["tool_use_id"] for call in turn["tool_calls"]]
         if not any(call_id in self._released or self._waits(call_id) for call_id in calls):
             return {}
         self.abandoned = True
-        return {"continue_": False, "stopReason": "A call waits for its answer from outside."}
+        return {"continue_": False, "stopReason": "A call waits for its result from outside."}
 
     def _waits(self, call_id: str) -> bool:
         future = self._calls.get(call_id)
@@ -167,5 +167,5 @@ def _mcp_block(block: Block) -> Block:
     match block:
         case {"type": "image", "source": {"type": "base64", "media_type": media_type, "data": data}}:
             return {"type": "image", "data": data, "mimeType": media_type}
-        case _:  # text: what MCP cannot carry does not come here, see `can_travel_by_mcp`
+        case _:  # text: see `results_fit_mcp` for what MCP cannot carry
             return block

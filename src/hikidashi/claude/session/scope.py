@@ -14,7 +14,7 @@ from contextvars import ContextVar
 
 from ...errors import ClaudeCodeTimeoutError
 from ..downloads import Downloads
-from ..history import Conversation, can_travel_by_mcp
+from ..history import Conversation, results_fit_mcp
 from ..limits import Tally
 from .session import Deadline, Session
 
@@ -50,15 +50,15 @@ class RunScope:
         """Call `callback` when the run has ended without an error, in place of the one given before."""
         self._on_success = callback
 
-    def session_for(self, talk: Conversation, identity: object) -> Session | None:
+    def session_for(self, conversation: Conversation, identity: object) -> Session | None:
         """The live session that can take the last turn of `talk`, if any."""
-        if not can_travel_by_mcp(talk.last):
+        if not results_fit_mcp(conversation.last):
             return None
-        return next((session for session in self._sessions if session.can_continue(talk, identity)), None)
+        return next((session for session in self._sessions if session.can_continue(conversation, identity)), None)
 
-    async def end_answered(self, talk: Conversation) -> None:
+    async def end_answered(self, conversation: Conversation) -> None:
         """End the sessions whose calls the last turn of `talk` answers: a new one takes their place."""
-        answered = [session for session in self._sessions if session.is_answered_by(talk)]
+        answered = [session for session in self._sessions if session.is_answered_by(conversation)]
         self._sessions = [session for session in self._sessions if session not in answered]
         await asyncio.gather(*(session.close() for session in answered))
 

@@ -26,7 +26,7 @@ from claude_agent_sdk.types import HookEvent, HookJSONOutput
 from pydantic_ai.messages import ModelResponse
 
 from ...errors import ClaudeCodeTimeoutError
-from ..failures import failed_process, too_late
+from ..failures import deadline_error, failed_process
 from ..history import Block, Conversation, WireMessage, append_response
 from ..limits import Guard
 from ._expected_tools import ExpectedTools
@@ -59,7 +59,7 @@ class Deadline:
 
     def passed(self, waiting_for: str, model_name: str) -> ClaudeCodeTimeoutError:
         """The error to raise after the deadline."""
-        return too_late(self.seconds or 0, waiting_for, model_name)
+        return deadline_error(self.seconds or 0, waiting_for, model_name)
 
 
 class Session:
@@ -149,31 +149,31 @@ class Session:
         """Whether a call waited here in an earlier request."""
         return self._has_parked
 
-    def can_continue(self, talk: Conversation, identity: object) -> bool:
+    def can_continue(self, conversation: Conversation, identity: object) -> bool:
         """Whether `continue_with(talk)` leads to the same conversation as a new CLI would."""
         if not self.alive or self._parked.abandoned or self._identity != identity:
             return False
-        missing = self._missing(talk)
+        missing = self._missing(conversation)
         if missing is None:
             return False
         answered = {block["tool_use_id"] for block in missing if block["type"] == "tool_result"}
         # A turn that waits takes results alone: a prompt beside them can only be sent as history.
         return answered >= self._waiting and (not self._waiting or len(answered) == len(missing))
 
-    def is_answered_by(self, talk: Conversation) -> bool:
+    def is_answered_by(self, conversation: Conversation) -> bool:
         """Whether calls wait here, and the last turn of `talk` has all of their results."""
-        answered = {block["tool_use_id"] for block in talk.last if block["type"] == "tool_result"}
+        answered = {block["tool_use_id"] for block in conversation.last if block["type"] == "tool_result"}
         return bool(self._waiting) and self._waiting <= answered
 
-    def _missing(self, talk: Conversation) -> list[Block] | None:
+    def _missing(self, conversation: Conversation) -> list[Block] | None:
         """The blocks of the last turn of `talk` that the CLI does not hold; None if it lacks an earlier turn.
 
         It holds some of them already if it ran some of the calls that the turn answers.
         """
-        before, last = talk.messages[:-1], talk.last
+        before, last = conversation.messages[:-1], conversation.last
         if self._held == before:
             return last
-        known = self._held[-1]["content"] if len(self._held) == len(talk.messages) else []
+        known = self._held[-1]["content"] if len(self._held) == len(conversation.messages) else []
         if not known or self._held[:-1] != before or last[: len(known)] != known:
             return None
         return last[len(known) :]
@@ -232,10 +232,10 @@ class Session:
             except Exception as error:  # the CLI has ended: `messages` raises it
                 self._messages.put_nowait(error)
 
-    async def continue_with(self, talk: Conversation) -> None:
+    async def continue_with(self, conversation: Conversation) -> None:
         """Send the last turn of `talk`: results of the calls that wait, or the next prompt."""
-        blocks = self._missing(talk) or []
-        self._held = list(talk.messages)
+        blocks = self._missing(conversation) or []
+        self._held = list(conversation.messages)
         self._is_reused = True
         if not self._waiting:
             await self._send(blocks)

@@ -112,7 +112,7 @@ def call_of_tool(tool: Tool[Any], ctx: DepsContext[Any] | None, timeout: float |
     Args:
         tool: the tool.
         ctx: what its function gets as its context, if it takes one.
-        timeout: seconds to wait where the tool names no time of its own.
+        timeout: seconds to wait if the tool has no timeout of its own.
 
     Raises:
         Unsupported: `tool` requires approval, which cannot be asked for here.
@@ -133,7 +133,7 @@ def call_of_tool(tool: Tool[Any], ctx: DepsContext[Any] | None, timeout: float |
         except ValidationError as error:
             raise _invalid_arguments(tool.name, error) from error
         running = schema.call(valid, context)
-        return await (running if schema.is_async and seconds is None else _without_waiting(running, seconds))
+        return await (running if schema.is_async and seconds is None else _not_waiting_for_threads(running, seconds))
 
     return call
 
@@ -158,7 +158,7 @@ class Attempts(Protocol):
     """Counts the calls of a tool, and may keep one from running or from being answered."""
 
     async def starts(self) -> None:
-        """Raise if the call may not run."""
+        """Raise unless the call may run."""
         ...
 
     def ends(self, *, succeeded: bool) -> None:
@@ -166,7 +166,7 @@ class Attempts(Protocol):
         ...
 
     async def failed(self, error: ModelRetry) -> None:
-        """Raise if the tool may not be retried after `error`."""
+        """Raise unless the tool may be retried after `error`."""
         ...
 
 
@@ -176,7 +176,7 @@ async def answer(
     """The result of the tool; an error that the model can repair has `is_error`.
 
     Raises:
-        Exception: whatever else the tool raised.
+        Exception: any other error of the tool.
     """
     succeeded = False
     if attempts is not None:
@@ -233,7 +233,7 @@ def failure(tool_name: str, error: Exception) -> ToolResult:
 
 
 def is_whole(value: object, result: ToolResult) -> bool:
-    """Whether `value` was a result already: no JSON text can hold itself, so equal content means it was."""
+    """Whether `value` was an MCP result already, which `result_of` returns unchanged."""
     if isinstance(value, Mapping):
         return cast("Mapping[str, Any]", value).get("content") == list(result.content)
     return isinstance(value, ToolResult)
@@ -245,12 +245,12 @@ def _dumped(model: Any) -> dict[str, Any]:
 
 def _invalid_arguments(tool_name: str, error: ValidationError) -> ModelRetry:
     problems = error.errors(include_url=False, include_context=False)
-    said = ToolReturnPart(tool_name=tool_name, content=problems, tool_call_id="", outcome="retried")
-    problem = said.model_response_str(wrap_if_error=False)
+    part = ToolReturnPart(tool_name=tool_name, content=problems, tool_call_id="", outcome="retried")
+    problem = part.model_response_str(wrap_if_error=False)
     return ModelRetry(f"Invalid arguments for `{tool_name}`, correct them and call it again: {problem}")
 
 
-async def _without_waiting(running: Coroutine[Any, Any, T], seconds: float | None) -> T:
+async def _not_waiting_for_threads(running: Coroutine[Any, Any, T], seconds: float | None) -> T:
     """The result of `running`; after a timeout or cancellation, a thread that it waits for is left running.
 
     Awaited directly, a thread would hold up the cancellation until it is done, and nothing can stop a thread.

@@ -29,7 +29,7 @@ class NoDeps(DepsContext[Any]):
 
     @property
     def deps(self) -> Any:
-        """Raises: there are none.
+        """Not available.
 
         Raises:
             MissingDepsError: always.
@@ -40,8 +40,8 @@ class NoDeps(DepsContext[Any]):
 def context_for(tool: Any, given: DepsContext[Any] | None) -> DepsContext[Any] | None:
     """What the function of `tool` gets as its first argument: `given`, if it takes a context at all.
 
-    A tool says whether it takes one; if it does not say, its annotations do. With nothing given, `RunContext[None]`
-    finds `None`, and a tool that wants deps learns why it has none.
+    Whether it takes one is in `takes_ctx`, else in its annotations. Without `given`, `ctx.deps` is `None` for
+    `RunContext[None]`, and raises `MissingDepsError` for a tool that needs deps.
     """
     if not takes_context(tool):
         return None
@@ -53,22 +53,22 @@ def context_for(tool: Any, given: DepsContext[Any] | None) -> DepsContext[Any] |
 
 def takes_context(tool: Any) -> bool:
     """Whether the function of `tool` takes a context first."""
-    said = getattr(tool, "takes_ctx", None)
-    return said if isinstance(said, bool) else _is_context(_first_hint(tool.function))
+    takes = getattr(tool, "takes_ctx", None)
+    return takes if isinstance(takes, bool) else _is_context(_first_hint(tool.function))
 
 
 def wanted_deps(tool: Any) -> str | None:
-    """The type of the deps that `tool` needs from its context; `None` where no deps will do."""
+    """The type of the deps that `tool` needs from its context; `None` if it needs none."""
     hint = _first_hint(tool.function) if takes_context(tool) else None
     wanted = next(iter(get_args(hint)), None) if _is_context(hint) else None
-    return None if _is_content_with_none(wanted) else getattr(wanted, "__qualname__", str(wanted))
+    return None if _accepts_none(wanted) else getattr(wanted, "__qualname__", str(wanted))
 
 
 def _is_context(hint: object) -> bool:
     return (get_origin(hint) or hint) in (RunContext, DepsContext)
 
 
-def _is_content_with_none(wanted: object) -> bool:
+def _accepts_none(wanted: object) -> bool:
     return wanted in _CONTENT_WITH_NONE or isinstance(wanted, TypeVar) or type(None) in get_args(wanted)
 
 

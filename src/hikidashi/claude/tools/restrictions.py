@@ -23,8 +23,8 @@ from ...errors import InvalidSettingError
 logger = logging.getLogger("hikidashi")
 
 Allowed = object
-"""What a parameter may be: a JSON value that it must equal, a tuple or set of such values, a compiled pattern that
-a string must match as a whole, or a function that is given the value and says whether it is allowed."""
+"""Allowed values of a parameter: a JSON value, a tuple or set of such values, a compiled pattern for the whole string,
+or a function that returns whether a value is allowed."""
 
 ParameterRestrictions = Mapping[str, Mapping[str, Allowed]]
 """Tool name → parameter → allowed values."""
@@ -37,10 +37,10 @@ class Restrictions:
     """Disallowed tools and restricted parameters."""
 
     def __init__(self, disallowed: Iterable[str] = (), parameters: ParameterRestrictions | None = None) -> None:
-        """Check what was given.
+        """Validate the restrictions.
 
         Raises:
-            InvalidSettingError: a name is no string, or a restriction is of no known kind.
+            InvalidSettingError: a name is not a string, or a restriction has an unknown type.
         """
         self.disallowed = _checked_names(disallowed)
         self._parameters = _checked_parameters({} if parameters is None else parameters)
@@ -64,8 +64,8 @@ class Restrictions:
                     continue
                 value = arguments[name] if name in arguments else default["default"]
                 if not _allows(allowed, value):
-                    said = f"Refused: parameter {name!r} cannot be {_shown(value)}. Allowed: {_described(allowed)}."
-                    return f"{said} Call the tool again with an allowed value, or do without it."
+                    reason = f"Refused: parameter {name!r} cannot be {_shown(value)}. Allowed: {_described(allowed)}."
+                    return f"{reason} Call the tool again with an allowed value, or do without it."
         return None
 
     def hooks(self, environment: Mapping[str, str]) -> dict[HookEvent, list[HookMatcher]]:
@@ -111,7 +111,7 @@ class OwnToolRestrictions:
         self._restrictions = restrictions
         self._servers = tuple(map(shown_name, servers))
 
-    def leaves_out(self, name: str) -> bool:
+    def disallows(self, name: str) -> bool:
         """Whether the tool `name` is disallowed.
 
         Raises:
@@ -185,8 +185,8 @@ def _described(allowed: Allowed) -> str:
         case tuple() | set() | frozenset():
             return " or ".join(sorted(map(_shown, cast("Iterable[object]", allowed)))) or "nothing"
         case _ if callable(allowed):
-            said = (getattr(allowed, "__doc__", None) or "").strip().partition("\n")[0].rstrip(".")
-            return said or f"what `{getattr(allowed, '__name__', type(allowed).__name__)}` accepts"
+            summary = (getattr(allowed, "__doc__", None) or "").strip().partition("\n")[0].rstrip(".")
+            return summary or f"what `{getattr(allowed, '__name__', type(allowed).__name__)}` accepts"
         case _:
             return _shown(allowed)
 

@@ -25,10 +25,9 @@ Handler = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
 
 
 def neutral_tool(tool: Any, schema: dict[str, Any], call: Callable[[dict[str, Any]], Awaitable[ToolResult]]) -> Tool:
-    """`tool`, whose name was checked, as the neutral tool that `call` runs.
+    """A neutral tool that runs `call`, with the name and description of `tool`.
 
-    It has no output schema, which would promise structured content where spec 002 answers with text, and
-    nothing of what only pydantic-ai is to know.
+    It has no output schema, since results are text as in spec 002, and no metadata that is for pydantic-ai alone.
     """
     if isinstance(tool, pydantic_ai.Tool):
         definition = tool.tool_def
@@ -40,7 +39,7 @@ def neutral_tool(tool: Any, schema: dict[str, Any], call: Callable[[dict[str, An
 
 
 def sdk_tool(tool: Tool, handler: Handler) -> SdkMcpTool[Any]:
-    """`tool` as the SDK has it, run by `handler`.
+    """`tool` as an `SdkMcpTool` that `handler` runs.
 
     Raises:
         Unsupported: the root of the input schema cannot be written as one object; see `root_schema`.
@@ -55,7 +54,7 @@ def sdk_tool(tool: Tool, handler: Handler) -> SdkMcpTool[Any]:
 
 
 def server_of(tools: Iterable[Tool], name: str) -> McpSdkServerConfig:
-    """A server of `tools` whose results reach Claude Code whole.
+    """A server of `tools` whose results reach Claude Code without loss.
 
     Raises:
         ToolValidationError: two tools share a name.

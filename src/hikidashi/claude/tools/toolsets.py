@@ -1,8 +1,8 @@
 """Toolsets and tools that can be registered with Claude Code's in-process server, unwrapped.
 
-pydantic-ai lists the tools of a toolset only inside a run. What is registered before one is therefore
-limited to toolsets whose tools can be read off: function toolsets, and wrappers that change names or
-definitions but not how a tool is called. The agent still decides which of them a request offers.
+pydantic-ai lists the tools of a toolset only inside a run. Registration before a run is therefore limited
+to toolsets whose tools are known: function toolsets, and wrappers that change names or definitions but
+not how a tool is called. The agent still decides which of them a request offers.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _sources(given: object, rename: Rename) -> Iterator[Source]:
     else:
         shown = f"{given!r:.80}"
         raise Unsupported(
-            f"a {type(given).__name__} ({shown}), which is no tool and has no `tools` by name",
+            f"a {type(given).__name__} ({shown}), which is not a tool and has no `tools` by name",
             _TARGET,
             "Pass an agent, `agent.toolsets`, a `FunctionToolset`, tools or functions; for other toolsets, use "
             "`to_claude(await from_pydantic_ai(toolset))`.",

@@ -1,1 +1,1 @@
-"""`hikidashi chat`: a conversation in the terminal, with the web tools at the model's hand."""
+"""`hikidashi chat`: a conversation with a model that has the web tools, in the terminal."""

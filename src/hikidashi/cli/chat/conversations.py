@@ -97,11 +97,11 @@ class ConversationStore:
     def import_file(self, path: Path) -> None:
         """Move the conversation at `path`, if any, into the folder: earlier versions kept only the last one there."""
         with suppress(OSError):
-            said = Transcript(path).read()
-            if said:
+            messages = Transcript(path).read()
+            if messages:
                 before = path.stat()
-                new = self.add(said[0].text)
-                Transcript(new).write(said)
+                new = self.add(messages[0].text)
+                Transcript(new).write(messages)
                 os.utime(new, (before.st_atime, before.st_mtime))
                 path.unlink()
 
@@ -134,7 +134,7 @@ class ConversationSaver:
         """The name of the conversation; None if nothing is saved yet."""
         return None if self._path is None else self._path.stem
 
-    def write(self, said: Sequence[Message]) -> None:
+    def write(self, messages: Sequence[Message]) -> None:
         """Save the conversation, in one atomic write.
 
         If another chat has continued the same conversation, this one is saved under a new name.
@@ -143,8 +143,8 @@ class ConversationSaver:
             OSError: the folder cannot be written.
         """
         if self._path is None or _stamp(self._path) != self._written:
-            self._path = self._conversations.add(said[0].text)
-        Transcript(self._path).write(said)
+            self._path = self._conversations.add(messages[0].text)
+        Transcript(self._path).write(messages)
         self._written = _stamp(self._path)
 
     def start_new(self) -> None:

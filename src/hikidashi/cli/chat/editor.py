@@ -135,6 +135,6 @@ def _bindings() -> KeyBindings:
 
 
 def _is_being_pasted(event: KeyPressEvent) -> bool:
-    """Whether more comes at once: pasted on a terminal that does not mark it, or while an answer was shown."""
+    """Whether more input is waiting: pasted text on a terminal without bracketed paste, or typed during an answer."""
     waiting = any(press.data not in ("", "_Flush") for press in event.key_processor.input_queue)
     return waiting or bool(select.select([event.app.input.fileno()], [], [], 0)[0])

@@ -27,7 +27,7 @@ _Result = TypeVar("_Result")
 
 
 def run_interruptible(runner: asyncio.Runner, work: Coroutine[Any, Any, _Result]) -> _Result:
-    """The result of `work`. The first Ctrl-C cancels it; further ones are ignored until it has ended.
+    """The result of `work`; the first Ctrl-C cancels it, further ones are ignored until it has ended.
 
     With asyncio's own handler, a second Ctrl-C would abandon the task while it still draws on the screen.
 
@@ -57,7 +57,7 @@ def run_interruptible(runner: asyncio.Runner, work: Coroutine[Any, Any, _Result]
 async def show_answer(
     responder: Responder, conversation: Sequence[Message], screen: Screen, received: list[str] | None = None
 ) -> bool:
-    """Show the answer on `screen`; whether it is complete, and no tool failed each time it was called.
+    """Show the answer on `screen`; True if it is complete and no tool failed on every call.
 
     The text is also added to `received`, piece by piece.
     """
@@ -108,7 +108,7 @@ class ChatLoop:
         self._all_answered = True
 
     def run(self, runner: asyncio.Runner) -> bool:
-        """Run until the user leaves; whether each question was answered.
+        """Run until the user leaves; True if each question was answered.
 
         Ctrl-C cancels the current answer, never the chat.
         """

@@ -49,15 +49,15 @@ def list_conversations(language: Language, *, as_json: bool) -> None:
     """Print the conversations, newest first; as JSON, one object a line."""
     console, kept = stdout(), saved_conversations().all()
     for one in kept:
-        said = one.read()
+        messages = one.read()
         used = datetime.fromtimestamp(one.used).astimezone()
         if as_json:
-            about = {"name": one.name, "used": used.isoformat(timespec="seconds"), "messages": len(said)}
-            about["first"] = said[0].text if said else ""
+            about = {"name": one.name, "used": used.isoformat(timespec="seconds"), "messages": len(messages)}
+            about["first"] = messages[0].text if messages else ""
             typer.echo(json.dumps(about, ensure_ascii=False))
             continue
         line = Text.assemble((f"{used:%Y-%m-%d %H:%M}  ", "dim"), (one.name, "bold"), "  ")
-        first = cut(said[0].text, max(10, console.width - line.cell_len)) if said else ""
+        first = cut(messages[0].text, max(10, console.width - line.cell_len)) if messages else ""
         console.print(line + Text(first, "dim"), no_wrap=True)
     if not kept and not as_json:
         console.print(Text(WORDS[language].no_conversations))

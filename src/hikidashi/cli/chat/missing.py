@@ -29,14 +29,14 @@ _OTHER_SERVICES = "CLAUDE_CODE_USE_"
 
 
 def anything_missing(config: Config) -> bool:
-    """Whether a package, a key or a login is missing, as far as that is known without importing anything."""
+    """Whether a package, a key or a login is missing, checked without imports."""
     search = config.tools.web_search
     missing = next(_missing(config, os.environ, "en"), None)
     return missing is not None or (search is not None and search.needs_key)
 
 
 def first_problem(config: Config, *, language: Language = "en") -> HikidashiError | None:
-    """The first thing that is missing, as far as that is known without importing anything; None if nothing is."""
+    """The error for the first missing package, key or login, checked without imports; None if nothing is missing."""
     return next(_missing(config, os.environ, language), None)
 
 

@@ -51,15 +51,15 @@ def run_chat(
     """Run a chat; the exit code: 0, 1 if a question from a pipe or `once` got no answer, 130 if it was cancelled.
 
     Raises:
-        typer.BadParameter: `once` is no question, or there is no conversation `name`.
+        typer.BadParameter: `once` is empty, or there is no conversation `name`.
         HikidashiError: the config cannot be used, or something that it needs is missing.
     """
     if once is not None and not once.strip():
-        raise typer.BadParameter("is empty. Write the question after it.", param_hint="--once")
+        raise typer.BadParameter("is empty. Give a question.", param_hint="--once")
     stdin = sys.stdin
     if isinstance(stdin, io.TextIOWrapper):
         stdin.reconfigure(errors="replace")  # invalid bytes become a replacement character, not an error
-    os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")  # the banner would be in the chat
+    os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")  # its banner would appear in the chat
     config = config_for(config_path)
     spoken: Language = language or config.agent.language
     if problem := first_problem(config, language=spoken):
@@ -116,7 +116,7 @@ def _talk(
         console.print(Text(words.resumed.format(count=len(earlier), name=continued.name), "dim"))
     elif resume:
         console.print(Text(words.nothing_to_resume, "dim"))
-    talk = ChatLoop(
+    chat = ChatLoop(
         responder,
         console=console,
         words=words,
@@ -129,7 +129,7 @@ def _talk(
         conversation=earlier,
         typed=typed,
     )
-    all_answered = talk.run(runner)
+    all_answered = chat.run(runner)
     return 0 if all_answered or typed else 1
 
 

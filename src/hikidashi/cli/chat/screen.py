@@ -1,4 +1,4 @@
-"""How an answer looks while it comes: on a terminal, in a pipe, or as JSON for a program."""
+"""Output of an answer as it arrives: on a terminal, in a pipe, or as JSON."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Screen(ABC):
         """Show one event of the answer."""
 
     def close(self) -> None:  # noqa: B027 - optional
-        """Show what was held back; no further event comes."""
+        """Show what is still buffered, after the last event."""
 
 
 class TerminalScreen(Screen):
@@ -87,8 +87,8 @@ class TerminalScreen(Screen):
             case ToolReturned():
                 took = time.monotonic() - self._began.pop(event.call_id, time.monotonic())
                 mark, style = ("✓", "green") if event.ok else ("✗", "red")
-                said = event.reason or unfenced(event.text)
-                self._print_line(Text.assemble((f"  {mark} ", style), (f"{took:.1f} s  ", "dim")), said)
+                reason = event.reason or unfenced(event.text)
+                self._print_line(Text.assemble((f"  {mark} ", style), (f"{took:.1f} s  ", "dim")), reason)
                 self._wait(self._words.thinking)
             case AnswerFailed(message):
                 self._flush()

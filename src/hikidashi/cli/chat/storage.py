@@ -35,7 +35,7 @@ class Transcript:
         Raises:
             OSError: the folder cannot be written.
         """
-        _replace(self._path, ({"role": said.role, "text": said.text} for said in conversation))
+        _replace(self._path, ({"role": message.role, "text": message.text} for message in conversation))
 
 
 class InputHistory:
@@ -91,8 +91,8 @@ def _entry_of(line: str) -> str:
 
 def _message_of(line: str) -> Message | None:
     try:
-        said: Any = json.loads(line)
-        role, text = said["role"], said["text"]
+        entry: Any = json.loads(line)
+        role, text = entry["role"], entry["text"]
     except (ValueError, TypeError, KeyError):
         return None
     if role in {"user", "assistant"} and isinstance(text, str):

@@ -39,28 +39,28 @@ WORDS: dict[Language, Words] = {
         welcome="Ask anything. /help lists the commands, Ctrl-C stops an answer, Ctrl-D leaves.",
         help="/tools          the tools the model may call\n"
         "/search QUERY   search the web yourself, without the model\n"
-        "/new            begin another conversation; this one is kept\n"
-        "/clear          forget what was said, also what was kept of it\n"
+        "/new            start a new conversation; this one stays saved\n"
+        "/clear          delete this conversation, and its saved copy\n"
         "/help           this list\n"
         "/quit           leave (Ctrl-D too)\n"
         "Alt-Enter, or \\ at the end of a line, begins a new line; pasted lines are one question.\n"
         "Ctrl-X Ctrl-E opens $EDITOR; arrow keys bring back what was typed, Ctrl-R searches it.",
         thinking="thinking …",
         using="{tool} …",
-        stopped="Stopped. What was said so far is kept.",
+        stopped="Stopped. The answer so far is kept.",
         leave="Type /quit or press Ctrl-D to leave.",
         bye="Bye.",
         no_tools="The model has no tools. Enable `tools.web_search` in the config file to give it some.",
-        what_to_search="What shall be searched? Type: /search QUERY",
+        what_to_search="Nothing to search for. Type: /search QUERY",
         unknown_command="There is no command {command!r}. /help lists them.",
         forgotten="Forgotten.",
-        anew="A new conversation. The last one is kept as {name}.",
-        not_forgotten="What was kept of the conversation cannot be removed: {reason}",
-        resumed="Going on with {count} messages of {name}.",
-        nothing_to_resume="There is no conversation to go on with, so this is a new one.",
-        not_kept="The conversation cannot be kept: {reason}",
+        anew="New conversation. The last one is saved as {name}.",
+        not_forgotten="The saved conversation cannot be deleted: {reason}",
+        resumed="Continuing {name} ({count} messages).",
+        nothing_to_resume="There is no saved conversation, so this is a new one.",
+        not_kept="The conversation cannot be saved: {reason}",
         sources="Sources",
-        no_conversations="No conversation is kept.",
+        no_conversations="No conversation is saved.",
         deleted="{name} is deleted.",
     ),
     "ja": Words(

@@ -30,7 +30,7 @@ def check(
         Path | None, typer.Argument(metavar="PATH", help="The config file, YAML or TOML.", show_default="config.yaml")
     ] = None,
     config_file: Annotated[
-        Path | None, typer.Option("--config", metavar="FILE", help="The same, as the other commands take it.")
+        Path | None, typer.Option("--config", metavar="FILE", help="The same, spelled as in other commands.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:

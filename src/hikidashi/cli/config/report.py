@@ -70,7 +70,7 @@ def _parts(config: Config, missing: Sequence[HikidashiError]) -> tuple[Part, ...
 def _web_search(search: WebSearchConfig | None) -> Part:
     name = "tools.web_search"
     if search is None:
-        return Part(name=name, status="off", why="the section is not there", settings={})
+        return Part(name=name, status="off", why="there is no such section", settings={})
     if search.needs_key:
         why = f"it {search.info.missing_key('config')}"
         return Part(name=name, status="incomplete", why=why, settings=_settings(search))
@@ -86,7 +86,7 @@ def _agent(agent: AgentConfig) -> Part:
 
 def _slack(slack: SlackConfig | None) -> Part:
     if slack is None:
-        return Part(name="slack", status="off", why="the section is not there", settings={})
+        return Part(name="slack", status="off", why="there is no such section", settings={})
     missing = [f"`{name}`" for name in ("bot_token", "app_token") if not getattr(slack, name)]
     if missing:
         verb = "is" if len(missing) == 1 else "are"

@@ -28,8 +28,8 @@ def print_report(report: Report, console: Console, *, as_json: bool) -> None:
     for problem in report.problems:
         where = f"line {problem['line']}: " if problem["line"] is not None else ""
         key = f"{problem['key']}: " if problem["key"] else ""
-        said = Text.assemble((where, "dim"), (key, "bold"), problem["reason"])
-        _print_lines(console, Text.assemble("  ", ("✗", "bold red"), " "), said)
+        content = Text.assemble((where, "dim"), (key, "bold"), problem["reason"])
+        _print_lines(console, Text.assemble("  ", ("✗", "bold red"), " "), content)
     console.print()
     console.print(_verdict(report))
 
@@ -44,9 +44,9 @@ def _print_part(console: Console, part: Part) -> None:
         _print_lines(console, Text(f"      {name.ljust(widest)}  ", "dim"), Text(shown))
 
 
-def _print_lines(console: Console, start: Text, said: Text) -> None:
+def _print_lines(console: Console, start: Text, content: Text) -> None:
     indent = len(start.plain.lstrip("\n"))
-    for number, line in enumerate(wrapped(said, console.width - indent)):
+    for number, line in enumerate(wrapped(content, console.width - indent)):
         console.print((Text(" " * indent) if number else start) + line)
 
 

@@ -48,10 +48,10 @@ def check_cli(path: Path | None, *, needed: bool, seconds: float = _SECONDS) -> 
     try:
         version = _version(path, seconds)
     except subprocess.TimeoutExpired:
-        return _cli("problem", f"{path} did not answer within {seconds:g} s", f"Run it by hand: {path} --version")
+        return _cli("problem", f"{path} did not answer within {seconds:g} s", f"Run it yourself: {path} --version")
     except subprocess.CalledProcessError as error:
-        said = ((error.stderr or error.stdout or "").strip().splitlines() or ["nothing"])[-1][:200]
-        return _cli("problem", f"{path} ended with exit code {error.returncode} and said: {said}", _REINSTALL)
+        output = ((error.stderr or error.stdout or "").strip().splitlines() or ["nothing"])[-1][:200]
+        return _cli("problem", f"{path} ended with exit code {error.returncode} and printed: {output}", _REINSTALL)
     except OSError as error:
         return _cli("problem", f"{path} cannot be started: {error.strerror or error}", _REINSTALL)
     return _cli("ok", f"{version} at {_from_home(path)}")
@@ -62,7 +62,7 @@ def check_login(environment: Mapping[str, str]) -> Check:
     folder = Path(environment.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude")
     if (folder / ".credentials.json").is_file():
         return Check(area="claude", name="login", status="ok", found=f"there is one in {_from_home(folder)}")
-    elsewhere = " (macOS keeps it in the keychain, which is not looked at)" if sys.platform == "darwin" else ""
+    elsewhere = " (macOS keeps it in the keychain, which is not checked)" if sys.platform == "darwin" else ""
     return Check(
         area="claude",
         name="login",
@@ -92,7 +92,7 @@ def _version(path: Path, seconds: float) -> str:
             timeout=seconds,
             check=True,
         )
-    return done.stdout.strip().partition(" ")[0] or "a version it does not tell"
+    return done.stdout.strip().partition(" ")[0] or "an unknown version"
 
 
 def _from_home(path: Path) -> str:

@@ -55,7 +55,7 @@ def _mistake(name: str, value: str) -> tuple[str, str] | None:
 
 
 def _missing_package(name: str) -> Package | None:
-    """The package that the search provider with this key lacks; keys of models are read by other programs too."""
+    """The missing package of the search provider with this key; keys of models are for other programs too."""
     readers = [row for row in SEARCH_PROVIDERS.values() if name in (row.key_variable, row.address_variable)]
     return next((package for row in readers for package in row.packages if not package.is_installed), None)
 

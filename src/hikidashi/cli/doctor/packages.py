@@ -87,7 +87,7 @@ def _check_extra(extra: str, needs: list[Need], installed: Mapping[str, str] | N
         verdict = need.verdict(version)
         found.append(f"{need.package} {version}")
         if verdict != "ok":
-            wrong.append(f"{need.package} {version} is {verdict}, it takes {need}")
+            wrong.append(f"{need.package} {version} is {verdict}, {need} is needed")
     if wrong:
         return Check(area="extra", name=extra, status="problem", found="; ".join(wrong), remedy=f"{install} --upgrade")
     if missing:

@@ -12,7 +12,7 @@ __all__ = ["check_providers"]
 
 
 def check_providers(environment: Mapping[str, str]) -> Iterator[Check]:
-    """Each search provider and chat model: what it has, or what it lacks."""
+    """One check per search provider and chat model: ready, or what is missing."""
     for row in SEARCH_PROVIDERS.values():
         variables = [name for name in (row.key_variable, row.address_variable) if name]
         yield _check(f"search: {row.name}", row.packages, variables, environment)

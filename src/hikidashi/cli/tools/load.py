@@ -60,20 +60,20 @@ def load(
         loaded = Loaded(catalog_from(catalog, ranker=ranker, overlay=overlay), catalog)
     if overlay is not None and (unknown := overlay.unknown(loaded.catalog.names)):
         names = ", ".join(map(clean, unknown[:_NAMED])) + (" …" if len(unknown) > _NAMED else "")
-        said = f"The overlay speaks of {counted(len(unknown), 'tool')} that the catalogue does not have: {names}"
-        stderr().print(Text(said, "dim"))
+        message = f"The overlay names {counted(len(unknown), 'tool')} that the catalogue does not have: {names}"
+        stderr().print(Text(message, "dim"))
     return loaded
 
 
 def _of_servers(config: Path, seconds: float) -> tuple[list[Tool], dict[str, str]]:
     servers = read_mcp_config(config)
     if not servers:
-        raise ToolSourceError(str(config), "has no server that is switched on", "Add one under `mcpServers`.")
+        raise ToolSourceError(str(config), "has no enabled server", "Add one under `mcpServers`.")
     from hikidashi.search.mcp_servers import ServerTools, tools_of_servers
 
     console = stderr()
 
-    def tell(answer: ServerTools) -> None:
+    def report(answer: ServerTools) -> None:
         if answer.failure is None:
             console.print(
                 Text.assemble(("✓ ", "green"), clean(f"{answer.server}: {counted(len(answer.tools), 'tool')}"))
@@ -85,8 +85,10 @@ def _of_servers(config: Path, seconds: float) -> tuple[list[Tool], dict[str, str
     console.print(Text(clean(f"Asking {counted(len(servers), 'MCP server')}: {names}"), "dim"))
     # An error of a server is printed above; the client would log it with a traceback.
     logging.getLogger("mcp").setLevel(logging.CRITICAL)
-    answers = asyncio.run(tools_of_servers(servers, seconds=seconds, on_answer=tell))
+    answers = asyncio.run(tools_of_servers(servers, seconds=seconds, on_answer=report))
     failed = {answer.server: answer.failure for answer in answers if answer.failure is not None}
     if len(failed) == len(servers):
-        raise ToolSourceError(str(config), "no MCP server answered", "See above why; start each command by hand.")
+        raise ToolSourceError(
+            str(config), "no MCP server answered", "The reasons are above; try each command yourself."
+        )
     return [tool for answer in answers for tool in answer.tools], failed

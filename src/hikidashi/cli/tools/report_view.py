@@ -20,7 +20,7 @@ from .text import clean, counted, cut, more
 __all__ = ["print_report", "write_overlay"]
 
 _SHOWN = 10
-_WORDS_SHOWN = 8  # more than anybody would put into one description
+_WORDS_SHOWN = 8  # more than fit into one description
 
 
 def print_report(console: Console, report: Report, *, as_json: bool) -> None:
@@ -35,7 +35,7 @@ def print_report(console: Console, report: Report, *, as_json: bool) -> None:
         )
     )
     if not report.searches and not report.calls:
-        console.print(Text("Nothing is on record yet: give a SearchLog to what runs your agent."))
+        console.print(Text("Nothing is recorded yet: pass a SearchLog as `record=` to your search."))
         return
     _section(
         console,
@@ -53,7 +53,7 @@ def print_report(console: Console, report: Report, *, as_json: bool) -> None:
         console,
         "Tools found and never called",
         [(tool.found, tool.name) for tool in report.never_called],
-        "Make clear what they are not for: they take the place of others.",
+        "Narrow their descriptions: they displace other tools in the results.",
     )
     _section(
         console,
@@ -63,7 +63,7 @@ def print_report(console: Console, report: Report, *, as_json: bool) -> None:
     )
     _section(
         console,
-        "Tools on record that the catalogue does not have",
+        "Recorded tools that are not in the catalogue",
         [(None, name) for name in report.gone],
         "They were renamed or removed, or the catalogue is another one.",
     )
@@ -71,7 +71,7 @@ def print_report(console: Console, report: Report, *, as_json: bool) -> None:
 
 
 def write_overlay(known: Overlay, report: Report, path: Path) -> None:
-    """Add the words that searches agree on to an overlay, as aliases, and say so on standard error.
+    """Add the words that searches agree on to an overlay, as aliases, and report it on standard error.
 
     Raises:
         ToolSourceError: the file cannot be written, or has comments.

@@ -92,16 +92,16 @@ def _print_table(console: Console, matches: Sequence[ToolMatch]) -> None:
         cells = [number, Text(clean(match.name), "bold green"), Text(f"{match.score:6.2f}")]
         print_row(console, cells, widths, lines)
     if not matches[0].confident:
-        _print_lines(console, [Text(f"The nearest there is, perhaps not what was asked for. {matches[0].doubt}")])
+        _print_lines(console, [Text(f"The nearest match, perhaps not the right one. {matches[0].doubt}")])
 
 
 def _print_explanation(console: Console, found: Explanation, *, regex: bool) -> None:
     if regex:
-        _print_lines(console, [Text("A pattern matches or does not: there is nothing to explain.")])
+        _print_lines(console, [Text("Only searches by words have an explanation.")])
         return
-    said = [Text.assemble((clean(word), "cyan"), f" is {state}.") for word, state in found.words.items()]
-    if said:
-        _print_lines(console, [Text("Words", "bold"), *said])
+    texts = [Text.assemble((clean(word), "cyan"), f" is {state}.") for word, state in found.words.items()]
+    if texts:
+        _print_lines(console, [Text("Words", "bold"), *texts])
     _print_lines(console, [Text("Held back", "bold")] + ([] if found.held_back else [Text("No other tool matches.")]))
     for why, matches in groupby(found.held_back, key=lambda match: match.doubt):
         names = [Text.assemble("  ", (clean(match.name), "green"), f" {match.score:.2f}") for match in matches]
@@ -109,18 +109,18 @@ def _print_explanation(console: Console, found: Explanation, *, regex: bool) -> 
 
 
 def _print_nothing(console: Console, query: str, loaded: Loaded, *, regex: bool) -> None:
-    said = [Text(f"Nothing found for {clean(query)!r} among {counted(len(loaded.catalog), 'tool')}.", "bold")]
+    texts = [Text(f"Nothing found for {clean(query)!r} among {counted(len(loaded.catalog), 'tool')}.", "bold")]
     near = get_close_matches(query, loaded.catalog.names, n=3)
     if near:
-        said.append(Text(f"Names that look like it: {', '.join(map(clean, near))}"))
+        texts.append(Text(f"Names that look like it: {', '.join(map(clean, near))}"))
     if regex:
-        said.append(Text("Try a shorter pattern, or words without --regex."))
+        texts.append(Text("Try a shorter pattern, or words without --regex."))
     else:
-        said.append(Text("Try other or fewer words, or a part of a name with --regex."))
-        said.append(Text("If a tool should have been found, add the words people use to its description."))
-    _print_lines(console, said)
+        texts.append(Text("Try other or fewer words, or a part of a name with --regex."))
+        texts.append(Text("If a tool should have been found, add the words people use to its description."))
+    _print_lines(console, texts)
 
 
-def _print_lines(console: Console, said: Sequence[Text]) -> None:
-    for line in (line for text in said for line in wrapped(text, console.width)):
+def _print_lines(console: Console, texts: Sequence[Text]) -> None:
+    for line in (line for text in texts for line in wrapped(text, console.width)):
         console.print(line)

@@ -14,7 +14,7 @@ from ..wrap import wrapped
 
 __all__ = ["clean", "clean_lines", "counted", "cut", "is_bounded", "more", "print_row"]
 
-# Descriptions come from strangers: control characters could move the cursor, and others reverse the line.
+# Descriptions are untrusted: control characters could move the cursor, and others reverse the line.
 _UNFIT = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from ..shared_options import spread
+from ..shared_options import with_shared_options
 from .options import FilterOptions, Index, Json, Lang, ProviderOptions, ReadingOptions, ServerOptions
 
 __all__ = ["web"]
@@ -94,7 +94,7 @@ def _web() -> None:  # pyright: ignore[reportUnusedFunction]
 
 
 @web.command(epilog=_SEARCH_EXAMPLES, short_help="Show the best hits for a query.")
-@spread
+@with_shared_options
 def search(
     query: Annotated[str, typer.Argument(help="What to look for, up to 1,000 characters.")],
     *,
@@ -118,7 +118,7 @@ def search(
 
 
 @web.command(epilog=_EXTRACT_EXAMPLES, short_help="Show the text of pages.")
-@spread
+@with_shared_options
 def extract(
     urls: Annotated[list[str], typer.Argument(metavar="URL", help="Up to 20 addresses.")],
     *,
@@ -138,7 +138,7 @@ def extract(
 
 
 @web.command(epilog=_CONTEXT_EXAMPLES, short_help="Collect passages about a query for a prompt.")
-@spread
+@with_shared_options
 def context(
     query: Annotated[str, typer.Argument(help="What to look for, up to 1,000 characters.")],
     *,
@@ -245,7 +245,7 @@ def stats(*, index: Index = None, lang: Lang = None, as_json: Json = False) -> N
 
 
 @web.command(epilog=_SERVE_EXAMPLES, short_help="Serve a provider to every Tavily client.")
-@spread
+@with_shared_options
 def serve(
     *,
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
@@ -269,7 +269,7 @@ def serve(
 
 
 @web.command(epilog=_MCP_EXAMPLES, short_help="Serve the web tools to an MCP client on stdio.")
-@spread
+@with_shared_options
 def mcp(*, asked: ProviderOptions) -> None:
     """Serve tavily_search, tavily_extract and tavily_context to an MCP client on stdin and stdout.
 

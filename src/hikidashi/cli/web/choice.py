@@ -1,4 +1,4 @@
-"""The provider that the options of a command choose."""
+"""The provider that the options of a command select."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Choice", "choice_of", "language_of"]
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """The provider that a command asks, and the language it answers in."""
+    """The provider of a command, and the language of its output."""
 
     name: str
     base_url: str | None
@@ -65,7 +65,7 @@ def choice_of(asked: ProviderOptions) -> Choice:
     """The choice that the options describe.
 
     Raises:
-        typer.BadParameter: options contradict each other, or the provider lacks its address.
+        typer.BadParameter: options contradict each other, or the address of the provider is missing.
         TavilyAPIError: the provider needs a key, and there is none.
     """
     named = asked.provider or (names_taking("index")[0] if asked.index is not None else None)

@@ -35,7 +35,7 @@ _ADDRESSED = " or ".join(SEARCH_PROVIDERS[name].title for name in names_taking("
 
 @dataclass(frozen=True, kw_only=True)
 class ProviderOptions:
-    """Which provider is asked, and how."""
+    """The search provider and its options."""
 
     provider: Annotated[
         _Provider | None,

@@ -78,11 +78,11 @@ def _inner(schema: Any, change: _Change, depth: int) -> Any:
 
 def _describing(length: int) -> _Change:
     def change(part: dict[str, Any], _: int) -> dict[str, Any]:
-        said = part.get("description")
-        if not isinstance(said, str) or len(said) <= length:
+        description = part.get("description")
+        if not isinstance(description, str) or len(description) <= length:
             return part
         if length:
-            return {**part, "description": said[: length - 1].rstrip() + "…"}
+            return {**part, "description": description[: length - 1].rstrip() + "…"}
         return {key: value for key, value in part.items() if key != "description"}
 
     return change

@@ -129,8 +129,8 @@ def definition_line(entry: Entry) -> str:
 
 def short_line(entry: Entry) -> str:
     """A tool by name and short description; the first key differs from that of a definition."""
-    said = " ".join(entry.description[: 4 * _ABOUT].split())
-    return _one_line({"tool": entry.name, "about": said if len(said) <= _ABOUT else said[: _ABOUT - 1] + "…"})
+    summary = " ".join(entry.description[: 4 * _ABOUT].split())
+    return _one_line({"tool": entry.name, "about": summary if len(summary) <= _ABOUT else summary[: _ABOUT - 1] + "…"})
 
 
 def _cost_of_line(entry: Entry) -> int:

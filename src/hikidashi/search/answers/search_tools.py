@@ -65,15 +65,21 @@ def check_max_results(value: object, option: str = "max_results") -> int:
     return value
 
 
-def names_in(option: str, names: Iterable[str]) -> list[str]:
-    """The names given for `option`.
+def names_in(option: str, names: object) -> list[str]:
+    """The names given for `option`, such as `always_loaded`: the one check of every seam.
 
     Raises:
-        ValueError: it is a single string.
+        ValueError: it is a single string, not a list, or has something other than strings.
     """
     if isinstance(names, str):
         raise ValueError(f"`{option}` is {names!r}: use a list of names, such as [{names!r}].")
-    return list(names)
+    if not isinstance(names, Iterable):
+        raise ValueError(f"`{option}` is {names!r:.100}: use a list of names, such as ['send_mail'].")
+    listed = list(cast("Iterable[object]", names))
+    for name in listed:
+        if not isinstance(name, str):
+            raise ValueError(f"`{option}` has a {type(name).__name__} ({name!r:.100}): use the names of tools.")
+    return cast("list[str]", listed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +148,9 @@ def require_tool(catalog: ToolCatalog, name: str) -> Any:
     """
     tool = catalog.get(name)
     if tool is None:
-        raise ToolValidationError(f"`always_loaded` names {name!r}, which the catalogue does not have.", name)
+        raise ToolValidationError(
+            f"`always_loaded` names {name!r}, which the catalogue does not have. Check the spelling.", name
+        )
     return tool
 
 
@@ -216,8 +224,7 @@ class ToolSearchHandler:
         for name in (SEARCH_TOOLS, CALL_TOOL):
             if name in self.catalog:
                 raise ToolValidationError(
-                    f"A tool is called {name!r}, which is what the model searches or calls with. "
-                    "Rename it with `tool.renamed(...)`.",
+                    f"A tool is named {name!r}, which is reserved for tool search. Rename it with `tool.renamed(...)`.",
                     name,
                 )
 
@@ -286,13 +293,13 @@ class ToolSearchHandler:
         if self._record is not None:
             self._record.searched(query, result.kind, [entry.name for entry in result.entries])
         found.add(entry.name for entry in shown.whole)
-        return ToolResult.of(self._said(query, result, shown))
+        return ToolResult.of(self._answer(query, result, shown))
 
-    def _said(self, query: str, result: Found, shown: Shown) -> str:
+    def _answer(self, query: str, result: Found, shown: Shown) -> str:
         if not result.entries:
             return self._words.only_hidden(query, result.hidden) if result.hidden else self._words.nothing(query)
-        said = self._words.definitions(query, shown, confident=result.confident)
-        return f"{said}\n{self._words.hidden(result.hidden)}" if result.hidden else said
+        answer = self._words.definitions(query, shown, confident=result.confident)
+        return f"{answer}\n{self._words.hidden(result.hidden)}" if result.hidden else answer
 
     async def call(self, arguments: dict[str, Any], found: FoundTools | None) -> ToolResult:
         """Answer `call_tool`; a tool that is not in `found` is not called, but shown and added to `found`.
@@ -343,7 +350,7 @@ def callable_tool(tool: Any) -> Tool:
     """`tool`, which can be called.
 
     Raises:
-        ToolValidationError: it is no hikidashi tool.
+        ToolValidationError: it is not a hikidashi tool.
     """
     if not isinstance(tool, Tool):
         kind = f"{type(tool).__module__.partition('.')[0]} {type(tool).__name__}"

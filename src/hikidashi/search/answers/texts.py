@@ -51,7 +51,7 @@ _EN = {
         "nothing matches, try other words before you give up."
     ),
     "limit": "How many at most; {count} if left out.",
-    "query is no text": "`query` must be text: a few words that say what you need.",
+    "query is not text": "`query` must be text: a few words that say what you need.",
     "not loaded": (
         f"Tool {{name!r}} is not loaded: you have not seen its definition. Call `{SEARCH_TOOLS}` with the query "
         "`select:{name}`, then call it with the arguments that its definition asks for."
@@ -134,7 +134,7 @@ _JA = {
         "name_b」で読み込めます。見つからないときは、あきらめる前に別の言葉を試してください。"
     ),
     "limit": "最大件数。省略すると{count}件。",
-    "query is no text": "`query` は文字列で指定してください。必要なことを短く書きます。",
+    "query is not text": "`query` は文字列で指定してください。必要なことを短く書きます。",
     "not loaded": (
         "ツール {name!r} は読み込まれておらず、定義がまだ示されていません。"
         f"`{SEARCH_TOOLS}` を「select:{{name}}」で呼び出してから、定義に合う引数で呼び直してください。"
@@ -222,8 +222,8 @@ class Wording:
 
     def _listed(self, query: str, shown: Shown, lines: list[str], head: str) -> str:
         count = len(shown.whole) + len(shown.short) + shown.further
-        said = [self[head].format(count=count, query=query), *lines]
-        return "\n".join([*said, *self.rest(shown)])
+        sentences = [self[head].format(count=count, query=query), *lines]
+        return "\n".join([*sentences, *self.rest(shown)])
 
     def rest(self, shown: Shown) -> Iterable[str]:
         """The lines about tools that are not shown in full."""
@@ -306,9 +306,9 @@ def found_names(text: str) -> list[str]:
     return names
 
 
-_FORMER_NAME = "tool_search"  # of our search tool, in conversations that an earlier version of the loop began
+_FORMER_NAME = "tool_search"  # the name of the search tool in earlier versions, for resumed conversations
 
 
 def search_names(taken: Iterable[str] = ()) -> frozenset[str]:
-    """The names under which a conversation may call our search tool; a name in `taken` is another tool's."""
+    """The current and earlier names of the search tool, without those in `taken` by other tools."""
     return frozenset({SEARCH_TOOLS} if _FORMER_NAME in set(taken) else {SEARCH_TOOLS, _FORMER_NAME})

@@ -81,8 +81,8 @@ def _found_again(block: dict[str, Any], names: list[str], *, by_reference: bool,
     if not names:
         return [{"type": "text", "text": removed}]
     content = block.get("content")
-    said = [] if by_reference or isinstance(content, str) else [part for part in blocks_of(content) if _is_note(part)]
-    return [*found_blocks(names, by_reference=by_reference), *said]
+    notes = [] if by_reference or isinstance(content, str) else [part for part in blocks_of(content) if _is_note(part)]
+    return [*found_blocks(names, by_reference=by_reference), *notes]
 
 
 def _is_note(part: dict[str, Any]) -> bool:
@@ -107,9 +107,9 @@ def _names_in(block: dict[str, Any], searches: set[str]) -> list[str]:
 
 def _names_in_text(text: str) -> list[str]:
     try:
-        said = json.loads(text)
+        parsed = json.loads(text)
     except ValueError:  # an answer in prose
         return []
-    names: object = cast("dict[str, object]", said).get(_LOADED) if isinstance(said, dict) else None
+    names: object = cast("dict[str, object]", parsed).get(_LOADED) if isinstance(parsed, dict) else None
     listed = cast("list[object]", names) if isinstance(names, list) else []
     return [name for name in listed if isinstance(name, str)]

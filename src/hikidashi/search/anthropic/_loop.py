@@ -18,7 +18,7 @@ from ...convert.wire_names import WireNames
 from ...errors import ToolSearchError, ToolTurnLimitError, ToolValidationError, Unsupported
 from ...tool import Tool
 from ..answers.budget import DEFAULT_BUDGET, AnswerBudget, Shown, budget_of
-from ..answers.search_tools import Found, Strategy, check_max_results, check_options, search_catalog
+from ..answers.search_tools import Found, Strategy, check_max_results, check_options, names_in, search_catalog
 from ..answers.texts import SEARCH_TOOLS, Language, Wording, search_names, wording
 from ..catalog import MAX_LIMIT, MAX_TOOLS, ToolCatalog
 from ..engine.entry import entry_of
@@ -103,7 +103,7 @@ class ToolLoop:
         longest = _LONGEST_NAME.get(provider, _LONGEST_ELSEWHERE)
         self._names = WireNames((tool.name for tool in own), longest=longest)
         given = [self._sent(tool) for tool in own]
-        wanted = [always_loaded] if isinstance(always_loaded, str) else always_loaded
+        wanted = names_in("always_loaded", always_loaded)
         always_loaded = [self._names.of(name) if name in self._names else name for name in wanted]
         usage = {self._names.of(name): count for name, count in (usage or {}).items() if name in self._names}
         self._tools = {tool.name: tool for tool in given}
@@ -240,7 +240,7 @@ class ToolLoop:
         wanted = self._max_results if made.limit is None else made.limit
         try:
             if not isinstance(query, str):
-                raise ToolSearchError("invalid_tool_input", self._words["query is no text"])
+                raise ToolSearchError("invalid_tool_input", self._words["query is not text"])
             found = search_catalog(self._catalog, query, strategy=self._strategy, limit=min(max(wanted, 1), MAX_LIMIT))
         except ToolSearchError as error:
             failure = ToolSearchFailure(code=error.code, message=str(error))
@@ -256,14 +256,14 @@ class ToolLoop:
             recorded = [self._names.original(entry.name) or entry.name for entry in found.entries]
             self._record.searched(query, found.kind, recorded)
         self._load(names)
-        said = "\n".join(_notes(query, found, shown, self._words))
+        notes = "\n".join(_notes(query, found, shown, self._words))
         if not names:
-            return {"content": [{"type": "text", "text": said}]}
+            return {"content": [{"type": "text", "text": notes}]}
         content = found_blocks(names, by_reference=self._by_reference)
-        if said and self._by_reference:
-            self._notes.append(said)
-        elif said:
-            content = [*content, {"type": "text", "text": said}]
+        if notes and self._by_reference:
+            self._notes.append(notes)
+        elif notes:
+            content = [*content, {"type": "text", "text": notes}]
         return {"content": content}
 
     def _sent(self, tool: Tool) -> Tool:
@@ -315,7 +315,7 @@ class ToolLoop:
 
 
 def _notes(query: str, found: Found, shown: Shown, words: Wording) -> Iterable[str]:
-    """What the model is told beside the tools that a search loads."""
+    """Notes for the model about a search, beside the loaded tools."""
     if not found.entries:
         hidden = words.only_hidden(query, found.hidden)
         yield hidden if found.hidden else words["no match to load"].format(query=query)
@@ -350,6 +350,6 @@ def _callable(tool: object) -> Tool:
     )
 
 
-def _error(call: dict[str, Any], said: str) -> dict[str, Any]:
-    content = [{"type": "text", "text": said}]
+def _error(call: dict[str, Any], text: str) -> dict[str, Any]:
+    content = [{"type": "text", "text": text}]
     return {"type": "tool_result", "tool_use_id": call["id"], "content": content, "is_error": True}

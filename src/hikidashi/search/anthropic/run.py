@@ -88,7 +88,7 @@ def run_anthropic_search(
     """Run a conversation in which the model searches `tools` and calls what it finds, up to its final answer.
 
     Calls of one reply run concurrently, in an event loop that lives as long as the run; an exception in a tool becomes
-    an error result for the model. A tool that the model has not seen is not called: the model is told to search for it.
+    an error result for the model. A tool that the model has not seen is not called: the error says to search for it.
     Tools found earlier in `messages` are loaded.
 
     Args:

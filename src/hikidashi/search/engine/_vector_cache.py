@@ -52,13 +52,13 @@ class VectorCache:
                         )
                     )
         except (OSError, sqlite3.Error) as error:
-            logger.warning("The embeddings in %s cannot be read (%s); delete the file to start anew.", self.path, error)
+            logger.warning("The embeddings in %s cannot be read (%s); delete the file to rebuild it.", self.path, error)
         return found
 
     def write(self, vectors: Mapping[bytes, bytes]) -> None:
         """Keep more vectors."""
         try:
-            make_database_private(self.path)  # it says which texts somebody searched
+            make_database_private(self.path)  # it reveals which texts were searched
             with closing(self._open()) as database, transaction(database):
                 database.executemany(
                     "INSERT OR REPLACE INTO vectors (model, key, vector) VALUES (?, ?, ?)",

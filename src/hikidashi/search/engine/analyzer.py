@@ -51,7 +51,7 @@ _SCRIPT = re.compile(
 )
 _INFLECTION = re.compile(f"[{_HIRAGANA}]+")
 _HAN_RUN = re.compile(f"[{_HAN}]+")
-# Han and punctuation alone, as nearly all Chinese text. Combining marks are no punctuation.
+# Han and punctuation alone, as nearly all Chinese text. Combining marks are not punctuation.
 _HAN_ALONE = re.compile(rf"(?:[{_HAN}]|[^\w{_HAN}{_HIRAGANA}{_KATAKANA}{_HANGUL}{_UNSPACED}{_MARKS}])*")
 _SEPARATORS = re.compile(r"[-_.]+")
 _ASCII_PIECE = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")  # `URLs`, `HTML`, `Page`, `2`

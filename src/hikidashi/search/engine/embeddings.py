@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     Matrix = NDArray[np.float32]
 
-__all__ = ["Embedder", "Meanings", "default_embedder", "embedder_of"]
+__all__ = ["Embedder", "EmbeddingIndex", "default_embedder", "embedder_of"]
 
 _FLOOR = 0.45  # of the default model: less similar texts have only their style in common
 _MOST_LETTERS = 1_000  # characters of a description: its beginning says what the tool does
@@ -69,7 +69,7 @@ def default_embedder() -> Embedder:
         wordllama: Any = import_module("wordllama")
     except ImportError as error:
         raise MissingExtra("wordllama", "semantic") from error
-    except RuntimeError as error:  # it needs a home folder, which a user in a container may not have
+    except RuntimeError as error:  # it needs a home folder, which may be missing in a container
         raise ToolSearchError("unavailable", f"wordllama cannot be loaded: {error} Set HOME to any folder.") from error
     finally:  # importing it configures the root logger
         root.handlers[:] = handlers
@@ -79,7 +79,7 @@ def default_embedder() -> Embedder:
     return Embedder(embed=model.embed, id=f"wordllama-{version('wordllama')}-256", floor=_FLOOR)
 
 
-class Meanings:
+class EmbeddingIndex:
     """The embeddings of tools: a matrix with one row per number."""
 
     def __init__(self, embedder: Embedder) -> None:
@@ -183,7 +183,7 @@ class Meanings:
         except (TypeError, ValueError) as error:  # a coroutine, a generator, vectors of several lengths
             if iscoroutine(given):
                 given.close()
-            raise _unusable(f"a {type(given).__name__} that is no array of numbers", texts) from error
+            raise _unusable(f"a {type(given).__name__} that is not an array of numbers", texts) from error
         if vectors.ndim != 2 or len(vectors) != len(texts) or not vectors.size:
             raise _unusable(f"an array of shape {vectors.shape}", texts)
         if self._columns not in (None, vectors.shape[1]):
@@ -221,7 +221,7 @@ def embedder_of(embed: Callable[[list[str]], Any] | Embedder | None) -> Embedder
 
     Raises:
         MissingExtra: nothing was given, and the default is not installed.
-        ToolSearchError: what was given is no function.
+        ToolSearchError: `embed` is not a function.
     """
     if embed is None:
         return default_embedder()

@@ -16,7 +16,7 @@ __all__ = ["Entry", "entry_of"]
 _MAX_VALUES = 40  # a longer list is data, such as all currencies, rather than what a tool does
 _MAX_DEPTH = 6  # deeper arguments are rare, and a schema may be recursive
 
-_MAX_SAID = 40  # characters of a description in an error
+_MAX_SUMMARY = 40  # characters of a description in an error
 
 _REMEDY = 'Use {"type": "object", "properties": {…}}.'
 _REFERRING = frozenset({"items", "anyOf", "oneOf", "allOf", "$ref", "enum"})
@@ -56,16 +56,16 @@ class Entry:
         """The class and the beginning of the description of the tool, for errors."""
         kind = cast("type[object]", type(self.tool))
         home = "" if isinstance(self.tool, Mapping) else kind.__module__.split(".")[0] + " "
-        said = " ".join(self.description.split())
-        said = said if len(said) <= _MAX_SAID else said[: _MAX_SAID - 1] + "…"
-        return f"a {home}{kind.__name__}" + (f" ({said!r})" if said else " with no description")
+        summary = " ".join(self.description.split())
+        summary = summary if len(summary) <= _MAX_SUMMARY else summary[: _MAX_SUMMARY - 1] + "…"
+        return f"a {home}{kind.__name__}" + (f" ({summary!r})" if summary else " with no description")
 
 
 def entry_of(tool: Any, position: int | None = None) -> Entry:
     """The entry of `tool`: an Anthropic, OpenAI or MCP dict, or a tool object of any supported framework.
 
     Raises:
-        ToolValidationError: it has no name, or its schema is no object.
+        ToolValidationError: it has no name, or its schema is not an object.
     """
     if _is_mapping(tool):
         found = _of_mapping(cast("Mapping[str, Any]", tool))
@@ -203,9 +203,9 @@ def _walk(schema: dict[str, Any], definitions: Any, found: _Arguments, depth: in
         for name, argument in cast("dict[Any, Any]", properties).items():
             found.names[str(name)] = None
             if isinstance(argument, dict):
-                said = cast("dict[str, Any]", argument).get("description")
-                if said and isinstance(said, str):
-                    found.descriptions[said] = None
+                description = cast("dict[str, Any]", argument).get("description")
+                if description and isinstance(description, str):
+                    found.descriptions[description] = None
                 if not _NESTING.isdisjoint(cast("dict[str, Any]", argument)):
                     _walk(cast("dict[str, Any]", argument), definitions, found, depth + 1)
     if _REFERRING.isdisjoint(schema):

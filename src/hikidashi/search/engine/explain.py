@@ -1,4 +1,4 @@
-"""Explanation of a search: what it found, what it held back and why, and how it read the question."""
+"""Explanation of a search: what it found, what it left out and why, and how it read the query."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _why_not(place: int, judgement: Judgement, is_shown: bool, limit: int) -> st
     if is_shown:
         return f"More tools match than the {limit} that were asked for."
     if judgement.doubt and place >= NEAREST:
-        return f"The search is confident of no tool, so that only the nearest {NEAREST} are shown. {judgement.doubt}"
+        return f"The search is not confident of any tool, so only the nearest {NEAREST} are shown. {judgement.doubt}"
     return "Its score is less than a quarter of the best."
 
 
@@ -66,13 +66,13 @@ def _words(query: Query, index: Index, entry: EntryOf) -> dict[str, str]:
         if is_inflection(term):
             continue
         number = index.tools_with(term)
-        said = f"in {number:,} tool{'' if number == 1 else 's'}"
+        state = f"in {number:,} tool{'' if number == 1 else 's'}"
         if is_weak(term):
-            said += ", but too common to tell what is asked for"
+            state += ", but too common to be evidence"
         elif term in query.optional and term not in query.synonyms:
-            said += ", taken for a value: a tool need not have it"
+            state += ", read as a value: a tool need not have it"
         is_guess = term in query.respelled or term in query.synonyms
-        words[query.shown(term, _text_with(term, entry(index.first_with(term))) if is_guess else "")] = said
+        words[query.shown(term, _text_with(term, entry(index.first_with(term))) if is_guess else "")] = state
     for word in query.missing:
         if not is_inflection(word):
             words[word] = "in no tool"

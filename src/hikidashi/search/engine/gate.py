@@ -77,15 +77,15 @@ def judged(index: Index, query: Query, limit: int, name_terms: TermsOf) -> Judge
     best = _Coverage.of(index, *hits[0], query)
     if best.is_enough(index, query, name_terms):
         return Judgement(hits)
-    telling = {term: weight for term, weight in query.weights.items() if not _is_weak_evidence(term, query)}
-    if not any(index.has(hits[0][0], term) for term in telling):
+    evident = {term: weight for term, weight in query.weights.items() if not _is_weak_evidence(term, query)}
+    if not any(index.has(hits[0][0], term) for term in evident):
         # Weak words ranked this hit first, and may hide a better one. They still help to rank hits with other words.
-        hits = [hit for hit in index.top(query.weights, limit + _HIDDEN) if any(index.has(hit[0], t) for t in telling)]
-        hits = hits[:limit] or index.top(telling or {term: query.weights[term] for term in query.respelled}, limit)
+        hits = [hit for hit in index.top(query.weights, limit + _HIDDEN) if any(index.has(hit[0], t) for t in evident)]
+        hits = hits[:limit] or index.top(evident or {term: query.weights[term] for term in query.respelled}, limit)
         if not hits:
             return Judgement([])
         best = _Coverage.of(index, *hits[0], query)
-        if telling and best.is_enough(index, query, name_terms):
+        if evident and best.is_enough(index, query, name_terms):
             return Judgement(hits)
     return Judgement(hits, best.doubt(query))
 
@@ -166,28 +166,28 @@ class _Coverage:
     def _is_topic(self, index: Index, query: Query, name_terms: TermsOf) -> bool:
         """Whether the name of the tool has what is asked for, and the rest of the question are values.
 
-        A word that no tool has is taken for a value. All values together count no more than the word in the name.
+        A word that no tool has is read as a value. All values together count no more than the word in the name.
         """
         named = name_terms(self.doc)
-        telling = [term for term in self.terms if term in named and self._tells(term, query)]
-        telling = [term for term in telling if query.word_of(term) in self.found]
-        topic = max((self.found[query.word_of(term)] for term in telling), default=0.0)
+        evident = [term for term in self.terms if term in named and self._is_evidence(term, query)]
+        evident = [term for term in evident if query.word_of(term) in self.found]
+        topic = max((self.found[query.word_of(term)] for term in evident), default=0.0)
         if not topic:
             return False
         unknown, everyday = _parted(query.missing)
         values = sum(map(share_of_word, unknown)) * index.idf_at(0)
-        wishes = sum(map(share_of_word, everyday)) * index.idf_at(0)
+        needed = sum(map(share_of_word, everyday)) * index.idf_at(0)
         for word, terms in self.lacking.items():
             if word in self.found or word in self.hinted:
                 continue
             if all(term in query.respelled or _may_be_example(term, index, query) for term in terms):
                 values += self.asked[word]
             else:
-                wishes += self.asked[word]
+                needed += self.asked[word]
         found = sum(self.found.values())
-        return found >= wishes + min(values, topic)
+        return found >= needed + min(values, topic)
 
-    def _tells(self, term: str, query: Query) -> bool:
+    def _is_evidence(self, term: str, query: Query) -> bool:
         return not _is_weak_evidence(term, query) or (self.is_guessed and term in query.respelled and not is_weak(term))
 
     def doubt(self, query: Query) -> str:
@@ -199,7 +199,7 @@ class _Coverage:
         if not matched:
             reason = f"Only what {_listed(map(query.shown, terms))} may mean matches"
         if query.is_statement:
-            reason += ", which reads like talk rather than a request"
+            reason += ", which reads like a statement rather than a request"
         elif lacking:
             reason += f": no tool has {_listed(lacking)}"
         return reason + "."

@@ -17,7 +17,7 @@ def checked_query(query: object, most: int) -> str:
     """`query` without invisible characters and surrounding space.
 
     Raises:
-        ToolSearchError: it is no text, empty, or has more than `most` characters.
+        ToolSearchError: it is not text, is empty, or has more than `most` characters.
     """
     text = _checked_text("query", query)
     seen = visible(text).strip()
@@ -26,7 +26,7 @@ def checked_query(query: object, most: int) -> str:
     if len(text) > most:
         raise ToolSearchError(
             "invalid_tool_input",
-            f"The query has {len(text)} characters, and {most} is the most. "
+            f"The query has {len(text)} characters, and the limit is {most}. "
             "Ask for one action in a few words, or search once per action.",
         )
     return seen
@@ -36,13 +36,13 @@ def checked_pattern(pattern: object) -> str:
     """`pattern` without invisible characters.
 
     Raises:
-        ToolSearchError: it is no text, empty, or too long.
+        ToolSearchError: it is not text, is empty, or is too long.
     """
     text = _checked_text("pattern", pattern)
     if len(text) > MAX_PATTERN:
         raise ToolSearchError(
             "pattern_too_long",
-            f"The pattern has {len(text)} characters, and {MAX_PATTERN} is the most. "
+            f"The pattern has {len(text)} characters, and the limit is {MAX_PATTERN}. "
             "Use the rarest part of it, or search by words.",
         )
     seen = visible(text)
@@ -62,7 +62,7 @@ def check_limit(limit: object, tools: int) -> None:
             "invalid_tool_input", f"`limit` is {limit!r}: use a whole number from 1 to {MAX_LIMIT}; 5 is usual."
         )
     if not tools:
-        raise ToolSearchError("unavailable", "The catalogue has no tools, so that there is nothing to find.")
+        raise ToolSearchError("unavailable", "The catalogue is empty. Add tools to it first.")
 
 
 def full(most: int, why: str) -> ToolSearchError:

@@ -146,7 +146,7 @@ def read_query(text: str, vocabulary: Vocabulary, *, own: Glossary | None = None
         if term in translated:
             continue
         word = spelling(term, source)
-        # `never` is no misspelled `newer`, and words of a glossary or of another language are no misspelled English.
+        # `never` is not a misspelled `newer`; words of a glossary or of another language are not misspelled English.
         may_be_typo = (source is first or not is_value) and not is_weak(term) and not understanding.foreign
         may_be_typo = may_be_typo and term not in hinted
         respelled = may_be_typo and _add_corrections(query, term, word, vocabulary)
@@ -161,7 +161,7 @@ def read_query(text: str, vocabulary: Vocabulary, *, own: Glossary | None = None
 def _stop_terms(understanding: Understanding, analyzer: Analyzer) -> set[str]:
     """The terms of the stop words of the question's language."""
     words = set(understanding.stop_words)
-    if understanding.foreign:  # `come` and `son` are no English words then
+    if understanding.foreign:  # `come` and `son` are not English words then
         words.update(word for word in understanding.words if word in EVERYDAY and word not in understanding.explained)
     return {term for word in words for term in analyzer.terms(word)}
 

@@ -31,9 +31,9 @@ NAME = b"hikidashi catalogue "  # the first bytes of a file of any version
 FORMAT_VERSION = 5
 """Raise it when the layout of the file changes."""
 RULES_VERSION = 1
-"""Raise it when a tool would be indexed otherwise: other terms, fields, weights or searchable text.
+"""Raise it when the indexing rules change: terms, fields, weights or searchable text.
 
-A question that is read by other rules would miss the terms in the file. `tests/search/engine/test_rules.py` fails when
+A query that is analysed by other rules would miss the terms in the file. `tests/search/engine/test_rules.py` fails when
 the rules change and this number does not.
 """
 _MAGIC = NAME + f"{FORMAT_VERSION} {RULES_VERSION}\n".encode()
@@ -48,7 +48,7 @@ def write(path: Path, rows: Rows, index: Index) -> None:
     The tools of `rows` and `index` must be numbered without gaps.
 
     Raises:
-        ToolSearchError: a tool's schema is no JSON, or the file cannot be written.
+        ToolSearchError: a tool's schema is not JSON, or the file cannot be written.
     """
     entries = [rows.entry(number) for number in rows.numbers.values()]
     saved = [_saved(entry) for entry in entries]
@@ -83,11 +83,11 @@ def read(path: Path) -> tuple[Rows, Index, dict[str, bytes]]:
     """The catalogue in a file, and the digest of each tool by name.
 
     Raises:
-        ToolSearchError: there is no such file, or it is no catalogue, or of another version, or damaged.
+        ToolSearchError: the file is missing, damaged, of another version, or not a catalogue.
     """
     try:
         content = path.read_bytes()
-    except (OSError, ValueError) as error:  # ValueError: no path at all, for example with a zero byte
+    except (OSError, ValueError) as error:  # ValueError: a path with a NUL character
         raise ToolSearchError(
             "unavailable", f"The catalogue {str(path)!r} cannot be read: {_reason(error)}. Check the path."
         ) from error
@@ -104,12 +104,12 @@ def _why_unreadable(content: bytes) -> str:
     """Why this version cannot read a file, and what to do."""
     again = "build the catalogue from its tools again and save it: `ToolCatalog(tools).save(path)`."
     if not content.startswith(NAME):
-        return f"is no saved catalogue. Check the path, or {again}"
+        return f"is not a saved catalogue. Check the path, or {again}"
     found = _VERSIONS.match(content)
     versions = [int(number or 0) for number in found.groups()] if found else []
     if versions > [FORMAT_VERSION, RULES_VERSION]:
         return f"was saved by a newer version of hikidashi. Upgrade hikidashi, or {again}"
-    return f"was saved by an older version of hikidashi, which indexed tools otherwise. {again[0].upper()}{again[1:]}"
+    return f"was saved by an older version of hikidashi, with other indexing rules. {again[0].upper()}{again[1:]}"
 
 
 def _parse(content: bytes, head: int) -> tuple[Rows, Index, dict[str, bytes]]:
@@ -166,7 +166,7 @@ def _saved(entry: Entry) -> bytes:
     except (TypeError, ValueError, RecursionError) as error:
         raise ToolSearchError(
             "invalid_tool_input",
-            f"Tool {entry.name!r} cannot be saved: its schema is no JSON ({error}). "
+            f"Tool {entry.name!r} cannot be saved: its schema is not JSON ({error}). "
             "Use only dicts, lists, text, numbers, true, false and null.",
         ) from error
 

@@ -1,7 +1,8 @@
-"""MCP servers as processes: started, talked to over their pipes, and ended in a time that the caller sets.
+"""MCP servers as processes: stdio transport with a deadline for ending the process.
 
-The transport of the `mcp` package waits up to six seconds for a server that ignores being told to end. This one kills
-the whole process group when its grace is over, and says when the process has closed its output.
+The transport of the `mcp` package waits up to six seconds for a server that ignores the end of its input. This one
+kills the whole process group after a grace period that the caller sets, and reports when the process has closed its
+output.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ __all__ = ["Streams", "stdio_transport"]
 Streams = tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]
 
 _LONGEST_MESSAGE = 64_000_000  # characters of one line, held in memory
-_LAST_WORDS = 1.0  # seconds in which what a process that has ended has written is read; another may hold its pipe
-_POLL = 0.01  # seconds between two looks at a process that should end
+_LAST_WORDS = 1.0  # seconds to read the remaining output of an ended process, whose pipe a child may hold open
+_POLL = 0.01  # polling interval in seconds for a process that should end
 _GONE = (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError)
 
 
@@ -51,14 +52,14 @@ async def stdio_transport(
     Args:
         server: What to start.
         stderr: Where its standard error goes.
-        grace: How many seconds it has to end by itself, asked when it should.
+        grace: Returns how many seconds it has to end by itself; called when the transport closes.
         on_start: Called with the id of the process, which is the leader of its group.
         on_end: Called when it has closed its output.
 
     Raises:
         OSError: it cannot be started.
     """
-    if sys.platform == "win32":  # process groups and signals are others there, and the `mcp` package knows them
+    if sys.platform == "win32":  # process groups and signals differ there, and the `mcp` package handles them
         parameters = StdioServerParameters(
             command=server.command, args=list(server.args), env=dict(server.env), cwd=server.cwd
         )
@@ -137,7 +138,7 @@ def _message(line: str) -> SessionMessage | Exception:
 
 
 async def _end(process: Process, grace: float) -> None:
-    """End the process and all that it started: ask by closing its input, tell with TERM, then kill."""
+    """End the process and its children: close its input, then send TERM, then KILL."""
     with suppress(*_GONE):
         if process.stdin is not None:
             await process.stdin.aclose()

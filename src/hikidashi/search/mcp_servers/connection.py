@@ -89,13 +89,13 @@ async def connected(
     Args:
         server: How to reach it.
         diagnostics: Where its diagnostics go.
-        seconds: How long it may take to answer over HTTP.
-        grace: How long a process has to end by itself.
+        seconds: Timeout of an HTTP request.
+        grace: Returns how many seconds a process has to end by itself.
         on_message: Called with each notification of the server.
         on_start: Called with the id of a process.
         on_end: Called when a process has closed its output.
-        wrap: Stands between the client and the transport.
-        callbacks: What answers the server's own requests, as `mcp.Client` takes it.
+        wrap: Wraps the transport.
+        callbacks: Handlers of the server's own requests, for `mcp.Client`.
     """
     async with AsyncExitStack() as stack:
         match server.transport:
@@ -131,5 +131,5 @@ def _one_line(error: BaseException) -> str:
     """The first error inside nested exception groups, in one line."""
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
-    said = " ".join(str(error).split())
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+    message = " ".join(str(error).split())
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__

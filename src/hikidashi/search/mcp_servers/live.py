@@ -1,4 +1,4 @@
-"""A catalogue in step with running MCP servers: as they change their tools, go away and come back.
+"""A catalogue that follows running MCP servers as they change their tools, disconnect and reconnect.
 
     async with LiveServers(read_mcp_config(".mcp.json")) as live:
         server = to_claude_search(live.catalog)
@@ -131,7 +131,7 @@ class LiveServers:
         await self._changed.wait()
 
     def _notify(self, state: ServerState) -> None:
-        """Log a new state, and notify those who wait for it."""
+        """Log a new state, and notify waiters."""
         logger.info("%s", state)
         self._on_change(state)
         before, self._changed = self._changed, anyio.Event()

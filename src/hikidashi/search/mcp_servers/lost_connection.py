@@ -1,4 +1,4 @@
-"""Calls of tools whose server is lost: the model is told that it cannot be reached."""
+"""Error results for calls of tools whose server is lost."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ class Engine:
         return found, refused
 
     def _notes(self, found: Mapping[str, Found], shown: Shown, refused: Collection[str]) -> Iterable[str]:
-        """What the model is told beside the tools that are revealed."""
+        """Notes for the model about a search, beside the revealed tools."""
         unsure = {query: result for query, result in found.items() if not result.confident}
         if unsure and len(unsure) == len(found):
             yield self._words["nearest loaded"].format(query=", ".join(unsure))

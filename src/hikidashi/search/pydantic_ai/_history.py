@@ -36,7 +36,7 @@ def found_or_called(messages: Iterable[ModelMessage]) -> Iterator[str]:
 
 
 def shown_again(messages: Sequence[ModelMessage], found: Iterable[str]) -> ModelRequest | None:
-    """The message to append so that the model sees all tools in `found`; None where it sees them already."""
+    """The message to append so that the model sees all tools in `found`; None if it sees them already."""
     parts = (part for message in post_compaction_window(messages) for part in message.parts)
     seen = {name for part in parts for name in _found_in(part)}
     lost = [name for name in found if name not in seen]

@@ -215,9 +215,9 @@ class _KeepFound(AbstractCapability[Any]):
         seen = chain(found_or_called(ctx.messages), found_or_called(request_context.messages))
         self._found.update((name, None) for name in seen if name in deferred)
         found = [name for name in self._found if name in deferred]
-        if (again := _lost_again(request_context.messages, found)) is not None:
+        if (again := _found_again(request_context.messages, found)) is not None:
             request_context = replace(request_context, messages=[*request_context.messages, again])
-        if (again := _lost_again(ctx.messages, found)) is not None:
+        if (again := _found_again(ctx.messages, found)) is not None:
             ctx.messages.append(again)  # the history of the run, where pydantic-ai itself records such parts
         cut = self._engine.cut_to_budget(parameters.function_tools)
         if cut is None:
@@ -225,7 +225,7 @@ class _KeepFound(AbstractCapability[Any]):
         return replace(request_context, model_request_parameters=replace(parameters, function_tools=cut))
 
 
-def _lost_again(messages: Sequence[ModelMessage], found: Iterable[str]) -> ModelRequest | None:
+def _found_again(messages: Sequence[ModelMessage], found: Iterable[str]) -> ModelRequest | None:
     return shown_again(messages, found) if messages and isinstance(messages[-1], ModelRequest) else None
 
 

@@ -1,4 +1,4 @@
-"""The SQLite file of a search log: what goes in, what comes out, and what grows old."""
+"""The SQLite file of a search log: schema, writes, reads and pruning."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ _VERSION = 1
 _LONGEST_QUERY = 2_000
 _SECONDS_PER_DAY = 86_400
 _PRUNE_EVERY = 1_000  # records
-_MOST_RECORDS = 2**62  # SQLite's numbers end at twice that
-_WAIT_FOR_OTHERS = 10.0  # seconds that one process waits for another's commit
+_MOST_RECORDS = 2**62  # SQLite's largest integer is twice that
+_WAIT_FOR_OTHERS = 10.0  # seconds to wait for the commit of another process
 
 _REMEDIES = {
-    "damaged": "It was left as it is: move it away, or name another file.",
+    "damaged": "It was not changed: move it away, or name another file.",
     "full": "Free some space on the disk.",
     "busy": "Stop the program that holds it, or wait.",
     "inaccessible": "Check that it is a file, and that it and its folder are writable.",
@@ -95,25 +95,25 @@ class Called(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RecordedSearch:
-    """A search as the log remembers it."""
+    """A search in the log."""
 
     at: float
-    """When, in seconds since 1970."""
+    """Time in seconds since 1970."""
     session: str
     kind: str
     """`words`, `regex` or `select`."""
     query: str | None
-    """None where the log was told to keep no queries."""
+    """None if the log keeps no queries."""
     names: tuple[str, ...]
     """The tools it found, best first."""
     seconds: float | None
-    """How long it took, where somebody measured."""
+    """Duration, if it was measured."""
     called: tuple[str, ...]
-    """The tools that were called because of it, in order, as often as they were called."""
+    """The tools that were called after it found them, in order, once per call."""
 
 
 class Store:
-    """One search log file, which other processes may be writing too.
+    """The file of a search log, which several processes may write.
 
     Raises:
         SearchLogError: the file is damaged, belongs to another program or a newer hikidashi, or cannot be opened.
@@ -129,14 +129,14 @@ class Store:
             raise SearchLogError(str(path), "does not exist", "Record searches into it first, or check the path.")
         self._max_age = max_age_days * _SECONDS_PER_DAY
         self._max_records = min(max_records, _MOST_RECORDS)
-        self._file = path.absolute()  # wherever the process goes later
-        with self.telling_errors(), closing(self.connect()) as connection:
+        self._file = path.absolute()  # independent of later changes of the working directory
+        with self.mapped_errors(), closing(self.connect()) as connection:
             (fault,) = connection.execute("PRAGMA quick_check(1)").fetchone()
             if fault != "ok":
                 raise self._explained(Failure("damaged", f"is damaged ({fault})"))
 
     def connect(self) -> sqlite3.Connection:
-        """A connection to the file, which is made where there is none; each thread needs its own."""
+        """A connection to the file, created if missing; each thread needs its own."""
         with closed_on_error(connect(self._file, timeout=_WAIT_FOR_OTHERS)) as connection:
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute("PRAGMA synchronous = FULL")
@@ -145,14 +145,14 @@ class Store:
         return connection
 
     def identity(self) -> tuple[int, int] | None:
-        """Which file has the log's name now; None where there is none."""
+        """Device and inode of the current file; None if there is none."""
         try:
             status = self._file.stat()
         except OSError:
             return None
         return status.st_dev, status.st_ino
 
-    def telling_errors(self) -> AbstractContextManager[None]:
+    def mapped_errors(self) -> AbstractContextManager[None]:
         """Errors of SQLite and the system raised as a `SearchLogError` that names the file and the remedy."""
         return errors_as(self._explained)
 
@@ -166,7 +166,7 @@ class Store:
         return SearchLogError(str(self.path), failure.reason, _REMEDIES[failure.kind])
 
     def write(self, connection: sqlite3.Connection, events: Iterable[Searched | Called]) -> None:
-        """Put `events` into the file, all or none."""
+        """Write `events` to the file, in one transaction."""
         with transaction(connection):
             for event in events:
                 if isinstance(event, Searched):
@@ -175,7 +175,7 @@ class Store:
                     _write_call(connection, event)
 
     def prune(self, connection: sqlite3.Connection) -> None:
-        """Forget what is older than the log's age, and what is more than it should hold."""
+        """Delete the records beyond the maximum age and number."""
         oldest = time.time() - self._max_age
         forgotten = 0
         with transaction(connection):
@@ -193,9 +193,9 @@ class Store:
 
     def searches(self) -> list[RecordedSearch]:
         """All searches, oldest first."""
-        with self.telling_errors(), closing(self.connect()) as connection:
+        with self.mapped_errors(), closing(self.connect()) as connection:
             connection.execute("BEGIN")
-            # Names are put in here: joining half a million rows to them takes SQLite twice as long.
+            # Names are joined here: with half a million rows, SQLite takes twice as long.
             tools: dict[int, str] = dict(connection.execute("SELECT id, name FROM tools"))
             sessions: dict[int, str] = dict(connection.execute("SELECT id, name FROM sessions"))
             found = _by_search(connection.execute("SELECT search, tool FROM found ORDER BY search, rank"), tools)
@@ -217,8 +217,8 @@ class Store:
             ]
 
     def usage(self) -> dict[str, int]:
-        """How often each tool was called, the most called first."""
-        with self.telling_errors(), closing(self.connect()) as connection:
+        """Number of calls of each tool, the most called first."""
+        with self.mapped_errors(), closing(self.connect()) as connection:
             rows = connection.execute(
                 "SELECT tools.name, count(*) FROM calls JOIN tools ON tools.id = calls.tool "
                 "GROUP BY tools.name ORDER BY count(*) DESC, tools.name"
@@ -227,29 +227,29 @@ class Store:
 
     def _is_new(self, connection: sqlite3.Connection) -> bool:
         header = read_header(connection)
-        ours = header.application_id == _APPLICATION
-        if ours and header.user_version > _VERSION:
+        is_own = header.application_id == _APPLICATION
+        if is_own and header.user_version > _VERSION:
             raise SearchLogError(
                 str(self.path),
                 f"was written by a newer hikidashi (format {header.user_version}, this one knows {_VERSION})",
                 "Upgrade hikidashi, or name another file.",
             )
-        if not ours and not header.is_empty:
+        if not is_own and not header.is_empty:
             raise SearchLogError(str(self.path), "is a SQLite file of another program", "Name another file.")
-        return not ours
+        return not is_own
 
 
 class Appender:
-    """Puts records into a store; a file that was removed or replaced is opened anew."""
+    """Appends records to a store; a file that was removed or replaced is reopened."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._connection: sqlite3.Connection | None = None
         self._opened: tuple[int, int] | None = None
-        self._not_pruned = _PRUNE_EVERY  # a log is pruned when it is first written to
+        self._not_pruned = _PRUNE_EVERY  # the first write prunes the log
 
     def write(self, events: Sequence[Searched | Called]) -> None:
-        """Put `events` into the file, all or none."""
+        """Write `events` to the file, in one transaction."""
         if self._opened != self._store.identity():
             self.close()
         if self._connection is None:
@@ -259,20 +259,20 @@ class Appender:
         self._not_pruned += len(events)
 
     def prune(self) -> None:
-        """Forget what grew old, now and then."""
+        """Prune the store from time to time."""
         if self._connection is not None and self._not_pruned >= _PRUNE_EVERY:
             self._store.prune(self._connection)
             self._not_pruned = 0
 
     def close(self) -> None:
-        """Give the file free; writing opens it again."""
+        """Close the file; the next write opens it again."""
         if self._connection is not None:
             self._connection.close()
         self._connection = None
 
 
 def _create(connection: sqlite3.Connection) -> None:
-    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # has to come before the first table
+    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # must come before the first table
     enable_wal(connection, timeout=_WAIT_FOR_OTHERS)
     with transaction(connection):
         if read_header(connection).is_empty:  # else another process was first

@@ -171,7 +171,7 @@ _Queue = SimpleQueue[Searched | Called | _Sync]
 
 
 class _Writer:
-    """The thread that writes to the file, and its queue; without a reference to the log, which can be collected."""
+    """The writing thread and its queue; it has no reference to the log, which can be garbage-collected."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -24,10 +24,10 @@ from .log import RecordedSearch, SearchLog
 
 __all__ = ["CalledTool", "EmptySearch", "FoundTool", "Missed", "Proposal", "Report", "report"]
 
-_SAME_WISH = 600.0  # seconds within which a later search has the same goal, called a wish below
+_SAME_GOAL = 600.0  # seconds within which a later search has the same goal
 _SAME_MOMENT = 0.05  # seconds: searches at the same moment have different goals
-_AGREEING = 2  # wishes that must use a word: a single one may name a place or a person
-_OF_MISSED = 1 / 10  # share of the wishes for which a search missed a tool
+_MIN_GOALS = 2  # goals that must share a word: a single one may name a place or a person
+_MIN_SHARE = 1 / 10  # of the goals for which a search missed a tool
 _PERSON = re.compile("(?:さん|様|氏|君|ちゃん)")  # behind a name
 _FAVOURITES = 5
 _FAVOURITE_CALLS = 3
@@ -180,11 +180,11 @@ def _alike(query: str, kind: str) -> str:
     return " ".join(fold(query).split()) if kind == "words" else query
 
 
-_Wish = tuple[str, float]
-"""The session and time of the search that found the tool: whatever missed it before was for the same wish."""
+_Goal = tuple[str, float]
+"""Session and time of the search that found the tool; the searches that missed it before had the same goal."""
 
-_Cases = dict[tuple[str, str | None, bool], list[_Wish]]
-"""The wishes for which a query missed a tool, by that query, the one that found it, and whether it was called."""
+_Cases = dict[tuple[str, str | None, bool], list[_Goal]]
+"""Goals by the query that missed the tool, the query that found it, and whether the tool was called."""
 
 _BY_WORDS = ("words", "nearest")
 
@@ -208,48 +208,50 @@ def _missed(searches: Iterable[RecordedSearch]) -> Iterator[tuple[RecordedSearch
     for search in searches:
         sessions.setdefault(search.session, []).append(search)
     for session in sessions.values():
-        open_wishes: list[RecordedSearch] = []
+        earlier: list[RecordedSearch] = []
         for search in session:
             if search.called:
-                for wish in _recent(open_wishes, search):
+                for missed in _recent(earlier, search):
                     yield from (
-                        (wish, search, name, True) for name in dict.fromkeys(search.called) if name not in wish.names
+                        (missed, search, name, True)
+                        for name in dict.fromkeys(search.called)
+                        if name not in missed.names
                     )
-                open_wishes.clear()
+                earlier.clear()
             else:
-                open_wishes.append(search)
-        yield from _found_later(open_wishes)
+                earlier.append(search)
+        yield from _found_later(earlier)
 
 
-def _found_later(wishes: list[RecordedSearch]) -> Iterator[tuple[RecordedSearch, RecordedSearch, str, bool]]:
-    """Searches that found nothing, and the first hit of the next one that did, where no call tells more."""
+def _found_later(searches: list[RecordedSearch]) -> Iterator[tuple[RecordedSearch, RecordedSearch, str, bool]]:
+    """Searches that found nothing, and the first hit of the next search with a match, if no tool was called."""
     later: RecordedSearch | None = None
-    for wish in reversed(wishes):
-        if wish.names and wish.kind != "nearest":
-            later = wish
-        elif later is not None and _recent([wish], later):
-            yield wish, later, later.names[0], False
+    for search in reversed(searches):
+        if search.names and search.kind != "nearest":
+            later = search
+        elif later is not None and _recent([search], later):
+            yield search, later, later.names[0], False
 
 
-def _recent(wishes: list[RecordedSearch], later: RecordedSearch) -> list[RecordedSearch]:
-    return [wish for wish in wishes if wish.kind in _BY_WORDS and _SAME_MOMENT < later.at - wish.at <= _SAME_WISH]
+def _recent(searches: list[RecordedSearch], later: RecordedSearch) -> list[RecordedSearch]:
+    return [one for one in searches if one.kind in _BY_WORDS and _SAME_MOMENT < later.at - one.at <= _SAME_GOAL]
 
 
 def _proposal(name: str, cases: _Cases, vocabulary: _Wording) -> Proposal | None:
-    used_for: dict[str, set[_Wish]] = {}
+    used_for: dict[str, set[_Goal]] = {}
     new = {
-        query: [word for word in vocabulary.words(query) if not vocabulary.leads(word, name)] for query, _, _ in cases
+        query: [word for word in vocabulary.words(query) if not vocabulary.matches(word, name)] for query, _, _ in cases
     }
-    for (query, _, _), wishes in cases.items():
+    for (query, _, _), goals in cases.items():
         for word in new[query]:
-            used_for.setdefault(word, set()).update(wishes)
-    needed = max(_AGREEING, _OF_MISSED * len({wish for wishes in cases.values() for wish in wishes}))
-    agreed = {word: len(wishes) for word, wishes in used_for.items() if len(wishes) >= needed}
+            used_for.setdefault(word, set()).update(goals)
+    needed = max(_MIN_GOALS, _MIN_SHARE * len({goal for goals in cases.values() for goal in goals}))
+    agreed = {word: len(goals) for word, goals in used_for.items() if len(goals) >= needed}
     if not agreed:
         return None
     because = [
-        Missed(query, later, len(wishes), called)
-        for (query, later, called), wishes in cases.items()
+        Missed(query, later, len(goals), called)
+        for (query, later, called), goals in cases.items()
         if not agreed.keys().isdisjoint(new[query])
     ]
     return Proposal(
@@ -260,7 +262,7 @@ def _proposal(name: str, cases: _Cases, vocabulary: _Wording) -> Proposal | None
 
 
 class _Wording:
-    """The words of a catalogue, as a search knows them; each word of a question is looked up once."""
+    """The words of a catalogue as the search engine reads them, with a cache of the words of queries."""
 
     def __init__(self, tools: dict[str, Any]) -> None:
         analyzer, index = Analyzer(), Index()
@@ -271,22 +273,22 @@ class _Wording:
         self._looked_up: dict[str, frozenset[str]] = {}
         self._words: dict[str, tuple[str, ...]] = {}
 
-    def leads(self, word: str, tool: str) -> bool:
-        """Whether a search for `word` looks for something that the tool has: itself, translated or respelled."""
+    def matches(self, word: str, tool: str) -> bool:
+        """Whether a search for `word` matches the tool: as it is, translated or respelled."""
         if word not in self._looked_up:
             asked = read_query(word, self._vocabulary)
-            # A synonym is no substitute for the word: a search that had only that missed the tool.
+            # Synonyms do not count: a search that matched only by a synonym missed the tool.
             self._looked_up[word] = frozenset(asked.weights.keys() - asked.synonyms.keys())
         return not self._looked_up[word].isdisjoint(self._of_tool[tool])
 
     def words(self, query: str) -> tuple[str, ...]:
-        """The words of a query that say what it is about, each once; those of any talk if there are no other."""
+        """The distinct content words of a query; its weak words if it has no others."""
         if query not in self._words:
             text = fold(query)
             found = (match for match in _WORD.finditer(text) if _PERSON.match(text, match.end()) is None)
             words = (match.group() for match in found)
-            said = dict.fromkeys(word for word in words if word not in FUNCTION and word not in REQUEST)
-            self._words[query] = tuple(word for word in said if not is_weak(stem(word))) or tuple(said)
+            content = dict.fromkeys(word for word in words if word not in FUNCTION and word not in REQUEST)
+            self._words[query] = tuple(word for word in content if not is_weak(stem(word))) or tuple(content)
         return self._words[query]
 
 

@@ -54,8 +54,8 @@ class ToolSearchFailure:
 
     def to_block(self) -> dict[str, Any]:
         """The failure as a `tool_search_tool_result_error` block."""
-        said = {} if self.message is None else {"error_message": self.message}
-        return {"type": "tool_search_tool_result_error", "error_code": self.code, **said}
+        detail = {} if self.message is None else {"error_message": self.message}
+        return {"type": "tool_search_tool_result_error", "error_code": self.code, **detail}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -111,8 +111,8 @@ class ToolSearchCall:
     def _client_answer(self) -> Iterator[dict[str, Any]]:
         result = {"type": "tool_result", "tool_use_id": self.id}
         if self.failure is not None:
-            said = str(self.failure.to_error())
-            yield {**result, "content": [{"type": "text", "text": said}], "is_error": True}
+            text = str(self.failure.to_error())
+            yield {**result, "content": [{"type": "text", "text": text}], "is_error": True}
         elif self.references is not None:
             yield {**result, "content": reference_blocks(self.references)}
 
@@ -219,8 +219,8 @@ def _outcome(block: dict[str, Any] | None) -> tuple[tuple[str, ...] | None, Tool
     if block is None:
         return None, None
     if block["type"] == "tool_result" and block.get("is_error"):
-        said = "\n".join(part.get("text", "") for part in blocks_of(block.get("content")))
-        return None, ToolSearchFailure(code="invalid_tool_input", message=said or None)
+        text = "\n".join(part.get("text", "") for part in blocks_of(block.get("content")))
+        return None, ToolSearchFailure(code="invalid_tool_input", message=text or None)
     content = block.get("content")
     answer = plain_block(content) if _is_one(content) else {}
     if answer.get("type") == "tool_search_tool_result_error":

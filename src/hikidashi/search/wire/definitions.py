@@ -12,6 +12,7 @@ from ...convert.root_schema import root_schema
 from ...errors import ToolSearchError, ToolValidationError
 from ...tokens import estimate_tokens
 from ...tool import Tool
+from ..answers.search_tools import names_in
 from ..catalog import MAX_TOOLS
 from ..engine.entry import entry_of
 
@@ -118,9 +119,9 @@ def kept_loaded(names: list[str], always_loaded: Collection[str], usage: Mapping
 
     Raises:
         ToolValidationError: `always_loaded` has a name that is not in `names`.
+        ValueError: `always_loaded` is not a list of names.
     """
-    wanted = [always_loaded] if isinstance(always_loaded, str) else always_loaded
-    loaded = dict.fromkeys(wanted)
+    loaded = dict.fromkeys(names_in("always_loaded", always_loaded))
     unknown = [name for name in loaded if name not in set(names)]
     if unknown:
         raise ToolValidationError(

@@ -19,36 +19,13 @@ from ..catalog import MAX_QUERY
 from .blocks import (
     NAME_OF,
     TYPE_OF,
-    ToolSearchCall,
-    ToolSearchFailure,
     Variant,
-    reference_blocks,
-    referenced_tools,
-    search_requests,
-    tool_searches,
 )
-from .definitions import Verdict, check_name_is_free, definitions_of, is_server_tool, kept_loaded, verdict_on, worth_it
+from .definitions import check_name_is_free, definitions_of, is_server_tool, kept_loaded, verdict_on
 from .mcp_toolset import McpToolset, defers_all, is_mcp_toolset, mcp_entries, without_deferral
-from .models import BETA_OF, MCP_BETA, Provider, Support, check_choice, support
+from .models import BETA_OF, MCP_BETA, Provider, check_choice, support
 
-__all__ = [
-    "McpToolset",
-    "Provider",
-    "Support",
-    "ToolSearchCall",
-    "ToolSearchFailure",
-    "Variant",
-    "Verdict",
-    "client_search_tool",
-    "reference_blocks",
-    "referenced_tools",
-    "search_requests",
-    "support",
-    "to_anthropic_search",
-    "tool_search_request",
-    "tool_searches",
-    "worth_it",
-]
+__all__ = ["client_search_tool", "to_anthropic_search", "tool_search_request"]
 
 logger = logging.getLogger("hikidashi")
 
@@ -97,7 +74,7 @@ def to_anthropic_search(
         ToolValidationError: the name or schema of a tool is invalid, or two names are the same; `always_loaded` names a
             tool that does not exist; an MCP toolset has no name or unknown fields.
         ToolSearchError: there are more than 10,000 tools.
-        ValueError: `variant`, `provider` or `betas` is invalid.
+        ValueError: `variant`, `provider`, `betas` or `always_loaded` is invalid.
     """
     check_choice("variant", variant, get_args(Variant))
     check_choice("provider", provider, BETA_OF)

@@ -50,8 +50,8 @@ class Delivery:
 class SocketMode:
     """The websockets of one app.
 
-    An event goes to one of the connected clients, as with Slack; without any it waits for the next. What was sent and
-    not acknowledged before its connection was lost is sent again.
+    An event goes to one of the connected clients, as with Slack, or waits for the next client. Events that were not
+    acknowledged before their connection was lost are sent again.
     """
 
     def __init__(self, *, app_id: str, on_change: Callable[[], None]) -> None:
@@ -70,7 +70,7 @@ class SocketMode:
         )
 
     def start(self) -> None:
-        """Start to listen."""
+        """Start listening."""
         self._server.start()
 
     def stop(self) -> None:

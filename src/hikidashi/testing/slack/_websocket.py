@@ -1,6 +1,6 @@
 """The server's side of a websocket (RFC 6455) on 127.0.0.1, one daemon thread per connection.
 
-This file knows frames and threads; `_socket` knows the messages.
+Frames and threads are here, the messages in `_socket`.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def read_frame(source: BufferedIOBase) -> tuple[bool, Opcode, bytes]:
     """The next frame of a client: whether it ends its message, what it carries, and its data unmasked.
 
     Raises:
-        ConnectionError: The client left, or did not mask its frame.
+        ConnectionError: The client disconnected, or did not mask its frame.
     """
     first, second = _read(source, 2)
     if not second & 0x80:
@@ -80,7 +80,7 @@ class Connection:
         self._lock = threading.Lock()
 
     def send(self, text: str) -> None:
-        """Send a text message; does nothing if the client is gone."""
+        """Send a text message; does nothing if the client has disconnected."""
         self._write(frame(Opcode.TEXT, text.encode()))
 
     def pong(self, data: bytes) -> None:
@@ -105,10 +105,10 @@ class WebSocketServer(socketserver.TCPServer):
     """A websocket server on a free port of 127.0.0.1.
 
     Args:
-        admits: Whether a client that asks for a path may come in; others get HTTP 403.
-        opened: Called when a client is in.
-        received: Called with each whole text message of a client.
-        closed: Called when a client is gone.
+        admits: Whether a client may connect to a path; others get HTTP 403.
+        opened: Called when a client has connected.
+        received: Called with each complete text message of a client.
+        closed: Called when a client has disconnected.
     """
 
     request_queue_size = 128
@@ -138,7 +138,7 @@ class WebSocketServer(socketserver.TCPServer):
         return f"ws://{host}:{port}"
 
     def start(self) -> None:
-        """Start to listen."""
+        """Start listening."""
         self._accepting.start()
 
     def stop(self) -> None:
@@ -165,7 +165,7 @@ class WebSocketServer(socketserver.TCPServer):
         try:
             self.finish_request(connection, client_address)
         except (OSError, ValueError):
-            pass  # the client left, or does not keep to the protocol
+            pass  # the client disconnected, or violates the protocol
         finally:
             with self._lock:
                 del self._threads[connection]
@@ -227,12 +227,12 @@ class _Handler(socketserver.StreamRequestHandler):
 def _read(source: BufferedIOBase, size: int) -> bytes:
     data = source.read(size)
     if len(data) < size:
-        raise ConnectionAbortedError("the client left")
+        raise ConnectionAbortedError("the client disconnected")
     return data
 
 
 def _read_line(source: BufferedIOBase) -> str:
     line = source.readline(65_536)
     if not line.endswith(b"\n"):
-        raise ConnectionAbortedError("the client left in the middle of its request")
+        raise ConnectionAbortedError("the client disconnected in the middle of its request")
     return line.decode("latin-1").rstrip("\r\n")

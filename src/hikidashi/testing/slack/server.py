@@ -43,14 +43,14 @@ class SlackServer(LoopbackServer):
             question = slack.say("C0GENERAL", "U0HANAKO", f"{slack.mention} Anybody there?")
             assert slack.wait_for(lambda: len(slack.thread("C0GENERAL", question.ts)) == 2)
 
-    People speak with `say`; what they then see is in `thread` and `messages`. Calls with a wrong token, a missing scope
-    or for a message that is not there are refused as Slack refuses them.
+    `say` posts a message of a person; `thread` and `messages` return what the workspace shows. Calls with a wrong
+    token, a missing scope or an unknown message are refused as Slack refuses them.
 
     Args:
         channels: Name of each channel by id; ids of direct messages begin with D.
         users: Name of each person by id.
-        scopes: What the bot token may do.
-        events: What the app subscribed to.
+        scopes: The scopes of the bot token.
+        events: The events that the app subscribes to.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class SlackServer(LoopbackServer):
             self._socket.stop()
             self._socket = None
 
-    # What people do.
+    # Actions of people.
 
     def say(
         self, channel: str, user: str, text: str, *, thread_ts: str | None = None, bot_id: str | None = None
@@ -123,7 +123,7 @@ class SlackServer(LoopbackServer):
         return message
 
     def edit(self, message: SlackMessage, text: str) -> SlackMessage:
-        """The person who wrote `message` changes its text."""
+        """Change the text of `message`, as its author."""
         changed = self._workspace.edit(message, text)
         self._tell_app_of_edit(message, changed)
         return changed
@@ -133,7 +133,7 @@ class SlackServer(LoopbackServer):
         self._workspace.delete(message)
 
     def join(self, channel: str, user: str) -> SlackMessage:
-        """A person comes into the channel, which Slack reports as a message."""
+        """Add a person to the channel, which Slack reports as a message."""
         text = f"<@{user}> has joined the channel"
         message = self._workspace.post(channel, user, text, subtype="channel_join")
         self._tell_app(message)
@@ -166,7 +166,7 @@ class SlackServer(LoopbackServer):
         """Send the same event again, as Slack does without an acknowledgement."""
         return self.socket.deliver(delivery.payload, retry_attempt=delivery.retry_attempt + 1, retry_reason=reason)
 
-    # What people see.
+    # The workspace.
 
     def messages(self, channel: str) -> list[SlackMessage]:
         """Every message of the channel, those in threads included, oldest first."""
@@ -177,7 +177,7 @@ class SlackServer(LoopbackServer):
         return self._workspace.thread(channel, ts)
 
     def ever_reacted(self, message: SlackMessage) -> list[str]:
-        """The reactions `message` ever had, also those that are gone."""
+        """All reactions `message` ever had, including removed ones."""
         return [
             name for channel, ts, name in self._workspace.ever_reacted if (channel, ts) == (message.channel, message.ts)
         ]
@@ -193,10 +193,12 @@ class SlackServer(LoopbackServer):
             TimeoutError: It did not come true within `seconds`.
         """
         if not await asyncio.to_thread(self.wait_for, condition, seconds):
-            said = {channel: [one.history for one in self.messages(channel)] for channel in self._workspace.channels}
-            raise TimeoutError(f"This did not happen within {seconds:g} s. Said so far: {said}. Calls: {self.calls}")
+            texts = {channel: [one.history for one in self.messages(channel)] for channel in self._workspace.channels}
+            raise TimeoutError(
+                f"The condition was not met within {seconds:g} s. Messages: {texts}. Calls: {self.calls}"
+            )
 
-    # What the app did.
+    # Calls of the app.
 
     @property
     def calls(self) -> list[SlackCall]:
@@ -214,7 +216,7 @@ class SlackServer(LoopbackServer):
         """The calls of one method, oldest first."""
         return [call for call in self.calls if call.method == method]
 
-    # What goes wrong.
+    # Failures.
 
     def refuse(self, method: str, error: str, *, times: int = 1, **fields: Any) -> None:
         """The next calls of `method` are refused with Slack's code `error`."""

@@ -1,4 +1,4 @@
-"""What people see in the workspace of a `SlackServer`: channels, threads, messages, edits and reactions."""
+"""The state of the workspace of a `SlackServer`: channels, threads, messages, edits and reactions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class SlackMessage:
     earlier: tuple[str, ...] = ()
     """The texts it had before it was edited, oldest first."""
     reactions: tuple[tuple[str, str], ...] = ()
-    """Name of the reaction and who gave it, oldest first."""
+    """Names of reactions and the users who added them, oldest first."""
 
     @property
     def history(self) -> tuple[str, ...]:
@@ -62,7 +62,7 @@ class Workspace:
         self._messages: dict[tuple[str, str], SlackMessage] = {}
         self._clock = 0
         self.ever_reacted: list[tuple[str, str, str]] = []
-        """Channel, message and name of every reaction that was ever given, also when it is gone."""
+        """Channel, message and name of every reaction that was ever added, including removed ones."""
 
     def post(
         self,
@@ -92,7 +92,7 @@ class Workspace:
             return message
 
     def find(self, channel: str, ts: str) -> SlackMessage | None:
-        """The message, if it is there."""
+        """The message, if it exists."""
         with self.changed:
             return self._messages.get((channel, ts))
 

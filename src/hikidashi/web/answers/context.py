@@ -17,7 +17,7 @@ __all__ = ["DEFAULT_MAX_TOKENS", "pack_context"]
 DEFAULT_MAX_TOKENS = 4_000
 """Default token budget of a context."""
 
-_LONGEST_TITLE, _LONGEST_URL = 300, 2_000  # characters; a server may make either as long as it likes
+_LONGEST_TITLE, _LONGEST_URL = 300, 2_000  # characters; a server may send either in any length
 _MOST_CHARACTERS_PER_TOKEN = 16
 _BETWEEN = "\n\n"
 _CUT = " …"
@@ -78,7 +78,7 @@ def pack_context(
 
 
 def _short(hit: SearchHit, most: int) -> SearchHit:
-    """`hit` with no more text than could fit: the rest of megabytes is not looked at."""
+    """`hit` with no more text than could fit, so that megabytes are not processed."""
     content = hit.content.strip()
     return hit if len(content) <= most else replace(hit, content=content[:most].rstrip() + _CUT)
 
@@ -91,12 +91,12 @@ def _cost(text: str) -> int:
 def _distinct(hits: Sequence[SearchHit]) -> list[SearchHit]:
     """The hits that have text, without those whose text an earlier one contains."""
     kept: list[SearchHit] = []
-    said: list[str] = []
+    texts: list[str] = []
     for hit in hits:
         words = " ".join(hit.content.split()).casefold()
-        if words and not any(words in earlier for earlier in said):
+        if words and not any(words in earlier for earlier in texts):
             kept.append(hit)
-            said.append(words)
+            texts.append(words)
     return kept
 
 

@@ -25,7 +25,7 @@ _LOOKALIKE = re.compile(r"[<＜](?=[\s/／\\]{0,8}web[-_‐‑–—－\s]?data)
 
 
 def fence(text: str, *, source: str | None = None, language: Language = "ja") -> str:
-    """`text` between two tags it cannot contain, after one line that tells the model it is data.
+    """`text` between two tags it cannot contain, after one line that marks it as data for the model.
 
     `source`, where the text comes from, may come from the web itself and is placed inside the fence.
     """

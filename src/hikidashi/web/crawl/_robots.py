@@ -28,7 +28,7 @@ LONGEST_DELAY = 10.0
 
 _MAX_BYTES = 500 * 1024  # the minimum that the standard requires a crawler to parse
 _MOST_RULES = 2_000
-_LATER = (408, 429)  # what a server answers that may have a robots.txt
+_LATER = (408, 429)  # statuses of a server that may have a robots.txt
 _LINE = re.compile(r"\s*([A-Za-z-]+)\s*:\s*([^#\r\n]*)")
 
 

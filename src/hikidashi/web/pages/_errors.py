@@ -36,5 +36,5 @@ def _type_of_status(status: int) -> ErrorType:
             return ErrorType.SERVICE_UNAVAILABLE
         case int() if status >= 500:
             return ErrorType.SERVER_ERROR
-        case _:  # 401 and 403 too: the page requires a login, which is no AUTH_ERROR of a search API
+        case _:  # 401 and 403 too: the page requires a login, which is not an AUTH_ERROR of a search API
             return ErrorType.API_ERROR

@@ -55,12 +55,12 @@ _ANY_TAG = re.compile(r"</?[a-zA-Z!?][^<>]*>?")
 _NOT_TEXT = (("<!--", "-->"), ("<script", "</script>"), ("<style", "</style>"))
 
 
-def html_text(html: str, *, way: int = 0) -> str | None:
-    """The text of `html` as Markdown; None if it exceeds the limits of the parser `way`: 0 the best, 2 the fallback."""
-    if way >= 2:
+def html_text(html: str, *, parser: int = 0) -> str | None:
+    """The text of `html` as Markdown; None if it exceeds the limits of `parser`: 0 the best, 2 the fallback."""
+    if parser >= 2:
         return _stripped(html)
     complexity = complexity_of(html)
-    if way == 1:
+    if parser == 1:
         return _visible(html) if complexity.fits(LEXBOR_LIMIT) else None
     if not complexity.fits(TRAFILATURA_LIMIT):
         return None
@@ -101,7 +101,7 @@ def _article(html: str) -> str:
 
 
 def _visible(html: str) -> str:
-    # 20,000 `option` elements take lexbor 5 s, and are no content.
+    # 20,000 `option` elements take lexbor 5 s, and are not content.
     tree = LexborHTMLParser(_OPTION.sub(" ", html))
     if tree.body is None:
         return ""

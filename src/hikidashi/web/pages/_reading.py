@@ -41,9 +41,9 @@ class Page:
 
 
 def read_page(
-    body: bytes, *, content_type: str = "", charset: str | None = None, way: int = 0, pdf_seconds: float = 4.0
+    body: bytes, *, content_type: str = "", charset: str | None = None, parser: int = 0, pdf_seconds: float = 4.0
 ) -> Page | str:
-    """The page, or the code of the reason why it has no text; `way` is the parser of `html_text`."""
+    """The page, or the code of the reason why it has no text; `parser` as in `html_text`."""
     kind = _sniffed(body) if content_type in _UNSAID else content_type
     if kind == "application/pdf" or body.startswith(b"%PDF-"):
         page = pdf_text(body, seconds=pdf_seconds)
@@ -53,7 +53,7 @@ def read_page(
     text = decode_page(body, charset).text
     if kind not in _HTML:
         page = _as_it_is(kind, text)
-    elif (found := html_text(text, way=way)) is not None:
+    elif (found := html_text(text, parser=parser)) is not None:
         page = Page(title_of(text), found)
     else:
         return TOO_MUCH

@@ -36,7 +36,7 @@ _WIDER = {
     "tis-620": "cp874",
 }
 _ALIASES = {"x-sjis": "cp932", "windows-31j": "cp932", "x-euc-jp": "euc_jp", "windows-874": "cp874"}
-# Excludes Python's codecs that are no character encodings, such as `zip` or `unicode_escape`.
+# Excludes Python's codecs that are not character encodings, such as `zip` or `unicode_escape`.
 _TEXT_CODECS = re.compile(
     r"utf-8|utf-16(-[bl]e)?|cp\d{3,4}|iso8859-\d+|koi8-\w|mac-\w+|euc_\w+|gb18030|big5\w*|johab|hz"
 )
@@ -145,7 +145,7 @@ def _declared(body: bytes) -> str | None:
 
 
 def _codec(label: str | None) -> str | None:
-    """Python's name of a character encoding; None if it is unknown or no character encoding."""
+    """Python's name of a character encoding; None if it is unknown or not a character encoding."""
     if not label:
         return None
     name = label.strip().lower()

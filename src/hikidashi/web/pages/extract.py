@@ -73,9 +73,14 @@ class Extractor:
 
     def _read(self, body: bytes, content_type: str, charset: str | None, url: str) -> ExtractedPage:
         is_pdf = content_type == "application/pdf" or body.startswith(b"%PDF-")
-        for way, share in enumerate((4.0,) if is_pdf else (1.0, 0.5, 0.5)):
+        for parser, share in enumerate((4.0,) if is_pdf else (1.0, 0.5, 0.5)):
             seconds = share * self.timeout
-            question = {"content_type": content_type, "charset": charset, "way": way, "pdf_seconds": 0.8 * seconds}
+            question = {
+                "content_type": content_type,
+                "charset": charset,
+                "parser": parser,
+                "pdf_seconds": 0.8 * seconds,
+            }
             try:
                 answer, text = self._worker().call(question, body, seconds=seconds)
             except WorkerDied:

@@ -1,4 +1,4 @@
-"""Who answers a search: Tavily, SearXNG, or the local index; `choose` picks one.
+"""Search providers: Tavily, SearXNG and the local index; `choose` selects one.
 
-Offers a `SearchProvider` to the tools, and nothing of its inside.
+The tools use them through `SearchProvider` alone.
 """

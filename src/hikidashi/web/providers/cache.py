@@ -34,8 +34,8 @@ logger = logging.getLogger("hikidashi")
 
 _APPLICATION = 0x48494B57  # "HIKW" identifies a cache among SQLite files
 _VERSION = 1
-_WAIT_FOR_OTHERS = 2.0  # seconds that one process waits for another's commit; longer, and the answer is not kept
-_LARGEST_SHARE = 4  # an answer of more than a quarter of the cache would push out too many others
+_WAIT_FOR_OTHERS = 2.0  # seconds to wait for the commit of another process; after that the answer is not cached
+_LARGEST_SHARE = 4  # an answer of more than a quarter of the cache would evict too many others
 
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS answers (key BLOB PRIMARY KEY, at REAL NOT NULL, answer TEXT NOT NULL) WITHOUT ROWID",
@@ -136,12 +136,12 @@ class ResultCache:
 
     def _give_up(self, error: Exception) -> None:
         if isinstance(error, sqlite3.Error) and failure_of(error).kind == "busy":
-            return  # another process is writing; the next answer has its chance
+            return  # another process is writing; the next answer is cached again
         self.close()
         if self._usable:
             self._usable = False
             logger.warning(
-                "The cache %s cannot be used (%s); going on without it. Delete the file or name another one.",
+                "The cache %s cannot be used (%s); continuing without it. Delete the file or name another one.",
                 self.path,
                 error,
             )
@@ -184,7 +184,7 @@ def _prepare(database: sqlite3.Connection) -> None:
     if header[:2] != (_APPLICATION, _VERSION):
         if not header.is_empty:
             raise sqlite3.DatabaseError("it is a SQLite file of another program or version")
-        database.execute("PRAGMA auto_vacuum = INCREMENTAL")  # has to come before the first table
+        database.execute("PRAGMA auto_vacuum = INCREMENTAL")  # must come before the first table
         enable_wal(database, timeout=_WAIT_FOR_OTHERS)
         with transaction(database):
             for statement in _TABLES:

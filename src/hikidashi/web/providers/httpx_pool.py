@@ -90,7 +90,7 @@ class _WithinLimits(httpx.AsyncByteStream):
         except TooLarge as error:
             raise AnswerTooLarge(f"the answer is larger than {LARGEST_ANSWER // 1024**2} MB") from error
         except Undecodable as error:
-            raise httpx.DecodingError("the compression of the answer could not be undone") from error
+            raise httpx.DecodingError("the answer could not be decompressed") from error
 
     async def aclose(self) -> None:
         """Close the underlying stream."""

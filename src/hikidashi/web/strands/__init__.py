@@ -1,4 +1,4 @@
-"""The web tools for strands, as spec 001 has them. Offers the tools and their factories."""
+"""The web tools for strands (spec 001). Offers the tools and their factories."""
 
 from .tools import (
     WEB_SEARCH_CONFIG_KEY,

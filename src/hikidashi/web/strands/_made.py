@@ -1,4 +1,4 @@
-"""Strands tools made of others: in English, or with the filters that a provider supports."""
+"""Variants of the strands tools: in English, or with the filters that a provider supports."""
 
 from __future__ import annotations
 

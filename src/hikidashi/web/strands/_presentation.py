@@ -1,4 +1,4 @@
-"""The answers and log lines of the strands tools, as spec 001 has them."""
+"""The answers and log lines of the strands tools, in the formats of spec 001."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class StrandsPresentation(Presentation):
     """Short sentences for the model, and one line in the log for each call."""
 
     max_content_length: int
-    """How many characters of each result are shown; 0 is unlimited."""
+    """Maximum number of characters of each result; 0 is unlimited."""
 
     search_tool = "web_search"
     extract_tool = "web_extract"
@@ -32,11 +32,11 @@ class StrandsPresentation(Presentation):
     include_answer = True
 
     def cut_hits(self, results: SearchResults, max_tokens: int) -> tuple[SearchResults, int]:
-        """`results` with the content that the config asks for, also where that is more than `max_tokens`."""
+        """`results` with the content length of the config, even if that is more than `max_tokens`."""
         return cut_hits(results, self.max_content_length, max_tokens)
 
     def text(self, results: WebResults, language: Language) -> str:
-        """What the model reads of `results`: for a search, the format of spec 001."""
+        """`results` as text for the model: for a search, in the format of spec 001."""
         if isinstance(results, SearchResults):
             return format_answer(results, language=language)
         return super().text(results, language)
@@ -57,23 +57,23 @@ class StrandsPresentation(Presentation):
         return words.not_extracted if tool == self.extract_tool else words.failed
 
     def log_start(self, tool: str, arguments: Mapping[str, object]) -> None:
-        """Log nothing: the line at the end says what was asked."""
+        """Log nothing: the line at the end has the arguments."""
 
     def log_success(
         self, tool: str, arguments: Mapping[str, object], results: WebResults, execution_time_ms: float
     ) -> None:
-        """Log what was asked, and how much was found."""
+        """Log the arguments and the number of results."""
         logger.info("%s %s: success: %s", tool, _asked(arguments), _summary(results))
 
     def log_failure(
         self, tool: str, arguments: Mapping[str, object], error: Exception, execution_time_ms: float
     ) -> None:
-        """Log what was asked, and why it failed."""
+        """Log the arguments and the reason of the failure."""
         reason = " ".join(str(error).split()) if isinstance(error, HikidashiError) else type(error).__name__
         logger.info("%s %s: failed: %s", tool, _asked(arguments), reason)
 
     def log_cancelled(self, tool: str, arguments: Mapping[str, object]) -> None:
-        """Log what was asked."""
+        """Log the arguments."""
         logger.info("%s %s: cancelled", tool, _asked(arguments))
 
 

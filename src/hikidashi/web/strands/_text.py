@@ -51,10 +51,9 @@ WORDS: dict[Language, Words] = {
 
 
 def cut_hits(results: SearchResults, max_content_length: int, max_tokens: int) -> tuple[SearchResults, int]:
-    """`results` cut as `format_answer` cuts them, and how many tokens all of them may have.
+    """`results` cut as `format_answer` cuts them, and the token limit of all of them.
 
-    What a config asks for is given whole, also where it is more than `max_tokens`, unless it is more than any answer
-    should have.
+    The content length of the config takes precedence over `max_tokens`, up to an upper limit for any answer.
     """
     if not max_content_length:
         return results, max_tokens
@@ -63,7 +62,7 @@ def cut_hits(results: SearchResults, max_content_length: int, max_tokens: int) -
 
 
 def format_answer(results: SearchResults, *, max_content_length: int = 0, language: Language = "ja") -> str:
-    """The answer and the hits, as far as there are any; else a sentence.
+    """The answer and the hits; a sentence if there are none.
 
     The content of each hit is cut after `max_content_length` characters, without an ellipsis; 0 is unlimited.
     """

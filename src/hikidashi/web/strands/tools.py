@@ -1,8 +1,8 @@
-"""The web tools for strands, as spec 001 has them: the config is in the invocation state.
+"""The web tools for strands (spec 001): the config is in the invocation state.
 
 A failed search does not raise: the tool answers with the sentence of the spec and the status `error`, and the log has
 the cause. With a `WebToolsFactory`, all calls share the provider of the factory; with the config alone in the state,
-each call has a provider of its own, as the spec has it.
+each call has a provider of its own, as in the spec.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ _SETTINGS_KEY = "web_search_settings"
 
 @dataclass(frozen=True)
 class _Settings:
-    """How the tools of a factory answer, and the provider they share."""
+    """Language, fencing and shared provider of the tools of a factory."""
 
     language: Language = "ja"
     untrusted: Untrusted = None
     provider: Callable[[], SearchProvider] | None = None
-    """Gives the shared provider; None where each call has its own."""
+    """Returns the shared provider; None if each call has its own."""
 
 
 def get_web_search_config(tool_context: ToolContext) -> WebSearchConfig:
@@ -193,12 +193,12 @@ _URLS = {"type": "array", "items": {"type": "string"}, "description": "URLs to r
 _PASSAGES_FOR = {
     "type": "string",
     "default": "",
-    "description": "Give only the passages that matter for this question",
+    "description": "Return only the passages relevant to this question",
 }
 _OFFSET = {
     "type": "integer",
     "default": 0,
-    "description": "Give each page from this character on, to read on in a long page",
+    "description": "Return each page from this character on, to continue a long page",
 }
 
 
@@ -220,7 +220,7 @@ class WebSearchToolsFactory:
     await agent.invoke_async("...", invocation_state=factory.get_invocation_state())
     ```
 
-    Each search has a client of its own, as spec 001 has it; `WebToolsFactory` shares one.
+    Each search has its own client, as in spec 001; `WebToolsFactory` shares one.
     """
 
     def __init__(self, config: WebSearchConfig) -> None:
@@ -252,10 +252,10 @@ class WebToolsFactory(WebSearchToolsFactory):
         self._lock = Lock()
 
     def provider(self) -> SearchProvider:
-        """The provider that all calls share, made when it is first needed.
+        """The provider that all calls share, created at first use.
 
         Raises:
-            HikidashiError: it lacks its key, its address or a package.
+            HikidashiError: its key, its address or a package is missing.
         """
         with self._lock:
             if self._made is None:
@@ -286,7 +286,7 @@ class WebToolsFactory(WebSearchToolsFactory):
 def web_tools_factory(
     config: WebSearchConfig | None, *, language: Language = "ja", untrusted: Untrusted = "fence"
 ) -> WebToolsFactory | None:
-    """A factory for `config`; None if the search is off or, with a warning, lacks its key.
+    """A factory for `config`; None if the search is off or, with a warning, its key is missing.
 
     Raises:
         HikidashiError: the provider cannot be used here, such as `MissingExtra`.
@@ -295,7 +295,7 @@ def web_tools_factory(
     if offered is None:
         return None
     factory = WebToolsFactory(offered, language=language, untrusted=untrusted)
-    factory.provider()  # what is missing is raised now, not at the first question
+    factory.provider()  # raises now if something is missing, not at the first question
     return factory
 
 

@@ -66,7 +66,7 @@ def map_request(body: bytes, *, strict: bool = False) -> MapRequest:
     """The map request in `body`.
 
     Raises:
-        Refused: the request is invalid, or with `strict`, has a field that `MapRequest` has not.
+        Refused: the request is invalid, or with `strict`, has an unknown field.
     """
     return _checked(read_body(MapRequest, body, strict=strict))
 
@@ -75,7 +75,7 @@ def crawl_request(body: bytes, *, strict: bool = False) -> CrawlRequest:
     """The crawl request in `body`.
 
     Raises:
-        Refused: the request is invalid, or with `strict`, has a field that `CrawlRequest` has not.
+        Refused: the request is invalid, or with `strict`, has an unknown field.
     """
     request = read_body(CrawlRequest, body, strict=strict)
     _checked(request)

@@ -2,7 +2,7 @@
 
 Nothing here listens or searches. The API of Tavily is FastAPI behind a gateway, with two kinds of errors:
 `{"detail": {"error": "..."}}` for what is refused, and FastAPI's list for a body of the wrong types. Answers are in
-English, as Tavily's are; a client of ours translates the reasons it knows.
+English, as Tavily's are; hikidashi's client translates the reasons it knows.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ _TOPICS = ("general", "news", "finance")
 _RAW_FORMATS = ("markdown", "text")
 _URLS_PER_CREDIT = 5
 _MOST_DAYS = 36_500
-# What clients send with every request, or what the API does anyway: it asks for nothing.
+# Fields without an effect: clients send them with every request, or they are the API's default.
 _SAYS_NOTHING: dict[str, Any] = {"chunks_per_source": 3, "include_domains_mode": "restrict", "cache_fallback": True}
-# Where older clients send the key, and what other routes are asked about.
+# Fields of older clients, such as the key, and of other routes.
 _NO_OPTIONS = ("api_key", "query", "url", "urls")
 
 
@@ -147,7 +147,7 @@ def search_request(body: bytes, *, longest_query: int = LONGEST_QUERY, strict: b
     """The search request in `body`.
 
     Raises:
-        Refused: the request is invalid, or with `strict`, has a field that `SearchRequest` has not.
+        Refused: the request is invalid, or with `strict`, has an unknown field.
     """
     request = read_body(SearchRequest, body, strict=strict)
     if not request.query.strip():
@@ -168,7 +168,7 @@ def extract_request(body: bytes, *, strict: bool = False) -> ExtractRequest:
     """The extraction request in `body`.
 
     Raises:
-        Refused: the request is invalid, or with `strict`, has a field that `ExtractRequest` has not.
+        Refused: the request is invalid, or with `strict`, has an unknown field.
     """
     request = read_body(ExtractRequest, body, strict=strict)
     if not request.addresses or not all(request.addresses):
@@ -312,7 +312,7 @@ def read_body(kind: type[_Body], body: bytes, *, strict: bool = False) -> _Body:
     Args:
         kind: What is asked for.
         body: The bytes of the request.
-        strict: Refuse a field that `kind` has not, by its name, unless it asks for nothing; else it is left out.
+        strict: Refuse unknown fields by name, unless they have no effect; otherwise they are ignored.
 
     Raises:
         Refused: it is not JSON, or has wrong types.

@@ -216,8 +216,8 @@ class SearchServer(LoopbackServer):
         try:
             return self._loop.run(asyncio.wait_for(work, limit))
         except TimeoutError as error:
-            said = f"The {self._provider.name} provider took more than {limit:g} seconds."
-            raise Refused(error_answer(504, said)) from error
+            message = f"The {self._provider.name} provider took more than {limit:g} seconds."
+            raise Refused(error_answer(504, message)) from error
 
     async def _search(self, request: SearchRequest) -> APIAnswer:
         began = time.monotonic()

@@ -1,7 +1,7 @@
 """Error messages and notes of the web tools, in every language at once.
 
-`TABLES` has one table per language. A new language is one more table here, in `Language`, and in each other room that
-has texts.
+`TABLES` has one table per language. A new language is one more table here, in `Language`, and in each other package
+that has texts.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def texts(language: Language) -> Mapping[str, str]:
 
 
 def message(key: str, default: Language = "ja", /, **values: object) -> LocalizedText:
-    """The text `key` with `values` filled in; in Japanese, the language of spec 000, until a reader chooses another."""
+    """The text `key` with `values` filled in; in Japanese, the language of spec 000, unless another is chosen."""
     return localized({language: table[key] for language, table in TABLES.items()}, default, **values)
 
 
@@ -58,7 +58,7 @@ def validation_error(key: str, /, **values: object) -> TavilyAPIError:
 def wait_message(seconds: float | None, *, now: datetime | None = None) -> str:
     """When to try again, in seconds, minutes, hours or as a date; empty if unknown.
 
-    More than a month is not a wait that a service means, so it counts as unknown.
+    A wait of more than a month is taken as an error of the service, and counts as unknown.
     """
     if seconds is None or not 0 <= seconds <= _LONGEST_WAIT:
         return ""

@@ -59,7 +59,7 @@ _PLACEHOLDER = re.compile(r"\\\{(\w+)\\\}")
 
 
 def reason(code: ReasonCode, /, **values: object) -> LocalizedText:
-    """The reason `code` with `values` filled in; in English until a reader chooses another language.
+    """The reason `code` with `values` filled in; in English unless another language is chosen.
 
     It fits after a colon and ends without a full stop.
     """
@@ -82,7 +82,7 @@ def translate_reason(text: str, language: Language) -> str:
 
 @cache
 def _patterns() -> dict[ReasonCode, re.Pattern[str]]:
-    """What each reason reads like in English, with a group for each placeholder."""
+    """A pattern for the English text of each reason, with a group for each placeholder."""
     return {
         code: re.compile(_PLACEHOLDER.sub(r"(?P<\1>.{1,80})", re.escape(_en.TEXTS[f"reason.{code}"])))
         for code in get_args(ReasonCode)

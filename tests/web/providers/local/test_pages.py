@@ -202,4 +202,4 @@ async def test_a_page_without_text_is_skipped_and_others_are_indexed(
 ) -> None:
     site.pages["/blank"] = b"<html><body></body></html>"
     events = await ingested(f"{site.url}/blank", f"{site.url}/oak", fetcher=site.fetcher)
-    assert outcomes(site, events) == {"/blank": ("skipped", "the page holds no text"), "/oak": ("added", "")}
+    assert outcomes(site, events) == {"/blank": ("skipped", "the page has no text"), "/oak": ("added", "")}

@@ -1,4 +1,4 @@
 """The inverted index: weighted fields, posting lists, BM25F with pruning, and the vocabulary.
 
-Offers `Index`, `Postings`, `Vocabulary` and `weighted_terms` to the rest of the engine; knows no question and no file.
+Offers `Index`, `Postings`, `Vocabulary` and `weighted_terms` to the rest of the engine.
 """

@@ -12,7 +12,7 @@ __all__ = ["FIELD_WEIGHTS", "MAX_TERMS", "WEIGHT_UNIT", "weighted_terms"]
 WEIGHT_UNIT = 20
 """The weight of a description: weights are whole numbers, so that sums of them are exact in any order."""
 FIELD_WEIGHTS: Mapping[str, int] = {
-    # A name is chosen with care and short: 2.5 times a description. Arguments tell what a tool needs more than what it
+    # A name is short and specific: 2.5 times a description. Arguments show what a tool needs rather than what it
     # does: .7; their descriptions are long and full of examples: .35.
     "name": 50,
     "aliases": 50,

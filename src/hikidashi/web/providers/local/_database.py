@@ -121,7 +121,7 @@ def open_to_read(path: Path) -> sqlite3.Connection:
         try:
             connection, version = _opened(path, "ro")
         except sqlite3.OperationalError as error:
-            # A write-ahead log needs a file beside the index; where none can be made, nobody writes either.
+            # A write-ahead log needs a file beside the index; if none can be created, nothing writes either.
             if failure_of(error).kind != "inaccessible":
                 raise
             connection, version = _opened(path, "ro", immutable=True)

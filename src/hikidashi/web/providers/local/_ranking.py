@@ -80,7 +80,7 @@ def _with_some(engine: _Engine, words: Sequence[QueryWord]) -> set[int]:
     found: set[int] = set()
     if others:
         found.update(engine.matching(f"{rarest} AND ({' OR '.join(others)})"))
-        if len(found) > _MOST_CANDIDATES:  # then only those that lack one word
+        if len(found) > _MOST_CANDIDATES:  # too many: only those that lack one word
             left_out = (others[:at] + others[at + 1 :] for at in range(len(others)))
             found = {one for kept in left_out for one in engine.candidates(" AND ".join([rarest, *kept]))}
         found.update(engine.candidates(" AND ".join(others)))

@@ -51,7 +51,7 @@ class Unreadable:
 
 
 def kind_of(path: Path) -> Kind | None:
-    """The kind of document by file name; None if it is no document."""
+    """The kind of document by file name; None if it is not a document."""
     if kind := _KINDS.get(path.suffix.lower()):
         return kind
     return "text" if path.name.lower() in _BARE_NAMES else None

@@ -162,16 +162,16 @@ class IndexWriter:
         if found is None:
             return False
         number, title, about = found
-        ours = (number * POSITIONS, (number + 1) * POSITIONS - 1)
+        passage_ids = (number * POSITIONS, (number + 1) * POSITIONS - 1)
         rows = self._connection.execute(
-            "SELECT id, heading, body FROM passage WHERE id BETWEEN ? AND ?", ours
+            "SELECT id, heading, body FROM passage WHERE id BETWEEN ? AND ?", passage_ids
         ).fetchall()
         # A contentless FTS5 table needs the original text to delete a row.
         self._connection.executemany(
             "INSERT INTO words(words, rowid, title, heading, body) VALUES ('delete', ?, ?, ?, ?)",
             _words(title, about, rows),
         )
-        self._connection.execute("DELETE FROM passage WHERE id BETWEEN ? AND ?", ours)
+        self._connection.execute("DELETE FROM passage WHERE id BETWEEN ? AND ?", passage_ids)
         self._connection.execute("DELETE FROM document WHERE id = ?", (number,))
         self._count(-1, -len(rows), -sum(len(body) for _, _, body in rows))
         return True

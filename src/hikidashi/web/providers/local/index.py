@@ -85,7 +85,7 @@ class IndexTotals:
 
 
 def default_index_path() -> Path:
-    """Where the index is unless the user says otherwise: `hikidashi/web.db` in the user's data folder."""
+    """The default path of the index: `hikidashi/web.db` in the user's data folder."""
     return data_folder() / "web.db"
 
 

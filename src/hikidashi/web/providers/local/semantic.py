@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ....search.engine.embeddings import Embedder, Meanings, embedder_of
+from ....search.engine.embeddings import Embedder, EmbeddingIndex, embedder_of
 
 if TYPE_CHECKING:
     from .index import Found
@@ -40,7 +40,7 @@ class SemanticRanker:
     """
 
     def __init__(self, embed: Embed | None = None) -> None:
-        self._meanings = Meanings(embedder_of(embed))
+        self._meanings = EmbeddingIndex(embedder_of(embed))
 
     def ranked(self, question: str, found: Iterable[tuple[Found, _Digest]]) -> Iterator[tuple[Found, _Digest]]:
         """`found`, ranked by words, reranked by the weighted mean of both scores."""

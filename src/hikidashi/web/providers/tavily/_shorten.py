@@ -9,8 +9,8 @@ __all__ = ["shorten_query"]
 
 _PUNCTUATION = r"、。，．・！？：；」』）】"
 _KANJI_OR_KATAKANA = r"\u30a1-\u30fa\u3400-\u9fff\uf900-\ufaff"
-# Between words: around a space, behind punctuation, where hiragana (a particle, an ending) gives way to a new
-# Japanese word, and where Japanese meets Latin letters.
+# Word boundaries: around a space, after punctuation, where a Japanese word follows hiragana (a particle, an ending),
+# and between Japanese and Latin letters.
 _BETWEEN_WORDS = re.compile(
     rf"(?=\s)|(?<=[{_PUNCTUATION}])(?![{_PUNCTUATION}])|(?<=[\u3041-\u3096])(?=[{_KANJI_OR_KATAKANA}A-Za-z0-9])"
     rf"|(?<=[{_KANJI_OR_KATAKANA}])(?=[A-Za-z0-9])|(?<=[A-Za-z0-9])(?=[\u3041-\u3096{_KANJI_OR_KATAKANA}])"
@@ -32,7 +32,7 @@ def shorten_query(query: str, limit: int) -> str:
 
 
 def _between_characters(text: str, limit: int) -> int:
-    """The last place up to `limit` that is not inside what a reader sees as one character."""
+    """The last position up to `limit` that is not inside a grapheme cluster."""
     for end in range(limit, 0, -1):
         if not _joined(text, end):
             return end
