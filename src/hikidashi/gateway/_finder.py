@@ -12,7 +12,7 @@ from ..search.answers.search_tools import search_catalog
 from ..search.catalog import ToolCatalog
 from ..search.engine.entry import Entry
 from ._merged import Merged
-from ._own_tools import CALL_READ_TOOL, CALL_TOOL, SEARCH_TOOLS
+from .own_tools import CALL_READ_TOOL, CALL_TOOL, SEARCH_TOOLS
 
 try:
     import mcp_types as types

@@ -14,14 +14,14 @@ from ..search.records.log import Recorder
 from ..tokens import estimate_tokens
 from ._finder import Finder
 from ._merged import Merged, merged
-from ._own_tools import OWN_TOOLS, own_tools, servers_summary
-from ._policy import is_read_only, matches
+from ._policy import is_read_only, is_repeatable, matches, needs_confirmation
 from .bridge.callers import client_key, is_modern
 from .bridge.forward import Forwarder
 from .bridge.parked import ParkedCalls
 from .bridge.sealing import Seal
 from .cache import ListingCache
-from .options import GatewayOptions, GatewayServer
+from .options import GatewayOptions, GatewayServer, ServerOptions
+from .own_tools import OWN_TOOLS, own_tools, servers_summary
 from .upstream.reaper import Reaper
 from .upstream.stamping import reaches
 from .upstream.state import ServerState
@@ -189,6 +189,14 @@ class Gateway:
             raise ServerUnavailableError(server, "it is not configured any more")
         return self.upstreams[server]
 
+    def is_repeatable(self, name: str) -> bool:
+        """Whether the tool `name` may be called again after a lost connection."""
+        return is_repeatable(*self._own_tool(name))
+
+    def needs_confirmation(self, name: str) -> bool:
+        """Whether a person confirms each call of the tool `name`."""
+        return needs_confirmation(*self._own_tool(name))
+
     def remember_client(self, ctx: ServerRequestContext[Any, Any]) -> None:
         """Send notifications to the client of a request; one since 2026-07-28 listens by itself."""
         if is_modern(ctx):
@@ -233,15 +241,14 @@ class Gateway:
     def _merge(self) -> None:
         listings = {name: one.listing for name, one in self.upstreams.items() if one.listing is not None}
         self.merged = merged(listings, self.options.names, reserved=OWN_TOOLS)
-        read_only = frozenset(
-            shown
-            for shown, place in self.merged.tool_places.items()
-            if is_read_only(
-                self.merged.tools[shown].model_copy(update={"name": place.name}),
-                self.upstreams[place.server].given.options,
-            )
-        )
+        read_only = frozenset(name for name in self.merged.tools if is_read_only(*self._own_tool(name)))
         self.finder.update(self.merged, read_only)
+
+    def _own_tool(self, name: str) -> tuple[types.Tool, ServerOptions]:
+        """A tool under its server's own name, which the policy refers to, and the options of that server."""
+        place = self.merged.tool_places[name]
+        tool = self.merged.tools[name].model_copy(update={"name": place.name})
+        return tool, self.upstreams[place.server].given.options
 
     def _publish(self, *events: ServerEvent) -> None:
         self._pending += events

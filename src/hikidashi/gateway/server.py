@@ -9,22 +9,23 @@ from typing import Any
 
 from .. import __version__
 from ..errors import MissingExtra
-from ._handler_support import Context
-from ._prompt_handlers import PromptHandlers
-from ._resource_handlers import ResourceHandlers
-from ._tool_handlers import ToolHandlers
 from .bridge.callers import CONNECTION, client_key
 from .gateway import Gateway
+from .handlers.prompts import PromptHandlers
+from .handlers.resources import ResourceHandlers
+from .handlers.tools import ToolHandlers
 
 try:
     import anyio
     import mcp_types as types
-    from mcp.server import NotificationOptions, Server
+    from mcp.server import NotificationOptions, Server, ServerRequestContext
     from mcp.server.models import InitializationOptions
 except ImportError as error:
     raise MissingExtra("mcp", "mcp") from error
 
 __all__ = ["GatewayMCPServer"]
+
+_Context = ServerRequestContext[Any, Any]
 
 
 class GatewayMCPServer(Server[Any]):
@@ -79,14 +80,14 @@ class GatewayMCPServer(Server[Any]):
             notification_options or NotificationOptions(True, True, True), experimental_capabilities, extensions
         )
 
-    async def _initialized(self, ctx: Context, _: types.NotificationParams) -> None:
+    async def _initialized(self, ctx: _Context, _: types.NotificationParams) -> None:
         self._gateway.remember_client(ctx)
 
-    async def _roots_changed(self, _: Context, __: types.NotificationParams) -> None:
+    async def _roots_changed(self, _: _Context, __: types.NotificationParams) -> None:
         for upstream in self._gateway.upstreams.values():
             await upstream.roots_changed()
 
-    async def _set_level(self, ctx: Context, params: types.SetLevelRequestParams) -> types.EmptyResult:
+    async def _set_level(self, ctx: _Context, params: types.SetLevelRequestParams) -> types.EmptyResult:
         self._gateway.forwarder.levels.set(client_key(ctx), params.level)
         async with anyio.create_task_group() as tasks:
             for upstream in self._gateway.upstreams.values():

@@ -6,8 +6,8 @@ import json
 from collections import OrderedDict
 from typing import Any
 
-from ..errors import MissingExtra
-from .bridge.callers import Caller
+from ...errors import MissingExtra
+from ..bridge.callers import Caller
 
 try:
     import mcp_types as types

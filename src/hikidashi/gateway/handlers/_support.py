@@ -6,7 +6,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any, cast
 
-from ..errors import MissingExtra, ServerUnavailableError
+from ...errors import MissingExtra, ServerUnavailableError
 
 try:
     import mcp_types as types

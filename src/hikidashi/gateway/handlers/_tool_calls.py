@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from ..errors import MissingExtra, ServerUnavailableError
+from ...errors import MissingExtra, ServerUnavailableError
+from ..bridge.callers import Caller, client_key
+from ..bridge.meta import passed_on
+from ..bridge.parked import Raw
+from ..gateway import Gateway
 from ._confirm import Confirmations
-from ._handler_support import WAIT_FOR_LISTS, Context, raw_meta
-from ._merged import Place
-from ._policy import is_repeatable, needs_confirmation
 from ._results import LongResults
-from .bridge.callers import Caller, client_key
-from .bridge.meta import passed_on
-from .bridge.parked import Raw
-from .gateway import Gateway
+from ._support import WAIT_FOR_LISTS, Context, raw_meta
 
 try:
     import mcp_types as types
@@ -67,9 +65,7 @@ class ToolCalls:
         place = gateway.merged.tool_places.get(name)
         if place is None:
             return error_result(gateway.finder.nearest(name))
-        tool = gateway.merged.tools[name]
         upstream = gateway.upstream_of(place.server)
-        options = upstream.given.options
         if gateway.record is not None:
             gateway.record.called(name)
         meta = passed_on(raw_meta(ctx))
@@ -86,10 +82,10 @@ class ToolCalls:
                 ctx,
                 upstream,
                 make,
-                repeatable=is_repeatable(tool.model_copy(update={"name": place.name}), options),
+                repeatable=gateway.is_repeatable(name),
                 responses=params.input_responses,
                 state=params.request_state,
-                before=self._confirmation(ctx, name, place, arguments),
+                before=self._confirmation(ctx, name, arguments),
             )
         except ServerUnavailableError as error:
             return error_result(str(error))
@@ -100,21 +96,20 @@ class ToolCalls:
         if not isinstance(result, dict):
             return result
         if gateway.searching:
-            result = self._long_results.cut(result, options.result_characters)
+            result = self._long_results.cut(result, upstream.given.options.result_characters)
         if explain and result.get("isError"):
             definition = {"type": "text", "text": f"Its definition: {gateway.finder.definition(name)}"}
             result = {**result, "content": [*result.get("content", []), definition]}
         return result
 
     def _confirmation(
-        self, ctx: Context, name: str, place: Place, arguments: dict[str, Any] | None
+        self, ctx: Context, name: str, arguments: dict[str, Any] | None
     ) -> Callable[[Caller], Awaitable[Raw | None]] | None:
         """Asks the person before this call; None where the policy does not want it, or the client cannot ask."""
-        gateway, client = self._gateway, client_key(ctx)
-        tool = gateway.merged.tools[name].model_copy(update={"name": place.name})
+        client, place = client_key(ctx), self._gateway.merged.tool_places[name]
         capabilities = ctx.session.client_capabilities
         if (
-            not needs_confirmation(tool, gateway.upstream_of(place.server).given.options)
+            not self._gateway.needs_confirmation(name)
             or capabilities is None
             or capabilities.elicitation is None
             or self._confirmations.is_remembered(client, name)

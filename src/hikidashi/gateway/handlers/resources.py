@@ -6,14 +6,13 @@ import secrets
 from contextlib import suppress
 from typing import Any
 
-from ..errors import MissingExtra, ServerUnavailableError
-from ._handler_support import WAIT_FOR_LISTS, Context, raw_meta, refuse_cursor
-from ._merged import Place
+from ...errors import MissingExtra, ServerUnavailableError
+from ..bridge.callers import client_key
+from ..bridge.meta import passed_on
+from ..bridge.parked import Raw
+from ..gateway import Gateway
+from ._support import WAIT_FOR_LISTS, Context, raw_meta, refuse_cursor
 from ._watching import Watching, no_resource
-from .bridge.callers import client_key
-from .bridge.meta import passed_on
-from .bridge.parked import Raw
-from .gateway import Gateway
 
 try:
     import anyio
@@ -62,11 +61,11 @@ class ResourceHandlers:
         for place in self._gateway.merged.places_of(uri):
 
             def make(
-                responses: types.InputResponses | None, state: str | None, place: Place = place
+                responses: types.InputResponses | None, state: str | None, own_uri: str = place.name
             ) -> types.ClientRequest:
                 return types.ReadResourceRequest(
                     params=types.ReadResourceRequestParams(
-                        uri=place.name, input_responses=responses, request_state=state, _meta=meta
+                        uri=own_uri, input_responses=responses, request_state=state, _meta=meta
                     )
                 )
 

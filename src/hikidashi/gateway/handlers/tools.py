@@ -6,14 +6,14 @@ import json
 from collections import OrderedDict
 from typing import Any, cast
 
-from ..errors import MissingExtra, ToolSearchError
-from ._handler_support import WAIT_FOR_LISTS, Context, refuse_cursor
-from ._own_tools import CALL_READ_TOOL, OWN_TOOLS, READ_RESULT, SEARCH_TOOLS
+from ...errors import MissingExtra, ToolSearchError
+from ..bridge.callers import client_key, is_modern
+from ..bridge.parked import Raw
+from ..gateway import Gateway
+from ..own_tools import CALL_READ_TOOL, OWN_TOOLS, READ_RESULT, SEARCH_TOOLS
 from ._results import LongResults
+from ._support import WAIT_FOR_LISTS, Context, refuse_cursor
 from ._tool_calls import ToolCalls, error_result
-from .bridge.callers import client_key, is_modern
-from .bridge.parked import Raw
-from .gateway import Gateway
 
 try:
     import mcp_types as types

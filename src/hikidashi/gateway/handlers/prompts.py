@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ..errors import MissingExtra
-from ._handler_support import WAIT_FOR_LISTS, Context, raw_meta, refuse_cursor, unavailable_as_mcp_error
-from .bridge.meta import passed_on
-from .bridge.parked import Raw
-from .gateway import Gateway
+from ...errors import MissingExtra
+from ..bridge.meta import passed_on
+from ..bridge.parked import Raw
+from ..gateway import Gateway
+from ._support import WAIT_FOR_LISTS, Context, raw_meta, refuse_cursor, unavailable_as_mcp_error
 
 try:
     import mcp_types as types
