@@ -274,6 +274,7 @@ ROOMS_BELOW = {
         "common",
         "errors",
         "gateway.bridge",
+        "gateway.handlers",
         "gateway.upstream",
         "search",
         "search.answers",
@@ -284,6 +285,7 @@ ROOMS_BELOW = {
     },
     "gateway.bridge": {"errors", "gateway.upstream"},
     "gateway.clients": {"common", "errors", "gateway", "search.mcp_servers"},
+    "gateway.handlers": {"errors", "gateway", "gateway.bridge"},
     "gateway.upstream": {"errors", "gateway", "search.mcp_servers"},
     "providers": {"common", "errors"},
     "search": {

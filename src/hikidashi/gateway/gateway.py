@@ -12,14 +12,16 @@ from ..errors import MissingExtra, ServerUnavailableError, ToolValidationError
 from ..search.mcp_servers import McpServer
 from ..search.records.log import Recorder
 from ..tokens import estimate_tokens
-from ._finder import OWN_TOOLS, Finder, about_servers, own_tools
+from ._finder import Finder
 from ._merged import Merged, merged
-from ._policy import is_read_only, matches
+from ._policy import is_read_only, is_repeatable, matches, needs_confirmation
+from .bridge.callers import client_key, is_modern
 from .bridge.forward import Forwarder
 from .bridge.parked import ParkedCalls
 from .bridge.sealing import Seal
 from .cache import ListingCache
-from .options import GatewayOptions, GatewayServer
+from .options import GatewayOptions, GatewayServer, ServerOptions
+from .own_tools import OWN_TOOLS, own_tools, servers_summary
 from .upstream.reaper import Reaper
 from .upstream.stamping import reaches
 from .upstream.state import ServerState
@@ -28,6 +30,7 @@ from .upstream.upstream import Upstream
 try:
     import anyio
     import mcp_types as types
+    from mcp.server import ServerRequestContext
     from mcp.server.session import ServerSession
     from mcp.server.subscriptions import InMemorySubscriptionBus
     from mcp.shared.subscriptions import (
@@ -55,12 +58,12 @@ class Gateway:
             await gateway.serve_stdio()
 
     Args:
-        servers: Whom to stand in front of, each with a name of its own.
-        options: How the tools are shown.
-        cache: Where listings are kept for the next start; nowhere unless given.
+        servers: The servers behind the gateway, each with a unique name.
+        options: How the tools are offered.
+        cache: Keeps listings for the next start; by default they are not kept.
         record: Recorder notified of each search and call.
-        keys: Secrets (32 bytes or more) that seal the states of calls which wait for a person; every replica needs
-            the same. A key of this process unless given.
+        keys: Secrets (32 bytes or more) that seal the state of calls which wait for a person; the same in every
+            replica. By default, a random key of this process.
 
     Raises:
         ToolValidationError: two servers have the same name.
@@ -100,14 +103,14 @@ class Gateway:
         self._merge()
 
     async def __aenter__(self) -> Self:
-        """Begin to connect the servers; those that are lazy, and whose tools are known, wait for their first call."""
+        """Start to connect the servers; a lazy one whose listing is known waits for its first call."""
         async with AsyncExitStack() as stack:
             stack.callback(self._reaper.close)
             tasks = await stack.enter_async_context(anyio.create_task_group())
             stack.callback(tasks.cancel_scope.cancel)
             self.forwarder = Forwarder(ParkedCalls(tasks, self._seal), self._seal)
             self._events = anyio.Event()
-            tasks.start_soon(self._tell_clients)
+            tasks.start_soon(self._notify_clients)
             for upstream in self.upstreams.values():
                 tasks.start_soon(upstream.run)
             self._stack = stack.pop_all()
@@ -118,60 +121,60 @@ class Gateway:
     ) -> None:
         await self._stack.__aexit__(kind, error, trace)
 
-    # What is shown
+    # What clients see
 
     @property
     def states(self) -> list[ServerState]:
-        """How each server is."""
+        """The state of each server."""
         return [upstream.state for upstream in self.upstreams.values()]
 
     @property
     def searching(self) -> bool:
-        """Whether tools are searched instead of listed."""
+        """Whether clients get a search instead of the whole list."""
         if self.options.search != "auto":
             return self.options.search == "on"
         tools = self.merged.tools.values()
         return len(tools) > self.options.most_listed or sum(map(_tokens_of, tools)) > self.options.most_tokens
 
     def listed_tools(self, promoted: Iterable[str] = ()) -> list[types.Tool]:
-        """What `tools/list` shows, always in the same order."""
+        """The tools of `tools/list`, always in the same order; `promoted` are added for one client."""
         if not self.searching:
             return list(self.merged.tools.values())
         pinned = [name for name in self.merged.tools if matches(name, self.options.pin)]
         more = [name for name in promoted if name in self.merged.tools and name not in pinned]
-        return [*own_tools(self.about), *(self.merged.tools[name] for name in (*pinned, *more))]
+        return [*own_tools(self.summary), *(self.merged.tools[name] for name in (*pinned, *more))]
 
     @property
-    def about(self) -> str:
-        """Which servers there are, and what they are for."""
-        return about_servers(
-            (name, _purpose(upstream), 0 if upstream.listing is None else len(upstream.listing.tools))
+    def summary(self) -> str:
+        """The servers and their descriptions, in one bounded line."""
+        return servers_summary(
+            (name, _description_of(upstream), 0 if upstream.listing is None else len(upstream.listing.tools))
             for name, upstream in self.upstreams.items()
         )
 
     @property
     def instructions(self) -> str:
-        """What the gateway tells clients about itself."""
+        """The `instructions` that clients get."""
         if not self.searching:
-            said = [
+            sections = [
                 f"## {name}\n{upstream.listing.instructions}"
                 for name, upstream in self.upstreams.items()
                 if upstream.listing is not None and upstream.listing.instructions
             ]
-            return "\n\n".join(said)
+            return "\n\n".join(sections)
         return (
             f"{len(self.merged.tools):,} tools are behind this server, and most are not listed. Find what you need "
-            f"with search_tools, then call it with the tool that the answer names. {self.about}"
+            f"with search_tools, then call it with the tool that the answer names. {self.summary}"
         )
 
     def down(self) -> dict[str, str]:
-        """The servers that cannot be reached, and why."""
+        """The servers that cannot be reached, with reason and remedy."""
         return {
             state.name: f"{state.reason}. {state.remedy}".strip() for state in self.states if state.status == "failed"
         }
 
     async def listed(self, seconds: float) -> None:
-        """Wait until every server has listed what it has or failed to, at most `seconds`."""
+        """Wait at most `seconds` until every server has been listed, or has failed."""
         with anyio.move_on_after(seconds):
             for upstream in self.upstreams.values():
                 await upstream.listed.wait()
@@ -180,45 +183,56 @@ class Gateway:
         """The server of this name.
 
         Raises:
-            ServerUnavailableError: there is none any more.
+            ServerUnavailableError: it is not configured any more.
         """
         if server not in self.upstreams:
             raise ServerUnavailableError(server, "it is not configured any more")
         return self.upstreams[server]
 
-    def remember(self, key: str, session: ServerSession) -> None:
-        """Send notifications to this client."""
+    def is_repeatable(self, name: str) -> bool:
+        """Whether the tool `name` may be called again after a lost connection."""
+        return is_repeatable(*self._own_tool(name))
+
+    def needs_confirmation(self, name: str) -> bool:
+        """Whether a person confirms each call of the tool `name`."""
+        return needs_confirmation(*self._own_tool(name))
+
+    def remember_client(self, ctx: ServerRequestContext[Any, Any]) -> None:
+        """Send notifications to the client of a request; one since 2026-07-28 listens by itself."""
+        if is_modern(ctx):
+            return
+        key, session = client_key(ctx), ctx.session
         self.sessions.pop(key, None)
         self.sessions[key] = session
         while len(self.sessions) > _MOST_SESSIONS:
             self.sessions.pop(next(iter(self.sessions)))
 
-    # What servers say
+    # Events of servers: `UpstreamEvents`
 
     def listing_changed(self, upstream: Upstream) -> None:
-        """A server lists something else: show it."""
+        """Offer the new listing of a server, and notify clients."""
         if self.cache is not None and upstream.listing is not None:
             self.cache.write(upstream.given.server, upstream.listing)
         self._merge()
         self._publish(ToolsListChanged(), PromptsListChanged(), ResourcesListChanged())
 
     def state_changed(self, upstream: Upstream) -> None:
-        """A server is in another state."""
+        """Log the new state of a server."""
         logger.info("MCP server %r is %s. %s", upstream.name, upstream.state.status, upstream.state.reason)
 
     def resource_updated(self, upstream: Upstream, uri: str) -> None:
-        """A resource changed: tell those who subscribed."""
+        """Notify the subscribers of a resource."""
         for shown, place in self.merged.resource_places.items():
             if (place.server, place.name) == (upstream.name, uri):
                 uri = shown
         self._publish(ResourceUpdated(uri=uri))
 
     async def ask(self, upstream: Upstream, request: types.InputRequest) -> types.InputResponse | types.ErrorData:
-        """A server asks a client."""
+        """The answer of the client whose call `upstream` works on."""
         return await self.forwarder.running.ask(upstream, request)
 
     async def log(self, upstream: Upstream, params: types.LoggingMessageNotificationParams) -> None:
-        """A server has a message for the log."""
+        """Pass a log message of a server to clients."""
         if not await self.forwarder.running.log(upstream, params):
             for key, session in list(self.sessions.items()):
                 if reaches(params.level, self.forwarder.levels.of_client(key)):
@@ -227,23 +241,22 @@ class Gateway:
     def _merge(self) -> None:
         listings = {name: one.listing for name, one in self.upstreams.items() if one.listing is not None}
         self.merged = merged(listings, self.options.names, reserved=OWN_TOOLS)
-        read_only = frozenset(
-            shown
-            for shown, place in self.merged.tool_places.items()
-            if is_read_only(
-                self.merged.tools[shown].model_copy(update={"name": place.name}),
-                self.upstreams[place.server].given.options,
-            )
-        )
+        read_only = frozenset(name for name in self.merged.tools if is_read_only(*self._own_tool(name)))
         self.finder.update(self.merged, read_only)
+
+    def _own_tool(self, name: str) -> tuple[types.Tool, ServerOptions]:
+        """A tool under its server's own name, which the policy refers to, and the options of that server."""
+        place = self.merged.tool_places[name]
+        tool = self.merged.tools[name].model_copy(update={"name": place.name})
+        return tool, self.upstreams[place.server].given.options
 
     def _publish(self, *events: ServerEvent) -> None:
         self._pending += events
         if self._events is not None:
             self._events.set()
 
-    async def _tell_clients(self) -> None:
-        """Send what changed to clients of all revisions; each change once, however often it was told."""
+    async def _notify_clients(self) -> None:
+        """Send pending changes to clients of all revisions, each change once."""
         while True:
             assert self._events is not None
             await self._events.wait()
@@ -270,7 +283,7 @@ async def _notify(session: ServerSession, key: str, event: ServerEvent, subscrib
 
 
 async def _quietly(send: Any, *arguments: Any) -> bool:
-    """Whether it could be sent: a client that is gone is not missed."""
+    """Whether it could be sent; a client that is gone is no error."""
     try:
         with anyio.fail_after(5.0):
             await send(*arguments)
@@ -279,7 +292,7 @@ async def _quietly(send: Any, *arguments: Any) -> bool:
     return True
 
 
-def _purpose(upstream: Upstream) -> str | None:
+def _description_of(upstream: Upstream) -> str | None:
     listing = upstream.listing
     if listing is None:
         return None

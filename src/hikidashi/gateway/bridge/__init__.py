@@ -1,4 +1,4 @@
-"""Any client revision with any server revision: metadata at each hop, requests from server to client, parked calls.
+"""Any client revision with any server revision: metadata of each hop, requests from server to client, parked calls.
 
-Offers `forward` to the gateway: one request of a client carried to a server, and its answer back.
+Offers `Forwarder` to the gateway: it forwards a request of a client to a server and returns the answer.
 """

@@ -1,4 +1,4 @@
-"""From which level on each client wants log messages: by `logging/setLevel`, or by each request since 2026-07-28."""
+"""The log level of each client: set by `logging/setLevel`, or by each request since 2026-07-28."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ _MOST_CLIENTS = 1_024
 
 
 class LogLevels:
-    """The levels that clients have set."""
+    """The log levels that clients have set."""
 
     def __init__(self) -> None:
         self._set: OrderedDict[str, types.LoggingLevel] = OrderedDict()
 
     def set(self, client: str, level: types.LoggingLevel) -> None:
-        """Remember what a client up to 2025-11-25 wants."""
+        """Remember the level of a client up to 2025-11-25."""
         self._set[client] = level
         self._set.move_to_end(client)
         while len(self._set) > _MOST_CLIENTS:
             self._set.popitem(last=False)
 
     def of_client(self, client: str) -> types.LoggingLevel:
-        """What a client up to 2025-11-25 wants; one that never said so gets what most servers send."""
+        """The level of a client up to 2025-11-25; `info` unless it set one."""
         return self._set.get(client, _UNLESS_SET)
 
     def of(self, ctx: ServerRequestContext[Any, Any]) -> types.LoggingLevel | None:
-        """From which level on the client wants messages beside the answer to this request; None is not at all."""
+        """The minimum level of log messages during this request; None for no messages."""
         if not is_modern(ctx):
             return self.of_client(client_key(ctx))
         level = cast("dict[str, Any]", ctx.meta or {}).get(types.LOG_LEVEL_META_KEY)

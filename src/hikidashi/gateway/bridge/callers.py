@@ -1,4 +1,4 @@
-"""The client behind a call: how a server's questions, progress and log messages reach it."""
+"""The client of a running call: receives the server's requests, progress and log messages."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 CONNECTION = "connection"
-"""Where the lifespan of the server keeps the key of a connection."""
+"""Key of the connection id in the lifespan context."""
 
 _RESULT_OF: dict[type[Any], type[Any]] = {
     types.ElicitRequest: types.ElicitResult,
@@ -43,9 +43,9 @@ class Caller(Protocol):
     """The client that a running call belongs to."""
 
     key: str
-    """Which client it is: calls of one client may share a server that asks questions."""
+    """Identifies the client."""
     behalf: Behalf
-    """What a server is told of it."""
+    """Its capabilities and log level, as a server gets them."""
 
     async def ask(self, request: types.InputRequest) -> types.InputResponse | types.ErrorData:
         """The client's answer to a server's elicitation, sampling or roots request."""
@@ -61,14 +61,14 @@ class Caller(Protocol):
 
 
 def is_modern(ctx: ServerRequestContext[Any, Any]) -> bool:
-    """Whether the client speaks a revision without requests from server to client."""
+    """Whether the client speaks 2026-07-28 or later, without requests from server to client."""
     return ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
 
 
 def client_key(ctx: ServerRequestContext[Any, Any]) -> str:
-    """Which client a request comes from: its HTTP session, or its connection; else each request is one of its own.
+    """Identifies the client of a request: by HTTP session or connection; a stateless HTTP request has a key of its own.
 
-    No key is ever used for a second client: what one person allowed must not be allowed for another.
+    A key is never reused for another client: what one person allowed must not be allowed for another.
     """
     if ctx.request is None:
         return f"connection {ctx.lifespan_context[CONNECTION]}"
@@ -78,7 +78,7 @@ def client_key(ctx: ServerRequestContext[Any, Any]) -> str:
 
 
 class DirectCaller:
-    """A client that waits for its answer: one up to 2025-11-25 is asked by requests on its own connection."""
+    """A client that waits for the answer to its request; up to 2025-11-25 it can be sent requests meanwhile."""
 
     def __init__(self, ctx: ServerRequestContext[Any, Any], log_level: types.LoggingLevel | None) -> None:
         self.key = client_key(ctx)
@@ -106,18 +106,18 @@ class DirectCaller:
         await self._ctx.session.report_progress(progress, total, message)
 
     async def log(self, params: types.LoggingMessageNotificationParams) -> None:
-        """Send a log message beside the answer."""
+        """Send a log message related to the client's request."""
         await send_log(self._ctx, params, self.behalf)
 
 
 async def send_log(
     ctx: ServerRequestContext[Any, Any], params: types.LoggingMessageNotificationParams, client: Behalf
 ) -> None:
-    """Send a log message to the client of a request, if it asked for its level."""
+    """Send a log message to the client of a request, if its level is high enough."""
     if not reaches(params.level, client.log_level):
         return
     try:
-        # Not by the method for it, which warns of what 2026-07-28 deprecates: older clients have it.
+        # Not `send_log_message`, which warns of what 2026-07-28 deprecates: older clients use it.
         await ctx.session.send_notification(types.LoggingMessageNotification(params=params), ctx.request_id)
     except (anyio.ClosedResourceError, anyio.BrokenResourceError):  # the client is gone
         return
@@ -137,7 +137,7 @@ def missing_capability(
             )
         case types.ElicitRequest():
             asks = have.elicitation
-            able = asks is not None and (asks.form is not None or asks.url is None)  # an empty one means forms
+            able = asks is not None and (asks.form is not None or asks.url is None)  # an empty capability means forms
             name = "elicitation"
             needed = types.ClientCapabilities(elicitation=types.ElicitationCapability())
         case types.CreateMessageRequest(params=params) if params.tools or params.tool_choice:

@@ -1,4 +1,4 @@
-"""One request of a client carried to a server, and its answer back, whatever revision each of them speaks."""
+"""Forwards a request of a client to a server, and the answer back, for any pair of revisions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ try:
     import mcp_types as types
     from mcp import MCPError
     from mcp.client import Client
-    from mcp.client._input_required import (  # the one driver of rounds that the package has
+    from mcp.client._input_required import (  # the only driver of input rounds in the package
         InputRequiredRoundsExceededError,
         run_input_required_driver,
     )
@@ -32,7 +32,7 @@ except ImportError as error:
 __all__ = ["Forwarder", "MakeRequest"]
 
 MakeRequest = Callable[[types.InputResponses | None, str | None], types.ClientRequest]
-"""The request for a server, with the answers and the state of a round."""
+"""Builds the request for a server from the input responses and the request state of a round."""
 
 _Result = TypeVar("_Result")
 _RAW: Any = TypeAdapter(dict[str, Any])
@@ -40,11 +40,11 @@ _SESSION_GONE = "Session terminated"
 
 
 class Forwarder:
-    """Carries requests, and the questions that servers ask meanwhile.
+    """Forwards requests, and the requests that servers send meanwhile.
 
     Args:
-        parked: The calls that wait for answers of modern clients.
-        seal: Tells the states of these calls from the servers' own.
+        parked: The calls that wait for input of clients since 2026-07-28.
+        seal: Distinguishes request states of these calls from those of servers.
     """
 
     def __init__(self, parked: ParkedCalls, seal: Seal) -> None:
@@ -64,16 +64,16 @@ class Forwarder:
         state: str | None = None,
         before: Callable[[Caller], Awaitable[Raw | None]] | None = None,
     ) -> Raw | types.InputRequiredResult:
-        """The server's answer to a request of the client, or what the client has to answer first.
+        """The server's answer to a request of the client, or the input that the client has to give first.
 
         Args:
             ctx: The client's request.
-            upstream: Whom it is for.
-            make: The request as the server gets it.
-            repeatable: Whether it may be sent twice, should the connection be lost meanwhile.
-            responses: The client's answers to what it was asked in the round before.
-            state: The state it was given then.
-            before: Asks the client something first; what it returns is the answer instead of the server's.
+            upstream: The server.
+            make: Builds the request for the server.
+            repeatable: Whether it may be sent again if the connection is lost.
+            responses: The client's input of the round before.
+            state: The request state of the round before.
+            before: Called first; if it returns a result, that is the answer and the server is not called.
 
         Raises:
             MCPError: the server refused it, or was lost.
@@ -83,7 +83,7 @@ class Forwarder:
             return await self._parked.resume(ctx, state, responses)
         await upstream.client()
         log_level = self.levels.of(ctx)
-        if log_level is not None and is_modern(ctx):  # a client before says so once
+        if log_level is not None and is_modern(ctx):  # an older client sets it once
             await upstream.set_level(log_level)
         if is_modern(ctx) and upstream.is_modern and before is None:
             answer = await self._send(
@@ -107,7 +107,7 @@ class Forwarder:
         return await work(DirectCaller(ctx, log_level))
 
     async def _rounds(self, upstream: Upstream, make: MakeRequest, caller: Caller, *, repeatable: bool) -> Raw:
-        """The answer of a modern server, with `caller` asked for what it needs."""
+        """The final answer of a server since 2026-07-28; `caller` gives the input that it requires."""
 
         async def send(answers: types.InputResponses | None, state: str | None) -> types.InputRequiredResult | _Final:
             first = answers is None and state is None
@@ -171,9 +171,9 @@ async def _answer(
             with on_behalf_of(caller.behalf):
                 raw: Raw = await client.session.send_request(request, _RAW, progress_callback=on_progress)
         except ValidationError as error:
-            said = upstream.given.server.without_secrets(str(error).splitlines()[0])
+            reason = upstream.given.server.without_secrets(str(error).splitlines()[0])
             raise MCPError(
-                types.INTERNAL_ERROR, f"The server {upstream.name!r} sent no valid answer: {said}"
+                types.INTERNAL_ERROR, f"The server {upstream.name!r} sent no valid answer: {reason}"
             ) from error
         time.stop()
         return _cleaned(raw, request)
@@ -190,14 +190,14 @@ async def _answer(
 
 
 def _cleaned(raw: Raw, request: types.ClientRequest) -> Raw:
-    """`raw` without what belongs to its hop, and with what servers before 2026-07-28 do not say."""
-    unsaid: Raw = {"resultType": "complete"}
+    """`raw` without the metadata of its hop, and with the fields that 2026-07-28 requires."""
+    required: Raw = {"resultType": "complete"}
     if isinstance(request, types.ReadResourceRequest):
-        unsaid |= {"ttlMs": 0, "cacheScope": "private"}
+        required |= {"ttlMs": 0, "cacheScope": "private"}
     meta = raw.get("_meta")
     kept = without_hop_keys(cast("dict[str, Any]", meta)) if isinstance(meta, dict) else {}
     rest = {key: value for key, value in raw.items() if key != "_meta"}
-    return {**unsaid, **rest, **({"_meta": kept} if kept else {})}
+    return {**required, **rest, **({"_meta": kept} if kept else {})}
 
 
 def _is_lost(error: MCPError) -> bool:

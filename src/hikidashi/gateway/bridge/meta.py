@@ -1,4 +1,4 @@
-"""`_meta` across the gateway: what belongs to one hop is taken off, the rest passes untouched."""
+"""`_meta` across the gateway: keys of a single hop are removed, the rest passes unchanged."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _OF_ONE_HOP = frozenset({"progressToken"})
 
 
 def passed_on(meta: Mapping[str, Any] | None) -> types.RequestParamsMeta | None:
-    """The metadata of a client's request as it goes on to a server."""
+    """The metadata of a client's request, for the server."""
     kept = without_hop_keys(meta)
     return cast("types.RequestParamsMeta", kept) or None
 
 
 def without_hop_keys(meta: Mapping[str, Any] | None) -> dict[str, Any]:
-    """`meta` without what the `mcp` package stamps on each hop."""
+    """`meta` without the keys that the `mcp` package sets on each hop."""
     return {
         key: value for key, value in (meta or {}).items() if not key.startswith(_RESERVED) and key not in _OF_ONE_HOP
     }

@@ -1,7 +1,7 @@
-"""Calls of servers that ask in the middle, for clients that are asked by an answer (2026-07-28).
+"""Calls to servers up to 2025-11-25 that send requests meanwhile, for clients since 2026-07-28.
 
 Such a server sends a request and waits. The client gets `input_required` instead of a result, with a sealed state; it
-calls again with its answers, and the waiting call goes on.
+calls again with its responses, and the waiting call continues.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _MOST_PARKED = 1_000
 
 
 class ParkedCalls:
-    """The calls that wait for answers of their clients.
+    """The calls that wait for input of their clients.
 
     Args:
-        tasks: Where calls go on while their client is away.
-        seal: What states are sealed with; a call whose state is expired is cancelled.
+        tasks: Task group in which calls run between the rounds of their client.
+        seal: Seals request states; a call whose state has expired is cancelled.
     """
 
     def __init__(self, tasks: TaskGroup, seal: Seal) -> None:
@@ -52,9 +52,9 @@ class ParkedCalls:
         work: Callable[[Caller], Awaitable[Raw]],
         log_level: types.LoggingLevel | None,
     ) -> Raw | types.InputRequiredResult:
-        """Run `work`; return its result, or what the client has to answer first."""
+        """Run `work`; return its result, or the input that the client has to give first."""
         if len(self._calls) >= _MOST_PARKED:
-            raise MCPError(types.INTERNAL_ERROR, f"{_MOST_PARKED:,} calls already wait for answers. Try again later.")
+            raise MCPError(types.INTERNAL_ERROR, f"{_MOST_PARKED:,} calls already wait for input. Try again later.")
         call = _ParkedCall(ctx, work, log_level)
         self._tasks.start_soon(call.run)
         return await self._round(ctx, call)
@@ -62,21 +62,21 @@ class ParkedCalls:
     async def resume(
         self, ctx: ServerRequestContext[Any, Any], state: str, responses: types.InputResponses | None
     ) -> Raw | types.InputRequiredResult:
-        """Give the client's answers to the call that `state` names; return as `begin` does."""
+        """Pass the client's responses to the call that `state` names; return as `begin` does."""
         call = self._calls.pop(self._seal.open(ctx, state), None)
         if call is None:
             raise MCPError(
                 types.INVALID_PARAMS,
-                "The call that waited for this answer has ended. Call the tool again.",
+                "The call that waited for this input has ended. Call the tool again.",
                 data={"reason": "invalid_request_state"},
             )
-        call.go_on(ctx, responses or {})
+        call.resume_with(ctx, responses or {})
         return await self._round(ctx, call)
 
     async def _round(self, ctx: ServerRequestContext[Any, Any], call: _ParkedCall) -> Raw | types.InputRequiredResult:
         try:
             asked = await call.settled()
-        except BaseException:  # the client is gone, or it failed
+        except BaseException:  # the client is gone, or the call failed
             call.cancel()
             raise
         if asked is None:
@@ -87,7 +87,7 @@ class ParkedCalls:
 
 
 class _ParkedCall:
-    """One call, and the questions that its server asks meanwhile: a `Caller`."""
+    """One call and the open requests of its server: a `Caller`."""
 
     def __init__(
         self,
@@ -102,9 +102,9 @@ class _ParkedCall:
         self._work = work
         self._scope = anyio.CancelScope()
         self._changed = anyio.Event()
-        self._questions: dict[str, types.InputRequest] = {}
-        self._answers: dict[str, types.InputResponse] = {}
-        self._answered = anyio.Event()
+        self._requests: dict[str, types.InputRequest] = {}
+        self._responses: dict[str, types.InputResponse] = {}
+        self._responded = anyio.Event()
         self._asked = 0
         self._result: Raw | None = None
         self._error: BaseException | None = None
@@ -112,7 +112,7 @@ class _ParkedCall:
         self._expired: Callable[[], object] = lambda: None
 
     async def run(self) -> None:
-        """Do the work until it ends, or the client stays away too long."""
+        """Run the call until it ends, or its client stays away too long."""
         with self._scope:
             try:
                 self._result = await self._work(self)
@@ -123,49 +123,49 @@ class _ParkedCall:
         self._changed.set()
 
     async def ask(self, request: types.InputRequest) -> types.InputResponse | types.ErrorData:
-        """Have the client asked in its next round; return its answer."""
+        """Ask the client in its next round; return its response."""
         if missing := missing_capability(self.behalf.capabilities, request):
             return missing
         self._asked += 1
         key = f"input-{self._asked}"
-        self._questions[key] = request
+        self._requests[key] = request
         self._changed.set()
-        while key not in self._answers:
-            await self._answered.wait()
-        return self._answers.pop(key)
+        while key not in self._responses:
+            await self._responded.wait()
+        return self._responses.pop(key)
 
     async def progress(self, progress: float, total: float | None, message: str | None) -> None:
-        """Report progress, while the client waits."""
+        """Report progress, if the client waits for the answer."""
         if self._ctx is not None:
             await self._ctx.session.report_progress(progress, total, message)
 
     async def log(self, params: types.LoggingMessageNotificationParams) -> None:
-        """Send a log message, while the client waits."""
+        """Send a log message, if the client waits for the answer."""
         if self._ctx is not None:
             await send_log(self._ctx, params, self.behalf)
 
     async def settled(self) -> dict[str, types.InputRequest] | None:
-        """Wait until the call has ended (None), or the client must answer."""
-        while not self._ended and not self._questions:
+        """Wait until the call has ended (None), or needs input of the client."""
+        while not self._ended and not self._requests:
             await self._changed.wait()
             self._changed = anyio.Event()
         if self._ended:
             return None
         self._ctx = None
-        return dict(self._questions)
+        return dict(self._requests)
 
-    def go_on(self, ctx: ServerRequestContext[Any, Any], responses: types.InputResponses) -> None:
-        """Take the client's answers; a question without one is asked again."""
+    def resume_with(self, ctx: ServerRequestContext[Any, Any], responses: types.InputResponses) -> None:
+        """Take the client's responses; a request without one is repeated."""
         self._ctx = ctx
         self._scope.deadline = float("inf")
         for key, response in responses.items():
-            if self._questions.pop(key, None) is not None:
-                self._answers[key] = response
-        answered, self._answered = self._answered, anyio.Event()
+            if self._requests.pop(key, None) is not None:
+                self._responses[key] = response
+        answered, self._responded = self._responded, anyio.Event()
         answered.set()
 
     def expires_after(self, seconds: float, expired: Callable[[], object]) -> None:
-        """Cancel the call unless the client answers in time."""
+        """Cancel the call unless the client responds in time."""
         self._expired = expired
         self._scope.deadline = anyio.current_time() + seconds
 
@@ -174,10 +174,10 @@ class _ParkedCall:
         self._scope.cancel()
 
     def result(self) -> Raw:
-        """What the work returned.
+        """The result of the call.
 
         Raises:
-            Exception: what it raised.
+            Exception: the call failed with it.
         """
         if self._error is not None:
             raise self._error

@@ -28,7 +28,7 @@ class Seal:
     """Seals and opens the states of parked calls, with AES-256-GCM.
 
     Args:
-        keys: Secrets of at least 32 bytes; the first seals, all open. A key of this process unless given.
+        keys: Secrets of at least 32 bytes; the first seals, all open. By default, a random key of this process.
         seconds: How long a state is valid.
     """
 
@@ -38,11 +38,11 @@ class Seal:
         self.seconds = seconds
 
     def is_ours(self, state: str | None) -> bool:
-        """Whether a state that a client sends is one of a parked call, and not a server's own."""
+        """Whether a request state is that of a parked call, and not of a server."""
         return state is not None and state.startswith(_PREFIX)
 
     def seal(self, ctx: ServerRequestContext[Any, Any], call_id: str) -> str:
-        """The state that names a parked call of the client's request."""
+        """The request state of a parked call."""
         claims = {"i": self._instance, "c": call_id, "e": time.time() + self.seconds, "b": _binding(ctx)}
         return _PREFIX + self._codec.seal(json.dumps(claims).encode())
 

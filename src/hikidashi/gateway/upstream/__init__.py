@@ -1,4 +1,4 @@
-"""The servers behind the gateway: connected when needed, watched, restarted, stopped when idle.
+"""The servers behind the gateway: connected on demand, monitored, restarted, stopped when idle.
 
-Offers `Upstream`, what it lists, and the errors of servers that cannot be reached.
+Offers `Upstream`, its state and its listing.
 """

@@ -1,4 +1,4 @@
-"""How much memory the processes of one group use."""
+"""Memory usage of a process group."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PROC = Path("/proc")
 
 
 def memory_of_group(group: int) -> int | None:
-    """The bytes of memory that the processes of `group` hold together; None where the system does not say."""
+    """Bytes of memory that the processes of `group` use together; None on systems other than Linux."""
     if sys.platform != "linux":
         return None
     page = os.sysconf("SC_PAGE_SIZE")
@@ -21,7 +21,7 @@ def memory_of_group(group: int) -> int | None:
     for process in _PROC.iterdir():
         if not process.name.isdigit():
             continue
-        with suppress(OSError, ValueError, IndexError):  # it has ended meanwhile
+        with suppress(OSError, ValueError, IndexError):  # the process has ended
             fields = (process / "stat").read_text().rpartition(")")[2].split()
             if int(fields[2]) == group or int(fields[3]) == group:  # its group, or its session
                 total += int((process / "statm").read_text().split()[1]) * page

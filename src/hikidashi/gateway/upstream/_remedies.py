@@ -1,4 +1,4 @@
-"""What a person can do about a server that does not work."""
+"""Remedies for the failures of a server."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _REMEDIES: tuple[tuple[tuple[str, ...], Callable[[GatewayServer], str]], ...] = 
 
 
 def remedy_for(given: GatewayServer, reason: str) -> str:
-    """What to do about a server that failed for `reason`."""
+    """The remedy for a server that failed for `reason`."""
     for signs, remedy in _REMEDIES:
         if any(sign in reason for sign in signs):
             return remedy(given)

@@ -1,4 +1,4 @@
-"""Everything that a server offers, as it lists it, in a form that can be kept on disk."""
+"""The tools, prompts and resources of a server, in a form that can be kept on disk."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _Page = TypeVar("_Page", bound=types.PaginatedResult)
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What one server offers."""
+    """The tools, prompts, resources and templates of one server."""
 
     tools: tuple[types.Tool, ...] = ()
     prompts: tuple[types.Prompt, ...] = ()
@@ -35,10 +35,10 @@ class Listing:
     info: types.Implementation | None = None
     protocol: str = ""
     notes: tuple[str, ...] = ()
-    """What was left out of it, and why."""
+    """What was left out, with the reason."""
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON values."""
+        """The listing as JSON values."""
         return {
             "tools": [_dumped(tool) for tool in self.tools],
             "prompts": [_dumped(prompt) for prompt in self.prompts],
@@ -53,10 +53,10 @@ class Listing:
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Listing:
-        """What `to_json` gave.
+        """The listing of which `to_json` gave `value`.
 
         Raises:
-            ValueError, KeyError, TypeError: it did not give this.
+            ValueError, KeyError, TypeError: `value` is not from `to_json`.
         """
         return cls(
             tools=tuple(map(types.Tool.model_validate, value["tools"])),
@@ -74,7 +74,7 @@ class Listing:
 async def list_everything(client: Client) -> Listing:
     """List the tools, prompts, resources and templates of a connected server, on all pages.
 
-    A list that the server refuses is empty: servers declare capabilities that they do not have.
+    A list that the server refuses is empty: some servers declare capabilities that they do not have.
     """
     capabilities = client.server_capabilities
     notes: list[str] = []

@@ -1,6 +1,6 @@
-"""A process that ends the servers of a gateway which was killed: nothing else outlives a `kill -9`.
+"""A helper process that ends the servers of a gateway which was killed, even by `kill -9`.
 
-It has the ids of their process groups, and learns of the end by its input, which closes with the gateway.
+It holds the ids of their process groups. Its standard input closes when the gateway ends.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ for sent in (signal.SIGTERM, signal.SIGKILL):
 
 
 class Reaper:
-    """Kills the process groups it was told of when this process ends, however it ends. Does nothing on Windows."""
+    """Kills registered process groups when this process ends, however it ends. Does nothing on Windows."""
 
     def __init__(self) -> None:
         self._groups: set[int] = set()
         self._process: subprocess.Popen[bytes] | None = None
 
     def add(self, group: int) -> None:
-        """Kill `group` with this process."""
+        """Register `group`."""
         self._groups.add(group)
-        self._tell("+", group)
+        self._send("+", group)
 
     def discard(self, group: int) -> None:
-        """Forget `group`, which has ended."""
+        """Unregister `group`, which has ended."""
         self._groups.discard(group)
-        self._tell("-", group)
+        self._send("-", group)
 
     def close(self) -> None:
-        """End the reaper, and with it what is left of the groups."""
+        """End the helper process, which kills the registered groups."""
         if self._process is not None and self._process.stdin is not None:
             with suppress(OSError):
                 self._process.stdin.close()
@@ -53,10 +53,10 @@ class Reaper:
                 self._process.wait(timeout=5.0)
             self._process = None
 
-    def _tell(self, sign: str, group: int) -> None:
+    def _send(self, sign: str, group: int) -> None:
         if sys.platform == "win32":
             return
-        for _ in range(2):  # once more if somebody has killed the reaper
+        for _ in range(2):  # again if the helper process was killed
             if self._process is None or self._process.poll() is not None:
                 self._start()
                 sign = ""

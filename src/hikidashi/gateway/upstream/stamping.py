@@ -1,7 +1,7 @@
-"""What a server of 2026-07-28 is told of the client behind a request: its capabilities and its level of logs.
+"""Capabilities and log level of the client, in each request to a server of 2026-07-28.
 
-The `mcp` package stamps each request with what the gateway can do. A server must not rely on what the client cannot,
-so requests that are carried for a client say what that client can.
+The `mcp` package stamps requests with the capabilities of the gateway. A server must not rely on a capability that the
+client lacks, so a forwarded request is stamped with those of its client.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ __all__ = ["LEVELS", "Behalf", "on_behalf_of", "reaches", "stamping"]
 
 LEVELS: tuple[types.LoggingLevel, ...] = get_args(types.LoggingLevel)
 
-_TASKS = "io.modelcontextprotocol/tasks"  # the gateway carries no tasks, so no server may answer with one
+_TASKS = "io.modelcontextprotocol/tasks"  # the gateway does not support tasks, so no server may answer with one
 
 
 @dataclass(frozen=True, slots=True)
 class Behalf:
-    """The client that a request is carried for."""
+    """The client on whose behalf a request is forwarded."""
 
     capabilities: types.ClientCapabilities | None
     log_level: types.LoggingLevel | None
 
 
 def reaches(level: types.LoggingLevel, wanted: types.LoggingLevel | None) -> bool:
-    """Whether a message of `level` is wanted by who wants them from `wanted` on."""
+    """Whether `level` is at least `wanted`; None wants no messages."""
     return wanted is not None and LEVELS.index(level) >= LEVELS.index(wanted)
 
 
@@ -46,7 +46,7 @@ _BEHALF: ContextVar[Behalf | None] = ContextVar("hikidashi_gateway_behalf", defa
 
 @contextmanager
 def on_behalf_of(client: Behalf) -> Generator[None]:
-    """Requests that are sent inside say what `client` can."""
+    """Stamp the requests sent in this block with the capabilities of `client`."""
     token = _BEHALF.set(client)
     try:
         yield
@@ -56,13 +56,13 @@ def on_behalf_of(client: Behalf) -> Generator[None]:
 
 @asynccontextmanager
 async def stamping(transport: AbstractAsyncContextManager[Any]) -> AsyncGenerator[tuple[Any, Any]]:
-    """`transport` with requests stamped for the client they are carried for."""
+    """`transport`, with each request stamped for its client."""
     async with transport as (read, write):
         yield read, _Stamping(write)
 
 
 class _Stamping:
-    """A stream that stamps what is written to it."""
+    """A stream that stamps the requests written to it."""
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner
@@ -89,11 +89,11 @@ class _Stamping:
 def _stamp(request: types.JSONRPCRequest, client: Behalf) -> None:
     meta = (request.params or {}).get("_meta")
     if not isinstance(meta, dict) or types.CLIENT_CAPABILITIES_META_KEY not in meta:
-        return  # a server before 2026-07-28 was told once, when it was connected
+        return  # before 2026-07-28, capabilities are declared once per connection
     stamped = cast("dict[str, Any]", meta)
-    can = client.capabilities or types.ClientCapabilities()
-    extensions = {key: value for key, value in (can.extensions or {}).items() if key != _TASKS}
-    can = can.model_copy(update={"tasks": None, "extensions": extensions or None})
-    stamped[types.CLIENT_CAPABILITIES_META_KEY] = can.model_dump(mode="json", by_alias=True, exclude_none=True)
+    declared = client.capabilities or types.ClientCapabilities()
+    extensions = {key: value for key, value in (declared.extensions or {}).items() if key != _TASKS}
+    declared = declared.model_copy(update={"tasks": None, "extensions": extensions or None})
+    stamped[types.CLIENT_CAPABILITIES_META_KEY] = declared.model_dump(mode="json", by_alias=True, exclude_none=True)
     if client.log_level is not None:
         stamped[types.LOG_LEVEL_META_KEY] = client.log_level

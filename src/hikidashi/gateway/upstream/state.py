@@ -1,4 +1,4 @@
-"""How a server behind the gateway is, and who is told of what happens there."""
+"""The state of a server behind the gateway, and the events it causes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Status = Literal["waiting", "starting", "ready", "failed", "stopped"]
 
 @dataclass(frozen=True, slots=True)
 class ServerState:
-    """How a server is."""
+    """The state of a server."""
 
     name: str
     status: Status = "waiting"
@@ -37,24 +37,24 @@ class ServerState:
 
 
 class UpstreamEvents(Protocol):
-    """Told of what happens at a server."""
+    """Receives the events of a server."""
 
     def listing_changed(self, upstream: Upstream) -> None:
-        """The server lists something else than before."""
+        """The listing of the server changed."""
         ...
 
     def state_changed(self, upstream: Upstream) -> None:
-        """The server is in another state."""
+        """The state of the server changed."""
         ...
 
     def resource_updated(self, upstream: Upstream, uri: str) -> None:
-        """A resource that was subscribed to has changed."""
+        """A resource changed that is subscribed to."""
         ...
 
     async def ask(self, upstream: Upstream, request: types.InputRequest) -> types.InputResponse | types.ErrorData:
-        """The server asks a client something."""
+        """Answer a request of the server to its client."""
         ...
 
     async def log(self, upstream: Upstream, params: types.LoggingMessageNotificationParams) -> None:
-        """The server has a message for the log."""
+        """Handle a log message of the server."""
         ...

@@ -1,4 +1,4 @@
-"""A place among the few that may work at once, given up while a person is asked."""
+"""A slot of a concurrency limit, released while a person is asked."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ __all__ = ["Turn"]
 
 
 class Turn:
-    """One place of `limiter`, held from entry to exit but for the time it is paused.
+    """One slot of `limiter`, held from entry to exit except while paused.
 
-    A person may take minutes to answer, or never do so; nobody else waits for that.
+    A person may take minutes to answer, or never answer; other calls must not wait for that.
     """
 
     def __init__(self, limiter: anyio.CapacityLimiter) -> None:
@@ -41,7 +41,7 @@ class Turn:
 
     @asynccontextmanager
     async def paused(self) -> AsyncGenerator[None]:
-        """Let others have the place meanwhile; go on when there is one again. May be entered by any task."""
+        """Release the slot in this block, and wait for one at its end. May be entered by any task."""
         self._pauses += 1
         self._give()
         try:

@@ -1,4 +1,4 @@
-"""A person is asked before a tool is called, through the client, in plain words."""
+"""Confirmation of a call by the person, through the client's elicitation."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import json
 from collections import OrderedDict
 from typing import Any
 
-from ..errors import MissingExtra
-from .bridge.callers import Caller
+from ...errors import MissingExtra
+from ..bridge.callers import Caller
 
 try:
     import mcp_types as types
@@ -21,19 +21,19 @@ _MOST_REMEMBERED = 10_000
 
 
 class Confirmations:
-    """Asks, and remembers where the person said not to ask again in this conversation."""
+    """Asks for confirmation, and remembers which tools a client's user allowed for the whole conversation."""
 
     def __init__(self) -> None:
         self._remembered: OrderedDict[tuple[str, str], None] = OrderedDict()
 
     def is_remembered(self, client: str, tool: str) -> bool:
-        """Whether the person of this client has allowed `tool` for the whole conversation."""
+        """Whether the user of this client has allowed `tool` for the whole conversation."""
         return (client, tool) in self._remembered
 
     async def ask(
         self, caller: Caller, client: str, tool: str, *, server: str, name: str, arguments: dict[str, Any] | None
     ) -> dict[str, Any] | None:
-        """Ask the person; return what the model reads if they do not agree, and None if they do."""
+        """Ask for confirmation; None if it was given, else the result of the call."""
         params = types.ElicitRequestFormParams(
             message=_question(server, name, arguments),
             requested_schema={
@@ -54,10 +54,10 @@ class Confirmations:
                 while len(self._remembered) > _MOST_REMEMBERED:
                     self._remembered.popitem(last=False)
             return None
-        said = answer.message if isinstance(answer, types.ErrorData) else "The person did not agree to this call."
+        reason = answer.message if isinstance(answer, types.ErrorData) else "The person did not agree to this call."
         return {
             "resultType": "complete",
-            "content": [{"type": "text", "text": f"{tool!r} was not called. {said}"}],
+            "content": [{"type": "text", "text": f"{tool!r} was not called. {reason}"}],
             "isError": True,
         }
 

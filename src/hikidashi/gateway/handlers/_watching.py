@@ -1,9 +1,9 @@
-"""Resources that clients watch: their servers tell of changes as long as somebody listens."""
+"""Subscriptions of clients to resources: each server is subscribed to while a client is."""
 
 from __future__ import annotations
 
-from ..errors import MissingExtra, ServerUnavailableError
-from .gateway import Gateway
+from ...errors import MissingExtra, ServerUnavailableError
+from ..gateway import Gateway
 
 try:
     import mcp_types as types
@@ -15,13 +15,13 @@ __all__ = ["Watching", "no_resource"]
 
 
 class Watching:
-    """Subscribes at the servers of `gateway` for the clients that want to hear of changes."""
+    """Subscribes to resources at the servers of `gateway`, on behalf of clients."""
 
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
 
     async def begin(self, uri: str, client: str) -> None:
-        """Have the server of a resource tell of its changes, for a client or the stream of one.
+        """Subscribe a client, or one stream of a client, to a resource.
 
         Raises:
             MCPError: no server has the resource, or its server refuses.
@@ -36,7 +36,7 @@ class Watching:
         self._gateway.subscribers.setdefault(uri, set()).add(client)
 
     async def end(self, uri: str, client: str) -> None:
-        """Have it tell no longer, once nobody is left."""
+        """End a subscription; the last one also ends at the server."""
         watching = self._gateway.subscribers.get(uri, set())
         watching.discard(client)
         if watching:
@@ -47,5 +47,5 @@ class Watching:
 
 
 def no_resource(uri: str) -> MCPError:
-    """What a client is told that asks for a resource which is not there."""
+    """The error for a resource that no server has."""
     return MCPError(types.INVALID_PARAMS, f"No server has the resource {uri!r}.", data={"uri": uri})

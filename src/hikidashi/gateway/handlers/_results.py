@@ -1,4 +1,4 @@
-"""Results that are too long for a context: cut at a sensible place, with a handle to read on."""
+"""Results over the size limit: cut at a paragraph, line or word, with a handle to read the rest."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any, cast
 __all__ = ["LongResults"]
 
 _MOST_KEPT = 64
-_MOST_CHARACTERS = 200_000_000  # of all that is kept together
+_MOST_CHARACTERS = 200_000_000  # of all kept texts together
 _BREAKS = ("\n\n", "\n", " ")
 
 
 class LongResults:
-    """The rest of results that were cut, as long as there is room for them."""
+    """The rest of results that were cut; the least recently used are dropped when there are too many."""
 
     def __init__(self) -> None:
         self._texts: OrderedDict[str, str] = OrderedDict()
 
     def cut(self, result: dict[str, Any], limit: int) -> dict[str, Any]:
-        """`result` with at most `limit` characters of text; where it has more, the last text says how to read on."""
+        """`result` with at most `limit` characters of text; a last text names the handle of the rest."""
         content = cast("list[dict[str, Any]]", result.get("content") or [])
         total = sum(len(str(block.get("text", ""))) for block in content)
         if total <= limit:
@@ -47,7 +47,7 @@ class LongResults:
         return cut
 
     def read(self, handle: str, offset: int, limit: int) -> str | None:
-        """The kept text from `offset` on, and how much is left; None where nothing is kept."""
+        """The kept text from `offset` on, and how much is left; None for an unknown handle."""
         text = self._texts.get(handle)
         if text is None:
             return None

@@ -1,0 +1,124 @@
+"""One call of a tool: found by its name, confirmed where the policy asks for it, forwarded, its result bounded."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from ...errors import MissingExtra, ServerUnavailableError
+from ..bridge.callers import Caller, client_key
+from ..bridge.meta import passed_on
+from ..bridge.parked import Raw
+from ..gateway import Gateway
+from ._confirm import Confirmations
+from ._results import LongResults
+from ._support import WAIT_FOR_LISTS, Context, raw_meta
+
+try:
+    import mcp_types as types
+    from mcp import MCPError
+except ImportError as error:
+    raise MissingExtra("mcp", "mcp") from error
+
+__all__ = ["ToolCalls", "error_result"]
+
+
+def error_result(text: str) -> types.CallToolResult:
+    """A result that reports an error to the model."""
+    return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True)
+
+
+class ToolCalls:
+    """Forwards calls of tools to their servers.
+
+    Args:
+        gateway: The gateway whose tools are called.
+        long_results: Keeps the rest of results that were cut.
+    """
+
+    def __init__(self, gateway: Gateway, long_results: LongResults) -> None:
+        self._gateway = gateway
+        self._long_results = long_results
+        self._confirmations = Confirmations()
+
+    async def call(
+        self,
+        ctx: Context,
+        params: types.CallToolRequestParams,
+        name: str,
+        arguments: dict[str, Any] | None,
+        *,
+        explain: bool = False,
+    ) -> Raw | types.Result:
+        """The result of the tool `name`.
+
+        Args:
+            ctx: The client's request.
+            params: Its parameters: the answers and the state of an earlier round.
+            name: The tool, by the name under which it is offered.
+            arguments: Its arguments.
+            explain: Whether the tool's definition is added to an error, for a model that may not have seen it.
+        """
+        gateway = self._gateway
+        if name not in gateway.merged.tool_places:
+            await gateway.listed(WAIT_FOR_LISTS)
+        place = gateway.merged.tool_places.get(name)
+        if place is None:
+            return error_result(gateway.finder.nearest(name))
+        upstream = gateway.upstream_of(place.server)
+        if gateway.record is not None:
+            gateway.record.called(name)
+        meta = passed_on(raw_meta(ctx))
+
+        def make(responses: types.InputResponses | None, state: str | None) -> types.ClientRequest:
+            return types.CallToolRequest(
+                params=types.CallToolRequestParams(
+                    name=place.name, arguments=arguments, input_responses=responses, request_state=state, _meta=meta
+                )
+            )
+
+        try:
+            result = await gateway.forwarder.forward(
+                ctx,
+                upstream,
+                make,
+                repeatable=gateway.is_repeatable(name),
+                responses=params.input_responses,
+                state=params.request_state,
+                before=self._confirmation(ctx, name, arguments),
+            )
+        except ServerUnavailableError as error:
+            return error_result(str(error))
+        except MCPError as error:
+            if not explain or error.code != types.INVALID_PARAMS:
+                raise
+            return error_result(f"{error.message}\n{gateway.finder.definition(name)}")
+        if not isinstance(result, dict):
+            return result
+        if gateway.searching:
+            result = self._long_results.cut(result, upstream.given.options.result_characters)
+        if explain and result.get("isError"):
+            definition = {"type": "text", "text": f"Its definition: {gateway.finder.definition(name)}"}
+            result = {**result, "content": [*result.get("content", []), definition]}
+        return result
+
+    def _confirmation(
+        self, ctx: Context, name: str, arguments: dict[str, Any] | None
+    ) -> Callable[[Caller], Awaitable[Raw | None]] | None:
+        """Asks the person before this call; None where the policy does not want it, or the client cannot ask."""
+        client, place = client_key(ctx), self._gateway.merged.tool_places[name]
+        capabilities = ctx.session.client_capabilities
+        if (
+            not self._gateway.needs_confirmation(name)
+            or capabilities is None
+            or capabilities.elicitation is None
+            or self._confirmations.is_remembered(client, name)
+        ):
+            return None
+
+        async def ask(caller: Caller) -> Raw | None:
+            return await self._confirmations.ask(
+                caller, client, name, server=place.server, name=place.name, arguments=arguments
+            )
+
+        return ask

@@ -1,0 +1,78 @@
+"""Handlers of `prompts/*` and `completion/complete`."""
+
+from __future__ import annotations
+
+from ...errors import MissingExtra
+from ..bridge.meta import passed_on
+from ..bridge.parked import Raw
+from ..gateway import Gateway
+from ._support import WAIT_FOR_LISTS, Context, raw_meta, refuse_cursor, unavailable_as_mcp_error
+
+try:
+    import mcp_types as types
+    from mcp import MCPError
+except ImportError as error:
+    raise MissingExtra("mcp", "mcp") from error
+
+__all__ = ["PromptHandlers"]
+
+
+class PromptHandlers:
+    """Lists the prompts of all servers, and forwards requests to the server of each."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+
+    async def list_prompts(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
+        """Answer `prompts/list`."""
+        refuse_cursor(params)
+        self._gateway.remember_client(ctx)
+        await self._gateway.listed(WAIT_FOR_LISTS)
+        return types.ListPromptsResult(prompts=list(self._gateway.merged.prompts.values()), cache_scope="private")
+
+    async def get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> Raw | types.Result:
+        """Answer `prompts/get`."""
+        await self._gateway.listed(WAIT_FOR_LISTS)
+        place = self._gateway.merged.prompt_places.get(params.name)
+        if place is None:
+            raise MCPError(types.INVALID_PARAMS, f"No server has the prompt {params.name!r}.")
+        meta = passed_on(raw_meta(ctx))
+
+        def make(responses: types.InputResponses | None, state: str | None) -> types.ClientRequest:
+            return types.GetPromptRequest(
+                params=types.GetPromptRequestParams(
+                    name=place.name,
+                    arguments=params.arguments,
+                    input_responses=responses,
+                    request_state=state,
+                    _meta=meta,
+                )
+            )
+
+        with unavailable_as_mcp_error():
+            return await self._gateway.forwarder.forward(
+                ctx,
+                self._gateway.upstream_of(place.server),
+                make,
+                responses=params.input_responses,
+                state=params.request_state,
+            )
+
+    async def complete(self, ctx: Context, params: types.CompleteRequestParams) -> Raw | types.Result:
+        """Answer `completion/complete` for a prompt or a resource template."""
+        await self._gateway.listed(WAIT_FOR_LISTS)
+        merged = self._gateway.merged
+        match params.ref:
+            case types.PromptReference(name=name):
+                shown, place = name, merged.prompt_places.get(name)
+                ref = None if place is None else params.ref.model_copy(update={"name": place.name})
+            case _:
+                shown, place = str(params.ref.uri), merged.template_place(str(params.ref.uri))
+                ref = params.ref
+        if place is None or ref is None:
+            raise MCPError(types.INVALID_PARAMS, f"No server has the prompt or resource template {shown!r}.")
+        request = types.CompleteRequest(params=params.model_copy(update={"ref": ref, "meta": passed_on(raw_meta(ctx))}))
+        with unavailable_as_mcp_error():
+            return await self._gateway.forwarder.forward(
+                ctx, self._gateway.upstream_of(place.server), lambda _, __: request
+            )

@@ -1,0 +1,112 @@
+"""Handlers of `resources/*` and `subscriptions/listen`."""
+
+from __future__ import annotations
+
+import secrets
+from contextlib import suppress
+from typing import Any
+
+from ...errors import MissingExtra, ServerUnavailableError
+from ..bridge.callers import client_key
+from ..bridge.meta import passed_on
+from ..bridge.parked import Raw
+from ..gateway import Gateway
+from ._support import WAIT_FOR_LISTS, Context, raw_meta, refuse_cursor
+from ._watching import Watching, no_resource
+
+try:
+    import anyio
+    import mcp_types as types
+    from mcp import MCPError
+    from mcp.server.subscriptions import ListenHandler
+except ImportError as error:
+    raise MissingExtra("mcp", "mcp") from error
+
+__all__ = ["ResourceHandlers"]
+
+
+class ResourceHandlers:
+    """Lists the resources of all servers, and forwards reads and subscriptions to the server of each."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+        self._watching = Watching(gateway)
+        self._listen = ListenHandler(gateway.bus)
+
+    async def list_resources(
+        self, ctx: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
+        """Answer `resources/list`."""
+        refuse_cursor(params)
+        self._gateway.remember_client(ctx)
+        await self._gateway.listed(WAIT_FOR_LISTS)
+        return types.ListResourcesResult(resources=list(self._gateway.merged.resources.values()), cache_scope="private")
+
+    async def list_templates(
+        self, _: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        """Answer `resources/templates/list`."""
+        refuse_cursor(params)
+        await self._gateway.listed(WAIT_FOR_LISTS)
+        return types.ListResourceTemplatesResult(
+            resource_templates=list(self._gateway.merged.templates), cache_scope="private"
+        )
+
+    async def read(self, ctx: Context, params: types.ReadResourceRequestParams) -> Raw | types.Result:
+        """Answer `resources/read` from the first server that has the resource."""
+        await self._gateway.listed(WAIT_FOR_LISTS)
+        uri = str(params.uri)
+        meta = passed_on(raw_meta(ctx))
+        refused = no_resource(uri)
+        for place in self._gateway.merged.places_of(uri):
+
+            def make(
+                responses: types.InputResponses | None, state: str | None, own_uri: str = place.name
+            ) -> types.ClientRequest:
+                return types.ReadResourceRequest(
+                    params=types.ReadResourceRequestParams(
+                        uri=own_uri, input_responses=responses, request_state=state, _meta=meta
+                    )
+                )
+
+            try:
+                return await self._gateway.forwarder.forward(
+                    ctx,
+                    self._gateway.upstream_of(place.server),
+                    make,
+                    responses=params.input_responses,
+                    state=params.request_state,
+                )
+            except MCPError as error:
+                refused = error
+            except ServerUnavailableError as error:
+                refused = MCPError(types.INTERNAL_ERROR, str(error))
+        raise refused
+
+    async def subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
+        """Answer `resources/subscribe`."""
+        self._gateway.remember_client(ctx)
+        await self._gateway.listed(WAIT_FOR_LISTS)
+        await self._watching.begin(str(params.uri), client_key(ctx))
+        return types.EmptyResult()
+
+    async def unsubscribe(self, ctx: Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
+        """Answer `resources/unsubscribe`."""
+        await self._watching.end(str(params.uri), client_key(ctx))
+        return types.EmptyResult()
+
+    async def listen(self, ctx: Context, params: types.SubscriptionsListenRequestParams) -> Any:
+        """Answer `subscriptions/listen`; its resources are subscribed to as long as the stream is open."""
+        uris = [str(uri) for uri in params.notifications.resource_subscriptions or ()]
+        listener = f"listener {secrets.token_hex(8)}"
+        if uris:
+            await self._gateway.listed(WAIT_FOR_LISTS)
+        try:
+            for uri in uris:
+                with suppress(MCPError):  # a server without subscriptions must not end the stream of the others
+                    await self._watching.begin(uri, listener)
+            return await self._listen(ctx, params)
+        finally:
+            with anyio.CancelScope(shield=True), anyio.move_on_after(WAIT_FOR_LISTS):
+                for uri in uris:
+                    await self._watching.end(uri, listener)

@@ -1,0 +1,120 @@
+"""Handlers of `tools/*`: the list, and the gateway's own tools among the calls."""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from typing import Any, cast
+
+from ...errors import MissingExtra, ToolSearchError
+from ..bridge.callers import client_key, is_modern
+from ..bridge.parked import Raw
+from ..gateway import Gateway
+from ..own_tools import CALL_READ_TOOL, OWN_TOOLS, READ_RESULT, SEARCH_TOOLS
+from ._results import LongResults
+from ._support import WAIT_FOR_LISTS, Context, refuse_cursor
+from ._tool_calls import ToolCalls, error_result
+
+try:
+    import mcp_types as types
+except ImportError as error:
+    raise MissingExtra("mcp", "mcp") from error
+
+__all__ = ["ToolHandlers"]
+
+_MOST_CLIENTS = 1_024
+
+
+class ToolHandlers:
+    """Lists tools, searches them, and calls them."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+        self._long_results = LongResults()
+        self._calls = ToolCalls(gateway, self._long_results)
+        self._promoted: OrderedDict[str, dict[str, None]] = OrderedDict()
+
+    async def list_tools(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        """Answer `tools/list`."""
+        refuse_cursor(params)
+        self._gateway.remember_client(ctx)
+        await self._gateway.listed(WAIT_FOR_LISTS)
+        promoted = self._promoted.get(client_key(ctx), ()) if self._promotes(ctx) else ()
+        return types.ListToolsResult(tools=self._gateway.listed_tools(promoted), cache_scope="private")
+
+    async def call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> Raw | types.Result:
+        """Answer `tools/call`."""
+        if not self._gateway.searching or params.name not in OWN_TOOLS:
+            return await self._calls.call(ctx, params, params.name, params.arguments)
+        given = params.arguments or {}
+        if params.name == SEARCH_TOOLS:
+            return await self._search(ctx, given)
+        if params.name == READ_RESULT:
+            return self._read_result(given)
+        return await self._call_found(ctx, params, given)
+
+    async def _call_found(
+        self, ctx: Context, params: types.CallToolRequestParams, given: dict[str, Any]
+    ) -> Raw | types.Result:
+        """Answer `call_read_tool` and `call_tool`."""
+        name, arguments = given.get("name"), _object(given.get("arguments"))
+        if not isinstance(name, str):
+            return error_result(f"`name` is {name!r}: give the name of a tool, as {SEARCH_TOOLS} shows it.")
+        if arguments is None:
+            return error_result(f"`arguments` is {given.get('arguments')!r}: give an object.")
+        right = self._gateway.finder.call_with(name)
+        if name in self._gateway.merged.tools and params.name != right:
+            kind = "only reads" if right == CALL_READ_TOOL else "may change something"
+            return error_result(f"{name!r} {kind}: call it with {right}.")
+        return await self._calls.call(ctx, params, name, arguments, explain=True)
+
+    async def _search(self, ctx: Context, given: dict[str, Any]) -> types.Result:
+        query = given.get("query")
+        if not isinstance(query, str) or not query.strip():
+            return error_result(f"`query` is {query!r}: give a few words about what you want to do.")
+        await self._gateway.listed(WAIT_FOR_LISTS)
+        try:
+            answer = self._gateway.finder.search(query, down=self._gateway.down())
+        except ToolSearchError as error:
+            return error_result(str(error))
+        names = [json.loads(line)["name"] for line in answer.split("\n") if line.startswith('{"name":')]
+        if self._gateway.record is not None:
+            self._gateway.record.searched(query, "words", names)
+        if self._promotes(ctx) and names:
+            await self._promote(ctx, names)
+        return types.CallToolResult(content=[types.TextContent(text=answer)])
+
+    def _read_result(self, given: dict[str, Any]) -> types.Result:
+        handle, offset = given.get("handle"), given.get("offset", 0)
+        if not isinstance(offset, int) or offset < 0:
+            return error_result(f"`offset` is {offset!r}: give a whole number from 0 on.")
+        limit = min(one.given.options.result_characters for one in self._gateway.upstreams.values())
+        text = self._long_results.read(str(handle), offset, limit)
+        if text is None:
+            return error_result(f"Nothing is kept under {handle!r} any more. Call the tool again.")
+        return types.CallToolResult(content=[types.TextContent(text=text)])
+
+    def _promotes(self, ctx: Context) -> bool:
+        return self._gateway.options.promote and not is_modern(ctx)
+
+    async def _promote(self, ctx: Context, names: list[str]) -> None:
+        """List `names` for this client from now on."""
+        promoted = self._promoted.setdefault(client_key(ctx), {})
+        self._promoted.move_to_end(client_key(ctx))
+        while len(self._promoted) > _MOST_CLIENTS:
+            self._promoted.popitem(last=False)
+        if not set(names) <= set(promoted):
+            promoted.update(dict.fromkeys(names))
+            await ctx.session.send_tool_list_changed()
+
+
+def _object(value: object) -> dict[str, Any] | None:
+    """`value` as an object: some models send it as JSON text; None is an empty object."""
+    if value is None:
+        return {}
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return None
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else None

@@ -1,0 +1,66 @@
+"""Watchers of one connection: each runs beside it and raises `ConnectionLost` when its limit is reached."""
+
+from __future__ import annotations
+
+from ...errors import MissingExtra
+from ._lost import ConnectionLost
+from ._memory import memory_of_group
+
+try:
+    import anyio
+except ImportError as error:
+    raise MissingExtra("mcp", "mcp") from error
+
+__all__ = ["Usage", "until_closed", "until_idle", "until_too_large"]
+
+_MEMORY_EVERY = 5.0  # seconds
+
+
+class Usage:
+    """How many requests are in flight on a connection, and when the last one ended."""
+
+    def __init__(self) -> None:
+        self.running = 0
+        self._last = 0.0
+
+    def touch(self) -> None:
+        """Count as used now."""
+        self._last = anyio.current_time()
+
+    def begin(self) -> None:
+        """A request starts."""
+        self.running += 1
+
+    def end(self) -> None:
+        """A request ended."""
+        self.running -= 1
+        self.touch()
+
+    def idle_in(self, seconds: float) -> float:
+        """Seconds until the connection has been unused for `seconds`."""
+        return self._last + seconds - anyio.current_time()
+
+
+async def until_closed(closed: anyio.Event) -> None:
+    """Wait until the server closes the connection."""
+    await closed.wait()
+    raise ConnectionLost("it closed the connection")
+
+
+async def until_idle(usage: Usage, seconds: float) -> None:
+    """Wait until no request has used the connection for `seconds`."""
+    while True:
+        left = usage.idle_in(seconds)
+        if left <= 0 and not usage.running:
+            raise ConnectionLost(f"it was idle for {seconds:g} s", failed=False)
+        await anyio.sleep(max(left, 1.0))
+
+
+async def until_too_large(group: int, megabytes: int) -> None:
+    """Wait until the processes of `group` together use more than `megabytes`."""
+    while (used := memory_of_group(group)) is not None:
+        if used > megabytes * 1_000_000:
+            raise ConnectionLost(
+                f"its processes use {used / 1e6:,.0f} MB, more than the {megabytes:,} MB that `memory_mb` allows"
+            )
+        await anyio.sleep(_MEMORY_EVERY)

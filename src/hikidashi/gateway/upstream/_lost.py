@@ -1,0 +1,24 @@
+"""The end of a connection to a server, with its reason."""
+
+from __future__ import annotations
+
+from typing import cast
+
+__all__ = ["ConnectionLost", "lost_in"]
+
+
+class ConnectionLost(Exception):  # noqa: N818 - it ends a connection, which is not always an error
+    """The connection ends for `reason`; `failed` is False where the gateway ended it on purpose."""
+
+    def __init__(self, reason: str, *, failed: bool = True) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.failed = failed
+
+
+def lost_in(error: BaseException) -> ConnectionLost | None:
+    """The first `ConnectionLost` in `error`, which may be a group of exceptions."""
+    if isinstance(error, BaseExceptionGroup):
+        inner = cast("BaseExceptionGroup[BaseException]", error).exceptions
+        return next(filter(None, map(lost_in, inner)), None)
+    return error if isinstance(error, ConnectionLost) else None
