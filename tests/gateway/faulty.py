@@ -5,7 +5,7 @@ from __future__ import annotations
 STDIO = r"""
 import json, sys
 
-TOOLS = ["grow", "wait", "flood", "chatter", "ask_for_ever", "heard"]
+TOOLS = ["grow", "wait", "flood", "chatter", "ask_for_ever", "heard", "garble"]
 MANY = 0
 heard, asking = [], None
 
@@ -52,6 +52,10 @@ for line in sys.stdin:
         answer(asked, "grown")
     elif name == "heard":
         answer(asked, " ".join(heard))
+    elif name == "garble":
+        for line in params["arguments"]["lines"]:
+            sys.stdout.buffer.write(line.replace("ID", json.dumps(asked)).encode("latin-1") + b"\n")
+        sys.stdout.flush()
     elif name == "flood":
         answer(asked, "x" * 100_000_000)
     elif name == "chatter":

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import re
+import resource
 import subprocess
 import sys
+import tempfile
 from collections.abc import Generator
 from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from mcp import MCPError, types
 from mcp.client import Client
 from mcp.client.session import ClientRequestContext
@@ -18,9 +25,13 @@ from tests.gateway.faulty import FORGETFUL_HTTP, STDIO
 from tests.gateway.servers import LEGACY, program
 from tests.gateway.test_gateway import MODES, Mode, connected, text_of
 
+from hikidashi.errors import SearchLogError
 from hikidashi.gateway import Gateway, GatewayOptions, GatewayServer, ServerOptions
+from hikidashi.gateway.cache import ListingCache
 from hikidashi.gateway.server import GatewayMCPServer
+from hikidashi.gateway.upstream.listing import Listing
 from hikidashi.search.mcp_servers import McpServer
+from hikidashi.search.records.log import SearchLog
 
 HIKIDASHI = str(Path(sys.executable).with_name("hikidashi"))
 
@@ -62,6 +73,119 @@ async def test_a_session_that_a_server_forgot_is_opened_anew_and_only_what_reads
     assert "Whether the call was carried out is not known" in text_of(told)
     assert again == "write in session-3"
     assert gateway.states[0].status == "ready"
+
+
+GOOD = '{"jsonrpc": "2.0", "id": ID, "result": {"content": [{"type": "text", "text": "fine"}]}}'
+
+
+async def test_garbage_in_a_call_is_passed_over_and_an_answer_that_is_none_is_an_error(faulty: McpServer) -> None:
+    noise = ["<html>", "", "\xff\xfe\x00", "[" * 100_000, '{"jsonrpc": "2.0", "id": "other", "result": {}}', "[1]"]
+    no_answers = {
+        '{"jsonrpc": "2.0", "id": ID, "result": [1]}': "`result` is a list",
+        '{"jsonrpc": "2.0", "id": ID, "result": null}': "`result` is null",
+        '{"jsonrpc": "2.0", "id": ID, "error": "broken"}': "`error` is a text",
+        '{"jsonrpc": "2.0", "id": ID}': "it has neither `result` nor `error`",
+        '{"jsonrpc": "2.0", "id": ID, "result": {"content": "text"}}': "1 validation error for CallToolResult",
+    }
+    async with connected([faulty]) as (client, gateway):
+        answered = text_of(await client.call_tool("faulty__garble", {"lines": [*noise, GOOD]}))
+        for line, reason in no_answers.items():
+            with pytest.raises(MCPError, match=re.escape(f"sent no valid answer: {reason}")):
+                await client.call_tool("faulty__garble", {"lines": [line]})
+
+    assert answered == "fine"
+    assert gateway.states[0].restarts == 0
+
+
+@contextmanager
+def full_disk() -> Generator[None]:
+    """No file can grow: what a disk without room says is said."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+async def test_a_full_disk_costs_the_cache_and_delays_the_records_and_nothing_else(
+    faulty: McpServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    cache, record = ListingCache(tmp_path / "cache"), SearchLog(tmp_path / "searches.db")
+    options = GatewayOptions(search="on")
+    async with (
+        Gateway([faulty], options=options, cache=cache, record=record) as gateway,
+        Client(GatewayMCPServer(gateway)) as client,
+    ):
+        await client.list_tools()
+        with full_disk():
+            found = text_of(await client.call_tool("search_tools", {"query": "heard"}))
+            grown = text_of(await client.call_tool("call_tool", {"name": "faulty__grow", "arguments": {}}))
+            while "faulty__grown" not in gateway.merged.tools:
+                await anyio.lowlevel.checkpoint()
+            with pytest.raises(SearchLogError):
+                record.flush()
+        kept = cache.read(faulty)
+    record.close()
+
+    assert '"name":"faulty__heard"' in found
+    assert grown == "grown"
+    assert "are not kept for the next start" in caplog.text
+    assert kept is not None
+    assert "grown" not in {tool.name for tool in kept.tools}
+    with SearchLog(tmp_path / "searches.db", must_exist=True) as written:
+        assert (len(written.searches()), written.usage()) == (1, {"faulty__grow": 1})
+
+
+async def test_a_cache_file_that_was_damaged_costs_the_quick_start_and_nothing_else(
+    faulty: McpServer, tmp_path: Path
+) -> None:
+    cache = ListingCache(tmp_path / "cache")
+    async with connected([faulty], cache=cache) as (client, _):
+        names = [tool.name for tool in (await client.list_tools()).tools]
+    (path,) = (tmp_path / "cache").iterdir()
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+
+    async with connected([faulty], cache=cache) as (client, _):
+        again = [tool.name for tool in (await client.list_tools()).tools]
+
+    assert again == names
+    assert path.read_bytes() == whole
+
+
+@given(st.data())
+@settings(max_examples=200)
+def test_whatever_is_in_a_cache_file_is_a_listing_or_nothing(data: st.DataObject) -> None:
+    """A file with anything in it, or the right one with anything in one place."""
+    anything = st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+        max_leaves=5,
+    )
+    tool = types.Tool(name="a", input_schema={"type": "object"})
+    right: dict[str, Any] = Listing(tools=(tool,), instructions="Read.", protocol="2025-06-18", notes=("n",)).to_json()
+    right[data.draw(st.sampled_from(sorted(right)))] = data.draw(anything)
+    written = data.draw(
+        st.binary()
+        | st.just(b"[" * 10_000)
+        | anything.map(lambda value: json.dumps(value).encode())
+        | st.just(json.dumps({"version": 1, "listing": right}).encode())
+    )
+    server = McpServer(name="any", transport="stdio", command="any")
+    with tempfile.TemporaryDirectory() as folder:
+        cache = ListingCache(Path(folder))
+        cache.write(server, Listing())
+        (path,) = Path(folder).iterdir()
+        path.write_bytes(written)
+
+        read = cache.read(server)
+
+    if read is not None:
+        assert isinstance(read.instructions, str | None)
+        assert isinstance(read.protocol, str)
+        assert all(isinstance(note, str) for note in read.notes)
+        assert Listing.from_json(read.to_json()) == read
 
 
 @pytest.mark.soak
@@ -115,7 +239,7 @@ async def test_5000_tools_and_two_of_one_name(tmp_path: Path) -> None:
     assert '"name":"many__tool_4711"' in found.splitlines()[1]
     assert called == "did tool_4711"
     assert listing is not None
-    assert len(listing.tools) == 5006
+    assert len(listing.tools) == 5007
     assert listing.notes == tuple(f"two tools are named {name!r}; the first is used" for name in ("grow", "wait"))
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from pydantic_ai import Agent
+from pydantic_ai import Agent, UnexpectedModelBehavior
 from tests.support import cli_processes
 
 from hikidashi import ClaudeCodeError, ClaudeCodeModel
@@ -69,7 +69,9 @@ async def test_a_hundred_runs_with_every_kind_of_end_leave_nothing_behind(
             try:
                 await asyncio.wait_for(run, chance.uniform(0.1, 2) if cut_short else None)
                 end = "answered"
-            except (ClaudeCodeError, ZeroDivisionError, TimeoutError) as error:
+            # The last is pydantic-ai's: where the API's answer was cut twice before its first word, Claude Code reports
+            # an empty answer as a success, and the agent asks again once.
+            except (ClaudeCodeError, ZeroDivisionError, TimeoutError, UnexpectedModelBehavior) as error:
                 end = type(error).__name__
             ends[end] = ends.get(end, 0) + 1
 

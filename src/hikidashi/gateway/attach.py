@@ -1,4 +1,4 @@
-"""The thin end that a client starts: it carries bytes between standard input and output and the daemon.
+"""How a process reaches the daemon of a configuration, and starts it.
 
 It imports neither `mcp` nor a framework: a client waits for it at every start.
 """
@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import json
 import os
-import selectors
 import socket
 import stat
 import subprocess
-import sys
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,10 +21,9 @@ from ..common.folders import runtime_folder
 from ..common.private import private_folder
 from ..errors import ServerUnavailableError
 
-__all__ = ["ask_daemon", "relay", "socket_path", "sockets_folder", "start_daemon"]
+__all__ = ["ask_daemon", "socket_path", "sockets_folder", "start_daemon"]
 
 _NAME = "hikidashi serve"
-_PIECE = 1 << 16
 _LONGEST_FOLDER = 80  # bytes: an address of a socket takes 104 on some systems, its name included
 _START_SECONDS = 20.0
 
@@ -75,9 +73,13 @@ def start_daemon(path: Path, command: Sequence[str], log: Path) -> socket.socket
     process: subprocess.Popen[bytes] | None = None
     while True:
         try:
-            return _connect(path)
+            connection = _connect(path)
         except OSError:
             pass
+        else:
+            if process is not None:  # whoever started it is told of its end, lest it stays a zombie
+                threading.Thread(target=process.wait, daemon=True).start()
+            return connection
         if process is None:
             with log.open("ab") as written:
                 process = subprocess.Popen(
@@ -94,32 +96,6 @@ def start_daemon(path: Path, command: Sequence[str], log: Path) -> socket.socket
         if time.monotonic() > deadline:
             raise ServerUnavailableError(_NAME, f"it did not start within {_START_SECONDS:g} s", f"See {log}.")
         time.sleep(0.01)
-
-
-def relay(connection: socket.socket) -> int:
-    """Carry bytes both ways until one side ends; return the exit code: 1 if it was the daemon."""
-    connection.sendall(b"mcp\n")
-    incoming, outgoing = sys.stdin.fileno(), sys.stdout.fileno()
-    with selectors.DefaultSelector() as ready, connection:
-        ready.register(incoming, selectors.EVENT_READ)
-        ready.register(connection, selectors.EVENT_READ)
-        while True:
-            for key, _ in ready.select():
-                if key.fd == incoming:
-                    piece = os.read(incoming, _PIECE)
-                    if not piece:
-                        return 0
-                    connection.sendall(piece)
-                else:
-                    piece = connection.recv(_PIECE)
-                    if not piece:
-                        return 1
-                    _write(outgoing, piece)
-
-
-def _write(file: int, data: bytes) -> None:
-    while data:
-        data = data[os.write(file, data) :]
 
 
 def _connect(path: Path) -> socket.socket:

@@ -31,7 +31,7 @@ class ListingCache:
         try:
             kept = json.loads(self._path(server).read_text(encoding="utf-8"))
             return Listing.from_json(kept["listing"]) if kept["version"] == _VERSION else None
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return None
 
     def write(self, server: McpServer, listing: Listing) -> None:

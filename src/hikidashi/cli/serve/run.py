@@ -15,9 +15,10 @@ from hikidashi.common.folders import cache_folder, state_folder
 from hikidashi.common.urls import is_loopback
 from hikidashi.errors import ToolSourceError
 from hikidashi.gateway.approval import Approvals, shown_command
-from hikidashi.gateway.attach import relay, socket_path, start_daemon
+from hikidashi.gateway.attach import socket_path, start_daemon
 from hikidashi.gateway.config import identity_of, read_servers
 from hikidashi.gateway.options import GatewayOptions, GatewayServer
+from hikidashi.gateway.shim import Shim
 
 if TYPE_CHECKING:
     from hikidashi.gateway import Gateway
@@ -81,9 +82,21 @@ def run_serve(asked: Asked) -> int:
 
         anyio.run(main)
         return 0
+    return Shim(_daemon(asked, servers), lambda: _daemon(asked, _approved(asked))).run()
+
+
+def _approved(asked: Asked) -> list[GatewayServer]:
+    """The servers of the config as it is now, which may have changed since the shim started."""
+    servers = read_servers(asked.config)
+    _approve(servers, yes=asked.yes)
+    return servers
+
+
+def _daemon(asked: Asked, servers: list[GatewayServer]) -> socket.socket:
+    """A connection to the daemon of this configuration."""
     path = socket_path(identity_of(servers, asked.options, str(asked.record), sys.executable))
     command = [sys.executable, "-m", "hikidashi", "serve", *asked.arguments(), "--as-daemon", str(path)]
-    return relay(start_daemon(path, command, path.with_suffix(".log")))
+    return start_daemon(path, command, path.with_suffix(".log"))
 
 
 def _gateway(asked: Asked, servers: list[GatewayServer]) -> Gateway:

@@ -64,10 +64,10 @@ class Listing:
             resources=tuple(map(types.Resource.model_validate, value["resources"])),
             templates=tuple(map(types.ResourceTemplate.model_validate, value["templates"])),
             capabilities=types.ServerCapabilities.model_validate(value["capabilities"]),
-            instructions=value["instructions"],
+            instructions=None if value["instructions"] is None else _text(value["instructions"]),
             info=None if value["info"] is None else types.Implementation.model_validate(value["info"]),
-            protocol=value["protocol"],
-            notes=tuple(value["notes"]),
+            protocol=_text(value["protocol"]),
+            notes=tuple(map(_text, value["notes"])),
         )
 
 
@@ -124,6 +124,12 @@ async def list_everything(client: Client) -> Listing:
         protocol=client.protocol_version,
         notes=tuple(notes),
     )
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no text")
+    return value
 
 
 def _dumped(model: Any) -> dict[str, Any]:

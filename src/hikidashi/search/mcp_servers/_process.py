@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import TextIO
 
 from ...errors import MissingExtra
+from ._malformed import error_for
 from .config import McpServer
 
 try:
@@ -134,7 +135,7 @@ def _message(line: str) -> SessionMessage | Exception:
     try:
         return SessionMessage(types.jsonrpc_message_adapter.validate_json(line, by_name=False))
     except ValueError as error:
-        return error
+        return error_for(line) or error
 
 
 async def _end(process: Process, grace: float) -> None:

@@ -1,0 +1,126 @@
+"""The process that a client starts: it carries messages between standard input and output and the daemon.
+
+A daemon that is lost is replaced with the client's next request; the requests it did not answer are answered here. Like
+`attach`, it imports neither `mcp` nor a framework.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterable
+from typing import BinaryIO
+
+from ..errors import HikidashiError, ServerUnavailableError
+from ._conversation import Conversation, Message
+
+__all__ = ["Shim"]
+
+_PIECE = 1 << 16
+_GREETING_SECONDS = 20.0
+_OWN = "hikidashi attached again"  # begins the ids of requests that the client knows nothing of
+_LOST = "The gateway ended before it answered. The next request starts it again."
+
+
+class Shim:
+    """Carries messages until the client is gone.
+
+    Args:
+        daemon: A connection to the daemon.
+        attach: Connects to a daemon again; one is started where there is none.
+    """
+
+    def __init__(self, daemon: socket.socket, attach: Callable[[], socket.socket]) -> None:
+        self._attach = attach
+        self._conversation = Conversation()
+        self._lock = threading.Lock()  # of the conversation and the connection
+        self._output = threading.Lock()
+        self._daemon: socket.socket | None = None
+        self._begin(daemon)
+
+    def run(self) -> int:
+        """Return the exit code when standard input ends."""
+        with open(sys.stdin.fileno(), "rb", buffering=_PIECE, closefd=False) as incoming:
+            for line in incoming:
+                self._to_daemon(line)
+        return 0
+
+    def _to_daemon(self, line: bytes) -> None:
+        with self._lock:
+            wanted = self._conversation.client_sends(line)
+            daemon = self._daemon
+        if daemon is None:
+            if not self._conversation.is_request(line):
+                return  # nobody is there who could have asked or begun what it is about
+            daemon = self._again()
+        if daemon is not None and wanted:
+            try:
+                daemon.sendall(line if line.endswith(b"\n") else line + b"\n")
+            except OSError:
+                return  # whoever reads from it answers
+
+    def _again(self) -> socket.socket | None:
+        """A connection to a new daemon that knows what the client said to the one before; None if there is none."""
+        try:
+            daemon = self._attach()
+            daemon.settimeout(_GREETING_SECONDS)
+            daemon.sendall(b"mcp\n")
+            lines = daemon.makefile("rb", buffering=_PIECE)
+            beginning = self._conversation.beginning(_OWN)
+            if beginning:
+                daemon.sendall(_line(beginning[0]))
+                while _OWN.encode() not in (answer := lines.readline()):
+                    if not answer:
+                        raise ServerUnavailableError("hikidashi serve", "it ended at once")
+                daemon.sendall(b"".join(map(_line, beginning[1:])))
+            daemon.settimeout(None)
+        except (HikidashiError, OSError) as error:
+            with self._lock:
+                self._to_client(self._conversation.give_up(f"The gateway ended, and does not start again: {error}"))
+            return None
+        with self._lock:
+            self._daemon = daemon
+            self._to_client(self._conversation.changes())
+        threading.Thread(target=self._from_daemon, args=(daemon, lines), daemon=True).start()
+        return daemon
+
+    def _begin(self, daemon: socket.socket) -> None:
+        daemon.sendall(b"mcp\n")
+        self._daemon = daemon
+        lines = daemon.makefile("rb", buffering=_PIECE)
+        threading.Thread(target=self._from_daemon, args=(daemon, lines), daemon=True).start()
+
+    def _from_daemon(self, daemon: socket.socket, lines: BinaryIO) -> None:
+        own = f'"{_OWN}'.encode()
+        with daemon, lines:
+            try:
+                for line in lines:
+                    if not line.endswith(b"\n"):
+                        break  # the daemon ended in the middle of it
+                    with self._lock:
+                        self._conversation.daemon_sends(line)
+                    if own not in line[:100]:
+                        self._write(line)
+            except OSError:
+                pass  # the same as its end
+            with self._lock:
+                self._daemon = None
+                self._to_client(self._conversation.give_up(_LOST))
+
+    def _to_client(self, messages: Iterable[Message]) -> None:
+        self._write(b"".join(map(_line, messages)))
+
+    def _write(self, data: bytes) -> None:
+        with self._output:
+            try:
+                while data:
+                    data = data[os.write(sys.stdout.fileno(), data) :]
+            except OSError:
+                os._exit(0)  # the client is gone, and this process holds nothing but what it was told
+
+
+def _line(message: Message) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", **message}, separators=(",", ":")).encode() + b"\n"

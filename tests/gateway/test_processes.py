@@ -1,0 +1,177 @@
+"""Processes that end when nobody expects it: clients, shims, daemons. Somebody answers, and nothing is left."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import pytest
+from mcp import MCPError, types
+from mcp.client import Client
+from mcp.client.session import ClientRequestContext
+from mcp.client.stdio import StdioServerParameters
+from tests.gateway.processes import Home, ended, home, processes_of, speaking
+from tests.gateway.test_gateway import MODES, Mode, text_of
+
+SIGNALS = [
+    signal.SIGKILL,
+    *(pytest.param(other, marks=pytest.mark.soak) for other in (signal.SIGTERM, signal.SIGINT)),
+]
+
+# A client that hangs in a call, and has nothing to say about its end.
+CLIENT = """
+import sys
+from tests.gateway.processes import speaking
+with speaking(sys.argv[1:], None) as gateway:
+    gateway.hang()
+    print(gateway.pid, flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Generator[Home]:
+    with home(tmp_path) as made:
+        yield made
+
+
+@pytest.mark.parametrize("sent", SIGNALS)
+async def test_a_signal_to_client_shim_or_daemon_leaves_nothing_behind_and_the_rest_goes_on(
+    sent: signal.Signals, machine: Home
+) -> None:
+    with speaking(machine.serve(), machine.environment) as other:
+        # A client that is killed takes its shim with it, and its call is cancelled.
+        client = subprocess.Popen(
+            [sys.executable, "-c", CLIENT, *machine.serve()],
+            env=machine.environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        with client:
+            assert client.stdout is not None
+            shim = int(client.stdout.readline())
+            client.send_signal(sent)
+        assert await ended(client.pid, shim)
+        while "cancelled" not in other.call("heard"):
+            pass
+
+        # A shim that is killed: so is its call.
+        with speaking(machine.serve(), machine.environment) as killed:
+            killed.hang()
+            killed.process.send_signal(sent)
+            assert await ended(killed.pid)
+            with suppress(BrokenPipeError):
+                killed.process.communicate()
+        while other.call("heard").count("cancelled") != 2:
+            pass
+
+        # A daemon that is killed: its client is told, its servers end, and the next request has a new one.
+        before = processes_of(machine.environment) - {other.pid}
+        hanging = other.hang()
+        status = machine.status()
+        assert status is not None
+        os.kill(status["pid"], sent)
+        told = other.answer(hanging)
+        assert await ended(*before)
+        assert other.call("heard") == ""
+
+    assert "Whether the call was carried out is not known: check before you repeat it." in str(told)
+    if sent is signal.SIGKILL:
+        assert told["error"]["message"].startswith("The gateway ended before it answered. The next request starts it")
+    machine.stop()
+    assert await ended(*processes_of(machine.environment))
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_client_goes_on_with_a_new_daemon_as_if_it_were_the_old_one(mode: Mode, machine: Home) -> None:
+    tell, updates = anyio.create_memory_object_stream[str](100)
+
+    async def heard(message: Any) -> None:
+        if isinstance(message, types.ResourceUpdatedNotification):
+            await tell.send(str(message.params.uri))
+
+    async def agree(_: ClientRequestContext, __: types.ElicitRequestParams) -> types.ElicitResult:
+        return types.ElicitResult(action="accept", content={})
+
+    async def kill() -> None:
+        status = await anyio.to_thread.run_sync(machine.status)
+        assert status is not None
+        os.kill(status["pid"], signal.SIGKILL)
+
+    async def hang(client: Client) -> None:
+        with pytest.raises(MCPError, match="The gateway ended before it answered"):
+            await client.call_tool("faulty__wait", {})
+
+    _, *arguments = machine.serve()
+    parameters = StdioServerParameters(command=machine.serve()[0], args=arguments, env=machine.environment)
+    callbacks: dict[str, Any] = {"message_handler": heard, "elicitation_callback": agree}
+    async with tell, updates, Client(parameters, mode=mode, input_required_max_rounds=100, **callbacks) as client:
+        with anyio.fail_after(60):
+            before = [tool.name for tool in (await client.list_tools()).tools]
+            if mode == "legacy":
+                for request in (
+                    types.SetLevelRequest(params=types.SetLevelRequestParams(level="error")),
+                    types.SubscribeRequest(params=types.SubscribeRequestParams(uri="note://one")),
+                ):
+                    await client.session.send_request(request, types.EmptyResult)
+                assert await updates.receive() == "note://one"
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(hang, client)
+                while "wait" not in text_of(await client.call_tool("faulty__heard", {})):
+                    pass
+                await kill()
+            # The new daemon and its new server know what the old ones were told.
+            after = [tool.name for tool in (await client.list_tools(cache_mode="bypass")).tools]
+            with pytest.raises(MCPError, match="asked more than 50 questions"):
+                await client.call_tool("faulty__ask_for_ever", {})
+            told = text_of(await client.call_tool("faulty__heard", {})).split()
+            if mode == "legacy":
+                assert await updates.receive() == "note://one"
+
+    assert before == after
+    if mode == "legacy":
+        assert sorted(told) == ["cancelled", "error", "logging/setLevel", "note://one", "resources/subscribe"]
+    else:
+        assert told == ["cancelled"]
+
+
+def test_a_daemon_that_does_not_start_again_is_told_of_until_it_does(machine: Home) -> None:
+    content = machine.config.read_text()
+    with speaking(machine.serve(), machine.environment) as client:
+        assert client.call("heard") == ""
+        machine.config.write_text("{")
+        machine.stop()
+        refused = client.answer(client.begin("heard"))["error"]["message"]
+        client.send({"method": "notifications/cancelled", "params": {"requestId": 1}})
+        machine.config.write_text(content)
+        again = client.call("heard")
+
+    assert refused.startswith("The gateway ended, and does not start again: ")
+    assert str(machine.config) in refused
+    assert again == ""
+
+
+def test_a_command_that_came_into_the_config_since_is_not_run_unasked(machine: Home) -> None:
+    serve = [part for part in machine.serve() if part != "--yes"]
+    with speaking(machine.serve(), machine.environment) as client:
+        client.call("heard")
+    with speaking(serve, machine.environment) as client:
+        client.call("heard")
+        content = json.loads(machine.config.read_text())
+        content["mcpServers"]["new"] = {"command": "touch", "args": [str(machine.config.with_name("ran"))]}
+        machine.config.write_text(json.dumps(content))
+        machine.stop()
+        refused = client.answer(client.begin("heard"))["error"]["message"]
+
+    assert "has commands that were never run from here" in refused
+    assert not machine.config.with_name("ran").exists()
