@@ -1,4 +1,4 @@
-"""The server behind every contestant, on the `mcp` package: lists the tools of a file, and echoes what it is called with.
+"""The server behind every contestant, on the `mcp` package: it lists the tools of a file, and has an `echo`.
 
 A program: `python backend.py TOOLS.json [PORT]`; on stdio, or over HTTP at `/mcp` of the port.
 """

@@ -59,13 +59,16 @@ def added(ways: Mapping[Way, Sample], way: Way) -> Sample:
 def _calls(plan: Plan, transport: Transport, *, search: bool) -> Iterable[Measurement]:
     tools = 40 if search else 10
     rounds, calls = plan.rounds(9), 5 if plan.quick else 100
-    with stage() as here, start_blocking_portal() as portal:
-        with contestants(portal, here, _WAYS, tools, transport=transport, search=search) as clients:
-            latencies = {
-                way: Latencies(portal, client, *echo(way, search=search), calls) for way, client in clients.items()
-            }
-            timed: Mapping[str, Callable[[], float]] = {way: latencies[way] for way in clients}
-            plan.alternate(timed, rounds)
+    with (
+        stage() as here,
+        start_blocking_portal() as portal,
+        contestants(portal, here, _WAYS, tools, transport=transport, search=search) as clients,
+    ):
+        latencies = {
+            way: Latencies(portal, client, *echo(way, search=search), calls) for way, client in clients.items()
+        }
+        timed: Mapping[str, Callable[[], float]] = {way: latencies[way] for way in clients}
+        plan.alternate(timed, rounds)
     for share in (0.5, 0.99):
         whole = {way: latencies[way].percentile(share, rounds) for way in _WAYS}
         yield Measurement(

@@ -30,10 +30,7 @@ def _listed(portal: BlockingPortal, target: StdioServerParameters) -> str:
 
 
 def _command(here: Stage, way: Way, tools: int) -> StdioServerParameters:
-    command = here.command(way, here.config(tools), tools, search=True)
-    if way == "ours":  # as it decides by itself
-        command[command.index("on")] = "auto"
-    return here.stdio(command)
+    return here.stdio(here.command(way, here.config(tools), tools, search=True))
 
 
 def _listing(plan: Plan, tools: int) -> Iterable[Measurement]:
@@ -41,7 +38,8 @@ def _listing(plan: Plan, tools: int) -> Iterable[Measurement]:
     with stage() as here, start_blocking_portal() as portal:
         ways: tuple[Way, ...] = ("ours", "direct", "FastMCP")
         texts = {way: _listed(portal, _command(here, way, size)) for way in ways}
-    for peer, name in (("direct", "all tools listed"), ("FastMCP", f"{PEER_NAME} with BM25")):
+    peers: dict[Way, str] = {"direct": "all tools listed", "FastMCP": f"{PEER_NAME} with BM25"}
+    for peer, name in peers.items():
         yield Measurement(
             group=GROUP,
             name=f"{size:,} tools",

@@ -69,7 +69,8 @@ def _measured(plan: Plan) -> Iterable[Measurement]:
         for done, way in enumerate(ways):
             plan.progress(done / len(ways))
             figures[way] = _memory(portal, way, each, each)
-    for peer, name in (("FastMCP", PEER_NAME), ("direct", "every client its own servers")):
+    peers: dict[Way, str] = {"FastMCP": PEER_NAME, "direct": "every client its own servers"}
+    for peer, name in peers.items():
         yield Measurement(
             group=GROUP,
             name=f"{each} servers, {each} clients",

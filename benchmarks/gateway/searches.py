@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import cycle
@@ -28,22 +27,24 @@ async def _asked(client: Client, queries: Sequence[str]) -> float:
         result = await client.call_tool("search_tools", {"query": query})
         if result.is_error:
             raise RuntimeError(f"The search for {query!r} failed: {result.content}")
-        await asyncio.sleep(0)
     return (perf_counter() - start) / len(queries)
 
 
 def _search(plan: Plan, tools: int) -> Iterable[Measurement]:
     size = 60 if plan.quick else tools
-    per_round = {"ours": 20, "FastMCP": 1 if tools > 1_000 else 2}
+    per_round: dict[Way, int] = {"ours": 20, "FastMCP": 1 if tools > 1_000 else 2}
     asked = questions(size, 60)
-    with stage() as here, start_blocking_portal() as portal:
-        with contestants(portal, here, _WAYS, size, transport="stdio", search=True) as clients:
+    with (
+        stage() as here,
+        start_blocking_portal() as portal,
+        contestants(portal, here, _WAYS, size, transport="stdio", search=True) as clients,
+    ):
 
-            def contestant(way: Way) -> Callable[[], float]:
-                endless = cycle(asked)
-                return lambda: portal.call(_asked, clients[way], [next(endless) for _ in range(per_round[way])])
+        def contestant(way: Way) -> Callable[[], float]:
+            endless = cycle(asked)
+            return lambda: portal.call(_asked, clients[way], [next(endless) for _ in range(per_round[way])])
 
-            figures = plan.alternate({way: contestant(way) for way in _WAYS}, plan.rounds(5 if tools > 1_000 else 9))
+        figures = plan.alternate({way: contestant(way) for way in _WAYS}, plan.rounds(5 if tools > 1_000 else 9))
     yield Measurement(
         group=GROUP,
         name=f"{size:,} tools",

@@ -77,15 +77,17 @@ class Stage:
         return path
 
     def command(self, way: Way, config: Path, tools: int, *, search: bool, port: int | None = None) -> list[str]:
-        """The command that offers `config` in this way; the server itself has so many `tools`."""
+        """The command that offers `config` in this way; the server itself has so many `tools`.
+
+        With `search` FastMCP searches; ours decides by itself, from 11 tools on.
+        """
         at = [] if port is None else [str(port)]
         match way:
             case "direct":
                 return self.backend(tools, *at)
             case "ours":
-                listed = ["--search", "on" if search else "off"]
                 http = [] if port is None else ["--http", str(port)]
-                return [_HIKIDASHI, "serve", "--yes", "--config", str(config), *listed, *http]
+                return [_HIKIDASHI, "serve", "--yes", "--config", str(config), *http]
             case "FastMCP":
                 program = str(_HERE / "fastmcp_proxy.py")
                 return [sys.executable, program, str(config), "search" if search else "plain", *at]

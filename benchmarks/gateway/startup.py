@@ -9,7 +9,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client, StdioServerParameters
 
 from ..registry import Case, Measurement, Plan
-from .stage import PEER_NAME, Stage, Way, connected, stage
+from .stage import PEER_NAME, Way, connected, stage
 
 GROUP = "start"
 MEANING = "start of the process to the first `tools/list` with 10 servers of 10 tools ÷ the same of FastMCP's proxy"

@@ -37,7 +37,7 @@ async def _all_at_once(clients: Sequence[Client], name: str, arguments: dict[str
 
 def _throughput(plan: Plan, clients: int) -> Iterable[Measurement]:
     many = min(clients, 3) if plan.quick else clients
-    calls = {"direct": max(2, 200 // many), "ours": max(2, 200 // many), "FastMCP": max(1, 50 // many)}
+    calls: dict[Way, int] = {"direct": max(2, 200 // many), "ours": max(2, 200 // many), "FastMCP": max(1, 50 // many)}
     if plan.quick:
         calls = dict.fromkeys(calls, 1)
     with stage() as here, start_blocking_portal() as portal, ExitStack() as stack:
@@ -50,7 +50,8 @@ def _throughput(plan: Plan, clients: int) -> Iterable[Measurement]:
 
         figures = plan.alternate({way: contestant(way) for way in _WAYS}, plan.rounds(5))
     per_second = 1 / figures["ours"].median
-    for peer, name in (("FastMCP", PEER_NAME), ("direct", "straight to the server")):
+    peers: dict[Way, str] = {"FastMCP": PEER_NAME, "direct": "straight to the server"}
+    for peer, name in peers.items():
         yield Measurement(
             group=GROUP,
             name=f"{many} client{'s' if many > 1 else ''}",
