@@ -90,6 +90,8 @@ class Gateway:
         self.subscribers: dict[str, set[str]] = {}
         """Which clients, and streams of clients, watch a resource."""
         self._pending: list[ServerEvent] = []
+        self.searching = False
+        """Whether tools are searched instead of listed."""
         self.upstreams: dict[str, Upstream] = {}
         for given in servers:
             one = given if isinstance(given, GatewayServer) else GatewayServer(given)
@@ -125,9 +127,7 @@ class Gateway:
         """How each server is."""
         return [upstream.state for upstream in self.upstreams.values()]
 
-    @property
-    def searching(self) -> bool:
-        """Whether tools are searched instead of listed."""
+    def _decide_to_search(self) -> bool:
         if self.options.search != "auto":
             return self.options.search == "on"
         tools = self.merged.tools.values()
@@ -172,8 +172,9 @@ class Gateway:
 
     async def listed(self, seconds: float) -> None:
         """Wait until every server has listed what it has or failed to, at most `seconds`."""
-        with anyio.move_on_after(seconds):
-            for upstream in self.upstreams.values():
+        missing = [upstream for upstream in self.upstreams.values() if not upstream.listed.is_set()]
+        with anyio.move_on_after(seconds if missing else None):
+            for upstream in missing:
                 await upstream.listed.wait()
 
     def upstream_of(self, server: str) -> Upstream:
@@ -227,13 +228,11 @@ class Gateway:
     def _merge(self) -> None:
         listings = {name: one.listing for name, one in self.upstreams.items() if one.listing is not None}
         self.merged = merged(listings, self.options.names, reserved=OWN_TOOLS)
+        self.searching = self._decide_to_search()  # once: every call asks
         read_only = frozenset(
             shown
             for shown, place in self.merged.tool_places.items()
-            if is_read_only(
-                self.merged.tools[shown].model_copy(update={"name": place.name}),
-                self.upstreams[place.server].given.options,
-            )
+            if is_read_only(self.merged.own_tools[shown], self.upstreams[place.server].given.options)
         )
         self.finder.update(self.merged, read_only)
 

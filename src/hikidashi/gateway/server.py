@@ -186,7 +186,7 @@ class GatewayMCPServer(Server[Any]):
         place = gateway.merged.tool_places.get(name)
         if place is None:
             return _refusal(gateway.finder.nearest(name))
-        tool = gateway.merged.tools[name]
+        tool = gateway.merged.own_tools[name]
         upstream = gateway.upstream_of(place.server)
         options = upstream.given.options
         if gateway.record is not None:
@@ -205,7 +205,7 @@ class GatewayMCPServer(Server[Any]):
                 ctx,
                 upstream,
                 make,
-                repeatable=is_repeatable(tool.model_copy(update={"name": place.name}), options),
+                repeatable=is_repeatable(tool, options),
                 responses=params.input_responses,
                 state=params.request_state,
                 before=self._confirmation(ctx, name, place, arguments),
@@ -230,7 +230,7 @@ class GatewayMCPServer(Server[Any]):
     ) -> Callable[[Caller], Awaitable[Raw | None]] | None:
         """What asks the person before this call, where they want that and the client can."""
         gateway, client = self._gateway, client_key(ctx)
-        own = gateway.merged.tools[shown].model_copy(update={"name": place.name})
+        own = gateway.merged.own_tools[shown]
         capabilities = ctx.session.client_capabilities
         if (
             not needs_confirmation(own, gateway.upstream_of(place.server).given.options)

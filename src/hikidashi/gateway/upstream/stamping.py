@@ -92,8 +92,11 @@ def _stamp(request: types.JSONRPCRequest, client: Behalf) -> None:
         return  # a server before 2026-07-28 was told once, when it was connected
     stamped = cast("dict[str, Any]", meta)
     can = client.capabilities or types.ClientCapabilities()
-    extensions = {key: value for key, value in (can.extensions or {}).items() if key != _TASKS}
-    can = can.model_copy(update={"tasks": None, "extensions": extensions or None})
-    stamped[types.CLIENT_CAPABILITIES_META_KEY] = can.model_dump(mode="json", by_alias=True, exclude_none=True)
+    said = can.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"tasks"})
+    if (extensions := said.get("extensions")) is not None:
+        extensions.pop(_TASKS, None)
+        if not extensions:
+            del said["extensions"]
+    stamped[types.CLIENT_CAPABILITIES_META_KEY] = said
     if client.log_level is not None:
         stamped[types.LOG_LEVEL_META_KEY] = client.log_level
