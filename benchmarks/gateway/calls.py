@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import partial
 from time import perf_counter
 from typing import Any
@@ -12,13 +12,12 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client
 
 from ..registry import Case, Measurement, Plan, Sample
-from .stage import PEER_NAME, Transport, Way, contestants, echo, stage
+from .stage import PEER_NAME, Route, contestants, echo, stage
 
 GROUP = "calls"
 MEANING = "what the gateway adds to a call, over the same call straight to the server ÷ what FastMCP's proxy adds"
 
 _AIM = 0.001
-_WAYS: tuple[Way, ...] = ("direct", "ours", "FastMCP")
 
 
 class Latencies:
@@ -28,11 +27,12 @@ class Latencies:
         self, portal: BlockingPortal, client: Client, name: str, arguments: dict[str, Any], calls: int
     ) -> None:
         self.rounds: list[list[float]] = []
-        self._call = partial(portal.call, _timed, client, name, arguments, calls)
+        self._call = partial(_timed, client, name, arguments, calls)
+        self._portal = portal
 
     def __call__(self) -> float:
         """Run one round; return its median."""
-        self.rounds.append(self._call())
+        self.rounds.append(self._portal.call(self._call))
         return statistics.median(self.rounds[-1])
 
     def percentile(self, share: float, rounds: int) -> Sample:
@@ -51,44 +51,49 @@ async def _timed(client: Client, name: str, arguments: dict[str, Any], calls: in
     return times
 
 
-def added(ways: Mapping[Way, Sample], way: Way) -> Sample:
-    """What `way` adds to the direct one, round by round."""
-    return Sample(tuple(a - b for a, b in zip(ways[way].values, ways["direct"].values, strict=True)))
+def added(through: Sample, direct: Sample) -> Sample:
+    """What a way adds to the direct one, round by round."""
+    return Sample(tuple(a - b for a, b in zip(through.values, direct.values, strict=True)))
 
 
-def _calls(plan: Plan, transport: Transport, *, search: bool) -> Iterable[Measurement]:
+def _calls(plan: Plan, route: Route, *, search: bool) -> Iterable[Measurement]:
     tools = 40 if search else 10
     rounds, calls = plan.rounds(9), 5 if plan.quick else 100
     with (
         stage() as here,
         start_blocking_portal() as portal,
-        contestants(portal, here, _WAYS, tools, transport=transport, search=search) as clients,
+        contestants(portal, here, tools, route=route, search=search) as clients,
     ):
         latencies = {
             way: Latencies(portal, client, *echo(way, search=search), calls) for way, client in clients.items()
         }
-        timed: Mapping[str, Callable[[], float]] = {way: latencies[way] for way in clients}
+        timed: dict[str, Callable[[], float]] = {way: latencies[way] for way in clients}
         plan.alternate(timed, rounds)
     for share in (0.5, 0.99):
-        whole = {way: latencies[way].percentile(share, rounds) for way in _WAYS}
+        whole = {way: figures.percentile(share, rounds) for way, figures in latencies.items()}
         yield Measurement(
             group=GROUP,
-            name=f"{transport}, {'found by search' if search else 'listed tool'}, p{share * 100:g}",
+            name=f"{route}, {_kind(search)}, p{share * 100:g}",
             unit="s",
-            ours=added(whole, "ours"),
-            peer=added(whole, "FastMCP"),
-            peer_name=f"{PEER_NAME}{' with BM25' if search else ''}",
-            aim=_AIM if share == 0.5 else None,
+            ours=added(whole["ours"], whole["direct"]),
+            peer=added(whole["FastMCP"], whole["direct"]) if "FastMCP" in whole else None,
+            peer_name=f"{PEER_NAME}{' with BM25' if search else ''}" if "FastMCP" in whole else "",
+            aim=_AIM if share == 0.5 and route != "HTTP to stdio" else None,
             note=f"straight to the server {1000 * whole['direct'].median:.2f} ms",
         )
 
 
+def _kind(search: bool) -> str:
+    return "tool found by search" if search else "listed tool"
+
+
+_ROUTES: tuple[tuple[Route, bool], ...] = (
+    ("stdio", False),
+    ("stdio", True),
+    ("HTTP", False),
+    ("HTTP", True),
+    ("HTTP to stdio", False),
+)
 CASES = tuple(
-    Case(
-        GROUP,
-        f"{transport}, {'found by search' if search else 'listed tool'}",
-        partial(_calls, transport=transport, search=search),
-    )
-    for transport in ("stdio", "http")
-    for search in (False, True)
+    Case(GROUP, f"{route}, {_kind(search)}", partial(_calls, route=route, search=search)) for route, search in _ROUTES
 )

@@ -12,7 +12,7 @@ from mcp import Client, StdioServerParameters
 from hikidashi.tokens import estimate_tokens
 
 from ..registry import Case, Measurement, Plan, Sample
-from .stage import PEER_NAME, Stage, Way, connected, stage
+from .stage import PEER_NAME, WAYS, Stage, Way, connected, stage
 
 GROUP = "listing"
 MEANING = "`tools/list` through the gateway ÷ all tools as the server lists them; and ÷ FastMCP's search tools"
@@ -36,10 +36,11 @@ def _command(here: Stage, way: Way, tools: int) -> StdioServerParameters:
 def _listing(plan: Plan, tools: int) -> Iterable[Measurement]:
     size = min(tools, 60) if plan.quick else tools
     with stage() as here, start_blocking_portal() as portal:
-        ways: tuple[Way, ...] = ("ours", "direct", "FastMCP")
-        texts = {way: _listed(portal, _command(here, way, size)) for way in ways}
+        texts = {way: _listed(portal, _command(here, way, size)) for way in WAYS}
     peers: dict[Way, str] = {"direct": "all tools listed", "FastMCP": f"{PEER_NAME} with BM25"}
     for peer, name in peers.items():
+        if peer not in texts:
+            continue
         yield Measurement(
             group=GROUP,
             name=f"{size:,} tools",

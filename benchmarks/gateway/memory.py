@@ -10,7 +10,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client
 
 from ..registry import Case, Measurement, Plan, Sample
-from .stage import PEER_NAME, Stage, Way, connected, stage
+from .stage import PEER_NAME, WAYS, Stage, Way, connected, stage
 
 GROUP = "memory"
 MEANING = "all processes of 10 clients with the same 10 servers (PSS, the clients not counted) ÷ ten of everything"
@@ -41,22 +41,23 @@ def _memory(portal: BlockingPortal, way: Way, clients: int, servers: int) -> tup
         config = here.config(10, servers=servers)
         for _ in range(clients):
             if way == "direct":  # a client of its own for each server
-                for _ in range(servers):
+                for _server in range(servers):
                     stack.enter_context(connected(portal, here.stdio(here.backend(10))))
                 continue
             target = here.stdio(here.command(way, config, 10, search=True))
             client = stack.enter_context(connected(portal, target))
-            for place in range(servers):
-                portal.call(_call, client, way, f"backend{place}")
+            portal.call(_call_each, client, way, servers)
         processes = _processes(here)
         return sum(map(_pss, processes)), len(processes)
 
 
-async def _call(client: Client, way: Way, server: str) -> None:
-    caller, name = ("call_read_tool", f"{server}__echo") if way == "ours" else ("call_tool", f"{server}_echo")
-    result = await client.call_tool(caller, {"name": name, "arguments": {"text": "hello"}})
-    if result.is_error:
-        raise RuntimeError(f"{way}: {result.content}")
+async def _call_each(client: Client, way: Way, servers: int) -> None:
+    caller, joined = ("call_read_tool", "__") if way == "ours" else ("call_tool", "_")
+    for place in range(servers):
+        name = f"backend{place}{joined}echo"
+        result = await client.call_tool(caller, {"name": name, "arguments": {"text": "hello"}})
+        if result.is_error:
+            raise RuntimeError(f"{way}: {result.content}")
 
 
 def _measured(plan: Plan) -> Iterable[Measurement]:
@@ -64,13 +65,14 @@ def _measured(plan: Plan) -> Iterable[Measurement]:
         return  # only Linux tells which pages are shared
     each = 2 if plan.quick else 10
     figures: dict[Way, tuple[int, int]] = {}
-    ways: tuple[Way, ...] = ("ours", "direct", "FastMCP")
     with start_blocking_portal() as portal:
-        for done, way in enumerate(ways):
-            plan.progress(done / len(ways))
+        for done, way in enumerate(WAYS):
+            plan.progress(done / len(WAYS))
             figures[way] = _memory(portal, way, each, each)
     peers: dict[Way, str] = {"FastMCP": PEER_NAME, "direct": "every client its own servers"}
     for peer, name in peers.items():
+        if peer not in figures:
+            continue
         yield Measurement(
             group=GROUP,
             name=f"{each} servers, {each} clients",

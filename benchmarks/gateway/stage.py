@@ -1,7 +1,7 @@
 """Where the gateway is measured: a private home, made-up tools, and three ways to reach them.
 
-Each way is a program of its own, and the official client talks to it: the server itself (`DIRECT`), `hikidashi serve`
-in front of it (`OURS`), or FastMCP's proxy in front of it (`FASTMCP`).
+Each way is a program of its own, and the official client talks to it: the server itself ("direct"), `hikidashi serve`
+in front of it ("ours"), or FastMCP's proxy in front of it ("FastMCP").
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import time
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,9 +25,12 @@ from mcp import Client, StdioServerParameters
 
 from ..search.catalogue import catalogue
 
-DIRECT, OURS, FASTMCP = "direct", "ours", "FastMCP"
 Way = Literal["direct", "ours", "FastMCP"]
-Transport = Literal["stdio", "http"]
+Route = Literal["stdio", "HTTP", "HTTP to stdio"]
+"""How the client speaks, and the server behind the gateways where that is another way."""
+
+WAYS: tuple[Way, ...] = ("direct", "ours", *(("FastMCP",) if find_spec("fastmcp") else ()))
+"""All ways that are installed here."""
 
 PEER_NAME = "FastMCP's proxy"
 _HERE = Path(__file__).parent
@@ -139,16 +143,18 @@ def connected(portal: BlockingPortal, target: str | StdioServerParameters) -> Ge
 
 @contextmanager
 def contestants(
-    portal: BlockingPortal, here: Stage, ways: Sequence[Way], tools: int, *, transport: Transport, search: bool
+    portal: BlockingPortal, here: Stage, tools: int, *, route: Route, search: bool
 ) -> Generator[dict[Way, Client]]:
-    """A connected client for each way. Over HTTP the server behind the gateways speaks HTTP too."""
+    """A connected client for each way."""
     with ExitStack() as stack:
         clients: dict[Way, Client] = {}
+        config = here.config(tools)
         url = None
-        if transport == "http":
-            url = stack.enter_context(here.http("direct", here.config(tools), tools, search=search))
-        config = here.config(tools, url=url)
-        for way in ways:
+        if route != "stdio":
+            url = stack.enter_context(here.http("direct", config, tools, search=search))
+        if route == "HTTP":
+            config = here.config(tools, url=url)
+        for way in WAYS:
             if url is None:
                 target: str | StdioServerParameters = here.stdio(here.command(way, config, tools, search=search))
             else:

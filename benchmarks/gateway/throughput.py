@@ -13,12 +13,10 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client
 
 from ..registry import Case, Measurement, Plan
-from .stage import PEER_NAME, Way, connected, echo, stage
+from .stage import PEER_NAME, WAYS, Way, connected, echo, stage
 
 GROUP = "throughput"
 MEANING = "time per call with many clients at once over HTTP ÷ the same through FastMCP's proxy, or straight"
-
-_WAYS: tuple[Way, ...] = ("direct", "ours", "FastMCP")
 
 
 async def _all_at_once(clients: Sequence[Client], name: str, arguments: dict[str, Any], calls: int) -> float:
@@ -48,10 +46,12 @@ def _throughput(plan: Plan, clients: int) -> Iterable[Measurement]:
             connections = [stack.enter_context(connected(portal, url)) for _ in range(many)]
             return partial(_round, portal, connections, *echo(way, search=False), calls[way])
 
-        figures = plan.alternate({way: contestant(way) for way in _WAYS}, plan.rounds(5))
+        figures = plan.alternate({way: contestant(way) for way in WAYS}, plan.rounds(5))
     per_second = 1 / figures["ours"].median
     peers: dict[Way, str] = {"FastMCP": PEER_NAME, "direct": "straight to the server"}
     for peer, name in peers.items():
+        if peer not in figures:
+            continue
         yield Measurement(
             group=GROUP,
             name=f"{many} client{'s' if many > 1 else ''}",
