@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Literal
 
-Unit = Literal["s", "bytes"]
+Unit = Literal["s", "bytes", "tokens"]
 
 
 @dataclass(frozen=True, slots=True)

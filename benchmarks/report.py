@@ -17,6 +17,7 @@ from .registry import Measurement, Sample, Suite, Unit
 _SCALES: dict[Unit, tuple[tuple[float, str], ...]] = {
     "s": ((1, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")),
     "bytes": ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1, "B")),
+    "tokens": ((1e6, "M tokens"), (1e3, "k tokens"), (1, "tokens")),
 }
 
 

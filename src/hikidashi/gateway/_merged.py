@@ -32,6 +32,8 @@ class Merged:
 
     tools: Mapping[str, types.Tool] = field(default_factory=dict[str, types.Tool])
     tool_places: Mapping[str, Place] = field(default_factory=dict[str, Place])
+    own_tools: Mapping[str, types.Tool] = field(default_factory=dict[str, types.Tool])
+    """The tools as their servers list them, under the names of those."""
     prompts: Mapping[str, types.Prompt] = field(default_factory=dict[str, types.Prompt])
     prompt_places: Mapping[str, Place] = field(default_factory=dict[str, Place])
     resources: Mapping[str, types.Resource] = field(default_factory=dict[str, types.Resource])
@@ -72,6 +74,7 @@ def merged(listings: Mapping[str, Listing], style: NameStyle, *, reserved: Itera
     )
     tools: dict[str, types.Tool] = {}
     tool_places: dict[str, Place] = {}
+    own_tools: dict[str, types.Tool] = {}
     prompts: dict[str, types.Prompt] = {}
     prompt_places: dict[str, Place] = {}
     resources: dict[str, types.Resource] = {}
@@ -83,6 +86,7 @@ def merged(listings: Mapping[str, Listing], style: NameStyle, *, reserved: Itera
             shown = tool_names[server, tool.name]
             tools[shown] = tool.model_copy(update={"name": shown})
             tool_places[shown] = Place(server, tool.name)
+            own_tools[shown] = tool
         for prompt in listing.prompts:
             shown = prompt_names[server, prompt.name]
             prompts[shown] = prompt.model_copy(update={"name": shown})
@@ -97,6 +101,7 @@ def merged(listings: Mapping[str, Listing], style: NameStyle, *, reserved: Itera
     return Merged(
         tools=tools,
         tool_places=tool_places,
+        own_tools=own_tools,
         prompts=prompts,
         prompt_places=prompt_places,
         resources=resources,

@@ -13,26 +13,20 @@ import json
 import logging
 import os
 import time
+from functools import partial
 from pathlib import Path
-from typing import Any
 
-from ..errors import MissingExtra
+from ..search.mcp_servers.message_lines import MessageReader, MessageWriter
 from ._status import status_of
 from .gateway import Gateway
 from .server import GatewayMCPServer
-
-try:
-    import anyio
-    import mcp_types as types
-    from mcp.shared.message import SessionMessage
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
 
 __all__ = ["run_daemon"]
 
 logger = logging.getLogger("hikidashi.gateway")
 
 _LONGEST_LINE = 64_000_000
+_PIECE = 1 << 16
 
 
 async def run_daemon(gateway: Gateway, socket: Path, *, linger: float = 10.0) -> bool:
@@ -74,7 +68,7 @@ class _Daemon:
     async def serve(self, socket: Path) -> None:
         before = os.umask(0o177)  # owner only from the first moment on
         try:
-            listening = await asyncio.start_unix_server(self._accept, str(socket), limit=_LONGEST_LINE)
+            listening = await asyncio.start_unix_server(self._accept, str(socket))
         finally:
             os.umask(before)
         async with listening:
@@ -119,29 +113,11 @@ class _Daemon:
                 return
 
     async def _speak(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        received, incoming = anyio.create_memory_object_stream[Any](0)
-        outgoing, to_send = anyio.create_memory_object_stream[SessionMessage](0)
+        incoming = MessageReader(partial(reader.read, _PIECE), longest=_LONGEST_LINE)
 
-        async def receive() -> None:
-            async with received:
-                while line := await reader.readline():
-                    await received.send(_message(line))
+        async def write(line: bytes) -> None:
+            writer.write(line)
+            await writer.drain()
 
-        async def send() -> None:
-            async with to_send:
-                async for message in to_send:
-                    writer.write(message.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
-                    await writer.drain()
-
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(receive)
-            tasks.start_soon(send)
-            await self._server.run(incoming, outgoing, self._server.create_initialization_options())
-            tasks.cancel_scope.cancel()
-
-
-def _message(line: bytes) -> SessionMessage | Exception:
-    try:
-        return SessionMessage(types.jsonrpc_message_adapter.validate_json(line, by_name=False))
-    except ValueError as error:
-        return error
+        outgoing = MessageWriter(write, on_gone=incoming.end)
+        await self._server.run(incoming, outgoing, self._server.create_initialization_options())

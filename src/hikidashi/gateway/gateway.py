@@ -93,6 +93,8 @@ class Gateway:
         self.subscribers: dict[str, set[str]] = {}
         """Which clients, and streams of clients, watch a resource."""
         self._pending: list[ServerEvent] = []
+        self.searching = False
+        """Whether tools are searched instead of listed."""
         self.upstreams: dict[str, Upstream] = {}
         for given in servers:
             one = given if isinstance(given, GatewayServer) else GatewayServer(given)
@@ -128,9 +130,7 @@ class Gateway:
         """The state of each server."""
         return [upstream.state for upstream in self.upstreams.values()]
 
-    @property
-    def searching(self) -> bool:
-        """Whether clients get a search instead of the whole list."""
+    def _decide_to_search(self) -> bool:
         if self.options.search != "auto":
             return self.options.search == "on"
         tools = self.merged.tools.values()
@@ -175,8 +175,9 @@ class Gateway:
 
     async def listed(self, seconds: float) -> None:
         """Wait at most `seconds` until every server has been listed, or has failed."""
-        with anyio.move_on_after(seconds):
-            for upstream in self.upstreams.values():
+        missing = [upstream for upstream in self.upstreams.values() if not upstream.listed.is_set()]
+        with anyio.move_on_after(seconds if missing else None):
+            for upstream in missing:
                 await upstream.listed.wait()
 
     def upstream_of(self, server: str) -> Upstream:
@@ -241,14 +242,14 @@ class Gateway:
     def _merge(self) -> None:
         listings = {name: one.listing for name, one in self.upstreams.items() if one.listing is not None}
         self.merged = merged(listings, self.options.names, reserved=OWN_TOOLS)
+        self.searching = self._decide_to_search()  # once: every call asks
         read_only = frozenset(name for name in self.merged.tools if is_read_only(*self._own_tool(name)))
         self.finder.update(self.merged, read_only)
 
     def _own_tool(self, name: str) -> tuple[types.Tool, ServerOptions]:
         """A tool under its server's own name, which the policy refers to, and the options of that server."""
         place = self.merged.tool_places[name]
-        tool = self.merged.tools[name].model_copy(update={"name": place.name})
-        return tool, self.upstreams[place.server].given.options
+        return self.merged.own_tools[name], self.upstreams[place.server].given.options
 
     def _publish(self, *events: ServerEvent) -> None:
         self._pending += events

@@ -39,16 +39,26 @@ class RunningCalls:
     @asynccontextmanager
     async def call(self, upstream: Upstream, caller: Caller) -> AsyncGenerator[tuple[Client, CallTime]]:
         """The client for one call of `caller`, and the time that it has."""
-        async with AsyncExitStack() as stack:
-            turns: list[Turn] = []
-            if alone := self._one_at_a_time.get(upstream.name):
-                turns.append(await stack.enter_async_context(Turn(alone)))
-            client, turn = await stack.enter_async_context(upstream.use())
+        alone = self._one_at_a_time.get(upstream.name)
+        if alone is None:
+            async with self._place(upstream, caller, []) as found:
+                yield found
+        else:
+            async with Turn(alone) as turn, self._place(upstream, caller, [turn]) as found:
+                yield found
+
+    @asynccontextmanager
+    async def _place(
+        self, upstream: Upstream, caller: Caller, turns: list[Turn]
+    ) -> AsyncGenerator[tuple[Client, CallTime]]:
+        async with upstream.use() as (client, turn):
             calls = self._calls.setdefault(upstream.name, [])
             call = _Call(caller, [*turns, turn], CallTime(upstream.given.options.call_seconds))
             calls.append(call)
-            stack.callback(calls.remove, call)
-            yield client, call.time
+            try:
+                yield client, call.time
+            finally:
+                calls.remove(call)
 
     async def ask(self, upstream: Upstream, request: types.InputRequest) -> types.InputResponse | types.ErrorData:
         """The answer of the client whose call `upstream` is working on."""

@@ -91,9 +91,12 @@ def _stamp(request: types.JSONRPCRequest, client: Behalf) -> None:
     if not isinstance(meta, dict) or types.CLIENT_CAPABILITIES_META_KEY not in meta:
         return  # before 2026-07-28, capabilities are declared once per connection
     stamped = cast("dict[str, Any]", meta)
-    declared = client.capabilities or types.ClientCapabilities()
-    extensions = {key: value for key, value in (declared.extensions or {}).items() if key != _TASKS}
-    declared = declared.model_copy(update={"tasks": None, "extensions": extensions or None})
-    stamped[types.CLIENT_CAPABILITIES_META_KEY] = declared.model_dump(mode="json", by_alias=True, exclude_none=True)
+    can = client.capabilities or types.ClientCapabilities()
+    said = can.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"tasks"})
+    if (extensions := said.get("extensions")) is not None:
+        extensions.pop(_TASKS, None)
+        if not extensions:
+            del said["extensions"]
+    stamped[types.CLIENT_CAPABILITIES_META_KEY] = said
     if client.log_level is not None:
         stamped[types.LOG_LEVEL_META_KEY] = client.log_level

@@ -54,7 +54,10 @@ class Turn:
                     self._give()
 
     async def _take(self) -> None:
-        await self._limiter.acquire_on_behalf_of(self)
+        try:
+            self._limiter.acquire_on_behalf_of_nowait(self)  # the other way yields to the event loop even then
+        except anyio.WouldBlock:
+            await self._limiter.acquire_on_behalf_of(self)
         self._held = True
 
     def _give(self) -> None:

@@ -12,31 +12,27 @@ import signal
 import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import TextIO
+from typing import Any, TextIO
 
 from ...errors import MissingExtra
-from ._malformed import error_for
 from .config import McpServer
+from .message_lines import GONE, MessageReader, MessageWriter
 
 try:
     import anyio
     from anyio.abc import Process
-    from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
-    from anyio.streams.text import TextReceiveStream
-    from mcp import types
     from mcp.client.stdio import StdioServerParameters, get_default_environment, stdio_client
-    from mcp.shared.message import SessionMessage
 except ImportError as error:
     raise MissingExtra("mcp", "mcp") from error
 
 __all__ = ["Streams", "stdio_transport"]
 
-Streams = tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]
+Streams = tuple[Any, Any]
+"""What the `mcp` package reads messages from, and what it writes them to."""
 
-_LONGEST_MESSAGE = 64_000_000  # characters of one line, held in memory
+_LONGEST_MESSAGE = 64_000_000  # bytes of one line, held in memory
 _LAST_WORDS = 1.0  # seconds to read the remaining output of an ended process, whose pipe a child may hold open
 _POLL = 0.01  # polling interval in seconds for a process that should end
-_GONE = (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError)
 
 
 @asynccontextmanager
@@ -75,45 +71,32 @@ async def stdio_transport(
         start_new_session=True,
     )
     on_start(process.pid)
-    received, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-    outgoing, to_send = anyio.create_memory_object_stream[SessionMessage](0)
     at_end = anyio.Event()
 
-    async def receive() -> None:
+    async def read() -> bytes:
         assert process.stdout is not None
-        pieces: list[str] = []  # of a line that has not ended
-        held = 0
-        with suppress(*_GONE):
-            async with received:
-                async for chunk in TextReceiveStream(process.stdout, errors="replace"):
-                    *lines, rest = chunk.split("\n")
-                    for line in lines:
-                        await received.send(_message("".join((*pieces, line))))
-                        pieces, held = [], 0
-                    pieces.append(rest)
-                    held += len(rest)
-                    if held > _LONGEST_MESSAGE:
-                        stderr.write(f"\nit sent a message of more than {_LONGEST_MESSAGE:,} characters\n")
-                        break
+        return await process.stdout.receive()
+
+    async def write(line: bytes) -> None:
+        assert process.stdin is not None
+        await process.stdin.send(line)
+
+    def ended(too_long: bool) -> None:
+        if too_long:
+            stderr.write(f"\nit sent a message of more than {_LONGEST_MESSAGE:,} bytes\n")
         on_end()
-        with suppress(*_GONE):
+        tasks.start_soon(read_rest)
+
+    async def read_rest() -> None:
+        assert process.stdout is not None
+        with suppress(*GONE):
             async for _ in process.stdout:  # a pipe that is not read to its end is never closed
                 pass
         at_end.set()
 
-    async def send() -> None:
-        assert process.stdin is not None
-        try:
-            async with to_send:
-                async for message in to_send:
-                    text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
-                    await process.stdin.send(f"{text}\n".encode())
-        except _GONE:
-            await received.aclose()  # a request that cannot be sent is not waited for
-
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(receive)
-        tasks.start_soon(send)
+        incoming = MessageReader(read, longest=_LONGEST_MESSAGE, on_end=ended)
+        outgoing = MessageWriter(write, on_gone=incoming.end)  # a request that cannot be sent is not waited for
         try:
             yield incoming, outgoing
         finally:
@@ -123,24 +106,15 @@ async def stdio_transport(
                 await _end(process, grace())
                 with anyio.move_on_after(_LAST_WORDS):
                     await at_end.wait()
-                with suppress(*_GONE):
+                with suppress(*GONE):
                     if process.stdout is not None:
                         await process.stdout.aclose()
-                await received.aclose()
-                await to_send.aclose()
             tasks.cancel_scope.cancel()
-
-
-def _message(line: str) -> SessionMessage | Exception:
-    try:
-        return SessionMessage(types.jsonrpc_message_adapter.validate_json(line, by_name=False))
-    except ValueError as error:
-        return error_for(line) or error
 
 
 async def _end(process: Process, grace: float) -> None:
     """End the process and its children: close its input, then send TERM, then KILL."""
-    with suppress(*_GONE):
+    with suppress(*GONE):
         if process.stdin is not None:
             await process.stdin.aclose()
     for sent in (signal.SIGTERM, signal.SIGKILL):

@@ -12,7 +12,7 @@ from typing import Any, Literal, cast
 from urllib.parse import parse_qsl, quote
 
 from ...errors import ToolSourceError
-from ..sources import no_such_file, parsed, text_of
+from ..json_files import no_such_file, parsed, text_of
 
 __all__ = ["McpServer", "read_mcp_config"]
 

@@ -1,0 +1,16 @@
+"""`hikidashi serve` beside a direct connection and beside FastMCP's proxy with its BM25 search."""
+
+from __future__ import annotations
+
+from ..registry import Suite
+from . import calls, listings, memory, searches, startup, throughput
+
+_PARTS = (calls, searches, listings, startup, memory, throughput)
+
+SUITE = Suite(
+    name="gateway",
+    title="The gateway: every MCP server behind one",
+    groups={part.GROUP: part.MEANING for part in _PARTS},
+    cases=[case for part in _PARTS for case in part.CASES],
+    packages=("fastmcp", "hikidashi", "mcp", "pydantic", "uvicorn"),
+)

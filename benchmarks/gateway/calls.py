@@ -1,0 +1,99 @@
+"""What a gateway adds to one call: the time through it, less the time of the same call straight to the server."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable
+from functools import partial
+from time import perf_counter
+from typing import Any
+
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+from mcp import Client
+
+from ..registry import Case, Measurement, Plan, Sample
+from .stage import PEER_NAME, Route, contestants, echo, stage
+
+GROUP = "calls"
+MEANING = "what the gateway adds to a call, over the same call straight to the server ÷ what FastMCP's proxy adds"
+
+_AIM = 0.001
+
+
+class Latencies:
+    """The times of single calls of one contestant, by round."""
+
+    def __init__(
+        self, portal: BlockingPortal, client: Client, name: str, arguments: dict[str, Any], calls: int
+    ) -> None:
+        self.rounds: list[list[float]] = []
+        self._call = partial(_timed, client, name, arguments, calls)
+        self._portal = portal
+
+    def __call__(self) -> float:
+        """Run one round; return its median."""
+        self.rounds.append(self._portal.call(self._call))
+        return statistics.median(self.rounds[-1])
+
+    def percentile(self, share: float, rounds: int) -> Sample:
+        """The figure of each of the last `rounds` below which `share` of the calls are."""
+        return Sample(tuple(sorted(calls)[round(share * (len(calls) - 1))] for calls in self.rounds[-rounds:]))
+
+
+async def _timed(client: Client, name: str, arguments: dict[str, Any], calls: int) -> list[float]:
+    times: list[float] = []
+    for _ in range(calls):
+        start = perf_counter()
+        result = await client.call_tool(name, arguments)
+        times.append(perf_counter() - start)
+        if result.is_error:
+            raise RuntimeError(f"`{name}` failed: {result.content}")
+    return times
+
+
+def added(through: Sample, direct: Sample) -> Sample:
+    """What a way adds to the direct one, round by round."""
+    return Sample(tuple(a - b for a, b in zip(through.values, direct.values, strict=True)))
+
+
+def _calls(plan: Plan, route: Route, *, search: bool) -> Iterable[Measurement]:
+    tools = 40 if search else 10
+    rounds, calls = plan.rounds(9), 5 if plan.quick else 100
+    with (
+        stage() as here,
+        start_blocking_portal() as portal,
+        contestants(portal, here, tools, route=route, search=search) as clients,
+    ):
+        latencies = {
+            way: Latencies(portal, client, *echo(way, search=search), calls) for way, client in clients.items()
+        }
+        timed: dict[str, Callable[[], float]] = {way: latencies[way] for way in clients}
+        plan.alternate(timed, rounds)
+    for share in (0.5, 0.99):
+        whole = {way: figures.percentile(share, rounds) for way, figures in latencies.items()}
+        yield Measurement(
+            group=GROUP,
+            name=f"{route}, {_kind(search)}, p{share * 100:g}",
+            unit="s",
+            ours=added(whole["ours"], whole["direct"]),
+            peer=added(whole["FastMCP"], whole["direct"]) if "FastMCP" in whole else None,
+            peer_name=f"{PEER_NAME}{' with BM25' if search else ''}" if "FastMCP" in whole else "",
+            aim=_AIM if share == 0.5 and route != "HTTP to stdio" else None,
+            note=f"straight to the server {1000 * whole['direct'].median:.2f} ms",
+        )
+
+
+def _kind(search: bool) -> str:
+    return "tool found by search" if search else "listed tool"
+
+
+_ROUTES: tuple[tuple[Route, bool], ...] = (
+    ("stdio", False),
+    ("stdio", True),
+    ("HTTP", False),
+    ("HTTP", True),
+    ("HTTP to stdio", False),
+)
+CASES = tuple(
+    Case(GROUP, f"{route}, {_kind(search)}", partial(_calls, route=route, search=search)) for route, search in _ROUTES
+)

@@ -1,0 +1,168 @@
+"""JSON-RPC messages, one per line, as the streams that the `mcp` package reads from and writes to.
+
+The package's own transports pass each message through a memory stream to a task that writes it, and another the other
+way: four tasks that wake each other for one call. These streams read and write where they are asked to.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Awaitable, Callable
+from types import TracebackType
+from typing import Self
+
+from ...errors import MissingExtra
+from ._malformed import error_for
+
+try:
+    import anyio
+    from mcp import types
+    from mcp.shared.message import SessionMessage
+except ImportError as error:
+    raise MissingExtra("mcp", "mcp") from error
+
+__all__ = ["GONE", "MessageReader", "MessageWriter"]
+
+GONE = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream, OSError)
+"""What reading and writing raise when the other side is gone."""
+
+
+class _Stream:
+    """What a reader and a writer have in common."""
+
+    async def aclose(self) -> None:
+        """End it."""
+        raise NotImplementedError
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+class MessageReader(_Stream):
+    """Messages out of pieces of bytes.
+
+    Args:
+        read: The next piece; nothing, or one of `GONE`, at the end.
+        longest: How many bytes a line may have.
+        on_end: Called once, with whether a line was too long: then nothing more is read.
+    """
+
+    def __init__(
+        self, read: Callable[[], Awaitable[bytes]], *, longest: int, on_end: Callable[[bool], None] = lambda _: None
+    ) -> None:
+        self._read = read
+        self._longest = longest
+        self._on_end = on_end
+        self._lines: deque[bytes] = deque()
+        self._rest: list[bytes] = []  # pieces of a line that has not ended
+        self._held = 0
+        self._ended = False
+        self._reading: anyio.CancelScope | None = None
+
+    async def receive(self) -> SessionMessage | Exception:
+        """The next message, or why a line is none.
+
+        Raises:
+            anyio.EndOfStream: there is none any more.
+        """
+        while not self._lines:
+            if self._ended:
+                raise anyio.EndOfStream
+            await self._fill()
+        return _message(self._lines.popleft())
+
+    def end(self) -> None:
+        """Let nobody wait for another message."""
+        if self._reading is None:
+            self._finish(too_long=False)
+        else:  # who waits finishes it
+            self._reading.cancel()
+
+    async def aclose(self) -> None:
+        """End it."""
+        self.end()
+
+    def __aiter__(self) -> MessageReader:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def _fill(self) -> None:
+        piece = b""
+        with anyio.CancelScope() as self._reading:
+            try:
+                piece = await self._read()
+            except GONE:
+                piece = b""
+        self._reading = None
+        if not piece:
+            self._finish(too_long=False)
+            return
+        first, *more = piece.split(b"\n")
+        self._rest.append(first)
+        self._held += len(first)
+        if more:
+            self._lines.append(b"".join(self._rest))
+            self._lines.extend(more[:-1])
+            self._rest, self._held = [more[-1]], len(more[-1])
+        if self._held > self._longest:
+            self._finish(too_long=True)
+
+    def _finish(self, *, too_long: bool) -> None:
+        if not self._ended:
+            self._ended = True
+            self._on_end(too_long)
+
+
+class MessageWriter(_Stream):
+    """Messages into bytes.
+
+    Args:
+        write: Takes the bytes of a line; waits while the other side is slow.
+        on_gone: Called when the other side is gone.
+    """
+
+    def __init__(self, write: Callable[[bytes], Awaitable[None]], *, on_gone: Callable[[], None]) -> None:
+        self._write = write
+        self._on_gone = on_gone
+        self._closed = False
+
+    async def send(self, item: SessionMessage, /) -> None:
+        """Write a message.
+
+        Raises:
+            anyio.ClosedResourceError: this end is closed.
+            anyio.BrokenResourceError: the other side is gone.
+        """
+        if self._closed:
+            raise anyio.ClosedResourceError
+        line = item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
+        try:
+            await self._write(line)
+        except GONE as error:
+            self._on_gone()
+            raise anyio.BrokenResourceError from error
+
+    async def aclose(self) -> None:
+        """End it."""
+        self._closed = True
+
+
+def _message(line: bytes) -> SessionMessage | Exception:
+    try:
+        return SessionMessage(types.jsonrpc_message_adapter.validate_json(line, by_name=False))
+    except ValueError as error:
+        text = line.decode("utf-8", "replace")  # bytes that are no text cost a character, not the message
+        try:
+            return SessionMessage(types.jsonrpc_message_adapter.validate_json(text, by_name=False))
+        except ValueError:
+            return error_for(text) or error

@@ -1,0 +1,42 @@
+"""The gateway suite compares like with like: every way reaches the same tool. How fast, no test says."""
+
+from __future__ import annotations
+
+import pytest
+from anyio.from_thread import start_blocking_portal
+from benchmarks.gateway import SUITE
+from benchmarks.gateway.calls import added
+from benchmarks.gateway.stage import Way, contestants, echo, stage
+from benchmarks.registry import Plan, Sample
+from mcp.types import CallToolResult
+from tests.mcp_support import text_of
+
+
+def test_every_group_is_explained_and_has_cases() -> None:
+    assert [group for group in SUITE.groups if not SUITE.only([f"gateway.{group}"])] == []
+    assert {case.group for case in SUITE.cases} == SUITE.groups.keys()
+
+
+def test_every_way_to_call_gives_the_same_answer() -> None:
+    answers: dict[Way, CallToolResult] = {}
+    with (
+        stage() as here,
+        start_blocking_portal() as portal,
+        contestants(portal, here, 40, route="stdio", search=True) as clients,
+    ):
+        for way, client in clients.items():
+            answers[way] = portal.call(client.call_tool, *echo(way, search=True))
+    assert {way: text_of(answer) for way, answer in answers.items()} == dict.fromkeys(answers, "hello")
+    assert {"direct", "ours"} <= answers.keys()
+
+
+@pytest.mark.parametrize("name", ["calls: HTTP, listed tool", "listing: 40 tools"])
+def test_a_quick_run_measures_ours(name: str) -> None:
+    (case,) = [case for case in SUITE.cases if f"{case.group}: {case.name}" == name]
+    rows = list(case.run(Plan(quick=True)))
+    assert {row.group for row in rows} == {case.group}
+    assert all(row.ours.median for row in rows)
+
+
+def test_what_a_way_adds_is_taken_round_by_round() -> None:
+    assert added(Sample((3.0, 5.0)), Sample((1.0, 1.5))) == Sample((2.0, 3.5))
