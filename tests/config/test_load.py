@@ -243,7 +243,7 @@ def test_all_problems_are_reported_at_once_in_the_order_of_the_file(load: Load, 
         load(text)
     file = tmp_path / "config.yaml"
     assert str(raised.value).splitlines() == [
-        f"{file}, line 1: `agents`: is not a key here. Did you mean `agent`? Known: tools, agent, slack.",
+        f"{file}, line 1: `agents`: is not a key here. Did you mean `agent`? Known: tools, agent, slack, servers, gateway.",
         f"{file}, line 4: `tools.web_search.enabled`: 'maybe' is text, not a switch. "
         "Write true or false, without quotes.",
         f"{file}, line 5: `tools.web_search.max_results`: 'many' is not a whole number. "

@@ -1,4 +1,4 @@
-"""The thin end that a client starts: it carries bytes between standard input and output and the daemon.
+"""The process that a client starts: it relays bytes between standard input and output and the daemon.
 
 It imports neither `mcp` nor a framework: a client waits for it at every start.
 """
@@ -28,6 +28,7 @@ _NAME = "hikidashi serve"
 _PIECE = 1 << 16
 _LONGEST_FOLDER = 80  # bytes: an address of a socket takes 104 on some systems, its name included
 _START_SECONDS = 20.0
+_LARGEST_LOG = 256_000  # bytes; what earlier daemons wrote
 
 
 def sockets_folder() -> Path:
@@ -54,7 +55,7 @@ def socket_path(identity: str) -> Path:
 
 
 def ask_daemon(path: Path, question: str) -> dict[str, Any] | None:
-    """The daemon's answer to `status` or `stop`; None where none runs."""
+    """The daemon's answer to `status`, `progress` or `stop`; None where none runs."""
     try:
         with _connect(path) as connection:
             connection.settimeout(5.0)
@@ -79,6 +80,8 @@ def start_daemon(path: Path, command: Sequence[str], log: Path) -> socket.socket
         except OSError:
             pass
         if process is None:
+            if log.exists() and log.stat().st_size > _LARGEST_LOG:
+                os.truncate(log, 0)
             with log.open("ab") as written:
                 process = subprocess.Popen(
                     command,
@@ -97,7 +100,7 @@ def start_daemon(path: Path, command: Sequence[str], log: Path) -> socket.socket
 
 
 def relay(connection: socket.socket) -> int:
-    """Carry bytes both ways until one side ends; return the exit code: 1 if it was the daemon."""
+    """Relay bytes both ways until one side ends; return the exit code: 1 if it was the daemon."""
     connection.sendall(b"mcp\n")
     incoming, outgoing = sys.stdin.fileno(), sys.stdout.fileno()
     with selectors.DefaultSelector() as ready, connection:

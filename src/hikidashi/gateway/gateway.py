@@ -20,6 +20,7 @@ from .bridge.parked import ParkedCalls
 from .bridge.sealing import Seal
 from .cache import ListingCache
 from .options import GatewayOptions, GatewayServer
+from .pins import pins_at_start
 from .upstream.reaper import Reaper
 from .upstream.stamping import reaches
 from .upstream.state import ServerState
@@ -64,6 +65,7 @@ class Gateway:
 
     Raises:
         ToolValidationError: two servers have the same name.
+        ValueError: the most used tools are to be pinned, and there is no record of them.
     """
 
     def __init__(
@@ -97,6 +99,7 @@ class Gateway:
                 raise ToolValidationError(f"Two MCP servers are named {one.name!r}. Rename one.", one.name)
             listing = None if cache is None else cache.read(one.server)
             self.upstreams[one.name] = Upstream(one, self, self._reaper, listing)
+        self._pin = pins_at_start(self.options, record, self.upstreams)
         self._merge()
 
     async def __aenter__(self) -> Self:
@@ -137,7 +140,7 @@ class Gateway:
         """What `tools/list` shows, always in the same order."""
         if not self.searching:
             return list(self.merged.tools.values())
-        pinned = [name for name in self.merged.tools if matches(name, self.options.pin)]
+        pinned = [name for name in self.merged.tools if matches(name, self._pin)]
         more = [name for name in promoted if name in self.merged.tools and name not in pinned]
         return [*own_tools(self.about), *(self.merged.tools[name] for name in (*pinned, *more))]
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from hikidashi.config import AgentConfig, Config, SlackConfig, WebSearchConfig
 from hikidashi.config.load import CheckedConfig
-from hikidashi.config.models import Section, rules_of
+from hikidashi.config.section import Section, rules_of
 from hikidashi.errors import ConfigError, HikidashiError
 
 __all__ = ["Part", "Report", "report_on"]

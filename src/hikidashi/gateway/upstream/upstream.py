@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from ...errors import MissingExtra, ServerUnavailableError
 from ...search.mcp_servers.connection import Diagnostics, connected
+from ...search.mcp_servers.references import EntryError
 from ..options import GatewayServer
 from ._memory import memory_of_group
 from ._remedies import remedy_for
@@ -23,6 +24,7 @@ from .turn import Turn
 
 try:
     import anyio
+    import anyio.to_thread
     import mcp_types as types
     from mcp import MCPError
     from mcp.client import Client, IncomingMessage
@@ -47,9 +49,10 @@ _MEMORY_EVERY = 5.0
 class _Lost(Exception):  # noqa: N818 - it ends a connection, and says why
     """The connection is to be closed; `restart` if at once."""
 
-    def __init__(self, reason: str, *, failed: bool = True) -> None:
+    def __init__(self, reason: str, *, failed: bool = True, remedy: str = "") -> None:
         super().__init__(reason)
         self.failed = failed
+        self.remedy = remedy
 
 
 class Upstream:
@@ -66,6 +69,8 @@ class Upstream:
         self, given: GatewayServer, events: UpstreamEvents, reaper: Reaper, listing: Listing | None = None
     ) -> None:
         self.given = given
+        self.server = given.server
+        """How it was last reached, with its passwords."""
         self.listing = listing
         self.state = ServerState(given.name)
         self.listed = anyio.Event()
@@ -89,7 +94,12 @@ class Upstream:
         self._subscribed: set[str] = set()
         self._resubscribe = anyio.Event()
         self._log_level: types.LoggingLevel | None = None
-        if listing is None or not given.lazy:
+        if given.problem is not None:
+            self.listed.set()
+            reason, remedy = given.problem.reason, given.problem.remedy
+            error = f"{reason}. {remedy}".strip()
+            self.state = replace(self.state, status="failed", reason=reason, remedy=remedy, last_error=error)
+        elif listing is None or not given.lazy:
             self._wanted.set()
 
     @property
@@ -110,6 +120,8 @@ class Upstream:
         Raises:
             ServerUnavailableError: it cannot be reached, or fails to start.
         """
+        if self.given.problem is not None:
+            raise ServerUnavailableError(self.name, self.given.problem.reason, self.given.problem.remedy)
         if self._client is None:
             if self._failures >= _FAILURES_TO_OPEN and (left := self._retry_at - anyio.current_time()) > 0:
                 raise ServerUnavailableError(
@@ -213,6 +225,8 @@ class Upstream:
                 try:
                     await self._connection(diagnostics)
                     ended = _Lost("it closed the connection")
+                except EntryError as error:
+                    ended = _Lost(f"it {error.reason}", remedy=error.remedy)
                 except TimeoutError:
                     ended = _Lost(f"no answer within {self.given.options.start_seconds:g} s")
                 except Exception as error:
@@ -231,7 +245,7 @@ class Upstream:
             pause = min(_FIRST_PAUSE * 2 ** (self._failures - 1), _LONGEST_PAUSE)
             self._retry_at = anyio.current_time() + pause
             self.state = replace(self.state, restarts=self.state.restarts + 1)
-            self._set("failed", reason, remedy_for(self.given, reason))
+            self._set("failed", reason, ended.remedy or remedy_for(self.given, reason))
             logger.warning("MCP server %r: %s", self.name, reason)
         else:
             self._set("waiting", reason)
@@ -248,8 +262,11 @@ class Upstream:
         closed = anyio.Event()
         with anyio.CancelScope(deadline=anyio.current_time() + options.start_seconds) as starting:
             try:
+                if self.given.needs_keyring:
+                    self.server = await anyio.to_thread.run_sync(self.given.with_passwords, abandon_on_cancel=True)
+                    diagnostics.server = self.server
                 async with connected(
-                    self.given.server,
+                    self.server,
                     diagnostics,
                     seconds=options.start_seconds,
                     grace=lambda: _GRACE,
@@ -405,7 +422,10 @@ class Upstream:
         await self._events.log(self, params)
 
     def _set(self, status: Status, reason: str = "", remedy: str = "") -> None:
-        self.state = replace(self.state, status=status, reason=reason, remedy=remedy, since=time.time())
+        last = f"{reason}. {remedy}".strip() if status == "failed" else self.state.last_error
+        self.state = replace(
+            self.state, status=status, reason=reason, remedy=remedy, last_error=last, since=time.time()
+        )
         self._events.state_changed(self)
 
 

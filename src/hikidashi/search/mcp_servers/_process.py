@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
+import tempfile
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import TextIO
 
 from ...errors import MissingExtra
 from .config import McpServer
+from .diagnostics import Diagnostics
 
 try:
     import anyio
@@ -41,7 +43,7 @@ _GONE = (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError)
 async def stdio_transport(
     server: McpServer,
     *,
-    stderr: TextIO,
+    diagnostics: Diagnostics,
     grace: Callable[[], float],
     on_start: Callable[[int], None] = lambda _: None,
     on_end: Callable[[], None] = lambda: None,
@@ -50,7 +52,7 @@ async def stdio_transport(
 
     Args:
         server: What to start.
-        stderr: Where its standard error goes.
+        diagnostics: Keeps the end of its standard error.
         grace: How many seconds it has to end by itself, asked when it should.
         on_start: Called with the id of the process, which is the leader of its group.
         on_end: Called when it has closed its output.
@@ -62,13 +64,18 @@ async def stdio_transport(
         parameters = StdioServerParameters(
             command=server.command, args=list(server.args), env=dict(server.env), cwd=server.cwd
         )
-        async with stdio_client(parameters, errlog=stderr) as streams:
-            yield streams
+        with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as stderr:
+            try:
+                async with stdio_client(parameters, errlog=stderr) as streams:
+                    yield streams
+            finally:
+                stderr.seek(0)
+                diagnostics.feed(stderr.read().encode())
         return
     process = await anyio.open_process(
         [server.command, *server.args],
         env=get_default_environment() | dict(server.env),
-        stderr=stderr,
+        stderr=subprocess.PIPE,  # never a file: a server may write more than a disk holds
         cwd=server.cwd,
         start_new_session=True,
     )
@@ -76,6 +83,7 @@ async def stdio_transport(
     received, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outgoing, to_send = anyio.create_memory_object_stream[SessionMessage](0)
     at_end = anyio.Event()
+    stderr_at_end = anyio.Event()
 
     async def receive() -> None:
         assert process.stdout is not None
@@ -91,13 +99,20 @@ async def stdio_transport(
                     pieces.append(rest)
                     held += len(rest)
                     if held > _LONGEST_MESSAGE:
-                        stderr.write(f"\nit sent a message of more than {_LONGEST_MESSAGE:,} characters\n")
+                        diagnostics.write(f"it sent a message of more than {_LONGEST_MESSAGE:,} characters")
                         break
         on_end()
         with suppress(*_GONE):
             async for _ in process.stdout:  # a pipe that is not read to its end is never closed
                 pass
         at_end.set()
+
+    async def receive_stderr() -> None:
+        assert process.stderr is not None
+        with suppress(*_GONE):
+            async for chunk in process.stderr:
+                diagnostics.feed(chunk)
+        stderr_at_end.set()
 
     async def send() -> None:
         assert process.stdin is not None
@@ -112,6 +127,7 @@ async def stdio_transport(
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(receive)
         tasks.start_soon(send)
+        tasks.start_soon(receive_stderr)
         try:
             yield incoming, outgoing
         finally:
@@ -121,9 +137,11 @@ async def stdio_transport(
                 await _end(process, grace())
                 with anyio.move_on_after(_LAST_WORDS):
                     await at_end.wait()
-                with suppress(*_GONE):
-                    if process.stdout is not None:
-                        await process.stdout.aclose()
+                    await stderr_at_end.wait()
+                for pipe in (process.stdout, process.stderr):
+                    with suppress(*_GONE):
+                        if pipe is not None:
+                            await pipe.aclose()
                 await received.aclose()
                 await to_send.aclose()
             tasks.cancel_scope.cancel()
