@@ -23,6 +23,7 @@ __all__ = [
     "named_texts",
     "number",
     "one_of",
+    "one_of_on_off",
     "patterns",
     "secret",
     "text",
@@ -139,6 +140,19 @@ def choice(names: Callable[[], Collection[str]]) -> dict[str, Any]:
 def one_of(literal: object) -> dict[str, Any]:
     """One of the values of `literal`, a `Literal` type."""
     return choice(lambda: get_args(literal))
+
+
+def one_of_on_off(literal: object) -> dict[str, Any]:
+    """One of the values of `literal`, among them "on" and "off", which YAML reads as switches."""
+    names = get_args(literal)
+
+    def fault(value: object) -> str:
+        return "" if isinstance(value, bool) or (isinstance(value, str) and value in names) else "is not allowed"
+
+    def convert(value: str | bool) -> str:
+        return ("on" if value else "off") if isinstance(value, bool) else value
+
+    return _metadata(allowed=f"Allowed: {', '.join(names)}.", fault=fault, convert=convert)
 
 
 def amount(*, zero: bool = False, note: str = "") -> dict[str, Any]:

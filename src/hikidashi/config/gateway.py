@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 from ..common.language import Language
-from ._rules import amount, flag, named_texts, number, one_of, patterns, text, texts
+from ._rules import amount, flag, named_texts, number, one_of, one_of_on_off, patterns, text, texts
 from .section import Section
 
 __all__ = ["GatewayConfig", "ServerConfig"]
@@ -97,7 +97,7 @@ class GatewayConfig(Section):
 
     names: Literal["prefixed", "plain"] = field(default="prefixed", metadata=one_of(Literal["prefixed", "plain"]))
     """`server__tool`, or the tool's own name where only one server has it."""
-    search: Literal["auto", "on", "off"] = field(default="auto", metadata=one_of(Literal["auto", "on", "off"]))
+    search: Literal["auto", "on", "off"] = field(default="auto", metadata=one_of_on_off(Literal["auto", "on", "off"]))
     """Whether tools are searched instead of listed; auto decides by their number and size."""
     promote: bool = field(default=False, metadata=flag())
     """Whether a found tool is listed from then on, for clients up to 2025-11-25."""

@@ -42,6 +42,7 @@ def _state(upstream: Upstream) -> dict[str, Any]:
         "tools": 0 if listing is None else len(listing.tools),
         "reason": state.reason,
         "remedy": state.remedy,
+        "last_error": state.last_error,
     }
 
 
@@ -55,6 +56,5 @@ def _server(upstream: Upstream) -> dict[str, Any]:
         "calls": state.calls,
         "errors": state.errors,
         "restarts": state.restarts,
-        "last_error": state.last_error,
         "notes": [] if listing is None else list(listing.notes),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
 from collections.abc import Callable, Generator
@@ -46,7 +47,7 @@ def showing_progress(status: Callable[[], dict[str, Any] | None]) -> Generator[N
 def _show(status: Callable[[], dict[str, Any] | None], stop: Event, console: Console) -> None:
     console.soft_wrap = False
     deadline = time.monotonic() + _LONGEST
-    with Live(console=console, auto_refresh=False) as live:
+    with _without_warnings(), Live(console=console, auto_refresh=False) as live:
         while not stop.is_set() and time.monotonic() < deadline:
             found = status()
             servers: list[dict[str, Any]] = (found or {}).get("servers", [])
@@ -57,7 +58,22 @@ def _show(status: Callable[[], dict[str, Any] | None], stop: Event, console: Con
 
 
 def _is_settled(server: dict[str, Any]) -> bool:
-    return server["status"] != "starting" and server["listed"]
+    return server["listed"]  # or failed to; whether it is tried again is no matter of the start
+
+
+@contextmanager
+def _without_warnings() -> Generator[None]:
+    """Keep the log from saying what is shown anyway."""
+    logger = logging.getLogger("hikidashi.gateway")
+
+    def is_error(record: logging.LogRecord) -> bool:
+        return record.levelno >= logging.ERROR
+
+    logger.addFilter(is_error)
+    try:
+        yield
+    finally:
+        logger.removeFilter(is_error)
 
 
 def _lines(servers: list[dict[str, Any]], width: int) -> Group:
@@ -65,6 +81,8 @@ def _lines(servers: list[dict[str, Any]], width: int) -> Group:
     widest = max(map(len, names), default=0)
     lines: list[Text] = []
     for name, server in zip(names, servers, strict=True):
+        if server["status"] == "starting" and server["listed"] and server["last_error"]:  # it is tried again
+            server = {**server, "status": "failed", "reason": server["last_error"], "remedy": ""}  # noqa: PLW2901
         start = Text.assemble(marked(server), f" {name.ljust(widest)}  ")
         if server["status"] == "failed":
             first, *others = problem_lines(server, width, indent=widest + 4)

@@ -13,6 +13,7 @@ from hikidashi.gateway.attach import ask_daemon, sockets_folder
 
 from ..output import stdout
 from ..tools.text import clean, counted
+from ..wrap import wrapped
 from .view import marked, problem_lines, state_of
 
 __all__ = ["print_status", "stop_all"]
@@ -54,17 +55,20 @@ def _print_gateway(console: Console, status: dict[str, Any]) -> None:
         )
     )
     console.print(_table(servers))
-    failed = [server for server in servers if server["status"] == "failed"]
-    for server in failed:
-        console.print(Text.assemble("\n", marked(server), " ", (clean(server["name"]), "bold")))
-        for line in problem_lines(server, console.width, indent=2):
-            console.print(line)
     for server in servers:
-        if server["last_error"] and server not in failed:
-            said = f"{clean(server['name'])} works again; its last error: {clean(server['last_error'])}"
-            console.print(Text(f"\n{said}", "dim"))
-        for note in server["notes"]:
-            console.print(Text(f"\n{clean(server['name'])}: {clean(note)}", "dim"))
+        if server["status"] == "failed":
+            console.print(Text.assemble("\n", marked(server), " ", (clean(server["name"]), "bold")))
+            for line in problem_lines(server, console.width, indent=2):
+                console.print(line)
+    for server in servers:
+        notes = [clean(note) for note in server["notes"]]
+        if server["last_error"] and server["status"] != "failed":
+            notes.insert(0, f"its last error was: {clean(server['last_error'])}")
+        if notes:
+            console.print(Text.assemble("\n", marked(server), " ", (clean(server["name"]), "bold")))
+        for note in notes:
+            for line in wrapped(Text(note, "dim"), max(20, console.width - 2)):
+                console.print(Text("  ") + line)
     _print_names(console, status)
 
 

@@ -245,8 +245,10 @@ class Upstream:
             pause = min(_FIRST_PAUSE * 2 ** (self._failures - 1), _LONGEST_PAUSE)
             self._retry_at = anyio.current_time() + pause
             self.state = replace(self.state, restarts=self.state.restarts + 1)
+            known = self.state.last_error
             self._set("failed", reason, ended.remedy or remedy_for(self.given, reason))
-            logger.warning("MCP server %r: %s", self.name, reason)
+            if self.state.last_error != known:  # one that is tried again and again fills no log
+                logger.warning("MCP server %r: %s", self.name, reason)
         else:
             self._set("waiting", reason)
         if was_ready and self._waiting:
