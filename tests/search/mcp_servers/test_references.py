@@ -69,7 +69,7 @@ def test_a_reference_to_no_password_is_refused(text: str) -> None:
 )
 def test_no_password_goes_where_every_user_of_the_machine_reads_it(entry: dict[str, object]) -> None:
     with pytest.raises(EntryError, match="go into `env`, `headers` or `url`"):
-        server_from("a", entry, References({}, keyring=lambda *_: "sk-test-secret"))
+        server_from("a", entry, References({}, keyring=lambda service, name: "sk-test-secret"))
 
 
 def test_values_of_the_keyring_and_of_variables_are_not_shown() -> None:
@@ -91,6 +91,6 @@ def test_what_is_escaped_is_read_as_it_was(text: str) -> None:
 
 @given(texts, st.booleans())
 def test_any_text_is_expanded_or_refused(text: str, strict: bool) -> None:
-    references = References({"a": "1", "X": "2"}, keyring=lambda *_: "p", syntax=Syntax(strict=strict))
+    references = References({"a": "1", "X": "2"}, keyring=lambda service, name: "p", syntax=Syntax(strict=strict))
     with contextlib.suppress(EntryError):
         assert "${a}" not in references.expand(text) or "$${a}" in text

@@ -88,13 +88,12 @@ def _table(servers: list[dict[str, Any]]) -> Table:
 
 def _print_names(console: Console, status: dict[str, Any]) -> None:
     """Names that were shortened or changed, and the tools they stand for."""
-    if not status["shortened"]:
+    rows = [(name, status["names"][name]) for name in status["shortened"]]
+    if not rows:
         return
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for heading in ("shortened name", "server", "tool"):
-        table.add_column(heading, overflow="fold")
-    for name in status["shortened"]:
-        place = status["names"][name]
-        table.add_row(clean(name), clean(place["server"]), clean(place["name"]))
-    console.print()
-    console.print(table)
+    widest = max(len(name) for name, _ in rows), max(len(clean(place["server"])) for _, place in rows)
+    heading = f"{'shortened name'.ljust(widest[0])}  {'server'.ljust(widest[1])}  tool"
+    console.print(Text(f"\n{heading}", "dim"), soft_wrap=True)
+    for name, place in rows:
+        server = clean(place["server"]).ljust(widest[1])
+        console.print(Text(f"{name.ljust(widest[0])}  {server}  {clean(place['name'])}"), soft_wrap=True)

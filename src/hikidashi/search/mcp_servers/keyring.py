@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from ...errors import MissingExtra
 from .references import EntryError
 
@@ -28,5 +30,5 @@ def password(service: str, name: str) -> str:
         raise EntryError(reason, "Unlock it, or set up a backend: see `keyring diagnose`.") from None
     if not found:
         reason = f"needs `{shown}`, and the keyring has no such password"
-        raise EntryError(reason, f"Set it: keyring set {service} {name}")
+        raise EntryError(reason, f"Set it: {shlex.join(['keyring', 'set', service, name])}")
     return found
