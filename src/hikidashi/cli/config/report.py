@@ -64,7 +64,9 @@ def _parts(config: Config, missing: Sequence[HikidashiError]) -> tuple[Part, ...
     agent = _agent(config.agent)
     if missing:
         agent = replace(agent, status="incomplete", why="the chat cannot start; the problems below say why")
-    parts = [_web_search(config.tools.web_search), agent, _slack(config.slack), _servers(config.servers)]
+    parts = [_web_search(config.tools.web_search), agent, _slack(config.slack)]
+    if config.servers is not None:
+        parts.append(_servers(config.servers))
     if config.gateway is not None:
         why = "how `hikidashi serve` shows the tools"
         parts.append(Part(name="gateway", status="on", why=why, settings=_settings(config.gateway)))
@@ -76,10 +78,9 @@ def is_for_gateway_alone(config: Config) -> bool:
     return config.servers is not None and replace(config, servers=None, gateway=None, path=None) == Config()
 
 
-def _servers(servers: Mapping[str, ServerConfig] | None) -> Part:
+def _servers(servers: Mapping[str, ServerConfig]) -> Part:
     if not servers:
-        why = "the section is not there" if servers is None else "it has no server"
-        return Part(name="servers", status="off", why=why, settings={})
+        return Part(name="servers", status="off", why="it has no server", settings={})
     settings = {
         name: "disabled" if server.disabled else "a process" if server.command else "an address"
         for name, server in servers.items()

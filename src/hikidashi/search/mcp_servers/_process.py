@@ -15,8 +15,8 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 
 from ...errors import MissingExtra
+from ._diagnostics import Diagnostics
 from .config import McpServer
-from .diagnostics import Diagnostics
 
 try:
     import anyio

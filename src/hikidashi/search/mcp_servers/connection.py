@@ -7,9 +7,9 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from typing import Any, Protocol
 
 from ...errors import MissingExtra
+from ._diagnostics import Diagnostics
 from ._process import stdio_transport
 from .config import McpServer
-from .diagnostics import Diagnostics
 
 try:
     import httpx2
