@@ -240,7 +240,7 @@ ROOMS_BELOW = {
     },
     "cli.config": {"cli", "cli.chat", "config", "errors"},
     "cli.doctor": {"cli", "common", "providers"},
-    "cli.serve": {"cli", "cli.tools", "common", "errors", "gateway", "gateway.clients", "search.records"},
+    "cli.serve": {"cli", "cli.tools", "common", "config", "errors", "gateway", "gateway.clients", "search.records"},
     "cli.slack": {"agents", "agents.slack", "cli", "cli.chat", "common", "config", "errors"},
     "cli.tools": {
         "cli",
@@ -272,6 +272,7 @@ ROOMS_BELOW = {
     "convert": {"errors", "tool"},
     "gateway": {
         "common",
+        "config",
         "errors",
         "gateway.bridge",
         "gateway.handlers",

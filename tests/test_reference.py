@@ -55,7 +55,7 @@ def test_every_command_and_option_is_described() -> None:
 
 def test_every_key_of_the_config_has_a_type_and_a_meaning() -> None:
     sections = config_keys.keys()
-    assert set(sections) == {"tools.web_search", "agent", "slack"}
+    assert set(sections) == {"tools.web_search", "agent", "slack", "servers.NAME", "gateway"}
     for section, keys in sections.items():
         for key in keys:
             assert key.kind, f"{section}.{key.name}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import types
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,9 +53,11 @@ def reference(example: str) -> str:
 def _sections(name: str, cls: type) -> Iterator[tuple[str, type]]:
     """The sections below `cls` that have keys of their own: those whose fields carry a rule."""
     for key, hint in typing.get_type_hints(cls).items():
-        inner = next((kind for kind in _options(hint) if dataclasses.is_dataclass(kind)), None)
+        options = _options(hint)
+        named = [typing.get_args(kind)[1] for kind in options if typing.get_origin(kind) is Mapping]
+        inner = next((kind for kind in (*options, *named) if dataclasses.is_dataclass(kind)), None)
         if isinstance(inner, type):
-            full = f"{name}.{key}".lstrip(".")
+            full = f"{name}.{key}".lstrip(".") + (".NAME" if inner in named else "")
             if any("rule" in field.metadata for field in dataclasses.fields(inner)):
                 yield full, inner
             yield from _sections(full, inner)

@@ -128,3 +128,17 @@ def test_the_file_may_be_named_as_an_option_but_not_twice(command: Command, tmp_
     done = command("config", "check", str(EXAMPLE), "--config", str(tmp_path / "other.yaml"))
     assert done.returncode == 2
     assert "Name one file." in done.stderr
+
+
+def test_a_file_with_servers_alone_is_for_the_gateway_and_needs_no_model(command: Command, tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(
+        "servers:\n  a: {command: x, env: {KEY: ${NOT_SET_HERE}}}\n  b: {url: 'https://h/mcp?key=sk-test'}\n"
+        "  c: {command: y, disabled: true}\ngateway: {search: off}\n"
+    )
+    done = command("config", "check", "--json", str(file))
+    parts = {part["name"]: part for part in json.loads(done.stdout)["parts"]}
+    assert (done.returncode, parts["servers"]["status"]) == (0, "on")
+    assert parts["servers"]["settings"] == {"a": "a process", "b": "an address", "c": "disabled"}
+    assert parts["gateway"]["settings"]["search"] == "off"
+    assert "sk-test" not in done.stdout

@@ -92,7 +92,7 @@ def test_all_are_taken_over_and_may_run(hikidashi: Hikidashi, machine: Machine) 
     done = hikidashi("import", "--all", "--yes")
     assert (done.returncode, done.stderr) == (0, "")
     assert own_file(machine).stat().st_mode & 0o777 == 0o600
-    servers = [one.server for one in read_servers([own_file(machine)])]
+    servers = read_servers([own_file(machine)])
     assert len(servers) == 16
     approvals = Approvals(machine.home / ".local" / "state" / "hikidashi" / "gateway" / "approved.json")
     assert approvals.missing(servers) == []

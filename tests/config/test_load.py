@@ -10,7 +10,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hikidashi.config import AgentConfig, Config, SlackConfig, ToolsConfig, WebSearchConfig, check_config, load_config
+from hikidashi.config import (
+    AgentConfig,
+    Config,
+    GatewayConfig,
+    ServerConfig,
+    SlackConfig,
+    ToolsConfig,
+    WebSearchConfig,
+    check_config,
+    load_config,
+)
 from hikidashi.config.load import find_config
 from hikidashi.errors import ConfigError
 
@@ -42,7 +52,7 @@ def test_the_example_is_complete_and_loads(monkeypatch: pytest.MonkeyPatch) -> N
         path=str(EXAMPLE),
     )
     text = EXAMPLE.read_text(encoding="utf-8")
-    for section in (WebSearchConfig, AgentConfig, SlackConfig):
+    for section in (WebSearchConfig, AgentConfig, SlackConfig, ServerConfig, GatewayConfig):
         assert [key for key in section.__dataclass_fields__ if f" {key}: " not in text] == []
 
 
@@ -50,6 +60,7 @@ def test_every_key_that_the_example_only_shows_loads_too(load: Load) -> None:
     keys = "provider|base_url|index|model|system_prompt"
     text = re.sub(rf"^( +)# ((?:{keys}): .*)$", r"\1\2", EXAMPLE.read_text(encoding="utf-8"), flags=re.MULTILINE)
     text = re.sub(r"^  #   (\S)", r"    \1", text, flags=re.MULTILINE)
+    text = re.sub(r"^#(servers:|gateway:| {2,4}[a-z_]+:)", r"\1", text, flags=re.MULTILINE)
     config = load(text)
     assert config.tools.web_search is not None
     assert config.slack is not None
@@ -57,6 +68,19 @@ def test_every_key_that_the_example_only_shows_loads_too(load: Load) -> None:
     assert config.agent.model == "claude-sonnet-5"
     assert config.agent.system_prompt == "あなたは社内のアシスタントです。簡潔に答えてください。\n"
     assert config.slack.base_url == "https://slack-proxy.example.com/api/"
+    assert config.servers is not None
+    assert config.servers["files"] == ServerConfig(
+        command="npx",
+        args=("-y", "@modelcontextprotocol/server-filesystem", "${HOME}"),
+        env={"LOG_LEVEL": "info"},
+        cwd="notes",
+        lazy=True,
+        memory_mb=500,
+        read_only=("list_*",),
+        confirm="destructive",
+    )
+    assert config.servers["issues"].headers == {"Authorization": "Bearer ${ISSUES_TOKEN}"}
+    assert config.gateway == GatewayConfig(pin=("files__*",), record="searches.db")
 
 
 @pytest.mark.parametrize(("text", "name"), [(SEARCH, "config.yaml"), (SEARCH_IN_TOML, "config.toml")])
@@ -243,7 +267,8 @@ def test_all_problems_are_reported_at_once_in_the_order_of_the_file(load: Load, 
         load(text)
     file = tmp_path / "config.yaml"
     assert str(raised.value).splitlines() == [
-        f"{file}, line 1: `agents`: is not a key here. Did you mean `agent`? Known: tools, agent, slack.",
+        f"{file}, line 1: `agents`: is not a key here. Did you mean `agent`? "
+        "Known: tools, agent, slack, servers, gateway.",
         f"{file}, line 4: `tools.web_search.enabled`: 'maybe' is text, not a boolean. "
         "Write true or false, without quotes.",
         f"{file}, line 5: `tools.web_search.max_results`: 'many' is not a whole number. "

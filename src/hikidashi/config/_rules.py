@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+import json
+import math
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 from ..common.urls import split_base_url
 
-__all__ = ["RULE", "Rule", "address", "choice", "described", "flag", "number", "one_of", "secret", "text"]
+__all__ = [
+    "RULE",
+    "Rule",
+    "address",
+    "amount",
+    "choice",
+    "described",
+    "flag",
+    "named_texts",
+    "number",
+    "one_of",
+    "one_of_on_off",
+    "patterns",
+    "secret",
+    "text",
+    "texts",
+]
 
 RULE = "rule"
 """The metadata key of a rule: `field(default=5, metadata=number(1, 20))`."""
@@ -34,6 +52,10 @@ class Rule:
     """Whether it is a key or token; one whose variable is not set counts as absent."""
     shown: bool = True
     """Whether an error may show the value."""
+    raw: bool = False
+    """Whether `${VARIABLE}` is left for whoever uses the value."""
+    convert: Callable[[Any], Any] = field(default=lambda value: value)
+    """Makes the value of the section from a value that the rule allows."""
 
     @property
     def remedy(self) -> str:
@@ -120,15 +142,86 @@ def one_of(literal: object) -> dict[str, Any]:
     return choice(lambda: get_args(literal))
 
 
-def text(what: str) -> dict[str, Any]:
-    """Any text that is not blank; `what` completes the remedy "Write …"."""
+def one_of_on_off(literal: object) -> dict[str, Any]:
+    """One of the values of `literal`, among them "on" and "off", which YAML reads as switches."""
+    names = get_args(literal)
+
+    def fault(value: object) -> str:
+        return "" if isinstance(value, bool) or (isinstance(value, str) and value in names) else "is not allowed"
+
+    def convert(value: str | bool) -> str:
+        return ("on" if value else "off") if isinstance(value, bool) else value
+
+    return _metadata(allowed=f"Allowed: {', '.join(names)}.", fault=fault, convert=convert)
+
+
+def amount(*, zero: bool = False, note: str = "") -> dict[str, Any]:
+    """A number above 0, or from 0 on."""
+
+    def fault(value: object) -> str:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            return "is not a number"
+        return "" if 0 < value <= _LARGEST or (zero and value == 0) else "is out of range"
+
+    def read(text: str) -> object:
+        return float(text) if re.fullmatch(r"\s*[0-9]{1,15}(?:\.[0-9]{1,15})?\s*", text) else text
+
+    least = "from 0 on" if zero else "above 0"
+    return _metadata(allowed=f"Write a number {least}{note}.", fault=fault, read=read, convert=float)
+
+
+def texts(example: str) -> dict[str, Any]:
+    """A list of texts and numbers, kept with their `${VARIABLES}`; as a tuple of texts."""
+
+    def fault(value: object) -> str:
+        return "" if _all_plain(value, list) else "is not a list of texts"
+
+    return _metadata(
+        allowed=f"Write a list such as {example}.", fault=fault, shown=False, raw=True, convert=_plain_texts
+    )
+
+
+def named_texts(example: str) -> dict[str, Any]:
+    """A section of texts and numbers, kept with their `${VARIABLES}`; as a dict of texts."""
+
+    def fault(value: object) -> str:
+        return "" if _all_plain(value, dict) else "is not a section of texts"
+
+    def convert(value: dict[str, Any]) -> dict[str, str]:
+        return dict(zip(value, _plain_texts(value.values()), strict=True))
+
+    return _metadata(
+        allowed=f"Write names and texts such as {example}.", fault=fault, shown=False, raw=True, convert=convert
+    )
+
+
+def patterns(example: str, *, words: Collection[str] = ()) -> dict[str, Any]:
+    """A list of patterns, or one of `words`."""
+
+    def fault(value: object) -> str:
+        if isinstance(value, str) and value in words:
+            return ""
+        if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in cast("list[Any]", value)):
+            return "is not allowed" if words else "is not a list of patterns"
+        return "" if all(cast("list[str]", value)) else "has an empty pattern"
+
+    def convert(value: Any) -> Any:
+        return value if isinstance(value, str) else tuple(value)
+
+    choices = f"{' or '.join(words)}, or " if words else ""
+    return _metadata(allowed=f"Write {choices}a list such as {example}.", fault=fault, raw=True, convert=convert)
+
+
+def text(what: str, *, raw: bool = False) -> dict[str, Any]:
+    """Any text that is not blank; `what` completes the remedy "Write …"; with `raw` it keeps its `${VARIABLES}`."""
 
     def fault(value: object) -> str:
         if not isinstance(value, str):
             return "is not text"
         return "" if value.strip() else "is empty"
 
-    return _metadata(allowed=f"Write {what}; in quotes where it looks like something else.", fault=fault)
+    allowed = f"Write {what}; in quotes where it looks like something else."
+    return _metadata(allowed=allowed, fault=fault, raw=raw, shown=not raw)
 
 
 def secret(what: str, *, not_starting: str = "") -> dict[str, Any]:
@@ -162,6 +255,19 @@ def address() -> dict[str, Any]:
 
     allowed = "Write an address such as https://host:8080, without user and password."
     return _metadata(allowed=allowed, fault=fault, shown=False)
+
+
+def _all_plain(value: object, kind: type) -> bool:
+    """Whether `value` is a list or section (or a tuple or mapping made of one) of texts and numbers."""
+    if kind is dict:
+        items = list(cast("Mapping[Any, Any]", value).values()) if isinstance(value, Mapping) else None
+    else:
+        items = list(cast("list[Any]", value)) if isinstance(value, list | tuple) else None
+    return items is not None and all(isinstance(item, str | int | float) for item in items)
+
+
+def _plain_texts(values: Iterable[Any]) -> tuple[str, ...]:
+    return tuple(value if isinstance(value, str) else json.dumps(value) for value in values)
 
 
 def _metadata(**rule: Any) -> dict[str, Any]:

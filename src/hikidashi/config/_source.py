@@ -16,12 +16,20 @@ _LARGEST = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A value of the file and its line; the items of a list are not kept."""
+    """A value of the file and its line."""
 
     value: object
     line: int | None
     section: dict[str, Node] | None = None
     """The items of a section, whose `value` is then empty; None for other values."""
+    items: tuple[object, ...] = ()
+    """The items of a list, whose `value` is then empty; those that are lists or sections themselves are empty."""
+
+    def plain(self) -> object:
+        """The value; a list or section with its items, which are empty where they are lists or sections themselves."""
+        if self.section is not None:
+            return {name: node.value for name, node in self.section.items()}
+        return list(self.items) if isinstance(self.value, list) else self.value
 
 
 @dataclass

@@ -41,7 +41,15 @@ def _node(value: object, key: str, lines: dict[str, int]) -> Node:
         inside = cast("dict[str, object]", value)
         section = {name: _node(item, f"{key}.{name}" if key else name, lines) for name, item in inside.items()}
         return Node({}, line, section)
-    return Node([] if isinstance(value, list) else value, line)
+    if isinstance(value, list):
+        return Node([], line, items=tuple(map(_item, cast("list[object]", value))))
+    return Node(value, line)
+
+
+def _item(value: object) -> object:
+    if isinstance(value, dict | list):
+        return type(cast("object", value))()
+    return value
 
 
 def _lines(text: str) -> dict[str, int]:

@@ -55,10 +55,17 @@ class _Tree:
     def node(self, node: yaml.Node, key: str) -> Node:
         line = node.start_mark.line + 1
         if isinstance(node, yaml.SequenceNode):
-            return Node([], line)
+            items = cast("list[yaml.Node]", node.value)
+            return Node([], line, items=tuple(self._item(item, key) for item in items))
         if isinstance(node, yaml.MappingNode):
             return Node({}, line, self._section(node, key))
         return Node(self._scalar(node, key), line)
+
+    def _item(self, node: yaml.Node, key: str) -> object:
+        if isinstance(node, yaml.ScalarNode):
+            return self._scalar(node, key)
+        empty: object = {} if isinstance(node, yaml.MappingNode) else []
+        return empty
 
     def _section(self, node: yaml.MappingNode, key: str) -> dict[str, Node]:
         if id(node) in self._sections:  # an alias, or a section inside itself

@@ -15,9 +15,14 @@ from ._source import Node, Problems, read_text
 from ._toml_source import parse_toml
 from ._variables import BrokenVariableError, filled
 from ._yaml_source import parse_yaml
-from .models import AgentConfig, Config, Section, SlackConfig, ToolsConfig, WebSearchConfig, joined, rules_of
+from .gateway import GatewayConfig, ServerConfig
+from .models import AgentConfig, Config, SlackConfig, ToolsConfig, WebSearchConfig
+from .section import Section, joined, rules_of
 
-__all__ = ["CheckedConfig", "check_config", "find_config", "load_config"]
+__all__ = ["SECTIONS", "CheckedConfig", "check_config", "find_config", "load_config"]
+
+SECTIONS = ("tools", "agent", "slack", "servers", "gateway")
+"""The keys at the top of a file."""
 
 _NAMES = ("config.yaml", "config.yml", "config.toml")
 _AnySection = TypeVar("_AnySection", bound=Section)
@@ -75,15 +80,37 @@ class _Reader:
         self._file = file
 
     def config(self, root: Node) -> Config:
-        top = self._section(root, "", ("tools", "agent", "slack"))
+        top = self._section(root, "", SECTIONS)
         tools = self._section(top.get("tools"), "tools", ("web_search",))
         web_search = self._read(WebSearchConfig, tools.get("web_search"), "tools.web_search")
         return Config(
             tools=ToolsConfig(web_search=self._resolved(web_search)),
             agent=self._read(AgentConfig, top.get("agent"), "agent") or AgentConfig(),
             slack=self._read(SlackConfig, top.get("slack"), "slack"),
+            servers=self._servers(top.get("servers")),
+            gateway=self._read(GatewayConfig, top.get("gateway"), "gateway"),
             path=str(self._file),
         )
+
+    def _servers(self, node: Node | None) -> Mapping[str, ServerConfig] | None:
+        """The servers by name; None if there is no such section."""
+        if node is None or node.value is None:
+            return None
+        if node.section is None:
+            remedy = "Write the name of each server and below it `command` or `url`."
+            self._problems.add(f"{described(node.value)} is not a section. {remedy}", "servers", node.line)
+            return None
+        servers: dict[str, ServerConfig] = {}
+        for name, given in node.section.items():
+            key = f"servers.{name}"
+            if not name.strip():
+                self._problems.add("A server needs a name.", key, given.line)
+            elif given.section is None:
+                remedy = "Write `command` with `args` and `env`, or `url` with `headers`, below it."
+                self._problems.add(f"{described(given.value)} is not a section. {remedy}", key, given.line)
+            elif server := self._read(ServerConfig, given, key):
+                servers[name] = server
+        return servers
 
     def _resolved(self, search: WebSearchConfig | None) -> WebSearchConfig | None:
         """Resolve a relative index path against the folder of the config file."""
@@ -129,8 +156,8 @@ class _Reader:
 
     def _value(self, node: Node, rule: Rule, key: str, *, is_on: bool) -> object:
         """The value of a key; None if it counts as absent or has a problem."""
-        value, written = node.value, None
-        if isinstance(value, str):
+        value, written = node.plain(), None
+        if isinstance(value, str) and not rule.raw:
             try:
                 found = filled(value, self._environment)
             except BrokenVariableError as error:
@@ -153,7 +180,7 @@ class _Reader:
         complaint = rule.complaint(value, written)
         if complaint:
             self._problems.add(complaint, key, node.line)
-        return None if complaint else value
+        return None if complaint else rule.convert(value)
 
 
 def _unknown(name: str, known: Sequence[str]) -> str:

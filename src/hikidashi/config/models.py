@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import KW_ONLY, dataclass, field, fields
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, get_args
 
 from ..common.language import Language
-from ..errors import ConfigError
 from ..providers import (
     CHAT_MODELS,
     DEFAULT_RANKER,
@@ -19,64 +18,23 @@ from ..providers import (
     api_models,
     chat_model_of,
 )
-from ._rules import RULE, Rule, address, choice, flag, number, one_of, secret, text
+from ._rules import address, choice, flag, number, one_of, secret, text
+from .gateway import GatewayConfig, ServerConfig
+from .section import Section, rules_of
 
 __all__ = [
     "AgentConfig",
     "Config",
     "Engine",
     "Language",
-    "Section",
     "SlackConfig",
     "ToolsConfig",
     "WebSearchConfig",
-    "joined",
-    "rules_of",
 ]
 
 Engine = Literal["strands", "claude-code"]
 SearchDepth = Literal["basic", "advanced"]
 Untrusted = Literal["fence", "off"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Section:
-    """A section of the config: a frozen dataclass whose fields have rules, validated on creation."""
-
-    def __post_init__(self) -> None:
-        """Validate all values.
-
-        Raises:
-            ConfigError: values are not allowed; the error names each field and what is allowed.
-        """
-        name = type(self).__name__
-        given = {item.name: getattr(self, item.name) for item in fields(self)}
-        optional = {item.name for item in fields(self) if item.default is None}
-        wrong = [
-            ConfigError(name, complaint, key)
-            for key, rule in rules_of(type(self)).items()
-            if not (given[key] is None and key in optional) and (complaint := rule.complaint(given[key]))
-        ]
-        if not wrong:
-            wrong = [ConfigError(name, reason, key) for key, reason in type(self).conflicts(given)]
-        if wrong:
-            raise joined(wrong)
-
-    @classmethod
-    def conflicts(cls, given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-        """Each key whose value conflicts with another key, and why."""
-        yield from ()
-
-
-def rules_of(section: type[Section]) -> dict[str, Rule]:
-    """The keys of `section` and their rules."""
-    return {item.name: item.metadata[RULE] for item in fields(section)}
-
-
-def joined(problems: list[ConfigError]) -> ConfigError:
-    """The first of `problems` as an error that lists the others, one to a line."""
-    first, *others = problems
-    return ConfigError(first.path, "\n".join([first.reason, *map(str, others)]), first.key, first.line)
 
 
 @dataclass(frozen=True)
@@ -198,6 +156,9 @@ class Config:
     tools: ToolsConfig = ToolsConfig()
     agent: AgentConfig = AgentConfig()
     slack: SlackConfig | None = None
+    servers: Mapping[str, ServerConfig] | None = None
+    """The MCP servers of the gateway by name; None if the file has no such section."""
+    gateway: GatewayConfig | None = None
     path: str | None = None
     """The file it was loaded from; None for a config made in code."""
 

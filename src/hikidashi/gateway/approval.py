@@ -1,33 +1,50 @@
-"""Commands that a person has agreed to run: a config file is code."""
+"""Servers that a person has agreed to start or to connect to: a config file is code.
+
+What is agreed to is what the file says: the command, its arguments and working folder, the names of its variables and
+the values of those that hold no secret; or the address and the names of its headers. References such as `${NAME}`
+count as they are written, so a new value of a secret is not asked for again, and another reference is.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any, cast
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from ..common.atomic import replace_file
 from ..common.private import private_folder
-from ..search.mcp_servers import McpServer
+from ..common.unicode import visible
+from ..search.mcp_servers.config import is_secret_name
+from ..search.mcp_servers.references import references_in
+from .options import GatewayServer
 
-__all__ = ["Approvals", "shown_command"]
+__all__ = ["Approvals", "shown_server"]
+
+_HIDDEN = "***"
+_RUNS_A_PROGRAM = re.compile(r"askpass|command|cmd|exec|file|helper|lib|path|plugin|prog|script", re.IGNORECASE)
+_SECRET_OPTION = re.compile(r"--?[\w-]*(?:key|token|secret|password|passwd|pwd|credential)", re.IGNORECASE)
+_PLAIN_KEY = re.compile(r"[A-Za-z0-9_+=-]{6,}")  # nothing that a shell or a path would need
+_KNOWN_KEY = re.compile(r"(?:sk|pk|rk|tvly|xox[a-z]|xapp|gh[pousr]|github_pat|glpat|hf)[-_][A-Za-z0-9_-]{3,}")
 
 
 class Approvals:
-    """The commands in the file `path` that were agreed to."""
+    """The servers that were agreed to, as digests in the file `path`."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def missing(self, servers: Iterable[McpServer]) -> list[McpServer]:
-        """The servers whose commands nobody has agreed to yet."""
+    def missing(self, servers: Iterable[GatewayServer]) -> list[GatewayServer]:
+        """The servers that nobody has agreed to yet; one that has a problem cannot start, so it is not asked for."""
         known = self._read()
-        return [server for server in servers if server.transport == "stdio" and _digest(server) not in known]
+        return [server for server in servers if server.problem is None and _digest(server) not in known]
 
-    def add(self, servers: Iterable[McpServer]) -> None:
-        """Remember that these commands may run.
+    def add(self, servers: Iterable[GatewayServer]) -> None:
+        """Remember that these servers may be used.
 
         Raises:
             OSError: it cannot be written.
@@ -38,16 +55,109 @@ class Approvals:
 
     def _read(self) -> set[str]:
         try:
-            return set(json.loads(self._path.read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError):
+            content: Any = json.loads(self._path.read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError):
             return set()
+        digests = cast("list[Any]", content) if isinstance(content, list) else []
+        return {one for one in digests if isinstance(one, str)}
 
 
-def shown_command(server: McpServer) -> str:
-    """The command as a shell would take it, without its keys."""
-    return server.without_secrets(shlex.join([server.command, *server.args]))
+def shown_server(given: GatewayServer) -> str:
+    """What would be started or connected to, as the file says it: in one line, with nothing hidden but secrets."""
+    entry, server = _entry_of(given), given.server
+    if server.transport == "stdio":
+        command = str(entry["command"])
+        parts = [shlex.join([command, *_shown_args([_text(arg) for arg in entry.get("args") or ()])])]
+        parts += [f"which starts {shlex.quote(server.command)}"] if command != server.command else []
+        parts += [f"env {name}={_shown_value(name, value)}" for name, value in _pairs(entry, "env")]
+        parts += [f"in {server.cwd}"] if server.cwd else []
+    else:
+        parts = [_shown_url(str(entry["url"]))]
+        parts += [f"header {name}={_references(value) or _HIDDEN}" for name, value in _pairs(entry, "headers")]
+    return "; ".join(map(visible, parts))
 
 
-def _digest(server: McpServer) -> str:
-    told = json.dumps([server.command, server.args, server.cwd, sorted(server.env)])
-    return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
+def _digest(given: GatewayServer) -> str:
+    entry, server = _entry_of(given), given.server
+    if server.transport == "stdio":
+        env = [(name, _agreed_value(name, value)) for name, value in sorted(_pairs(entry, "env"))]
+        # A relative path means another program in another folder.
+        folder = server.cwd if given.entry is None else str(Path(given.entry.source).absolute().parent)
+        agreed = [entry["command"], list(entry.get("args") or ()), entry.get("cwd"), folder, env]
+    else:
+        headers = [(name, _references(value)) for name, value in sorted(_pairs(entry, "headers"))]
+        agreed = [server.transport, _shown_url(str(entry["url"])), headers, references_in(str(entry["url"]))]
+    return hashlib.sha256(json.dumps(agreed).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _entry_of(given: GatewayServer) -> Mapping[str, Any]:
+    if given.entry is not None:
+        return given.entry.given
+    server = given.server
+    return {
+        "command": server.command,
+        "args": server.args,
+        "env": server.env,
+        "url": server.url,
+        "headers": server.headers,
+    }
+
+
+def _pairs(entry: Mapping[str, Any], key: str) -> list[tuple[str, str]]:
+    return [(name, _text(value)) for name, value in cast("Mapping[str, Any]", entry.get(key) or {}).items()]
+
+
+def _agreed_value(name: str, value: str) -> str:
+    """A variable's value without what is secret in it, but with its references."""
+    if _is_secret(name) or _KNOWN_KEY.fullmatch(value):
+        return _references(value)
+    return _shown_url(value) if "://" in value else value
+
+
+def _shown_value(name: str, value: str) -> str:
+    agreed = _agreed_value(name, value)
+    return shlex.quote(agreed) if agreed else _HIDDEN if value else "''"
+
+
+def _is_secret(name: str) -> bool:
+    # `SSH_ASKPASS` and the like name programs, which a person must see.
+    return is_secret_name(name) and not _RUNS_A_PROGRAM.search(name)
+
+
+def _references(value: str) -> str:
+    return " ".join(references_in(value))
+
+
+def _shown_args(args: list[str]) -> list[str]:
+    """Arguments without keys: only what is a bare key is hidden, so that no part of a script can be."""
+    shown: list[str] = []
+    for number, arg in enumerate(args):
+        follows = number > 0 and _SECRET_OPTION.fullmatch(args[number - 1])
+        option, equals, value = arg.partition("=")
+        if _KNOWN_KEY.fullmatch(arg) or (follows and _PLAIN_KEY.fullmatch(arg)):
+            shown.append(_HIDDEN)
+        elif equals and _SECRET_OPTION.fullmatch(option) and _PLAIN_KEY.fullmatch(value):
+            shown.append(f"{option}={_HIDDEN}")
+        else:
+            shown.append(arg)
+    return shown
+
+
+def _shown_url(url: str) -> str:
+    """An address without its password and the secret values of its query."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return url
+    user, at, host = parts.netloc.rpartition("@")
+    name, colon, _ = user.partition(":")
+    query = [
+        (key, _HIDDEN if is_secret_name(key) and not references_in(value) else value)
+        for key, value in parse_qsl(parts.query, keep_blank_values=True)
+    ]
+    netloc = f"{name}{colon}{_HIDDEN if colon else ''}{at}{host}"
+    return urlunsplit((parts.scheme, netloc, parts.path, "&".join(map("=".join, query)), parts.fragment))
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

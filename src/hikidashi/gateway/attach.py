@@ -26,6 +26,7 @@ __all__ = ["ask_daemon", "socket_path", "sockets_folder", "start_daemon"]
 _NAME = "hikidashi serve"
 _LONGEST_FOLDER = 80  # bytes: an address of a socket takes 104 on some systems, its name included
 _START_SECONDS = 20.0
+_LARGEST_LOG = 256_000  # bytes; what earlier daemons wrote
 
 
 def sockets_folder() -> Path:
@@ -52,7 +53,7 @@ def socket_path(identity: str) -> Path:
 
 
 def ask_daemon(path: Path, question: str) -> dict[str, Any] | None:
-    """The daemon's answer to `status` or `stop`; None where none runs."""
+    """The daemon's answer to `status`, `progress` or `stop`; None where none runs."""
     try:
         with _connect(path) as connection:
             connection.settimeout(5.0)
@@ -81,6 +82,8 @@ def start_daemon(path: Path, command: Sequence[str], log: Path) -> socket.socket
                 threading.Thread(target=process.wait, daemon=True).start()
             return connection
         if process is None:
+            if log.exists() and log.stat().st_size > _LARGEST_LOG:
+                os.truncate(log, 0)
             with log.open("ab") as written:
                 process = subprocess.Popen(
                     command,

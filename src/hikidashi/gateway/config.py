@@ -1,82 +1,181 @@
-"""The servers of a gateway: from the files that MCP clients already have."""
+"""The configuration of a gateway: files of MCP clients (JSON), and `config.yaml` or `.toml`."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
+from ..common.folders import config_folder
 from ..errors import ToolSourceError
-from ..search.mcp_servers import read_mcp_config
-from .options import GatewayOptions, GatewayServer, ServerOptions
+from ..search.mcp_servers import McpServer
+from ..search.mcp_servers.config import server_entries, server_from
+from ..search.mcp_servers.references import EntryError, References, Syntax
+from .options import Entry, GatewayOptions, GatewayServer, ServerOptions, ServerProblem
 
-__all__ = ["identity_of", "read_servers"]
+if TYPE_CHECKING:
+    from ..config import Config, GatewayConfig
+
+__all__ = ["GatewaySetup", "identity_of", "is_own_format", "read_servers", "read_setup", "server_of_entry"]
 
 _OPTIONS = "hikidashi"
+_OWN_FORMATS = frozenset({".yaml", ".yml", ".toml"})
+
+
+@dataclass(frozen=True)
+class GatewaySetup:
+    """The servers of all files, and the section `gateway` of the one that has it."""
+
+    servers: list[GatewayServer] = field(default_factory=list[GatewayServer])
+    gateway: GatewayConfig | None = None
+    folder: Path = field(default_factory=Path)
+    """The folder of the file with the section `gateway`, which paths in it are relative to."""
 
 
 def read_servers(paths: Iterable[Path]) -> list[GatewayServer]:
-    """The servers in files such as `.mcp.json`, each with the options under its key `hikidashi`.
+    """The servers of all files, each with its options.
 
     Raises:
-        ToolSourceError: a file cannot be used, or two files name a server differently.
+        ToolSourceError: a file cannot be used, or two files have different servers of one name.
+        ConfigError: a `config.yaml` cannot be used.
     """
+    return read_setup(paths).servers
+
+
+def read_setup(paths: Iterable[Path]) -> GatewaySetup:
+    """The servers and settings in files such as `.mcp.json` and `config.yaml`.
+
+    A server whose entry cannot be used (a variable that is not set, no `command`) is returned with its problem.
+
+    Raises:
+        ToolSourceError: a file cannot be used, has wrong options, or has another server of the same name.
+        ConfigError: a `config.yaml` cannot be used.
+    """
+    setup = GatewaySetup()
     found: dict[str, GatewayServer] = {}
     for path in paths:
-        given = _options_in(path)
-        for server in read_mcp_config(path):
-            one = GatewayServer(server, _options(path, server.name, given.get(server.name)))
-            if found.setdefault(server.name, one) != one:
+        if is_own_format(path):
+            config = _own_config(path)
+            servers = _servers_of(config, path)
+            if config.gateway is not None:
+                if setup.gateway is not None:
+                    raise ToolSourceError(str(path), "is the second file with `gateway`", "Keep one of them.")
+                setup = replace(setup, gateway=config.gateway, folder=path.absolute().parent)
+        else:
+            servers = [server_of_entry(name, given, str(path)) for name, given in server_entries(path).items()]
+        for one in servers:
+            if not _is_same(found.setdefault(one.name, one), one):
                 raise ToolSourceError(
                     str(path),
-                    f"server {server.name!r} is another one than in a file before",
+                    f"server {one.name!r} is another one than in a file before",
                     "Rename one of them, or leave a file out.",
                 )
-    return list(found.values())
+    return replace(setup, servers=list(found.values()))
+
+
+def is_own_format(path: Path) -> bool:
+    """Whether a file is a `config.yaml` or `.toml`, and not a file of an MCP client."""
+    return path.suffix.lower() in _OWN_FORMATS
+
+
+def server_of_entry(name: str, given: Mapping[str, Any], source: str) -> GatewayServer:
+    """The server of an entry in the form of `.mcp.json`, which may have a problem.
+
+    Raises:
+        ToolSourceError: its options cannot be used.
+    """
+    return _server(Entry(source=source, given=given), name, _options(source, name, given.get(_OPTIONS)))
 
 
 def identity_of(servers: Iterable[GatewayServer], options: GatewayOptions, *more: str) -> str:
-    """What two gateways share that could be one: a digest of all they are told."""
-    told = [
+    """A digest of the whole configuration: gateways with the same one can share a process."""
+    described = [
         [
             (one.server.transport, one.server.name, one.server.command, one.server.args, one.server.cwd),
             (sorted(one.server.env.items()), one.server.url, sorted(one.server.headers.items())),
-            repr(one.options),
+            repr((one.options, one.problem)),
         ]
         for one in servers
     ]
-    text = json.dumps([told, repr(options), more])
+    text = json.dumps([described, repr(options), more])
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def _options_in(path: Path) -> dict[str, Any]:
+def _own_config(path: Path) -> Config:
+    from ..config import load_config  # YAML is not needed for the files of clients
+
+    return load_config(path)
+
+
+def _servers_of(config: Config, path: Path) -> list[GatewayServer]:
+    confirm: dict[str, Any] = {} if config.gateway is None else {"confirm": config.gateway.confirm}
+    return [
+        _server(
+            Entry(source=str(path), given=server.entry, syntax=Syntax(strict=True)),
+            name,
+            ServerOptions(**{**confirm, **server.options}),
+        )
+        for name, server in (config.servers or {}).items()
+        if not server.disabled
+    ]
+
+
+def _server(entry: Entry, name: str, options: ServerOptions) -> GatewayServer:
+    references = References(syntax=entry.syntax)
     try:
-        content = json.loads(path.read_text(encoding="utf-8-sig"))
-        servers = content.get("mcpServers", content.get("servers"))
-        return {name: given.get(_OPTIONS) for name, given in servers.items()}
-    except (OSError, ValueError, AttributeError):
-        return {}  # `read_mcp_config` says what is wrong
+        server = server_from(name, entry.given, references)
+    except EntryError as error:
+        transport = "http" if entry.given.get("url") and not entry.given.get("command") else "stdio"
+        problem = ServerProblem(f"it {error.reason}", error.remedy)
+        return GatewayServer(McpServer(name=name, transport=transport), options, entry, problem)
+    entry = replace(entry, needs_keyring=references.waits_for_keyring)
+    return GatewayServer(replace(server, cwd=_working_folder(server, Path(entry.source))), options, entry)
 
 
-def _options(path: Path, server: str, given: Any) -> ServerOptions:
+def _working_folder(server: McpServer, file: Path) -> str | None:
+    """The whole path of a process's working folder: the gateway itself may run in any folder.
+
+    By default it is the folder of the file, as it is for the `.mcp.json` of a project, and the home folder for a file
+    among the user's settings.
+    """
+    if server.transport != "stdio":
+        return None
+    folder = file.absolute().parent
+    try:
+        if server.cwd:
+            return str(folder / Path(server.cwd).expanduser())
+        return str(Path.home() if folder == config_folder().absolute() else folder)
+    except RuntimeError:  # no home folder, or `~nobody`: starting it says so
+        return server.cwd
+
+
+def _is_same(one: GatewayServer, other: GatewayServer) -> bool:
+    """Whether two files have the same server; its default working folder is the folder of its file."""
+    if one.entry is not None and other.entry is not None and not one.entry.given.get("cwd"):
+        other = replace(other, server=replace(other.server, cwd=one.server.cwd))
+    return one == other
+
+
+def _options(source: str, server: str, given: Any) -> ServerOptions:
     if given is None:
         return ServerOptions()
     wrong = f"server {server!r} has `{_OPTIONS}` options that cannot be used"
     if not isinstance(given, dict):
-        raise ToolSourceError(str(path), wrong, f'Write "{_OPTIONS}": {{"call_seconds": 60}}.')
+        raise ToolSourceError(source, wrong, f'Write "{_OPTIONS}": {{"call_seconds": 60}}.')
     options = cast("dict[str, Any]", given)
     known = ServerOptions.names()
     if unknown := sorted(set(options) - known):
         raise ToolSourceError(
-            str(path), f"{wrong}: there is no {', '.join(unknown)}", f"There are {', '.join(sorted(known))}."
+            source, f"{wrong}: there is no {', '.join(unknown)}", f"There are {', '.join(sorted(known))}."
         )
     try:
-        return ServerOptions(**{key: _plain(value) for key, value in options.items()})
+        return ServerOptions(**{key: _tuple(value) for key, value in options.items()})
     except ValueError as error:
-        raise ToolSourceError(str(path), wrong, str(error)) from error
+        raise ToolSourceError(source, wrong, str(error)) from error
 
 
-def _plain(value: Any) -> Any:
+def _tuple(value: Any) -> Any:
     return tuple(cast("list[Any]", value)) if isinstance(value, list) else value

@@ -1,7 +1,7 @@
 """One gateway for all clients of a configuration: a process that listens on a socket only its owner can reach.
 
-A connection begins with one line that says what it is for: `mcp` speaks the protocol from then on, `status` is
-answered with a line of JSON, `stop` ends the process.
+A connection begins with one line that says what it is for: `mcp` speaks the protocol from then on, `status`
+and `progress` are answered with a line of JSON, `stop` ends the process.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from functools import partial
 from pathlib import Path
 
 from ..search.mcp_servers.message_lines import MessageReader, MessageWriter
-from ._status import status_of
 from .gateway import Gateway
 from .server import GatewayMCPServer
+from .status import progress_of, status_of
 
 __all__ = ["run_daemon"]
 
@@ -101,9 +101,10 @@ class _Daemon:
                 finally:
                     self._clients -= 1
                     self._alone_since = time.monotonic()
-            case b"status":
-                status = {**status_of(self._gateway), "pid": os.getpid(), "clients": self._clients}
-                writer.write(json.dumps(status).encode() + b"\n")
+            case b"status" | b"progress" as asked:
+                status = status_of(self._gateway) if asked == b"status" else progress_of(self._gateway)
+                said = {**status, "pid": os.getpid(), "clients": self._clients}
+                writer.write(json.dumps(said).encode() + b"\n")
                 await writer.drain()
             case b"stop":
                 writer.write(b"{}\n")

@@ -22,6 +22,7 @@ from .bridge.sealing import Seal
 from .cache import ListingCache
 from .options import GatewayOptions, GatewayServer, ServerOptions
 from .own_tools import OWN_TOOLS, own_tools, servers_summary
+from .pins import pins_at_start
 from .upstream.reaper import Reaper
 from .upstream.stamping import reaches
 from .upstream.state import ServerState
@@ -67,6 +68,7 @@ class Gateway:
 
     Raises:
         ToolValidationError: two servers have the same name.
+        ValueError: the most used tools are to be pinned, and there is no record of them.
     """
 
     def __init__(
@@ -102,6 +104,7 @@ class Gateway:
                 raise ToolValidationError(f"Two MCP servers are named {one.name!r}. Rename one.", one.name)
             listing = None if cache is None else cache.read(one.server)
             self.upstreams[one.name] = Upstream(one, self, self._reaper, listing)
+        self._pin = pins_at_start(self.options, record, self.upstreams)
         self._merge()
 
     async def __aenter__(self) -> Self:
@@ -140,7 +143,7 @@ class Gateway:
         """The tools of `tools/list`, always in the same order; `promoted` are added for one client."""
         if not self.searching:
             return list(self.merged.tools.values())
-        pinned = [name for name in self.merged.tools if matches(name, self.options.pin)]
+        pinned = [name for name in self.merged.tools if matches(name, self._pin)]
         more = [name for name in promoted if name in self.merged.tools and name not in pinned]
         return [*own_tools(self.summary), *(self.merged.tools[name] for name in (*pinned, *more))]
 

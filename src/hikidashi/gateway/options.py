@@ -1,15 +1,19 @@
-"""What a gateway and each of its servers can be told."""
+"""Settings of the gateway and of each server behind it."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, fields
-from typing import Any, Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal, cast
 
 from ..search.mcp_servers import McpServer
+from ..search.mcp_servers.config import server_from
+from ..search.mcp_servers.keyring import password
+from ..search.mcp_servers.references import References, Syntax
 from .names import NameStyle
 
-__all__ = ["GatewayOptions", "GatewayServer", "SearchMode", "ServerOptions"]
+__all__ = ["Confirm", "Entry", "GatewayOptions", "GatewayServer", "SearchMode", "ServerOptions", "ServerProblem"]
 
 SearchMode = Literal["auto", "on", "off"]
 Confirm = Literal["never", "destructive"]
@@ -29,6 +33,9 @@ class ServerOptions:
         idle_seconds: After how long without a call a process is stopped; 0 is never.
         read_only: Patterns of tools that only read, whatever their annotations say.
         confirm: Which calls a person is asked for, or patterns of tools.
+
+    Raises:
+        ValueError: a value is not allowed.
     """
 
     lazy: bool | None = None
@@ -42,12 +49,18 @@ class ServerOptions:
     confirm: Confirm | tuple[str, ...] = "never"
 
     def __post_init__(self) -> None:
-        for name in ("start_seconds", "call_seconds", "at_once", "result_characters"):
+        for name in ("start_seconds", "call_seconds"):
             _check_positive(name, getattr(self, name))
-        if self.memory_mb is not None:
-            _check_positive("memory_mb", self.memory_mb)
+        for name in ("at_once", "result_characters", "memory_mb"):
+            if name != "memory_mb" or self.memory_mb is not None:
+                _check_positive(name, getattr(self, name), whole=True)
         if not _is_number(self.idle_seconds) or self.idle_seconds < 0:
             raise ValueError(f"`idle_seconds` is {self.idle_seconds!r}: use a number from 0 on; 0 is never.")
+        if self.lazy is not None and not isinstance(cast("Any", self.lazy), bool):
+            raise ValueError(f"`lazy` is {self.lazy!r}: use true or false.")
+        _check_patterns("read_only", self.read_only)
+        if self.confirm not in ("never", "destructive"):
+            _check_patterns("confirm", self.confirm, ' or "never", "destructive"')
 
     @classmethod
     def names(cls) -> frozenset[str]:
@@ -56,11 +69,39 @@ class ServerOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class ServerProblem:
+    """Why a server cannot be used as it is configured, and what to do."""
+
+    reason: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Entry:
+    """A server's entry as its file has it, with references such as `${NAME}`."""
+
+    source: str
+    """The file."""
+    given: Mapping[str, Any] = field(repr=False)
+    syntax: Syntax = field(default_factory=Syntax)
+    needs_keyring: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class GatewayServer:
-    """A server behind the gateway: how to reach it, and what it may do."""
+    """A server behind the gateway: how to reach it, and its limits.
+
+    Args:
+        server: How to reach it; references to the keyring are not expanded yet.
+        options: Its limits and policy.
+        entry: What its file says; None for a server made in code.
+        problem: Why it cannot be used; it is shown with its problem, and the others are not affected.
+    """
 
     server: McpServer
     options: ServerOptions = field(default_factory=ServerOptions)
+    entry: Entry | None = field(default=None, repr=False, compare=False)
+    problem: ServerProblem | None = None
 
     @property
     def name(self) -> str:
@@ -72,6 +113,22 @@ class GatewayServer:
         """Whether it is connected only when it is needed."""
         return self.server.transport == "stdio" if self.options.lazy is None else self.options.lazy
 
+    @property
+    def needs_keyring(self) -> bool:
+        """Whether it has references to the keyring."""
+        return self.entry is not None and self.entry.needs_keyring
+
+    def with_passwords(self) -> McpServer:
+        """How to reach it, with its references to the keyring expanded; may wait for the keyring to be unlocked.
+
+        Raises:
+            EntryError: a password is missing.
+        """
+        if self.entry is None or not self.entry.needs_keyring:
+            return self.server
+        references = References(keyring=password, syntax=self.entry.syntax)
+        return replace(server_from(self.name, self.entry.given, references), cwd=self.server.cwd)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GatewayOptions:
@@ -81,10 +138,14 @@ class GatewayOptions:
         names: "prefixed" is `server__tool`; "plain" keeps names that only one server has.
         search: Whether tools are searched instead of listed; "auto" decides by their number and size.
         promote: Whether a found tool is listed from then on, for clients up to 2025-11-25.
-        pin: Patterns of tools that are always listed.
+        pin: Patterns of tools that are always listed; "most-used" and "most-used:10" are those most called by the
+            records at the start.
         most_listed: With "auto", how many tools are listed at most.
         most_tokens: With "auto", how many tokens their definitions may cost.
         language: The language of what the model reads.
+
+    Raises:
+        ValueError: a value is not allowed.
     """
 
     names: NameStyle = "prefixed"
@@ -96,14 +157,21 @@ class GatewayOptions:
     language: Literal["en", "ja"] = "en"
 
     def __post_init__(self) -> None:
-        for name, allowed in (("names", ("prefixed", "plain")), ("search", ("auto", "on", "off"))):
+        choices = (("names", ("prefixed", "plain")), ("search", ("auto", "on", "off")), ("language", ("en", "ja")))
+        for name, allowed in choices:
             if getattr(self, name) not in allowed:
                 raise ValueError(f"`{name}` is {getattr(self, name)!r}: use {', '.join(map(repr, allowed))}.")
+        _check_patterns("pin", self.pin)
 
 
-def _check_positive(name: str, value: Any) -> None:
-    if not _is_number(value) or value <= 0:
-        raise ValueError(f"`{name}` is {value!r}: use a number above 0.")
+def _check_positive(name: str, value: Any, *, whole: bool = False) -> None:
+    if not _is_number(value) or value <= 0 or (whole and value != int(value)):
+        raise ValueError(f"`{name}` is {value!r}: use a {'whole ' if whole else ''}number above 0.")
+
+
+def _check_patterns(name: str, value: Any, more: str = "") -> None:
+    if not isinstance(value, tuple) or not all(isinstance(one, str) and one for one in cast("tuple[Any]", value)):
+        raise ValueError(f'`{name}` is {value!r}: use a list of patterns such as ["get_*"]{more}.')
 
 
 def _is_number(value: Any) -> bool:

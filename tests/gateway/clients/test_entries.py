@@ -121,11 +121,11 @@ def test_whatever_is_taken_over_is_a_server_that_the_gateway_reads(client: Clien
 
 def test_a_server_that_lacks_a_variable_is_written_and_told(tmp_path: Path) -> None:
     machine = machine_in(tmp_path)
-    file = client_named("claude-desktop").main(machine).file(machine)
+    file = client_named("cursor").main(machine).file(machine)
     file.parent.mkdir(parents=True)
     file.write_text('{"mcpServers": {"a": {"command": "${NOT_SET_ANYWHERE}"}, "b": {"command": "b"}}}')
     choices = name_all(find_servers(machine=machine).found, tmp_path / "mcp.json")
-    servers, waiting = servers_of(choices)
+    servers, waiting = servers_of(choices, tmp_path / "mcp.json")
     assert [server.name for server in servers] == ["b"]
     assert "needs the environment variable NOT_SET_ANYWHERE" in str(waiting[0])
 

@@ -112,7 +112,7 @@ def test_what_is_taken_over_is_what_the_gateway_reads(tmp_path: Path) -> None:
     assert to.stat().st_mode & 0o777 == 0o600
     names = [server.name for server in read_servers([to])]
     assert names == [choice.name for choice in chosen if not choice.found.entry.get("disabled")]
-    servers, waiting = servers_of(chosen)
+    servers, waiting = servers_of(chosen, to)
     assert ([server.name for server in servers], waiting) == (names, [])
     again = name_all(find_servers(machine=machine).found, to)
     assert {choice.status for choice in again} == {"there", "unusable"}

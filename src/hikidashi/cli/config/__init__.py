@@ -37,19 +37,21 @@ def check(
     """Show what the config file turns on, what is off, and why.
 
     Keys and tokens are shown as set or not set. Exit code 1 means that `hikidashi chat` cannot start
-    with the file: each problem is shown with its line and what is allowed, or what to install.
+    with the file, unless it has only servers for `hikidashi serve`: each problem is shown with its
+    line and what is allowed, or what to install.
     """
     from hikidashi.config import check_config, find_config
 
     from ..chat.missing import startup_problems
     from ..output import stdout
-    from .report import report_on
+    from .report import is_for_gateway_alone, report_on
     from .view import print_report
 
     if path is not None and config_file is not None and path != config_file:
         raise typer.BadParameter(f"{path} is named too. Name one file.", param_hint="--config")
     checked = check_config(path or config_file or find_config() or Path("config.yaml"))
-    missing = startup_problems(checked.config) if checked.config is not None else []
+    config = checked.config
+    missing = [] if config is None or is_for_gateway_alone(config) else startup_problems(config)
     report = report_on(checked, missing)
     print_report(report, stdout(), as_json=as_json)
     if not report.ok:

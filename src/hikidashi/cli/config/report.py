@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
-from hikidashi.config import AgentConfig, Config, SlackConfig, WebSearchConfig
+from hikidashi.config import AgentConfig, Config, ServerConfig, SlackConfig, WebSearchConfig
 from hikidashi.config.load import CheckedConfig
-from hikidashi.config.models import Section, rules_of
+from hikidashi.config.section import Section, rules_of
 from hikidashi.errors import ConfigError, HikidashiError
 
-__all__ = ["Part", "Report", "report_on"]
+__all__ = ["Part", "Report", "is_for_gateway_alone", "report_on"]
 
 Status = Literal["on", "off", "incomplete"]
 """`incomplete` is on and cannot work."""
@@ -64,7 +64,28 @@ def _parts(config: Config, missing: Sequence[HikidashiError]) -> tuple[Part, ...
     agent = _agent(config.agent)
     if missing:
         agent = replace(agent, status="incomplete", why="the chat cannot start; the problems below say why")
-    return (_web_search(config.tools.web_search), agent, _slack(config.slack))
+    parts = [_web_search(config.tools.web_search), agent, _slack(config.slack)]
+    if config.servers is not None:
+        parts.append(_servers(config.servers))
+    if config.gateway is not None:
+        why = "how `hikidashi serve` shows the tools"
+        parts.append(Part(name="gateway", status="on", why=why, settings=_settings(config.gateway)))
+    return tuple(parts)
+
+
+def is_for_gateway_alone(config: Config) -> bool:
+    """Whether a config has servers and nothing for the chat, which then need not start with it."""
+    return config.servers is not None and replace(config, servers=None, gateway=None, path=None) == Config()
+
+
+def _servers(servers: Mapping[str, ServerConfig]) -> Part:
+    if not servers:
+        return Part(name="servers", status="off", why="it has no server", settings={})
+    settings = {
+        name: "disabled" if server.disabled else "a process" if server.command else "an address"
+        for name, server in servers.items()
+    }
+    return Part(name="servers", status="on", why="`hikidashi serve` offers their tools", settings=settings)
 
 
 def _web_search(search: WebSearchConfig | None) -> Part:

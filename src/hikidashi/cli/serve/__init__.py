@@ -50,7 +50,11 @@ def _serve(  # pyright: ignore[reportUnusedFunction]
     *,
     config: Annotated[
         list[Path] | None,
-        typer.Option(metavar="FILE", help="MCP servers, such as .mcp.json; repeatable.", show_default=False),
+        typer.Option(
+            metavar="FILE",
+            help="MCP servers: .mcp.json or config.yaml; repeatable.",
+            show_default="`servers` of your config.yaml, or what `serve import` wrote",
+        ),
     ] = None,
     http: Annotated[
         str | None,
@@ -60,16 +64,21 @@ def _serve(  # pyright: ignore[reportUnusedFunction]
         bool, typer.Option("--no-daemon", help="Share no process with the other clients of this config.")
     ] = False,
     names: Annotated[
-        Literal["prefixed", "plain"], typer.Option(help="server__tool, or the tool's own name where it is unique.")
-    ] = "prefixed",
+        Literal["prefixed", "plain"] | None,
+        typer.Option(help="server__tool, or the tool's own name where it is unique.", show_default="prefixed"),
+    ] = None,
     search: Annotated[
-        Literal["auto", "on", "off"], typer.Option(help="Search tools instead of listing them.")
-    ] = "auto",
+        Literal["auto", "on", "off"] | None,
+        typer.Option(help="Search tools instead of listing them.", show_default="auto"),
+    ] = None,
     promote: Annotated[
         bool, typer.Option("--promote", help="List a tool once it was found, for clients up to 2025-11-25.")
     ] = False,
     pin: Annotated[
-        list[str] | None, typer.Option(metavar="GLOB", help="Tools that are always listed.", show_default=False)
+        list[str] | None,
+        typer.Option(
+            metavar="GLOB", help="Tools that are always listed; most-used:5 is by --record.", show_default=False
+        ),
     ] = None,
     record: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Keep searches and calls, for tools report.", show_default=False)
@@ -78,7 +87,7 @@ def _serve(  # pyright: ignore[reportUnusedFunction]
         str | None,
         typer.Option(metavar="NAME", help="Variable with the token that HTTP clients must send.", show_default=False),
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Run commands that are new in the config without asking.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Run servers that are new in the config without asking.")] = False,
     as_daemon: Annotated[Path | None, typer.Option("--as-daemon", hidden=True)] = None,
 ) -> None:
     """Put every tool of your MCP servers behind one server.
@@ -166,7 +175,7 @@ def install(
     *,
     config: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="The servers.", show_default="hikidashi/mcp.json in your config folder"),
+        typer.Option(metavar="FILE", help="The servers.", show_default="as for `serve`"),
     ] = None,
     name: Annotated[str, typer.Option(metavar="NAME", help="Our name in the client.")] = "hikidashi",
     dry_run: _DryRun = False,

@@ -55,7 +55,7 @@ def run_import(
     if chosen:
         written = [choice for choice in chosen if choice.status != "unusable"]
         take_over(written, to)
-        servers, waiting = servers_of(written)
+        servers, waiting = servers_of(written, to)
         # They were shown, and chosen: that is what `hikidashi serve` would ask for.
         try:
             approvals().add(servers)

@@ -20,11 +20,11 @@ from hikidashi.gateway.clients.finding import content_of, read_bytes
 from hikidashi.gateway.clients.installing import Change, Line, apply, diff_of, plan_install, plan_uninstall
 from hikidashi.gateway.clients.records import Records
 from hikidashi.gateway.clients.table import Client, Machine
-from hikidashi.gateway.clients.taking import default_config
-from hikidashi.gateway.config import read_servers
+from hikidashi.gateway.config import is_own_format, read_servers
 
 from ..output import stdout
 from ..tools.text import clean_lines
+from .files import config_files
 from .importing import approvals, client_for
 
 __all__ = ["run_install", "run_uninstall"]
@@ -39,21 +39,24 @@ def run_install(client_name: str, *, config: Path | None, name: str, dry_run: bo
             f"is {name!r}: use letters, digits, `-`, `_` and `.`, and no `__`.", param_hint="--name"
         )
     client, machine, records = client_for(client_name, "CLIENT"), Machine(), _records()
-    file = Path(os.path.abspath(config or default_config()))  # noqa: PTH100 - a link stays a link
-    _check_config(file, client, machine)
+    # Whole paths: a client starts us in any folder, where another `config.yaml` may be.
+    files = [Path(os.path.abspath(file)) for file in config_files([config] if config else [])]  # noqa: PTH100
+    for file in files:
+        _check_config(file, client, machine)
+    named = [part for file in files for part in ("--config", str(file))]
     command, start = _executable()
     line = Line(
         name=name,
         command=command,
-        args=[*start, "serve", "--config", str(file)],
-        hook=[*start, "serve", "hook", "--config", str(file), *(["--name", name] if name != "hikidashi" else [])],
+        args=[*start, "serve", *named],
+        hook=[*start, "serve", "hook", *named[-2:], *(["--name", name] if name != "hikidashi" else [])],
     )
     changes = plan_install(client, line, records, machine=machine)
     backups = {} if dry_run else apply(changes, records)
     _report(client, changes, backups, dry_run=dry_run, as_json=as_json)
-    if not dry_run and not as_json and (new := _not_agreed(file)):
+    if not dry_run and not as_json and (new := _not_agreed(files)):
         said = f"Nobody has agreed to run {', '.join(new)} yet. Read the file, then run: "
-        stdout().print(Text(clean_lines(f"{said}hikidashi serve --config {shlex.quote(str(file))}")), soft_wrap=True)
+        stdout().print(Text(clean_lines(f"{said}hikidashi serve {shlex.join(named)}")), soft_wrap=True)
     return 0
 
 
@@ -77,7 +80,10 @@ def _check_config(file: Path, client: Client, machine: Machine) -> None:
     if data is None:
         remedy = "Make it with `hikidashi serve import`, or name another file with --config."
         raise ToolSourceError(str(file), "there is no such file", remedy)
-    content_of(file, data, "json")
+    if is_own_format(file):
+        read_servers([file])
+    else:
+        content_of(file, data, "json")
     target = client.main(machine).file(machine)
     if os.path.realpath(target) == os.path.realpath(file):
         reason = f"is the file of {client.title} itself, so hikidashi would start itself without end"
@@ -85,11 +91,11 @@ def _check_config(file: Path, client: Client, machine: Machine) -> None:
         raise ToolSourceError(str(file), reason, remedy)
 
 
-def _not_agreed(file: Path) -> list[str]:
+def _not_agreed(files: Sequence[Path]) -> list[str]:
     """The servers that the client could not start, since it cannot ask."""
     try:
-        return [server.name for server in approvals().missing(one.server for one in read_servers([file]))]
-    except ToolSourceError:  # a variable that the client may have
+        return [server.name for server in approvals().missing(read_servers(files))]
+    except ToolSourceError:  # the gateway tells it
         return []
 
 

@@ -2,39 +2,50 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 import sys
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import typer
 
 from hikidashi.common.folders import cache_folder, state_folder
+from hikidashi.common.unicode import visible
 from hikidashi.common.urls import is_loopback
 from hikidashi.errors import ToolSourceError
-from hikidashi.gateway.approval import Approvals, shown_command
-from hikidashi.gateway.attach import socket_path, start_daemon
-from hikidashi.gateway.config import identity_of, read_servers
+from hikidashi.gateway.approval import Approvals, shown_server
+from hikidashi.gateway.attach import ask_daemon, socket_path, start_daemon
+from hikidashi.gateway.config import GatewaySetup, identity_of, read_setup
 from hikidashi.gateway.options import GatewayOptions, GatewayServer
+from hikidashi.gateway.pins import asks_for_records
 from hikidashi.gateway.shim import Shim
 
+from .files import config_files
+from .progress import showing_progress
+
 if TYPE_CHECKING:
+    from hikidashi.config import GatewayConfig
     from hikidashi.gateway import Gateway
 
 __all__ = ["Asked", "run_serve"]
 
+_LARGEST_LOG = 1_000_000  # bytes
+
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """The options of the command."""
+    """The options of the command; None is what the config says, or the default."""
 
     config: tuple[Path, ...]
     http: str | None
     daemon: bool
-    names: Literal["prefixed", "plain"]
-    search: Literal["auto", "on", "off"]
+    names: Literal["prefixed", "plain"] | None
+    search: Literal["auto", "on", "off"] | None
     promote: bool
     pin: tuple[str, ...]
     record: Path | None
@@ -42,97 +53,123 @@ class Asked:
     yes: bool
     as_daemon: Path | None
 
-    @property
-    def options(self) -> GatewayOptions:
-        """How tools are shown."""
-        return GatewayOptions(names=self.names, search=self.search, promote=self.promote, pin=self.pin)
-
     def arguments(self) -> list[str]:
         """The same options, for another process."""
-        given = [part for path in self.config for part in ("--config", str(path.resolve()))]
-        given += ["--names", self.names, "--search", self.search, *(["--promote"] if self.promote else [])]
+        given = [part for path in self.config for part in ("--config", str(path.absolute()))]
+        given += [
+            part for name in ("names", "search") if (value := getattr(self, name)) for part in (f"--{name}", value)
+        ]
+        given += [*(["--promote"] if self.promote else []), *(["--yes"] if self.yes else [])]
         given += [part for glob in self.pin for part in ("--pin", glob)]
-        return [*given, *(["--record", str(self.record.resolve())] if self.record else [])]
+        return [*given, *(["--record", str(self.record.absolute())] if self.record else [])]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Run:
+    """What a gateway is made of: the options of the command first, then those of the config."""
+
+    servers: list[GatewayServer]
+    options: GatewayOptions
+    record: Path | None
+
+    @classmethod
+    def of(cls, asked: Asked, setup: GatewaySetup) -> _Run:
+        section = setup.gateway
+        options = GatewayOptions() if section is None else _options_of(section)
+        given = {name: value for name in ("names", "search", "promote", "pin") if (value := getattr(asked, name))}
+        record = asked.record
+        if record is None and section is not None and section.record is not None:
+            record = setup.folder / Path(section.record).expanduser()
+        options = replace(options, **given)
+        if asks_for_records(options.pin) and record is None:
+            raise typer.BadParameter(
+                "most-used needs the records of calls: give --record FILE too.", param_hint="--pin"
+            )
+        return cls(servers=setup.servers, options=options, record=None if record is None else record.absolute())
 
 
 def run_serve(asked: Asked) -> int:
     """Serve until the client, or the person, ends it; return the exit code."""
-    if not asked.config:
-        found = Path(".mcp.json")
-        if not found.exists():
-            raise typer.BadParameter(
-                "is missing: name a file with MCP servers, such as .mcp.json.", param_hint="--config"
-            )
-        asked = replace(asked, config=(found,))
-    servers = read_servers(asked.config)
-    if asked.as_daemon is None:
-        _approve(servers, yes=asked.yes)
+    asked = replace(asked, config=config_files(asked.config))
+    run = _Run.of(asked, read_setup(asked.config))
+    # The daemon asks again: the file may have changed since whoever started it has read it.
+    _approve(run.servers, asked.config, yes=asked.yes, can_ask=asked.as_daemon is None)
     if asked.as_daemon is not None:
-        return _run_daemon(asked, servers)
+        return _run_daemon(asked.as_daemon, run)
     if asked.http is not None:
-        return _run_http(asked, servers)
+        return _run_http(asked, run)
     if not asked.daemon or sys.platform == "win32":
         import anyio
 
+        from hikidashi.gateway.status import progress_of
         from hikidashi.gateway.transports import serve_stdio
 
         async def main() -> None:
-            async with _gateway(asked, servers) as gateway:
-                await serve_stdio(gateway)
+            async with _gateway(run) as gateway:
+                with showing_progress(lambda: progress_of(gateway)):
+                    await serve_stdio(gateway)
 
         anyio.run(main)
         return 0
-    return Shim(_daemon(asked, servers), lambda: _daemon(asked, _approved(asked))).run()
+    path, connection = _daemon(asked, run)
+    with showing_progress(lambda: ask_daemon(path, "progress")):
+        return Shim(connection, lambda: _daemon(asked, _approved(asked))[1]).run()
 
 
-def _approved(asked: Asked) -> list[GatewayServer]:
-    """The servers of the config as it is now, which may have changed since the shim started."""
-    servers = read_servers(asked.config)
-    _approve(servers, yes=asked.yes)
-    return servers
+def _approved(asked: Asked) -> _Run:
+    """What the config says now: it may have changed since this process started."""
+    run = _Run.of(asked, read_setup(asked.config))
+    _approve(run.servers, asked.config, yes=asked.yes, can_ask=False)
+    return run
 
 
-def _daemon(asked: Asked, servers: list[GatewayServer]) -> socket.socket:
-    """A connection to the daemon of this configuration."""
-    path = socket_path(identity_of(servers, asked.options, str(asked.record), sys.executable))
+def _daemon(asked: Asked, run: _Run) -> tuple[Path, socket.socket]:
+    """The socket of the daemon of this configuration, and a connection to it."""
+    path = socket_path(identity_of(run.servers, run.options, str(run.record), sys.executable))
     command = [sys.executable, "-m", "hikidashi", "serve", *asked.arguments(), "--as-daemon", str(path)]
-    return start_daemon(path, command, path.with_suffix(".log"))
+    return path, start_daemon(path, command, path.with_suffix(".log"))
 
 
-def _gateway(asked: Asked, servers: list[GatewayServer]) -> Gateway:
+def _options_of(section: GatewayConfig) -> GatewayOptions:
+    return GatewayOptions(**{option.name: getattr(section, option.name) for option in fields(GatewayOptions)})
+
+
+def _gateway(run: _Run) -> Gateway:
     from hikidashi.gateway import Gateway
     from hikidashi.gateway.cache import ListingCache
     from hikidashi.search.records.log import SearchLog
 
     key = os.environ.get("HIKIDASHI_SEAL_KEY")
     return Gateway(
-        servers,
-        options=asked.options,
+        run.servers,
+        options=run.options,
         cache=ListingCache(cache_folder() / "gateway"),
-        record=None if asked.record is None else SearchLog(asked.record),
+        record=None if run.record is None else SearchLog(run.record),
         keys=(key,) if key else (),
     )
 
 
-def _run_daemon(asked: Asked, servers: list[GatewayServer]) -> int:
+def _run_daemon(path: Path, run: _Run) -> int:
     import anyio
 
     from hikidashi.gateway.daemon import run_daemon
 
-    assert asked.as_daemon is not None
-    path = asked.as_daemon
+    # Bounded, unlike standard error: a daemon may run for months.
+    log = RotatingFileHandler(path.with_suffix(".log"), maxBytes=_LARGEST_LOG, backupCount=1, encoding="utf-8")
+    logging.basicConfig(handlers=[log], level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
 
     async def main() -> None:
-        await run_daemon(_gateway(asked, servers), path)
+        await run_daemon(_gateway(run), path)
 
     anyio.run(main)
     return 0
 
 
-def _run_http(asked: Asked, servers: list[GatewayServer]) -> int:
+def _run_http(asked: Asked, run: _Run) -> int:
     import anyio
     import uvicorn
 
+    from hikidashi.gateway.status import progress_of
     from hikidashi.gateway.transports import http_app
 
     host, port = _address(str(asked.http))
@@ -140,14 +177,15 @@ def _run_http(asked: Asked, servers: list[GatewayServer]) -> int:
     listening = _listening(host, port)
 
     async def main() -> None:
-        async with _gateway(asked, servers) as gateway:
+        async with _gateway(run) as gateway:
             app = http_app(gateway, host=host, token=token)
             config = uvicorn.Config(app, host=host, port=port, log_level="warning", lifespan="on")
             server = uvicorn.Server(config)
             # Clients wait for this line, so whoever reads it can connect.
             sys.stderr.write(f"Serving MCP on http://{_shown(host)}:{port}/mcp\n")
             sys.stderr.flush()
-            await server.serve(sockets=[listening])
+            with showing_progress(lambda: progress_of(gateway)):
+                await server.serve(sockets=[listening])
 
     anyio.run(main)
     return 0
@@ -199,21 +237,30 @@ def _shown(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def _approve(servers: list[GatewayServer], *, yes: bool) -> None:
-    """Ask once before commands are run that were not in a config before."""
+def _approve(servers: list[GatewayServer], files: Sequence[Path], *, yes: bool, can_ask: bool) -> None:
+    """Ask once before servers are started or connected to that were not in a config before."""
     approvals = Approvals(state_folder() / "gateway" / "approved.json")
-    new = approvals.missing(one.server for one in servers)
-    if not new:
+    new = approvals.missing(servers)
+    if not new or (yes and not can_ask):
         return
-    listed = "\n".join(f"  {server.name}: {shown_command(server)}" for server in new)
+    listed = "\n".join(f"  {visible(server.name)}: {shown_server(server)}" for server in new)
+    named = visible(", ".join(map(str, files)))
     if not yes:
-        if not sys.stdin.isatty():
+        if not can_ask or not sys.stdin.isatty():
             raise ToolSourceError(
-                "the config",
-                f"has commands that were never run from here:\n{listed}\n",
+                named,
+                f"has {_kinds(new)} that were never run from here:\n{listed}\n",
                 "Read them, and run the command once in a terminal or with --yes.",
             )
-        typer.echo(f"These commands are new in the config:\n{listed}", err=True)
+        typer.echo(f"These {_kinds(new)} are new in {named}:\n{listed}", err=True)
         if not typer.confirm("Run them?", err=True):
             raise typer.Exit(1)
-    approvals.add(new)
+    try:
+        approvals.add(new)
+    except OSError as error:  # a machine without a disk of its own: it is asked again the next time
+        typer.echo(f"warning: what was agreed to cannot be kept ({error.strerror or error})", err=True)
+
+
+def _kinds(servers: Sequence[GatewayServer]) -> str:
+    kinds = {"commands" if server.server.transport == "stdio" else "addresses" for server in servers}
+    return " and ".join(sorted(kinds, reverse=True))

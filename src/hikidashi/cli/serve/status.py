@@ -1,20 +1,22 @@
-"""What runs, as a table or as JSON."""
+"""`hikidashi serve status` and `stop`: the gateways that run, as tables or as JSON."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from hikidashi.gateway.attach import ask_daemon, sockets_folder
 
 from ..output import stdout
+from ..tools.text import clean, counted
+from ..wrap import wrapped
+from .view import marked, problem_lines, state_of
 
 __all__ = ["print_status", "stop_all"]
-
-_COLOUR = {"ready": "green", "failed": "red", "starting": "yellow"}
 
 
 def print_status(*, as_json: bool) -> int:
@@ -25,22 +27,18 @@ def print_status(*, as_json: bool) -> int:
     if as_json:
         print(json.dumps(running, indent=2))  # noqa: T201
     elif not running:
-        console.print("No gateway runs. A client starts one: hikidashi serve --config FILE")
-    for status in [] if as_json else running:
-        shown = "search" if status["searching"] else "list"
-        clients = f"{status['clients']} client" + ("" if status["clients"] == 1 else "s")
-        console.print(Text(f"gateway {status['pid']}: {clients}, tools by {shown}", "bold"))
-        console.print(_table(status["servers"]))
-        for server in status["servers"]:
-            if server["reason"] and server["status"] == "failed":
-                console.print(Text(f"{server['name']}: {server['reason']}. {server['remedy']}", "red"))
+        console.print("No gateway runs. A client starts one: hikidashi serve install CLIENT")
+    for number, status in enumerate([] if as_json else running):
+        if number:
+            console.print()
+        _print_gateway(console, status)
     return int(failed)
 
 
 def stop_all() -> None:
     """Stop the gateways that run."""
     stopped = sum(ask_daemon(path, "stop") is not None for path in sorted(sockets_folder().glob("*.sock")))
-    stdout().print(f"Stopped {stopped} gateway{'' if stopped == 1 else 's'}.")
+    stdout().print(f"Stopped {counted(stopped, 'gateway')}.")
 
 
 def _running() -> list[dict[str, Any]]:
@@ -48,14 +46,54 @@ def _running() -> list[dict[str, Any]]:
     return [answer for answer in answers if answer]
 
 
+def _print_gateway(console: Console, status: dict[str, Any]) -> None:
+    servers: list[dict[str, Any]] = status["servers"]
+    shown = "search" if status["searching"] else "list"
+    console.print(
+        Text.assemble(
+            (f"gateway {status['pid']}", "bold"), f": {counted(status['clients'], 'client')}, tools by {shown}"
+        )
+    )
+    console.print(_table(servers))
+    for server in servers:
+        if server["status"] == "failed":
+            console.print(Text.assemble("\n", marked(server), " ", (clean(server["name"]), "bold")))
+            for line in problem_lines(server, console.width, indent=2):
+                console.print(line)
+    for server in servers:
+        notes = [clean(note) for note in server["notes"]]
+        if server["last_error"] and server["status"] != "failed":
+            notes.insert(0, f"its last error was: {clean(server['last_error'])}")
+        if notes:
+            console.print(Text.assemble("\n", marked(server), " ", (clean(server["name"]), "bold")))
+        for note in notes:
+            for line in wrapped(Text(note, "dim"), max(20, console.width - 2)):
+                console.print(Text("  ") + line)
+    _print_names(console, status)
+
+
 def _table(servers: list[dict[str, Any]]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for heading in ("server", "state", "revision"):
-        table.add_column(heading)
+    for heading in ("", "server", "state"):
+        table.add_column(heading, no_wrap=heading != "server", overflow="fold")
     for heading in ("tools", "tokens", "calls", "errors"):
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("revision", no_wrap=True)
     for server in servers:
-        state = Text(server["status"], _COLOUR.get(server["status"], ""))
         numbers = (f"{server[key]:,}" for key in ("tools", "tokens", "calls", "errors"))
-        table.add_row(server["name"], state, server["protocol"] or "–", *numbers)
+        revision = server["protocol"] or "–"
+        table.add_row(marked(server), clean(server["name"]), state_of(server), *numbers, Text(revision, "dim"))
     return table
+
+
+def _print_names(console: Console, status: dict[str, Any]) -> None:
+    """Names that were shortened or changed, and the tools they stand for."""
+    rows = [(name, status["names"][name]) for name in status["shortened"]]
+    if not rows:
+        return
+    widest = max(len(name) for name, _ in rows), max(len(clean(place["server"])) for _, place in rows)
+    heading = f"{'shortened name'.ljust(widest[0])}  {'server'.ljust(widest[1])}  tool"
+    console.print(Text(f"\n{heading}", "dim"), soft_wrap=True)
+    for name, place in rows:
+        server = clean(place["server"]).ljust(widest[1])
+        console.print(Text(f"{name.ljust(widest[0])}  {server}  {clean(place['name'])}"), soft_wrap=True)

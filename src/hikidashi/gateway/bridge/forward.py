@@ -171,7 +171,7 @@ async def _answer(
             with on_behalf_of(caller.behalf):
                 raw: Raw = await client.session.send_request(request, _RAW, progress_callback=on_progress)
         except ValidationError as error:
-            reason = upstream.given.server.without_secrets(str(error).splitlines()[0])
+            reason = upstream.server.without_secrets(str(error).splitlines()[0])
             raise MCPError(
                 types.INTERNAL_ERROR, f"The server {upstream.name!r} sent no valid answer: {reason}"
             ) from error

@@ -12,14 +12,15 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, cast
 
+from ...search.mcp_servers.references import escaped
 from .table import Client, ClientName
 
 __all__ = ["Taken", "is_ours", "our_entry", "taken"]
 
 _CARRIED = frozenset({"command", "args", "env", "cwd", "url", "headers", "type", "disabled"})
 _HARMLESS = frozenset({"source", "enabled", "transport", "hikidashi", "serverUrl", "httpUrl"})
-_VARIABLE = re.compile(r"\$\{([^}]*)\}")
-_BARE_VARIABLE = re.compile(r"\$(\w+)")
+_VARIABLE = re.compile(r"(\$*)\$\{([^}]*)\}")
+_BARE_VARIABLE = re.compile(r"(\$*)\$(\w+)")
 _PLAIN_VARIABLE = re.compile(r"\w+(?::-.*)?", re.DOTALL)
 _TRANSPORTS = {"http": "http", "streamable-http": "http", "streamable_http": "http", "streamablehttp": "http"}
 _TIMEOUT_UNIT: dict[ClientName, float] = {
@@ -29,6 +30,8 @@ _TIMEOUT_UNIT: dict[ClientName, float] = {
     "zed": 1.0,
 }
 """Seconds in one of what a client's `timeout` counts."""
+_NO_VARIABLES: frozenset[ClientName] = frozenset({"claude-desktop", "codex", "zed"})
+"""Clients that take `${NAME}` as it is written."""
 
 
 @dataclass(frozen=True)
@@ -83,13 +86,15 @@ def taken(client: ClientName, given: Any, *, home: str, project: str | None) -> 
     if not isinstance(given, dict):
         return Taken({}, problem="it is no object")
     entry = dict(cast("dict[str, Any]", given))
+    if client in _NO_VARIABLES:
+        entry = _escaped(entry)
     try:
         entry = _known_form(client, entry)
         _check(entry)
         options = _limits(client, entry)
         carried = {key: value for key, value in entry.items() if key in _CARRIED}
         ignored = tuple(sorted(key for key in entry if key not in _CARRIED | _HARMLESS))
-        if client != "codex":  # which fills in no variables
+        if client not in _NO_VARIABLES:
             carried = _variables(carried, client, home, project)
         if project is not None and "command" in carried:
             carried.setdefault("cwd", project)
@@ -208,7 +213,11 @@ def _variables(value: Any, client: ClientName, home: str, project: str | None) -
         return value
 
     def variable(found: re.Match[str]) -> str:
-        name = found[1]
+        meant = filled_in(found[2])
+        # Dollars in front of a reference are doubled: in our file `$${NAME}` is no reference.
+        return (found[1] * 2 if meant.startswith("${") else found[1]) + meant
+
+    def filled_in(name: str) -> str:
         if name.startswith("env:"):
             return f"${{{name[4:]}:-}}"
         if name == "userHome":
@@ -221,10 +230,19 @@ def _variables(value: Any, client: ClientName, home: str, project: str | None) -
             raise _UnusableError(f"it asks for `${{{name}}}`: write `${{NAME}}` and set that environment variable")
         if not _PLAIN_VARIABLE.fullmatch(name) or name.startswith("workspaceFolder"):
             raise _UnusableError(f"it uses `${{{name}}}`, which only {client} fills in: write the value")
-        return found[0]
+        return f"${{{name}}}"
 
     value = _VARIABLE.sub(variable, value)
-    return _BARE_VARIABLE.sub(r"${\1:-}", value) if client == "gemini" else value
+    return _BARE_VARIABLE.sub(r"\1\1${\2:-}", value) if client == "gemini" else value
+
+
+def _escaped(value: Any) -> Any:
+    """`value` with each text so that it is read as it is."""
+    if isinstance(value, dict):
+        return {key: _escaped(item) for key, item in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list):
+        return [_escaped(item) for item in cast("list[Any]", value)]
+    return escaped(value) if isinstance(value, str) else value
 
 
 def _object(value: Any) -> dict[str, Any]:

@@ -13,7 +13,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from ...errors import ToolSourceError
+from ...errors import ConfigError, ToolSourceError
+from ..config import is_own_format, read_servers
 from ..names import SEPARATOR, exposed_names, server_prefix
 from ._claude_code import normalized
 from .finding import content_of, read_bytes
@@ -133,9 +134,11 @@ def rules_for(cwd: Path, machine: Machine | None = None) -> dict[Behaviour, list
 def server_names(config: Path | None) -> list[str]:
     """The names of the servers in `config`; none where it cannot be read, which the gateway tells."""
     try:
+        if config is not None and is_own_format(config):
+            return [one.name for one in read_servers([config])]
         data = None if config is None else read_bytes(config)
         content: Any = None if data is None or config is None else content_of(config, data, "jsonc")
-    except ToolSourceError:
+    except (ConfigError, ToolSourceError):
         return []
     held = cast("dict[str, Any]", content) if isinstance(content, dict) else {}
     servers = held.get("mcpServers", held.get("servers"))

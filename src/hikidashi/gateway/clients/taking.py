@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +9,8 @@ from typing import Any, Literal, cast
 
 from ...common.folders import config_folder
 from ...errors import ToolSourceError
-from ...search.mcp_servers import McpServer, read_mcp_config
+from ..config import server_of_entry
+from ..options import GatewayServer
 from ._files import write_file
 from ._json_edit import EditError, put
 from .finding import Found, content_of, fingerprint, read_bytes, source_error
@@ -80,18 +79,19 @@ def take_over(choices: Iterable[Choice], to: Path) -> None:
     write_file(to, text.encode("utf-8", "surrogatepass"), before=before, private=True)
 
 
-def servers_of(choices: Iterable[Choice]) -> tuple[list[McpServer], list[ToolSourceError]]:
-    """The servers as the gateway will start them, and why some cannot be started yet."""
-    servers: list[McpServer] = []
+def servers_of(choices: Iterable[Choice], to: Path) -> tuple[list[GatewayServer], list[ToolSourceError]]:
+    """The servers as the gateway will start them from `to`, and why some cannot be started yet."""
+    servers: list[GatewayServer] = []
     problems: list[ToolSourceError] = []
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "mcp.json"
-        for choice in choices:
-            file.write_text(json.dumps({"mcpServers": {choice.name: choice.found.entry}}), encoding="utf-8")
-            try:
-                servers += read_mcp_config(file)
-            except ToolSourceError as error:
-                problems.append(ToolSourceError(str(choice.found.file), error.reason, error.remedy))
+    for choice in choices:
+        if choice.found.entry.get("disabled"):
+            continue
+        server = server_of_entry(choice.name, choice.found.entry, str(to))
+        if server.problem is None:
+            servers.append(server)
+        else:
+            reason = f"server {choice.name!r}: {server.problem.reason}"
+            problems.append(ToolSourceError(str(choice.found.file), reason, server.problem.remedy))
     return servers, problems
 
 

@@ -10,10 +10,11 @@ __all__ = ["ConnectionLost", "lost_in"]
 class ConnectionLost(Exception):  # noqa: N818 - it ends a connection, which is not always an error
     """The connection ends for `reason`; `failed` is False where the gateway ended it on purpose."""
 
-    def __init__(self, reason: str, *, failed: bool = True) -> None:
+    def __init__(self, reason: str, *, failed: bool = True, remedy: str = "") -> None:
         super().__init__(reason)
         self.reason = reason
         self.failed = failed
+        self.remedy = remedy
 
 
 def lost_in(error: BaseException) -> ConnectionLost | None:

@@ -29,6 +29,8 @@ class ServerState:
     status: Status = "waiting"
     reason: str = ""
     remedy: str = ""
+    last_error: str = ""
+    """Why it last failed, and what to do; kept when it works again."""
     protocol: str = ""
     calls: int = 0
     errors: int = 0

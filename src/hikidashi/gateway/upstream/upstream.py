@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from ...errors import MissingExtra, ServerUnavailableError
 from ...search.mcp_servers.connection import Diagnostics, connected
+from ...search.mcp_servers.references import EntryError
 from ..options import GatewayServer
 from ._callbacks import ServerCallbacks
 from ._limits import Usage, until_closed, until_idle, until_too_large
@@ -25,6 +26,7 @@ from .turn import Turn
 
 try:
     import anyio
+    import anyio.to_thread
     import mcp_types as types
     from mcp import MCPError
     from mcp.client import Client
@@ -56,6 +58,8 @@ class Upstream:
         self, given: GatewayServer, events: UpstreamEvents, reaper: Reaper, listing: Listing | None = None
     ) -> None:
         self.given = given
+        self.server = given.server
+        """How it was last reached, with its passwords."""
         self.listing = listing
         self.state = ServerState(given.name)
         self.listed = anyio.Event()
@@ -79,7 +83,12 @@ class Upstream:
         self._log_level: types.LoggingLevel | None = None
         self._callbacks = ServerCallbacks(self, events, self._relist_soon)
         self._subscriptions = Subscriptions(lambda uri: events.resource_updated(self, uri), self._relist_soon)
-        if listing is None or not given.lazy:
+        if given.problem is not None:
+            self.listed.set()
+            reason, remedy = given.problem.reason, given.problem.remedy
+            error = f"{reason}. {remedy}".strip()
+            self.state = replace(self.state, status="failed", reason=reason, remedy=remedy, last_error=error)
+        elif listing is None or not given.lazy:
             self._wanted.set()
 
     @property
@@ -100,6 +109,8 @@ class Upstream:
         Raises:
             ServerUnavailableError: it cannot be reached, or fails to start.
         """
+        if self.given.problem is not None:
+            raise ServerUnavailableError(self.name, self.given.problem.reason, self.given.problem.remedy)
         if self._client is None:
             if self._failures >= _FAILURES_TO_OPEN and (left := self._retry_at - anyio.current_time()) > 0:
                 raise ServerUnavailableError(
@@ -178,6 +189,8 @@ class Upstream:
             with Diagnostics(self.given.server) as diagnostics:
                 try:
                     await self._connection(diagnostics)
+                except EntryError as error:
+                    ended = ConnectionLost(f"it {error.reason}", remedy=error.remedy)
                 except TimeoutError:
                     ended = ConnectionLost(f"no answer within {self.given.options.start_seconds:g} s")
                 except Exception as error:
@@ -195,8 +208,10 @@ class Upstream:
             pause = min(_FIRST_PAUSE * 2 ** (self._failures - 1), _LONGEST_PAUSE)
             self._retry_at = anyio.current_time() + pause
             self.state = replace(self.state, restarts=self.state.restarts + 1)
-            self._set("failed", ended.reason, remedy_for(self.given, ended.reason))
-            logger.warning("MCP server %r: %s", self.name, ended.reason)
+            known = self.state.last_error
+            self._set("failed", ended.reason, ended.remedy or remedy_for(self.given, ended.reason))
+            if self.state.last_error != known:  # one that is tried again and again fills no log
+                logger.warning("MCP server %r: %s", self.name, ended.reason)
         else:
             self._set("waiting", ended.reason)
         if was_ready and self._waiting:
@@ -211,8 +226,11 @@ class Upstream:
         closed = anyio.Event()
         with anyio.CancelScope(deadline=anyio.current_time() + options.start_seconds) as starting:
             try:
+                if self.given.needs_keyring:
+                    self.server = await anyio.to_thread.run_sync(self.given.with_passwords, abandon_on_cancel=True)
+                    diagnostics.server = self.server
                 async with connected(
-                    self.given.server,
+                    self.server,
                     diagnostics,
                     seconds=options.start_seconds,
                     grace=lambda: _GRACE,
@@ -293,5 +311,8 @@ class Upstream:
                 await client.session.send_request(types.SetLevelRequest(params=level), types.EmptyResult)
 
     def _set(self, status: Status, reason: str = "", remedy: str = "") -> None:
-        self.state = replace(self.state, status=status, reason=reason, remedy=remedy, since=time.time())
+        last = f"{reason}. {remedy}".strip() if status == "failed" else self.state.last_error
+        self.state = replace(
+            self.state, status=status, reason=reason, remedy=remedy, last_error=last, since=time.time()
+        )
         self._events.state_changed(self)

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
+import tempfile
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import Any, TextIO
+from typing import Any
 
 from ...errors import MissingExtra
+from ._diagnostics import Diagnostics
 from .config import McpServer
 from .message_lines import GONE, MessageReader, MessageWriter
 
@@ -39,7 +42,7 @@ _POLL = 0.01  # polling interval in seconds for a process that should end
 async def stdio_transport(
     server: McpServer,
     *,
-    stderr: TextIO,
+    diagnostics: Diagnostics,
     grace: Callable[[], float],
     on_start: Callable[[int], None] = lambda _: None,
     on_end: Callable[[], None] = lambda: None,
@@ -48,7 +51,7 @@ async def stdio_transport(
 
     Args:
         server: What to start.
-        stderr: Where its standard error goes.
+        diagnostics: Keeps the end of its standard error.
         grace: Returns how many seconds it has to end by itself; called when the transport closes.
         on_start: Called with the id of the process, which is the leader of its group.
         on_end: Called when it has closed its output.
@@ -60,18 +63,24 @@ async def stdio_transport(
         parameters = StdioServerParameters(
             command=server.command, args=list(server.args), env=dict(server.env), cwd=server.cwd
         )
-        async with stdio_client(parameters, errlog=stderr) as streams:
-            yield streams
+        with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as stderr:
+            try:
+                async with stdio_client(parameters, errlog=stderr) as streams:
+                    yield streams
+            finally:
+                stderr.seek(0)
+                diagnostics.feed(stderr.read().encode())
         return
     process = await anyio.open_process(
         [server.command, *server.args],
         env=get_default_environment() | dict(server.env),
-        stderr=stderr,
+        stderr=subprocess.PIPE,  # never a file: a server may write more than a disk holds
         cwd=server.cwd,
         start_new_session=True,
     )
     on_start(process.pid)
     at_end = anyio.Event()
+    stderr_at_end = anyio.Event()
 
     async def read() -> bytes:
         assert process.stdout is not None
@@ -83,7 +92,7 @@ async def stdio_transport(
 
     def ended(too_long: bool) -> None:
         if too_long:
-            stderr.write(f"\nit sent a message of more than {_LONGEST_MESSAGE:,} bytes\n")
+            diagnostics.write(f"it sent a message of more than {_LONGEST_MESSAGE:,} bytes")
         on_end()
         tasks.start_soon(read_rest)
 
@@ -94,7 +103,15 @@ async def stdio_transport(
                 pass
         at_end.set()
 
+    async def read_stderr() -> None:
+        assert process.stderr is not None
+        with suppress(*GONE):
+            async for chunk in process.stderr:
+                diagnostics.feed(chunk)
+        stderr_at_end.set()
+
     async with anyio.create_task_group() as tasks:
+        tasks.start_soon(read_stderr)
         incoming = MessageReader(read, longest=_LONGEST_MESSAGE, on_end=ended)
         outgoing = MessageWriter(write, on_gone=incoming.end)  # a request that cannot be sent is not waited for
         try:
@@ -106,9 +123,11 @@ async def stdio_transport(
                 await _end(process, grace())
                 with anyio.move_on_after(_LAST_WORDS):
                     await at_end.wait()
-                with suppress(*GONE):
-                    if process.stdout is not None:
-                        await process.stdout.aclose()
+                    await stderr_at_end.wait()
+                for pipe in (process.stdout, process.stderr):
+                    with suppress(*GONE):
+                        if pipe is not None:
+                            await pipe.aclose()
             tasks.cancel_scope.cancel()
 
 

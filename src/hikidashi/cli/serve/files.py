@@ -1,0 +1,63 @@
+"""The files that `hikidashi serve` reads its servers from."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import typer
+
+from hikidashi.common.folders import config_folder
+from hikidashi.gateway.clients.taking import default_config
+
+__all__ = ["config_files", "default_files"]
+
+_NAMES = ("config.yaml", "config.yml", "config.toml")
+_SECTION = re.compile(r"^[\"']?(servers|gateway)[\"']?\s*:|^\s*\[\s*(servers|gateway)\b", re.MULTILINE)
+
+
+def config_files(named: Sequence[Path]) -> tuple[Path, ...]:
+    """The files that were named, or the default ones.
+
+    Raises:
+        typer.BadParameter: there are none.
+    """
+    files = tuple(named) or default_files()
+    if not files:
+        raise typer.BadParameter(
+            f"is missing: no config.yaml has a section `servers`, and there is no {default_config()}. Make it with "
+            "`hikidashi serve import`, which takes over the servers of your MCP clients, or name a file such as "
+            ".mcp.json.",
+            param_hint="--config",
+        )
+    return files
+
+
+def default_files() -> tuple[Path, ...]:
+    """The `config.yaml` with servers, or else the file of `hikidashi serve import`; none where there are neither.
+
+    The `config.yaml` is the one that HIKIDASHI_CONFIG names, that of the current folder, or that of the user's config
+    folder. Its section `gateway` also holds for the servers of `hikidashi serve import`.
+    """
+    named = os.environ.get("HIKIDASHI_CONFIG")
+    folders = (Path(), config_folder())
+    candidates = [Path(named)] if named else [folder / name for folder in folders for name in _NAMES]
+    own = default_config()
+    for file in candidates:
+        sections = _sections_of(file)
+        if "servers" in sections:
+            return (file,)
+        if "gateway" in sections and own.exists():
+            return (file, own)
+    return (own,) if own.exists() else ()
+
+
+def _sections_of(file: Path) -> set[str]:
+    """Which of our sections a file has; the whole file is checked when it is read."""
+    try:
+        text = file.read_text(encoding="utf-8-sig", errors="replace")
+    except OSError:
+        return set()
+    return {found[1] or found[2] for found in _SECTION.finditer(text)}

@@ -1,0 +1,77 @@
+"""The last lines of what a server writes to its standard error, in bounded memory."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self, cast
+
+from .config import McpServer
+
+__all__ = ["Diagnostics"]
+
+_LONGEST = 10_000  # bytes that are kept
+_LONGEST_LINE = 500  # characters of a line that are shown
+_MOST_LINES = 3
+
+
+class Diagnostics:
+    """The standard error of a server, or the status lines of its HTTP errors; only the end of it is kept.
+
+    Args:
+        server: Whose it is.
+    """
+
+    def __init__(self, server: McpServer) -> None:
+        self.server = server
+        """Whose secrets are left out of what is shown."""
+        self._end = b""
+        self._is_cut = False
+
+    def feed(self, data: bytes) -> None:
+        """Add what the server wrote."""
+        self._is_cut |= len(self._end) + len(data) > _LONGEST
+        self._end = (self._end + data[-_LONGEST:])[-_LONGEST:]
+
+    def write(self, line: str) -> None:
+        """Add a line of our own."""
+        self.feed(f"\n{line}\n".encode())
+
+    @property
+    def last_lines(self) -> tuple[str, ...]:
+        """The last lines that are not blank, oldest first, without secrets."""
+        kept = self._end
+        if self._is_cut:  # it may begin in the middle of a secret
+            _, newline, rest = kept.partition(b"\n")
+            kept = rest if newline and rest.strip() else kept[_LONGEST_LINE:]
+        text = self.server.without_secrets(kept.decode("utf-8", "replace"))
+        lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
+        return tuple(map(_cut, lines[-_MOST_LINES:]))
+
+    def explain(self, failure: BaseException | str) -> str:
+        """`failure` and the last lines of the diagnostics, in one line and without secrets."""
+        reason = self.server.without_secrets(failure if isinstance(failure, str) else _one_line(failure))
+        if lines := self.last_lines:
+            source = "stderr ended with" if self.server.transport == "stdio" else "last HTTP error"
+            shown = lines if self.server.transport == "stdio" else lines[-1:]
+            reason = f"{reason}; {source}: {' | '.join(shown)}"
+        return reason
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._end = b""
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}…"
+
+
+def _one_line(error: BaseException) -> str:
+    """The first error inside nested exception groups, in one line."""
+    while isinstance(error, BaseExceptionGroup):
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    said = " ".join(str(error).split())
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__

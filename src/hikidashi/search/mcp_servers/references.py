@@ -1,0 +1,128 @@
+"""References in the texts of a server's entry: `${NAME}`, `${NAME:-default}` and `${keyring:SERVICE/NAME}`."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+__all__ = ["EntryError", "References", "Syntax", "escaped", "references_in"]
+
+_REFERENCE = re.compile(r"(?P<dollars>\$+)\{(?:keyring:(?P<entry>[^{}]*)|(?P<name>\w+)(?::-(?P<default>[^}]*))?)\}")
+_BROKEN = re.compile(r"\$\{[^}]{0,40}\}?")
+_NEVER_SECRET = re.compile(
+    "COLUMNS|DISPLAY|EDITOR|HOME|HOST|HOSTNAME|LANG|LINES|LOGNAME|NODE_ENV|PATH|PWD|SHELL|TEMP|TERM|TMP|TMPDIR|TZ|USER|"
+    "USERNAME|USERPROFILE"
+)
+_FOLDER_OR_NUMBER = re.compile(r"(?:[/~.]|[A-Za-z]:[\\/]).*|[0-9.]*|true|false|https?://[^@?]*", re.DOTALL)
+
+
+class EntryError(ValueError):
+    """The entry of one server cannot be used: `reason` completes "server 'name' …", `remedy` says what to do."""
+
+    def __init__(self, reason: str, remedy: str = "") -> None:
+        super().__init__(reason, remedy)
+        self.reason = reason
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{self.reason}. {self.remedy}".strip()
+
+
+@dataclass(frozen=True)
+class Syntax:
+    """Differences between the files that have references.
+
+    In `.mcp.json` a text such as `${input:x}` or `a$$b` stays as it is, and an empty variable counts as set, as in
+    Claude Code. In `config.yaml` the rules of that file hold: `$$` is a dollar sign, `${` must begin a reference, and
+    a default also replaces an empty variable, as in a shell.
+    """
+
+    strict: bool = False
+
+
+@dataclass
+class References:
+    """Expands references, and collects the values that must not be shown.
+
+    Args:
+        environment: The variables.
+        keyring: Returns the password of (service, name); None leaves references to the keyring as they are.
+        syntax: Which file the texts are from.
+    """
+
+    environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    keyring: Callable[[str, str], str] | None = None
+    syntax: Syntax = field(default_factory=Syntax)
+    secrets: set[str] = field(default_factory=set[str], repr=False)
+    waits_for_keyring: bool = False
+    """Whether a reference to the keyring was left as it is."""
+
+    def expand(self, text: str, *, keyring_allowed: bool = True) -> str:
+        """`text` with the values of its references; `$${NAME}` is the text `${NAME}`. Values are not expanded again.
+
+        Raises:
+            EntryError: a variable is not set, or the keyring has no such password.
+        """
+
+        def value(match: re.Match[str]) -> str:
+            dollars = match["dollars"]
+            before = "$" * (len(dollars) // 2)
+            if len(dollars) % 2 == 0:
+                return before + match[0][len(dollars) :]
+            if match["entry"] is not None:
+                return before + self._password(match["entry"], match[0][len(dollars) - 1 :], allowed=keyring_allowed)
+            return before + self._variable(match["name"], match["default"])
+
+        if not self.syntax.strict:
+            return _REFERENCE.sub(value, text)
+        parts: list[str] = []
+        position = 0
+        for match in _REFERENCE.finditer(text):
+            parts += [_strict(text[position : match.start()]), value(match)]
+            position = match.end()
+        return "".join([*parts, _strict(text[position:])])
+
+    def _variable(self, name: str, default: str | None) -> str:
+        found = self.environment.get(name)
+        if default is not None and (found is None or (self.syntax.strict and not found)):
+            return default
+        if found is None:
+            reason = f"needs the environment variable {name}, which is not set"
+            raise EntryError(reason, f"Set {name}, or write ${{{name}:-default}}.")
+        if not _NEVER_SECRET.fullmatch(name) and not _FOLDER_OR_NUMBER.fullmatch(found):
+            self.secrets.add(found)
+        return found
+
+    def _password(self, entry: str, reference: str, *, allowed: bool) -> str:
+        service, slash, name = entry.rpartition("/")
+        if not slash or not service or not name:
+            raise EntryError(f"has `{reference}`, which names no password", "Write ${keyring:SERVICE/NAME}.")
+        if not allowed:
+            reason = f"has `{reference}` where every user of the machine can read it"
+            raise EntryError(reason, "References to the keyring go into `env`, `headers` or `url`.")
+        if self.keyring is None:
+            self.waits_for_keyring = True
+            return reference
+        found = self.keyring(service, name)
+        self.secrets.add(found)
+        return found
+
+
+def escaped(text: str) -> str:
+    """`text` so that it is read as it is: without references."""
+    return _REFERENCE.sub(lambda match: "$" * len(match["dollars"]) + match[0], text)
+
+
+def references_in(text: str) -> list[str]:
+    """The references in `text`, such as `${NAME}`, without defaults."""
+    found = [match for match in _REFERENCE.finditer(text) if len(match["dollars"]) % 2]
+    return [f"${{keyring:{match['entry']}}}" if match["name"] is None else f"${{{match['name']}}}" for match in found]
+
+
+def _strict(text: str) -> str:
+    if broken := _BROKEN.search(text.replace("$$", "")):
+        remedy = "Write ${NAME}, ${NAME:-default} or ${keyring:SERVICE/NAME}, and $$ for a dollar sign."
+        raise EntryError(f"has `{broken[0]}`, which names no variable", remedy)
+    return text.replace("$$", "$")

@@ -1,0 +1,275 @@
+"""The files that a gateway reads: servers of clients in JSON, and `config.yaml`."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from hikidashi.config import GatewayConfig, ServerConfig
+from hikidashi.errors import ConfigError, ToolSourceError
+from hikidashi.gateway import GatewayOptions, GatewayServer, ServerOptions
+from hikidashi.gateway.config import identity_of, read_servers, read_setup
+from hikidashi.gateway.options import ServerProblem
+
+YAML = """
+servers:
+  files:
+    command: npx
+    args: [-y, server-filesystem, 8080]
+    env: {LOG: debug, TOKEN: "${FILES_TOKEN}", PRICE: "5$$"}
+    cwd: notes
+    call_seconds: 60
+    at_once: 4
+    read_only: ["list_*"]
+    confirm: destructive
+  issues:
+    url: https://issues.example/mcp
+    type: sse
+    headers: {Authorization: "Bearer ${ISSUES_TOKEN:-none}"}
+  unused:
+    command: x
+    disabled: true
+gateway:
+  names: plain
+  search: on
+  pin: ["files__*"]
+  confirm: ["delete_*"]
+  record: searches.db
+"""
+
+TOML = """
+[servers.files]
+command = "npx"
+args = ["-y", "server-filesystem", 8080]
+env = {LOG = "debug", TOKEN = "${FILES_TOKEN}", PRICE = "5$$"}
+cwd = "notes"
+call_seconds = 60
+at_once = 4
+read_only = ["list_*"]
+confirm = "destructive"
+
+[servers.issues]
+url = "https://issues.example/mcp"
+type = "sse"
+headers = {Authorization = "Bearer ${ISSUES_TOKEN:-none}"}
+
+[servers.unused]
+command = "x"
+disabled = true
+
+[gateway]
+names = "plain"
+search = "on"
+pin = ["files__*"]
+confirm = ["delete_*"]
+record = "searches.db"
+"""
+
+
+def written(folder: Path, name: str, content: Any) -> Path:
+    file = folder / name
+    file.write_text(content if isinstance(content, str) else json.dumps(content))
+    return file
+
+
+@pytest.mark.parametrize(("name", "text"), [("config.yaml", YAML), ("config.toml", TOML)])
+def test_config_yaml_has_servers_with_their_options_and_those_of_the_gateway(
+    name: str, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FILES_TOKEN", "sk-test")
+    setup = read_setup([written(tmp_path, name, text)])
+    files, issues = setup.servers
+    assert (files.server.command, files.server.args) == ("npx", ("-y", "server-filesystem", "8080"))
+    assert files.server.env == {"LOG": "debug", "TOKEN": "sk-test", "PRICE": "5$"}
+    assert files.server.cwd == str(tmp_path / "notes")
+    assert files.options == ServerOptions(call_seconds=60, at_once=4, read_only=("list_*",), confirm="destructive")
+    assert (issues.server.transport, issues.server.url) == ("sse", "https://issues.example/mcp")
+    assert issues.server.headers == {"Authorization": "Bearer none"}
+    assert issues.options == ServerOptions(confirm=("delete_*",))
+    expected = GatewayConfig(names="plain", search="on", pin=("files__*",), confirm=("delete_*",), record="searches.db")
+    assert (setup.gateway, setup.folder) == (expected, tmp_path)
+
+
+def test_the_options_in_config_yaml_are_those_of_the_gateway() -> None:
+    of_server = {field.name: field.default for field in fields(ServerConfig)}
+    for option in fields(ServerOptions):
+        assert of_server[option.name] == (None if option.name == "confirm" else option.default)
+    of_gateway = {field.name: field.default for field in fields(GatewayConfig)}
+    assert of_gateway.keys() - {"record", "confirm"} == {option.name for option in fields(GatewayOptions)}
+    for option in fields(GatewayOptions):
+        assert of_gateway[option.name] == option.default
+
+
+@pytest.mark.parametrize(
+    ("server", "line", "key", "said"),
+    [
+        ("{}", 3, "command", "is missing. Write `command` with `args` and `env`, or `url` with `headers`."),
+        ("{command: x, url: 'http://x'}", 3, "url", "does not go with `command`. Keep one of them."),
+        ("{url: 'http://x', args: [a]}", 3, "args", "does not go with `url`. Leave it out."),
+        ("{command: x, headers: {A: b}}", 3, "headers", "does not go with `command`. Leave it out."),
+        ("{command: x, call_secs: 1}", 3, "call_secs", "is not a key here. Did you mean `call_seconds`? Known: "),
+        ("{command: x, hikidashi: {lazy: true}}", 3, "hikidashi", "is not a key here. Known: command, args"),
+        ("{command: x, call_seconds: -1}", 3, "call_seconds", "-1 is out of range. Write a number above 0."),
+        ("{command: x, call_seconds: soon}", 3, "call_seconds", "'soon' is not a number."),
+        ("{command: x, at_once: 1.5}", 3, "at_once", "1.5 is not a whole number."),
+        ("{command: x, lazy: sometimes}", 3, "lazy", "'sometimes' is text, not a switch."),
+        ("{command: x, confirm: always}", 3, "confirm", "'always' is not allowed. Write never or destructive, or a"),
+        ("{command: x, read_only: 'get_*'}", 3, "read_only", "'get_*' is not a list of patterns."),
+        ("{command: x, args: --port 1}", 3, "args", "the value is not a list of texts. Write a list such as "),
+        ("{command: x, args: [[a]]}", 3, "args", "the value is not a list of texts."),
+        ("{command: x, env: [A=1]}", 3, "env", "the value is not a section of texts."),
+        ("{command: x, env: {A: {B: c}}}", 3, "env", "the value is not a section of texts."),
+        ("{command: 5}", 3, "command", "the value is not text."),
+        ("{url: 'http://x', type: ws}", 3, "type", "'ws' is not allowed. Allowed: http, sse."),
+        ("npx", 3, "", "'npx' is not a section. Write `command` with `args` and `env`, or `url` with"),
+    ],
+)
+def test_what_is_wrong_with_a_server_in_config_yaml_is_named_with_file_line_and_remedy(
+    server: str, line: int, key: str, said: str, tmp_path: Path
+) -> None:
+    file = written(tmp_path, "config.yaml", f"servers:\n  right: {{command: y}}\n  wrong: {server}\n")
+    with pytest.raises(ConfigError) as caught:
+        read_servers([file])
+    where = "servers.wrong" + (f".{key}" if key else "")
+    assert (caught.value.path, caught.value.line, caught.value.key) == (str(file), line, where)
+    assert caught.value.reason.startswith(said)
+
+
+@pytest.mark.parametrize("servers", ["[a, b]", "npx", "5"])
+def test_servers_that_are_no_section_are_refused(servers: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"`servers`: .* is not a section. Write the name of each server"):
+        read_servers([written(tmp_path, "config.yaml", f"servers: {servers}\n")])
+
+
+@pytest.mark.parametrize(
+    ("entry", "reason", "remedy"),
+    [
+        (
+            {"command": "x", "env": {"KEY": "${NOT_SET_HERE}"}},
+            "it needs the environment variable NOT_SET_HERE, which is not set",
+            "Set NOT_SET_HERE, or write ${NOT_SET_HERE:-default}.",
+        ),
+        (
+            {"url": "https://x/${NOT_SET_HERE}"},
+            "it needs the environment variable NOT_SET_HERE, which is not set",
+            "Set NOT_SET_HERE, or write ${NOT_SET_HERE:-default}.",
+        ),
+        (
+            {},
+            "it has neither a `command` nor a `url`",
+            "Give it a `command` with `args` and `env`, or a `url` with `headers`.",
+        ),
+        ({"command": "x", "url": "http://x"}, "it has both a `command` and a `url`", "Keep one of them."),
+        ({"command": "x", "args": "a"}, "it has `args` that is not a list of strings", 'Write "args": ["one", "two"].'),
+        ({"url": "http://x", "type": "ws"}, "it has the unknown type 'ws'", 'Use "http" or "sse".'),
+        (
+            "x",
+            "it has neither a `command` nor a `url`",
+            "Give it a `command` with `args` and `env`, or a `url` with `headers`.",
+        ),
+    ],
+)
+def test_an_entry_that_cannot_be_used_concerns_its_server_alone(
+    entry: Any, reason: str, remedy: str, tmp_path: Path
+) -> None:
+    file = written(tmp_path, "mcp.json", {"mcpServers": {"broken": entry, "right": {"command": "y"}}})
+    broken, right = read_servers([file])
+    assert broken.problem == ServerProblem(reason, remedy)
+    assert (right.problem, right.server.command) == (None, "y")
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "servers:", '{"mcpServers": []}', "\xff"])
+def test_a_file_that_is_no_list_of_servers_is_refused_as_a_whole(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    file.write_bytes(text.encode("latin-1"))
+    with pytest.raises(ToolSourceError) as caught:
+        read_servers([file])
+    assert caught.value.source == str(file)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"read_only": "get_*"}, {"confirm": "always"}, {"lazy": "yes"}, {"at_once": 1.5}, {"confirm": [1]}, {"pin": []}],
+)
+def test_options_of_a_wrong_type_are_refused(options: dict[str, Any], tmp_path: Path) -> None:
+    file = written(tmp_path, "mcp.json", {"mcpServers": {"a": {"command": "x", "hikidashi": options}}})
+    with pytest.raises(ToolSourceError, match="server 'a' has `hikidashi` options that cannot be used"):
+        read_servers([file])
+
+
+def test_files_may_share_a_server_and_must_not_mean_another_by_its_name(tmp_path: Path) -> None:
+    (tmp_path / "b").mkdir()
+    one = written(tmp_path, "a.json", {"mcpServers": {"s": {"command": "x"}}})
+    same = written(tmp_path / "b", "b.json", {"mcpServers": {"s": {"command": "x"}}})
+    other = written(tmp_path, "c.yaml", "servers: {s: {command: y}}\n")
+    assert len(read_servers([one, same])) == 1
+    with pytest.raises(ToolSourceError, match="server 's' is another one than in a file before"):
+        read_servers([one, other])
+
+
+def test_only_one_file_says_how_the_gateway_shows_its_tools(tmp_path: Path) -> None:
+    files = [written(tmp_path, name, "gateway: {names: plain}\n") for name in ("a.yaml", "b.yaml")]
+    with pytest.raises(ToolSourceError, match="is the second file with `gateway`"):
+        read_setup(files)
+
+
+def test_a_process_runs_in_the_folder_of_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "settings"))
+    own = tmp_path / "settings" / "hikidashi"
+    own.mkdir(parents=True)
+    entries = {"plain": {"command": "x"}, "rel": {"command": "x", "cwd": "sub"}, "home": {"command": "x", "cwd": "~/n"}}
+    project = written(tmp_path, ".mcp.json", {"mcpServers": entries})
+    of_user = written(own, "mcp.json", {"mcpServers": {"plain": {"command": "x"}}})
+    folders = {one.name: one.server.cwd for one in read_servers([project])}
+    home = tmp_path / "home"
+    assert folders == {"plain": str(tmp_path), "rel": str(tmp_path / "sub"), "home": str(home / "n")}
+    assert read_servers([of_user])[0].server.cwd == str(home)
+
+
+def test_gateways_are_one_only_if_all_they_are_told_is_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = written(tmp_path, "mcp.json", {"mcpServers": {"a": {"command": "x", "env": {"K": "${K_OF_A}"}}}})
+
+    def identity(**options: Any) -> str:
+        return identity_of(read_servers([file]), GatewayOptions(**options))
+
+    unset = identity()
+    monkeypatch.setenv("K_OF_A", "sk-test-one")
+    one, pinned = identity(), identity(pin=("a",))
+    monkeypatch.setenv("K_OF_A", "sk-test-two")
+    assert len({unset, one, pinned, identity()}) == 4
+    assert identity() == identity()
+
+
+json_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=5)
+    | st.sampled_from(["${A}", "${keyring:a/b}"]),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+    max_leaves=5,
+)
+keys = st.sampled_from([*(field.name for field in fields(ServerConfig)), "hikidashi", "x"])
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.dictionaries(st.text(max_size=4), st.dictionaries(keys, json_values, max_size=4), max_size=3))
+def test_any_entry_is_a_server_or_one_with_a_problem_or_refused_by_name(
+    tmp_path: Path, entries: dict[str, dict[str, Any]]
+) -> None:
+    for name, content in (("mcp.json", {"mcpServers": entries}), ("config.yaml", {"servers": entries})):
+        with contextlib.suppress(ToolSourceError, ConfigError):
+            for one in read_servers([written(tmp_path, name, content)]):
+                assert isinstance(one, GatewayServer)
+                assert (one.problem is None) == bool(one.server.command or one.server.url)

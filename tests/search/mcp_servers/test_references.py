@@ -1,0 +1,96 @@
+"""References in the entries of servers: variables, defaults, the keyring, and what is no reference."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hikidashi.search.mcp_servers.config import server_from
+from hikidashi.search.mcp_servers.references import EntryError, References, Syntax, escaped, references_in
+
+texts = st.text(st.sampled_from("${}:-aX_/ "), max_size=20) | st.text(max_size=20)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("${A}", "one"),
+        ("x${A}y${EMPTY}z", "xoneyz"),
+        ("${NONE:-d}", "d"),
+        ("${NONE:-}", ""),
+        ("${EMPTY:-d}", ""),  # as in Claude Code: it is set
+        ("$A $(A) {A} $ $$ a$$b", "$A $(A) {A} $ $$ a$$b"),
+        ("${input:x} ${env:A} ${", "${input:x} ${env:A} ${"),
+        ("$${A}", "${A}"),
+        ("$$${A}", "$one"),
+        ("$${keyring:a/b}", "${keyring:a/b}"),
+        ("${TWICE}", "${A}"),
+    ],
+)
+def test_references_of_a_clients_file_are_expanded_once(text: str, expected: str) -> None:
+    environment = {"A": "one", "EMPTY": "", "TWICE": "${A}"}
+    assert References(environment).expand(text) == expected
+
+
+@pytest.mark.parametrize(("text", "expected"), [("${EMPTY:-d}", "d"), ("a$$b", "a$b"), ("$${A}", "${A}"), ("$5", "$5")])
+def test_config_yaml_has_the_rules_of_that_file(text: str, expected: str) -> None:
+    assert References({"A": "one", "EMPTY": ""}, syntax=Syntax(strict=True)).expand(text) == expected
+
+
+@pytest.mark.parametrize("text", ["${input:x}", "${", "$$${", "${A", "${keyring:a/b"])
+def test_config_yaml_refuses_what_is_no_reference(text: str) -> None:
+    with pytest.raises(EntryError, match=r"which names no variable. Write \$\{NAME\}"):
+        References({"A": "one"}, syntax=Syntax(strict=True)).expand(text)
+
+
+def test_a_variable_that_is_not_set_is_named_with_the_remedy() -> None:
+    with pytest.raises(EntryError) as caught:
+        References({}).expand("Bearer ${MY_TOKEN}")
+    assert caught.value.reason == "needs the environment variable MY_TOKEN, which is not set"
+    assert caught.value.remedy == "Set MY_TOKEN, or write ${MY_TOKEN:-default}."
+
+
+@pytest.mark.parametrize("text", ["${keyring:}", "${keyring:a}", "${keyring:/a}", "${keyring:a/}"])
+def test_a_reference_to_no_password_is_refused(text: str) -> None:
+    with pytest.raises(EntryError, match="names no password"):
+        References({}).expand(text)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"command": "${keyring:a/b}"},
+        {"command": "x", "args": ["${keyring:a/b}"]},
+        {"command": "x", "cwd": "${keyring:a/b}"},
+    ],
+)
+def test_no_password_goes_where_every_user_of_the_machine_reads_it(entry: dict[str, object]) -> None:
+    with pytest.raises(EntryError, match="go into `env`, `headers` or `url`"):
+        server_from("a", entry, References({}, keyring=lambda service, name: "sk-test-secret"))
+
+
+def test_values_of_the_keyring_and_of_variables_are_not_shown() -> None:
+    references = References({"PAT": "abcd1234", "HOME": "/home/me"}, keyring=lambda service, name: f"{service}!{name}")
+    entry = {"command": "${HOME}/x", "env": {"A": "${PAT}", "B": "${keyring:my/service/me}"}}
+    server = server_from("a", entry, references)
+    assert server.env == {"A": "abcd1234", "B": "my/service!me"}
+    said = server.without_secrets("/home/me/x: bad abcd1234, my/service!me, my%2Fservice%21me")
+    assert said == "/home/me/x: bad ***, ***, ***"
+    assert "abcd" not in repr(server)
+
+
+@given(texts)
+def test_what_is_escaped_is_read_as_it_was(text: str) -> None:
+    references = References({})
+    assert references.expand(escaped(text)) == text
+    assert references_in(escaped(text)) == []
+
+
+@given(texts, st.booleans())
+def test_any_text_is_expanded_or_refused(text: str, strict: bool) -> None:
+    references = References({"a": "1", "X": "2"}, keyring=lambda service, name: "p", syntax=Syntax(strict=strict))
+    with contextlib.suppress(EntryError):
+        assert "${a}" not in references.expand(text) or "$${a}" in text
