@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from anyio.from_thread import start_blocking_portal
-from benchmarks.gateway import SUITE
+from benchmarks.gateway import SUITE, figures
 from benchmarks.gateway.calls import added
 from benchmarks.gateway.stage import Way, contestants, echo, stage
 from benchmarks.registry import Plan, Sample
@@ -40,3 +42,10 @@ def test_a_quick_run_measures_ours(name: str) -> None:
 
 def test_what_a_way_adds_is_taken_round_by_round() -> None:
     assert added(Sample((3.0, 5.0)), Sample((1.0, 1.5))) == Sample((2.0, 3.5))
+
+
+@pytest.mark.parametrize("language", figures.PAGES)
+def test_the_pages_show_the_figures_of_the_last_whole_run(language: figures.Language) -> None:
+    rows = json.loads(figures.RESULTS.read_text("utf-8"))["measurements"]
+    page = figures.PAGES[language].read_text("utf-8")
+    assert page == figures.with_figures(page, rows, language)

@@ -192,23 +192,16 @@ def _run_http(asked: Asked, run: _Run) -> int:
 
 
 def _listening(host: str, port: int) -> socket.socket:
-    # The protocol is named, since asyncio turns Nagle's algorithm off only then: without it, each answer in two parts
-    # waits 40 ms for the client's delayed acknowledgement.
-    listening = socket.socket(
-        socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP
-    )
     try:
-        if os.name == "posix":
-            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((host, port))
-        listening.listen()
+        made = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:
-        listening.close()
         raise typer.BadParameter(
             f"{_shown(host)}:{port} cannot be listened on: {error.strerror or error}. Give another port.",
             param_hint="--http",
         ) from error
-    return listening
+    # With its protocol named, since asyncio turns Nagle's algorithm off only then: with it, an answer in two parts
+    # waits 40 ms for the client's delayed acknowledgement.
+    return socket.socket(made.family, made.type, socket.IPPROTO_TCP, fileno=made.detach())
 
 
 def _token(asked: Asked, host: str) -> str | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
@@ -98,13 +99,11 @@ class MessageReader(_Stream):
 
     async def _fill(self) -> None:
         piece = b""
-        with anyio.CancelScope() as self._reading:
-            try:
-                piece = await self._read()
-            except GONE:
-                piece = b""
+        with anyio.CancelScope() as self._reading, suppress(*GONE):
+            piece = await self._read()
+        last = not piece or self._reading.cancel_called
         self._reading = None
-        if not piece:
+        if last:
             self._finish(too_long=False)
             return
         first, *more = piece.split(b"\n")

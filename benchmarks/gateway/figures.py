@@ -1,0 +1,103 @@
+"""The table of the gateway in the documentation, from the last whole run: `python -m benchmarks.gateway.figures`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from ..report import amount
+
+_ROOT = Path(__file__).parent.parent.parent
+RESULTS = _ROOT / "benchmarks" / "results" / "gateway.json"
+Language = Literal["en", "ja"]
+PAGES: dict[Language, Path] = {"en": _ROOT / "docs" / "en" / "figures.md", "ja": _ROOT / "docs" / "ja" / "figures.md"}
+
+_BEGIN, _END = "<!-- gateway.json: begin -->\n", "<!-- gateway.json: end -->\n"
+_Row = dict[str, Any]
+
+_WORDS: dict[str, dict[Language, str]] = {
+    "head": {
+        "en": "| measured | hikidashi | beside it | ratio |",
+        "ja": "| 計測したもの | hikidashi | 比べた相手 | 比 |",
+    },
+    "fastmcp": {"en": "FastMCP's proxy, ", "ja": "FastMCP のプロキシ、"},
+    "bm25": {"en": "FastMCP's proxy with BM25, ", "ja": "FastMCP のプロキシ(BM25)、"},
+    "all": {"en": "all tools listed, ", "ja": "全ツールの一覧、"},
+    "own": {"en": "every client its own servers, ", "ja": "クライアントごとにサーバーを起動、"},
+    "adds": {"en": "time added to a call, {}", "ja": "呼び出し 1 回に加わる時間、{}"},
+    "found": {"en": "the same, a tool found by search, {}", "ja": "同じく、検索で見つけたツール、{}"},
+    "search": {"en": "one search of the client, {} tools", "ja": "クライアントからの検索 1 回、ツール {} 個"},
+    "list": {"en": "`tools/list`, {} tools", "ja": "`tools/list`、ツール {} 個"},
+    "warm": {"en": "start to first list, daemon running", "ja": "起動から最初の一覧まで、デーモンあり"},
+    "cold": {"en": "the same, no daemon yet", "ja": "同じく、デーモンなし"},
+    "memory": {"en": "memory, 10 servers and 10 clients", "ja": "メモリ、サーバー 10 個とクライアント 10 個"},
+    "many": {
+        "en": "time per call over HTTP, {} at once",
+        "ja": "HTTP での呼び出し 1 回の時間、クライアント {} 個が同時",
+    },
+}
+
+
+def table(rows: Sequence[_Row], language: Language) -> str:
+    """The Markdown table of a run."""
+
+    def said(key: str, of: str = "") -> str:
+        return _WORDS[key][language].format(of)
+
+    def line(key: str, of: str, group: str, name: str, peer: str) -> str:
+        row = next(
+            one for one in rows if (one["group"], one["name"]) == (group, name) and one["peer_name"] == _PEERS[peer]
+        )
+        ours, theirs = (
+            f"{row[side]['median']:,.0f}{said('tokens')}"
+            if row["unit"] == "tokens"
+            else amount(row[side]["median"], row["unit"])
+            for side in ("ours", "peer")
+        )
+        ratio = f"{row['ratio']:.3f}" if row["ratio"] < 0.01 else f"{row['ratio']:.2f}"
+        return f"| {said(key, of)} | {ours} | {said(peer)}{theirs} | {ratio} |"
+
+    lines = [
+        said("head"),
+        "|---|---|---|---|",
+        line("adds", "stdio", "calls", "stdio, listed tool, added at p50", "fastmcp"),
+        line("found", "stdio", "calls", "stdio, tool found by search, added at p50", "bm25"),
+        line("adds", "HTTP", "calls", "HTTP, listed tool, added at p50", "fastmcp"),
+        *(line("search", of, "search", f"{of} tools", "bm25") for of in ("1,000", "10,000")),
+        *(line("list", of, "listing", f"{of} tools", "all") for of in ("10", "40", "1,000", "10,000")),
+        line("warm", "", "start", "daemon running", "bm25"),
+        line("cold", "", "start", "no daemon yet, tools known from before", "bm25"),
+        *(line("memory", "", "memory", "10 servers, 10 clients", peer) for peer in ("fastmcp", "own")),
+        *(line("many", of, "throughput", f"{of} client{'s' * (of != '1')}", "fastmcp") for of in ("1", "16", "200")),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+_PEERS = {
+    "fastmcp": "FastMCP's proxy",
+    "bm25": "FastMCP's proxy with BM25",
+    "all": "all tools listed",
+    "own": "every client its own servers",
+}
+
+
+def with_figures(page: str, rows: Sequence[_Row], language: Language) -> str:
+    """`page` with the table of a run between its two marks."""
+    before, begin, rest = page.partition(_BEGIN)
+    _, end, after = rest.partition(_END)
+    if not end:
+        raise ValueError(f"The page has no {_BEGIN.strip()} with an end.")
+    return f"{before}{begin}\n{table(rows, language)}\n{end}{after}"
+
+
+def main() -> None:
+    """Write the figures of the last whole run into the pages."""
+    rows = json.loads(RESULTS.read_text("utf-8"))["measurements"]
+    for language, path in PAGES.items():
+        path.write_text(with_figures(path.read_text("utf-8"), rows, language), "utf-8")
+
+
+if __name__ == "__main__":
+    main()
