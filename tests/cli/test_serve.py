@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -26,6 +27,7 @@ from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 from tests.gateway.faulty import STDIO
+from tests.gateway.processes import ended, processes_of
 from tests.gateway.servers import LEGACY, MODERN, free_port, program
 
 HIKIDASHI = str(Path(sys.executable).with_name("hikidashi"))
@@ -75,21 +77,6 @@ async def pid_of_legacy(client: Client) -> int:
     result = await client.call_tool("legacy__read", {})
     assert result.structured_content is not None
     return result.structured_content["pid"]
-
-
-def is_running(pid: int) -> bool:
-    try:
-        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-
-
-async def ended(pid: int) -> bool:
-    with anyio.move_on_after(15):
-        while is_running(pid):
-            await anyio.sleep(0.05)
-        return True
-    return False
 
 
 async def test_clients_of_one_config_share_one_daemon_and_one_process_per_server(
@@ -277,10 +264,10 @@ async def over_socket(path: Path) -> AsyncGenerator[Any]:
 
 
 @pytest.mark.soak
-async def test_50_clients_at_once_share_one_daemon_and_one_process_per_server(
+async def test_200_clients_at_once_share_one_daemon_and_one_process_per_server(
     config: Path, environment: dict[str, str], hikidashi: Command
 ) -> None:
-    clients = 50
+    clients = 200
     pids: list[int] = []
     ready = anyio.Event()
 
@@ -293,8 +280,10 @@ async def test_50_clients_at_once_share_one_daemon_and_one_process_per_server(
 
     async with client_of(config, environment, "--search", "off") as first:
         pid = await pid_of_legacy(first)
+        alone = processes_of(environment)
+        (daemon,) = (one["pid"] for one in json.loads(hikidashi("serve", "status", "--json").stdout))
         (path,) = Path(environment["XDG_RUNTIME_DIR"]).glob("hikidashi/*.sock")
-        with anyio.fail_after(60):
+        with anyio.fail_after(300):
             async with anyio.create_task_group() as tasks:
                 for number in range(clients):
                     tasks.start_soon(call, path, number)
@@ -304,11 +293,19 @@ async def test_50_clients_at_once_share_one_daemon_and_one_process_per_server(
                     )
                     if status["clients"] == clients + 1:
                         break
+                    await anyio.sleep(0.1)
+                assert processes_of(environment) == alone
                 ready.set()
+            while json.loads(hikidashi("serve", "status", "--json").stdout)[0]["clients"] != 1:
+                await anyio.sleep(0.1)
+        most = re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{daemon}/status").read_text())
+        assert await pid_of_legacy(first) == pid
 
     assert pids == [pid] * clients
+    assert most is not None
+    assert int(most[1]) < 300 * 1024
     hikidashi("serve", "stop")
-    assert await ended(pid)
+    assert await ended(*alone)
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])

@@ -19,7 +19,9 @@ from mcp import MCPError, types
 from mcp.client import Client
 from mcp.client.session import ClientRequestContext
 from mcp.client.stdio import StdioServerParameters
+from mcp.client.subscriptions import SubscriptionLost
 from tests.gateway.processes import Home, ended, home, processes_of, speaking
+from tests.gateway.servers import free_port
 from tests.gateway.test_gateway import MODES, Mode, text_of
 
 SIGNALS = [
@@ -175,3 +177,38 @@ def test_a_command_that_came_into_the_config_since_is_not_run_unasked(machine: H
 
     assert "has commands that were never run from here" in refused
     assert not machine.config.with_name("ran").exists()
+
+
+@pytest.mark.parametrize("sent", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.soak)])
+async def test_a_gateway_over_http_ends_when_it_is_told_to_with_clients_that_listen_and_wait(
+    sent: signal.Signals, machine: Home
+) -> None:
+    port = free_port()
+    process = await anyio.open_process([*machine.serve(), "--http", str(port)], env=machine.environment)
+    assert process.stderr is not None
+    await process.stderr.receive()
+    ends: list[str] = []
+
+    async def listen(client: Client) -> None:
+        with suppress(SubscriptionLost):
+            async with client.listen(tools_list_changed=True) as changes:
+                async for _ in changes:
+                    pass
+        ends.append("listened")
+
+    async def wait(client: Client) -> None:
+        with pytest.raises(MCPError):
+            await client.call_tool("faulty__wait", {})
+        ends.append("waited")
+
+    with anyio.fail_after(60):
+        async with Client(f"http://127.0.0.1:{port}/mcp") as client, anyio.create_task_group() as tasks:
+            tasks.start_soon(listen, client)
+            tasks.start_soon(wait, client)
+            while "wait" not in text_of(await client.call_tool("faulty__heard", {})):
+                pass
+            process.send_signal(sent)
+            await process.wait()
+
+    assert sorted(ends) == ["listened", "waited"]
+    assert await ended(*processes_of(machine.environment))

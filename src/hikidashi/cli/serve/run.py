@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["Asked", "run_serve"]
 
 _LARGEST_LOG = 1_000_000  # bytes
+_GRACE = 2  # seconds that requests have to end by themselves; those that listen for changes never do
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,7 +180,14 @@ def _run_http(asked: Asked, run: _Run) -> int:
     async def main() -> None:
         async with _gateway(run) as gateway:
             app = http_app(gateway, host=host, token=token)
-            config = uvicorn.Config(app, host=host, port=port, log_level="warning", lifespan="on")
+            config = uvicorn.Config(
+                app,
+                host=host,
+                port=port,
+                log_level="warning",
+                lifespan="on",
+                timeout_graceful_shutdown=_GRACE,
+            )
             server = uvicorn.Server(config)
             # Clients wait for this line, so whoever reads it can connect.
             sys.stderr.write(f"Serving MCP on http://{_shown(host)}:{port}/mcp\n")
