@@ -75,9 +75,10 @@ def _keys_of(section: type) -> Iterator[Key]:
             if typing.get_origin(kind) is typing.Literal
             for value in typing.get_args(kind)
         ]
-        kind = " or ".join(literal) if literal else " or ".join(f"`{alias(one)}`" for one in kinds)
+        others = [f"`{_written(one)}`" for one in kinds if typing.get_origin(one) is not typing.Literal]
+        kind = " or ".join([*literal, *others])
         value = "" if field.default is None else f"`{_yaml(field.default)}`"
-        yield Key(field.name, kind, value, "" if literal else rule.remedy, said.get(field.name, ""))
+        yield Key(field.name, kind, value, "" if literal and not others else rule.remedy, said.get(field.name, ""))
 
 
 def _options(hint: Any) -> tuple[Any, ...]:
@@ -85,5 +86,12 @@ def _options(hint: Any) -> tuple[Any, ...]:
     return typing.get_args(hint) if union else (hint,)
 
 
+def _written(kind: Any) -> str:
+    """A type as it is written in YAML."""
+    return {tuple: "list", Mapping: "section"}.get(typing.get_origin(kind)) or alias(kind)
+
+
 def _yaml(value: object) -> str:
+    if value == ():
+        return "[]"
     return str(value).lower() if isinstance(value, bool) else default(value).strip("'")

@@ -133,7 +133,7 @@ def test_the_file_may_be_named_as_an_option_but_not_twice(command: Command, tmp_
 def test_a_file_with_servers_alone_is_for_the_gateway_and_needs_no_model(command: Command, tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
     file.write_text(
-        "servers:\n  a: {command: x, env: {KEY: ${NOT_SET_HERE}}}\n  b: {url: 'https://h/mcp?key=sk-test'}\n"
+        "servers:\n  a: {command: x, env: {KEY: '${NOT_SET_HERE}'}}\n  b: {url: 'https://h/mcp?key=sk-test'}\n"
         "  c: {command: y, disabled: true}\ngateway: {search: off}\n"
     )
     done = command("config", "check", "--json", str(file))

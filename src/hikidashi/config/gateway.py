@@ -30,7 +30,7 @@ class ServerConfig(Section):
     """The program to start, which speaks MCP over stdio."""
     args: tuple[str, ...] | None = field(default=None, metadata=texts("[-y, some-server]"))
     """Its arguments."""
-    env: Mapping[str, str] | None = field(default=None, repr=False, metadata=named_texts("{API_KEY: ${API_KEY}}"))
+    env: Mapping[str, str] | None = field(default=None, repr=False, metadata=named_texts("{API_KEY: '${API_KEY}'}"))
     """Environment variables for it."""
     cwd: str | None = field(default=None, metadata=text("a folder", raw=True))
     """Its working folder, relative to the folder of the config file, which is also the default."""
