@@ -89,7 +89,10 @@ def run_serve(asked: Asked) -> int:
 def _gateway(asked: Asked, servers: list[GatewayServer]) -> Gateway:
     from hikidashi.gateway import Gateway
     from hikidashi.gateway.cache import ListingCache
+    from hikidashi.gateway.telemetry.exporters import configure_tracing
     from hikidashi.search.records.log import SearchLog
+
+    configure_tracing()
 
     key = os.environ.get("HIKIDASHI_SEAL_KEY")
     return Gateway(
