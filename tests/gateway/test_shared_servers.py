@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -108,13 +109,12 @@ class Person:
         return types.ListRootsResult(roots=[types.Root(uri=f"file:///{self.name}")])  # pyright: ignore[reportArgumentType]
 
     def client(self, server: GatewayMCPServer, mode: Mode) -> Client:
-        return Client(
-            server,
-            mode=mode,
-            elicitation_callback=self.elicit,
-            sampling_callback=self.sample,
-            list_roots_callback=self.roots,
-        )
+        callbacks: dict[str, Any] = {
+            "elicitation_callback": self.elicit,
+            "sampling_callback": self.sample,
+            "list_roots_callback": self.roots,
+        }
+        return Client(server, mode=mode, **callbacks)
 
 
 @pytest.mark.parametrize("modes", [("auto", "auto"), ("legacy", "legacy"), ("auto", "legacy")])
@@ -188,6 +188,7 @@ async def test_calls_that_overlap_after_all_are_asked_when_it_is_certain_whose_q
 ) -> None:
     monkeypatch.setattr(_client_turns, "_PATIENCE", 0.0)
     ada, bo = Person("ada"), Person("bo")
+    result: types.CallToolResult | None = None
     async with Gateway([asking], options=GatewayOptions(search="off")) as gateway:
         server = GatewayMCPServer(gateway)
         async with (
@@ -198,6 +199,7 @@ async def test_calls_that_overlap_after_all_are_asked_when_it_is_certain_whose_q
             tasks.start_soon(one.call_tool, "asking__work", {"seconds": 0.5})
             result = await other.call_tool("asking__ask", {"owner": "bo", "first": False})
 
+    assert result is not None
     assert text_of(result) == "bo"
     assert (ada.asked, bo.asked) == ([], ["bo, turn 0?"])
 

@@ -263,7 +263,7 @@ def collector() -> Generator[tuple[str, Callable[[], list[tuple[str, Span]]]]]:
             self.send_header("Content-Length", "0")
             self.end_headers()
 
-        def log_message(self, *_: Any) -> None:
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - as the base class has it
             pass
 
     def spans() -> list[tuple[str, Span]]:
