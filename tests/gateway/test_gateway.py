@@ -25,7 +25,7 @@ Mode = Literal["auto", "legacy"]
 MODES: list[Mode] = ["auto", "legacy"]
 
 
-async def choose_blue(_: ClientRequestContext, params: types.ElicitRequestParams) -> types.ElicitResult:
+async def choose_blue(context: ClientRequestContext, params: types.ElicitRequestParams) -> types.ElicitResult:
     assert params.message == "Which colour?"
     return types.ElicitResult(action="accept", content={"colour": "blue"})
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import MissingExtra, ToolSearchError, ToolValidationError
 from ..search.answers.budget import DEFAULT_BUDGET, AnswerBudget, definition_line, short_line
-from ..search.answers.search_tools import search_catalog
-from ..search.catalog import ToolCatalog
+from ..search.answers.search_tools import Found, entry_named, search_catalog
+from ..search.catalog import MAX_QUERY, ToolCatalog
 from ..search.engine.entry import Entry
-from ._merged import Merged
+from ._merged import Merged, Place
 from .own_tools import CALL_READ_TOOL, CALL_TOOL, SEARCH_TOOLS
 
 try:
@@ -19,10 +21,28 @@ try:
 except ImportError as error:
     raise MissingExtra("mcp", "mcp") from error
 
-__all__ = ["Finder"]
+__all__ = ["Finder", "SearchAnswer"]
 
 _UNLIMITED = 2**62
 _MAX_RESULTS = 5
+_MAX_NEAREST = 3
+_MAX_NAMES = 30  # in the answer to an unknown name that is similar to none
+_MAX_NOTES = 5
+_LONGEST_REASON = 400
+
+
+@dataclass(frozen=True, slots=True)
+class SearchAnswer:
+    """The result of a search."""
+
+    text: str
+    """The text for the model."""
+    kind: str
+    """How the query was read: `words`, `nearest`, `regex`, or `select` for names."""
+    names: tuple[str, ...]
+    """The tools that were found, best first."""
+    whole: tuple[str, ...]
+    """Those whose definition is in the text."""
 
 
 class Finder:
@@ -35,26 +55,35 @@ class Finder:
     def __init__(self, budget: AnswerBudget = DEFAULT_BUDGET) -> None:
         self.catalog = ToolCatalog(limit_tools=_UNLIMITED)
         self._budget = budget
-        self._known: dict[str, types.Tool] = {}
+        self._known: dict[str, tuple[types.Tool, Place]] = {}
+        self._by_own_name: Mapping[str, Sequence[str]] = {}
+        self._servers: Mapping[str, str] = {}
         self._read_only: frozenset[str] = frozenset()
 
     def update(self, merged: Merged, read_only: frozenset[str]) -> None:
         """Replace the catalogue by `merged`; only changed tools are indexed."""
         self._read_only = read_only
-        for name, tool in list(self._known.items()):
-            if merged.tools.get(name) != tool:
+        self._servers = {name: place.server for name, place in merged.tool_places.items()}
+        by_own_name: defaultdict[str, list[str]] = defaultdict(list)
+        for name, place in merged.tool_places.items():
+            by_own_name[place.name.casefold()].append(name)
+        self._by_own_name = by_own_name
+        for name, known in list(self._known.items()):
+            if name not in merged.tools or known != (merged.tools[name], merged.tool_places[name]):
                 self.catalog.remove(name)
                 del self._known[name]
-        new = [(name, tool) for name, tool in merged.tools.items() if name not in self._known]
-        for name, tool in new:
+        for name, tool in merged.tools.items():
+            if name in self._known:
+                continue
+            place = merged.tool_places[name]
             try:
-                self.catalog.add(_definition_of(tool))
+                self.catalog.add(_definition_of(tool, place.name))
             except (ToolSearchError, ToolValidationError):  # without a usable name: listed, but not searchable
                 continue
-            self._known[name] = tool
+            self._known[name] = tool, place
 
-    def search(self, query: str, *, limit: int = _MAX_RESULTS, down: Mapping[str, str]) -> str:
-        """The answer of a search, as text for the model.
+    def search(self, query: str, *, limit: int = _MAX_RESULTS, down: Mapping[str, str]) -> SearchAnswer:
+        """Search for tools.
 
         Args:
             query: Words, a name, a pattern or `select:`.
@@ -64,10 +93,14 @@ class Finder:
         Raises:
             ToolSearchError: the query is invalid.
         """
-        found = search_catalog(self.catalog, query, strategy="both", limit=limit)
+        if not len(self.catalog):
+            lines = ["No tool is known."]
+            return SearchAnswer("\n".join([*lines, *self._notes((), down)]), "words", (), ())
+        found = self._found(query, limit)
+        shown = found.shown(self._budget)
+        names = tuple(entry.name for entry in found.entries)
         lines: list[str] = []
         if found.entries:
-            shown = found.shown(self._budget)
             count = len(shown.whole) + len(shown.short) + shown.further
             certain = f"{count} tools match" if count != 1 else "1 tool matches"
             head = certain if found.confident else "No tool surely fits. Nearest, perhaps not what you need"
@@ -80,33 +113,45 @@ class Finder:
                 lines.append(f"{shown.further} more match: search with more words to narrow it down.")
         else:
             lines.append(f"No tool matches {query!r}. Try other words, or a pattern such as /name/.")
-        for server, why in down.items():
-            lines.append(
-                f"Note: the server {server!r} cannot be reached now, so its tools may fail or be missing: {why}"
-            )
-        return "\n".join(lines)
+        lines += self._notes(names, down)
+        return SearchAnswer("\n".join(lines), found.kind, names, tuple(entry.name for entry in shown.whole))
 
-    def nearest(self, name: str) -> str:
+    def nearest(self, name: str, *, searching: bool) -> str:
         """The answer to a call of an unknown tool: the most similar tools with their definitions."""
         try:
-            matches = [match.entry for match in self.catalog.search(name, limit=3)]
+            entries = self._found(name[:MAX_QUERY], _MAX_NEAREST).entries
         except ToolSearchError:
-            matches = []
-        unknown = f"There is no tool {name!r}."
-        if not matches:
+            entries = ()
+        unknown = f"There is no tool {name[:MAX_QUERY]!r}."
+        if not entries and searching:
             return f"{unknown} Find one with {SEARCH_TOOLS}."
-        shown = self._budget.shown(matches)
+        if not entries:
+            listed = ", ".join(sorted(self._servers)[:_MAX_NAMES])
+            return f"{unknown} There are: {listed}." if listed else f"{unknown} No tool is known."
+        shown = self._budget.shown(entries)
         return "\n".join([f"{unknown} Nearest:", *map(self._definition, shown.whole), *map(short_line, shown.short)])
 
     def definition(self, name: str) -> str:
         """The definition of a tool, as in the answer of a search."""
-        tool = self.catalog.get(name)
-        matches = [] if tool is None else self.catalog.search(f"select:{name}", limit=1)
-        return self._definition(self._budget.cut(matches[0].entry)) if matches else ""
+        entry = entry_named(self.catalog, name)
+        return "" if entry is None else self._definition(self._budget.cut(entry))
 
     def call_with(self, name: str) -> str:
         """The name of the gateway's tool that calls the tool `name`."""
         return CALL_READ_TOOL if name in self._read_only else CALL_TOOL
+
+    def _found(self, query: str, limit: int) -> Found:
+        """What the catalogue finds; a tool whose name at its server is the query comes first."""
+        found = search_catalog(self.catalog, query, strategy="both", limit=limit)
+        name = query.strip()
+        exact = [name] if name in self._servers else self._by_own_name.get(name.casefold(), ())
+        named = [entry for one in exact if (entry := entry_named(self.catalog, one)) is not None]
+        if not named:
+            return found
+        others = [entry for entry in found.entries if entry.name not in exact] if found.confident else []
+        entries = [*named, *others]
+        further = found.further + max(0, len(entries) - limit) if found.confident else 0
+        return replace(found, kind="select", entries=tuple(entries[: max(limit, len(named))]), further=further)
 
     def _definition(self, entry: Entry) -> str:
         line = json.loads(definition_line(entry))
@@ -116,11 +161,35 @@ class Finder:
             separators=(",", ":"),
         )
 
+    def _notes(self, names: Iterable[str], down: Mapping[str, str]) -> list[str]:
+        """Notes on servers that cannot be reached, if one of their tools was found or their tools are not known."""
+        if not down:
+            return []
+        found: defaultdict[str, list[str]] = defaultdict(list)
+        for name in names:
+            found[self._servers.get(name, "")].append(name)
+        listed = set(self._servers.values())
+        affected = [server for server in down if server in found]
+        unknown = [server for server in down if server not in listed]
+        notes: list[str] = []
+        for server in (*affected, *unknown)[:_MAX_NOTES]:
+            tools = f"calls of {', '.join(found[server])}" if server in found else "its tools"
+            notes.append(
+                f"Note: the server {server!r} cannot be reached now, so {tools} may fail or be missing: "
+                f"{down[server][:_LONGEST_REASON]}"
+            )
+        if (more := len(affected) + len(unknown) - len(notes)) > 0:
+            notes.append(f"Note: {more} more servers cannot be reached now, so their tools may be missing.")
+        return notes
 
-def _definition_of(tool: types.Tool) -> dict[str, Any]:
+
+def _definition_of(tool: types.Tool, own_name: str) -> dict[str, Any]:
     """The searchable part of a tool: a definition without a function, since the server runs it."""
-    return {
+    definition: dict[str, Any] = {
         "name": tool.name,
         "description": "\n".join(filter(None, (tool.title, tool.description))),
         "input_schema": tool.input_schema,
     }
+    if not tool.name.endswith(own_name):  # it was shortened, or has characters that the APIs do not take
+        definition["aliases"] = [own_name]
+    return definition

@@ -14,6 +14,7 @@ from .gateway import Gateway
 from .handlers.prompts import PromptHandlers
 from .handlers.resources import ResourceHandlers
 from .handlers.tools import ToolHandlers
+from .telemetry.spans import RequestSpans
 
 try:
     import anyio
@@ -55,6 +56,7 @@ class GatewayMCPServer(Server[Any]):
             lifespan=_lifespan,
             **raw,
         )
+        self.middleware[:] = [RequestSpans()]
         # Not in the constructor, which warns of what 2026-07-28 deprecates: older clients use it.
         self.add_request_handler("logging/setLevel", types.SetLevelRequestParams, self._set_level)
         self.add_notification_handler("notifications/initialized", types.NotificationParams, self._initialized)

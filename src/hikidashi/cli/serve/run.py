@@ -138,7 +138,10 @@ def _options_of(section: GatewayConfig) -> GatewayOptions:
 def _gateway(run: _Run) -> Gateway:
     from hikidashi.gateway import Gateway
     from hikidashi.gateway.cache import ListingCache
+    from hikidashi.gateway.telemetry.exporters import configure_tracing
     from hikidashi.search.records.log import SearchLog
+
+    configure_tracing()
 
     key = os.environ.get("HIKIDASHI_SEAL_KEY")
     return Gateway(

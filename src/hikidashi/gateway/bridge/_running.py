@@ -1,18 +1,22 @@
-"""Whose call a server is working on, so that what it asks and logs meanwhile reaches the right client.
+"""The calls that servers work on, so that their requests and log messages reach the right client.
 
-A server before 2026-07-28 does not say for which call it asks. It is taken to be for the client whose call it is
-working on; a call that waits for an answer of its own is not one of them.
+A request of a server up to 2025-11-25 does not name its call. It belongs to the client whose calls run, of which there
+is one at a time (`ClientTurns`). If calls of several clients overlap after all, the request waits until the others have
+ended; only if as many requests wait as there are calls, the newest is refused, since none of them would ever end.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncGenerator
+from collections import Counter, defaultdict
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from ...errors import MissingExtra
+from ..telemetry.spans import current_trace, within_trace
 from ..upstream.turn import Turn
 from ..upstream.upstream import Upstream
+from ._client_turns import ClientSlot, ClientTurns
 from .callers import Caller
 
 try:
@@ -22,83 +26,94 @@ try:
 except ImportError as error:
     raise MissingExtra("mcp", "mcp") from error
 
-__all__ = ["MOST_QUESTIONS", "CallTime", "RunningCalls"]
+__all__ = ["MOST_REQUESTS", "CallTime", "RunningCalls"]
 
-MOST_QUESTIONS = 50
-"""How often a server may ask in one call."""
-_PAUSE = 0.5  # seconds until a question for nobody is refused: a server that asks for ever does so slowly
+MOST_REQUESTS = 50
+"""How many requests a server may send in one call."""
+_PAUSE = 0.5  # seconds until a request without a call is refused: it slows a server down that sends them in a loop
 
 
 class RunningCalls:
     """The calls that servers work on."""
 
     def __init__(self) -> None:
-        self._calls: dict[str, list[_Call]] = {}
-        self._one_at_a_time: dict[str, anyio.CapacityLimiter] = {}
+        self._calls: defaultdict[str, list[_Call]] = defaultdict(list)
+        self._turns: defaultdict[str, ClientTurns] = defaultdict(ClientTurns)
+        self._undecided = Counter[str]()
+        self._changed = anyio.Event()
 
     @asynccontextmanager
     async def call(self, upstream: Upstream, caller: Caller) -> AsyncGenerator[tuple[Client, CallTime]]:
-        """The client for one call of `caller`, and the time that it has."""
-        alone = self._one_at_a_time.get(upstream.name)
-        if alone is None:
-            async with self._place(upstream, caller, []) as found:
-                yield found
-        else:
-            async with Turn(alone) as turn, self._place(upstream, caller, [turn]) as found:
-                yield found
-
-    @asynccontextmanager
-    async def _place(
-        self, upstream: Upstream, caller: Caller, turns: list[Turn]
-    ) -> AsyncGenerator[tuple[Client, CallTime]]:
-        async with upstream.use() as (client, turn):
-            calls = self._calls.setdefault(upstream.name, [])
+        """The client for one call of `caller`, and the time limit of the call."""
+        async with AsyncExitStack() as stack:
+            turns: list[Turn] = []
+            if not upstream.is_modern:
+                slot = ClientSlot(self._turns[upstream.name], caller.key, caller.behalf)
+                turns.append(await stack.enter_async_context(Turn(slot)))
+            client, turn = await stack.enter_async_context(upstream.use())
             call = _Call(caller, [*turns, turn], CallTime(upstream.given.options.call_seconds))
-            calls.append(call)
-            try:
-                yield client, call.time
-            finally:
-                calls.remove(call)
+            self._calls[upstream.name].append(call)
+            stack.callback(self._end, upstream.name, call)
+            yield client, call.time
 
     async def ask(self, upstream: Upstream, request: types.InputRequest) -> types.InputResponse | types.ErrorData:
-        """The answer of the client whose call `upstream` is working on."""
-        calls = self._calls.get(upstream.name, [])
-        candidates = [call for call in calls if not call.waiting] or calls
-        keys = {call.caller.key for call in candidates}
-        if len(keys) == 1:
-            return await candidates[-1].ask(request)
-        if keys:  # from now on its calls run one after the other
-            self._one_at_a_time.setdefault(upstream.name, anyio.CapacityLimiter(1))
-        await anyio.sleep(_PAUSE)
-        why = "several clients are calling it" if keys else "no client is calling it"
-        return types.ErrorData(
-            code=types.INVALID_REQUEST,
-            message=f"Nobody can be asked: {why}, and the request does not say for whom it is.",
-        )
+        """The response of the client whose call `upstream` is working on."""
+        self._turns[upstream.name].has_asked = True
+        self._undecided[upstream.name] += 1
+        try:
+            candidates = self._candidates(upstream)
+            while len({call.caller.key for call in candidates}) > 1:
+                if self._undecided[upstream.name] >= len(candidates):
+                    return _refusal("several clients are calling it at the same time. Call the tool again")
+                await self._changed.wait()
+                candidates = self._candidates(upstream)
+        finally:
+            self._undecided[upstream.name] -= 1
+        if not candidates:
+            await anyio.sleep(_PAUSE)
+            return _refusal("no client is calling it")
+        call = candidates[-1]
+        try:
+            return await call.ask(request, self._notify)
+        finally:
+            self._notify()
 
     async def log(self, upstream: Upstream, params: types.LoggingMessageNotificationParams) -> bool:
         """Send a log message to the clients whose calls `upstream` is working on; False if there are none."""
-        calls = list(self._calls.get(upstream.name, []))
+        calls = list(self._calls[upstream.name])
         for call in calls:
             await call.caller.log(params)
         return bool(calls)
 
+    def _candidates(self, upstream: Upstream) -> list[_Call]:
+        """The calls that a request may belong to. One that waits for its client sends no second request meanwhile."""
+        calls = self._calls[upstream.name]
+        return [call for call in calls if not call.waiting] or list(calls)
+
+    def _end(self, server: str, call: _Call) -> None:
+        self._calls[server].remove(call)
+        self._notify()
+
+    def _notify(self) -> None:
+        changed, self._changed = self._changed, anyio.Event()
+        changed.set()
+
 
 class CallTime:
-    """How long a call may take: progress and answers of a person begin it anew, and waiting for one does not count."""
+    """The time limit of a call: restarted by progress and by responses of a client, paused while waiting for one."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
         self.scope = anyio.CancelScope()
-        self.keeps_asking = False
-        self.renew()
+        self.asks_too_often = False
+        self.restart()
 
-    def renew(self) -> None:
-        """Begin it anew."""
+    def restart(self) -> None:
+        """Restart the limit."""
         self.scope.deadline = anyio.current_time() + self.seconds
 
-    def stop(self) -> None:
-        """Do not count from now on."""
+    def pause(self) -> None:
+        """Suspend the limit."""
         self.scope.deadline = math.inf
 
 
@@ -111,22 +126,33 @@ class _Call:
         self.waiting = 0
         self._asked = 0
         self._turns = turns
+        self._trace = current_trace()
 
-    async def ask(self, request: types.InputRequest) -> types.InputResponse | types.ErrorData:
-        """Ask its client; others may go on meanwhile."""
+    async def ask(
+        self, request: types.InputRequest, on_waiting: Callable[[], None]
+    ) -> types.InputResponse | types.ErrorData:
+        """Ask its client; other calls may run meanwhile."""
         self._asked += 1
-        if self._asked > MOST_QUESTIONS:
-            self.time.keeps_asking = True
+        if self._asked > MOST_REQUESTS:
+            self.time.asks_too_often = True
             self.time.scope.cancel()
-            await anyio.sleep_forever()  # it would ask again at once, and for ever
+            await anyio.sleep_forever()  # an answer would only cause the next request
         self.waiting += 1
-        self.time.stop()
+        self.time.pause()
+        on_waiting()
         try:
             async with AsyncExitStack() as stack:
-                for turn in self._turns:
+                for turn in reversed(self._turns):  # so that they are taken again in the order of their first time
                     await stack.enter_async_context(turn.paused())
-                return await self.caller.ask(request)
+                with within_trace(self._trace):
+                    return await self.caller.ask(request)
         finally:
             self.waiting -= 1
             if not self.waiting:
-                self.time.renew()
+                self.time.restart()
+
+
+def _refusal(reason: str) -> types.ErrorData:
+    return types.ErrorData(
+        code=types.INVALID_REQUEST, message=f"The request of the server reaches no client: {reason}."
+    )

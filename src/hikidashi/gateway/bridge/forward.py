@@ -9,7 +9,7 @@ from ...errors import MissingExtra, ServerUnavailableError
 from ..upstream.stamping import on_behalf_of
 from ..upstream.upstream import Upstream
 from ._levels import LogLevels
-from ._running import MOST_QUESTIONS, CallTime, RunningCalls
+from ._running import MOST_REQUESTS, CallTime, RunningCalls
 from .callers import Caller, DirectCaller, is_modern, unsupported_requests
 from .meta import without_hop_keys
 from .parked import ParkedCalls, Raw
@@ -163,7 +163,7 @@ async def _answer(
     client: Client, upstream: Upstream, request: types.ClientRequest, caller: Caller, time: CallTime
 ) -> Raw:
     async def on_progress(progress: float, total: float | None, message: str | None) -> None:
-        time.renew()
+        time.restart()
         await caller.progress(progress, total, message)
 
     with time.scope:
@@ -175,12 +175,12 @@ async def _answer(
             raise MCPError(
                 types.INTERNAL_ERROR, f"The server {upstream.name!r} sent no valid answer: {reason}"
             ) from error
-        time.stop()
+        time.pause()
         return _cleaned(raw, request)
-    if time.keeps_asking:
+    if time.asks_too_often:
         raise MCPError(
             types.INTERNAL_ERROR,
-            f"The server {upstream.name!r} asked more than {MOST_QUESTIONS} questions in one call, so it was ended.",
+            f"The server {upstream.name!r} asked more than {MOST_REQUESTS} questions in one call, so it was ended.",
         )
     raise MCPError(
         types.REQUEST_TIMEOUT,

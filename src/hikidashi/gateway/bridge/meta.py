@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from ...errors import MissingExtra
+from ..telemetry.spans import has_trace
 
 try:
     import mcp_types as types
@@ -16,11 +17,15 @@ __all__ = ["passed_on", "without_hop_keys"]
 
 _RESERVED = "io.modelcontextprotocol/"
 _OF_ONE_HOP = frozenset({"progressToken"})
+_TRACE = ("traceparent", "tracestate")
 
 
 def passed_on(meta: Mapping[str, Any] | None) -> types.RequestParamsMeta | None:
     """The metadata of a client's request, for the server."""
     kept = without_hop_keys(meta)
+    if has_trace():  # the request to the server gets the context of its own span
+        for key in _TRACE:
+            kept.pop(key, None)
     return cast("types.RequestParamsMeta", kept) or None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections import OrderedDict
 from typing import Any, cast
@@ -17,54 +18,90 @@ class LongResults:
     """The rest of results that were cut; the least recently used are dropped when there are too many."""
 
     def __init__(self) -> None:
-        self._texts: OrderedDict[str, str] = OrderedDict()
+        self._kept: OrderedDict[str, tuple[str, int]] = OrderedDict()
 
     def cut(self, result: dict[str, Any], limit: int) -> dict[str, Any]:
         """`result` with at most `limit` characters of text; a last text names the handle of the rest."""
         content = cast("list[dict[str, Any]]", result.get("content") or [])
-        total = sum(len(str(block.get("text", ""))) for block in content)
-        if total <= limit:
+        structured = _structured_text(result)
+        if sum(len(_text_of(block) or "") for block in content) <= limit and len(structured) <= limit:
             return result
+        if structured and not any(_is_json_of(_text_of(block), result["structuredContent"]) for block in content):
+            content = [*content, {"type": "text", "text": structured}]
         kept: list[dict[str, Any]] = []
-        left = limit
         rest: list[str] = []
+        left = limit
         for block in content:
-            text = block.get("text")
-            if not isinstance(text, str):
+            text = _text_of(block)
+            if text is None:
                 kept.append(block)
-            elif left > 0:
-                shown = text if len(text) <= left else text[: _break(text, left)]
-                kept.append({**block, "text": shown})
-                left = left - len(shown) if len(shown) == len(text) else 0
-                rest += [text[len(shown) :]] if len(shown) < len(text) else []
-            else:
+            elif left <= 0:
                 rest.append(text)
-        handle = self._keep("\n".join(rest))
-        length = len(self._texts[handle])
-        note = f'[{length:,} more characters: read them with read_result(handle="{handle}", offset=0).]'
-        cut = {**result, "content": [*kept, {"type": "text", "text": note}]}
-        cut.pop("structuredContent", None)  # it says the same, whole
-        return cut
+            elif len(text) <= left:
+                kept.append(block)
+                left -= len(text)
+            else:
+                end = _break(text, left)
+                kept.append(_with_text(block, text[:end]))
+                rest.append(text[end:])
+                left = 0
+        whole = {key: value for key, value in result.items() if key != "structuredContent"}  # it is part of the texts
+        if not rest:
+            return {**whole, "content": kept}
+        handle = self._keep("\n".join(rest), limit)
+        note = (
+            f"[{len(self._kept[handle][0]):,} more characters: "
+            f'read them with read_result(handle="{handle}", offset=0).]'
+        )
+        return {**whole, "content": [*kept, {"type": "text", "text": note}]}
 
-    def read(self, handle: str, offset: int, limit: int) -> str | None:
-        """The kept text from `offset` on, and how much is left; None for an unknown handle."""
-        text = self._texts.get(handle)
-        if text is None:
+    def read(self, handle: str, offset: int) -> str | None:
+        """The kept text from `offset` on, as much as a result may have, and how much is left; None if unknown."""
+        if handle not in self._kept:
             return None
-        self._texts.move_to_end(handle)
+        self._kept.move_to_end(handle)
+        text, limit = self._kept[handle]
+        if offset >= len(text):
+            return f"[The result ends at {len(text):,} characters.]"
         end = offset + _break(text[offset : offset + limit + 1], limit) if len(text) - offset > limit else len(text)
         left = len(text) - end
         note = f'\n[{left:,} more characters: read_result(handle="{handle}", offset={end}).]' if left else ""
         return text[offset:end] + note
 
-    def _keep(self, text: str) -> str:
+    def _keep(self, text: str, limit: int) -> str:
         handle = secrets.token_hex(8)
-        self._texts[handle] = text
-        while len(self._texts) > _MOST_KEPT or (
-            len(self._texts) > 1 and sum(map(len, self._texts.values())) > _MOST_CHARACTERS
+        self._kept[handle] = text, limit
+        while len(self._kept) > _MOST_KEPT or (
+            len(self._kept) > 1 and sum(len(kept) for kept, _ in self._kept.values()) > _MOST_CHARACTERS
         ):
-            self._texts.popitem(last=False)
+            self._kept.popitem(last=False)
         return handle
+
+
+def _text_of(block: dict[str, Any]) -> str | None:
+    """The text of a content block or of the resource in it."""
+    resource = block.get("resource")
+    text: object = cast("dict[str, Any]", resource).get("text") if isinstance(resource, dict) else block.get("text")
+    return text if isinstance(text, str) else None
+
+
+def _with_text(block: dict[str, Any], text: str) -> dict[str, Any]:
+    if isinstance(block.get("resource"), dict):
+        return {**block, "resource": {**block["resource"], "text": text}}
+    return {**block, "text": text}
+
+
+def _structured_text(result: dict[str, Any]) -> str:
+    structured = result.get("structuredContent")
+    return "" if structured is None else json.dumps(structured, ensure_ascii=False)
+
+
+def _is_json_of(text: str | None, value: object) -> bool:
+    """Whether `text` is `value` as JSON, as servers repeat it for older clients."""
+    try:
+        return text is not None and json.loads(text) == value
+    except (ValueError, RecursionError):
+        return False
 
 
 def _break(text: str, limit: int) -> int:
@@ -72,5 +109,5 @@ def _break(text: str, limit: int) -> int:
     for end in _BREAKS:
         place = text.rfind(end, limit // 2, limit)
         if place >= 0:
-            return place + len(end)
+            return min(place + len(end), limit)
     return limit

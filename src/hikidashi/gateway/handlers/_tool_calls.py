@@ -10,7 +10,10 @@ from ..bridge.callers import Caller, client_key
 from ..bridge.meta import passed_on
 from ..bridge.parked import Raw
 from ..gateway import Gateway
+from ..telemetry.spans import call_span, describe_call
+from ._arguments import argument_problems
 from ._confirm import Confirmations
+from ._records import ClientRecords
 from ._results import LongResults
 from ._support import WAIT_FOR_LISTS, Context, raw_meta
 
@@ -34,10 +37,12 @@ class ToolCalls:
     Args:
         gateway: The gateway whose tools are called.
         long_results: Keeps the rest of results that were cut.
+        records: Records calls.
     """
 
-    def __init__(self, gateway: Gateway, long_results: LongResults) -> None:
+    def __init__(self, gateway: Gateway, long_results: LongResults, records: ClientRecords) -> None:
         self._gateway = gateway
+        self._records = records
         self._long_results = long_results
         self._confirmations = Confirmations()
 
@@ -64,10 +69,24 @@ class ToolCalls:
             await gateway.listed(WAIT_FOR_LISTS)
         place = gateway.merged.tool_places.get(name)
         if place is None:
-            return error_result(gateway.finder.nearest(name))
+            return error_result(gateway.finder.nearest(name, searching=gateway.searching))
+        if _is_first_round(params):
+            self._records.called(ctx, name)
+        with call_span(name, place.server) if explain else describe_call(place.server):
+            return await self._forward(ctx, params, name, arguments, explain=explain)
+
+    async def _forward(
+        self,
+        ctx: Context,
+        params: types.CallToolRequestParams,
+        name: str,
+        arguments: dict[str, Any] | None,
+        *,
+        explain: bool,
+    ) -> Raw | types.Result:
+        gateway = self._gateway
+        place, tool = gateway.merged.tool_places[name], gateway.merged.tools[name]
         upstream = gateway.upstream_of(place.server)
-        if gateway.record is not None:
-            gateway.record.called(name)
         meta = passed_on(raw_meta(ctx))
 
         def make(responses: types.InputResponses | None, state: str | None) -> types.ClientRequest:
@@ -90,17 +109,24 @@ class ToolCalls:
         except ServerUnavailableError as error:
             return error_result(str(error))
         except MCPError as error:
-            if not explain or error.code != types.INVALID_PARAMS:
+            if not explain or error.code != types.INVALID_PARAMS or not _is_first_round(params):
                 raise
-            return error_result(f"{error.message}\n{gateway.finder.definition(name)}")
+            return error_result(f"{error.message}\n{self._explanation(tool, arguments)}")
         if not isinstance(result, dict):
             return result
-        if gateway.searching:
+        # A client that sees the output schema refuses a result without the structured content that a cut leaves out.
+        if gateway.searching and (explain or tool.output_schema is None):
             result = self._long_results.cut(result, upstream.given.options.result_characters)
         if explain and result.get("isError"):
-            definition = {"type": "text", "text": f"Its definition: {gateway.finder.definition(name)}"}
-            result = {**result, "content": [*result.get("content", []), definition]}
+            explanation = {"type": "text", "text": self._explanation(tool, arguments)}
+            result = {**result, "content": [*result.get("content", []), explanation]}
         return result
+
+    def _explanation(self, tool: types.Tool, arguments: dict[str, Any] | None) -> str:
+        """What is wrong with the arguments, as far as it is certain, and the definition of the tool."""
+        problems = argument_problems(tool.input_schema, arguments or {})
+        lines = [f"Arguments: {'; '.join(problems)}."] if problems else []
+        return "\n".join([*lines, f"Its definition: {self._gateway.finder.definition(tool.name)}"])
 
     def _confirmation(
         self, ctx: Context, name: str, arguments: dict[str, Any] | None
@@ -122,3 +148,8 @@ class ToolCalls:
             )
 
         return ask
+
+
+def _is_first_round(params: types.CallToolRequestParams) -> bool:
+    """Whether a call begins: with a request state or input responses, a client continues one."""
+    return params.request_state is None and not params.input_responses

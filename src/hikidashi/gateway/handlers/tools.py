@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
+from collections.abc import Sequence
 from typing import Any, cast
 
 from ...errors import MissingExtra, ToolSearchError
@@ -11,6 +12,8 @@ from ..bridge.callers import client_key, is_modern
 from ..bridge.parked import Raw
 from ..gateway import Gateway
 from ..own_tools import CALL_READ_TOOL, OWN_TOOLS, READ_RESULT, SEARCH_TOOLS
+from ..telemetry.spans import search_span
+from ._records import ClientRecords
 from ._results import LongResults
 from ._support import WAIT_FOR_LISTS, Context, refuse_cursor
 from ._tool_calls import ToolCalls, error_result
@@ -31,7 +34,8 @@ class ToolHandlers:
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
         self._long_results = LongResults()
-        self._calls = ToolCalls(gateway, self._long_results)
+        self._records = ClientRecords(gateway.record)
+        self._calls = ToolCalls(gateway, self._long_results, self._records)
         self._promoted: OrderedDict[str, dict[str, None]] = OrderedDict()
 
     async def list_tools(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
@@ -73,23 +77,22 @@ class ToolHandlers:
         if not isinstance(query, str) or not query.strip():
             return error_result(f"`query` is {query!r}: give a few words about what you want to do.")
         await self._gateway.listed(WAIT_FOR_LISTS)
-        try:
-            answer = self._gateway.finder.search(query, down=self._gateway.down())
-        except ToolSearchError as error:
-            return error_result(str(error))
-        names = [json.loads(line)["name"] for line in answer.split("\n") if line.startswith('{"name":')]
-        if self._gateway.record is not None:
-            self._gateway.record.searched(query, "words", names)
-        if self._promotes(ctx) and names:
-            await self._promote(ctx, names)
-        return types.CallToolResult(content=[types.TextContent(text=answer)])
+        with search_span() as span:
+            try:
+                answer = self._gateway.finder.search(query, down=self._gateway.down())
+            except ToolSearchError as error:
+                return error_result(str(error))
+            span.set_attributes({"hikidashi.search.kind": answer.kind, "hikidashi.search.found": len(answer.names)})
+        self._records.searched(ctx, query, answer.kind, answer.names)
+        if self._promotes(ctx) and answer.whole:
+            await self._promote(ctx, answer.whole)
+        return types.CallToolResult(content=[types.TextContent(text=answer.text)])
 
     def _read_result(self, given: dict[str, Any]) -> types.Result:
-        handle, offset = given.get("handle"), given.get("offset", 0)
-        if not isinstance(offset, int) or offset < 0:
-            return error_result(f"`offset` is {offset!r}: give a whole number from 0 on.")
-        limit = min(one.given.options.result_characters for one in self._gateway.upstreams.values())
-        text = self._long_results.read(str(handle), offset, limit)
+        handle, offset = given.get("handle"), _whole_number(given.get("offset"))
+        if offset is None or offset < 0:
+            return error_result(f"`offset` is {given.get('offset')!r}: give a whole number from 0 on.")
+        text = self._long_results.read(str(handle), offset)
         if text is None:
             return error_result(f"Nothing is kept under {handle!r} any more. Call the tool again.")
         return types.CallToolResult(content=[types.TextContent(text=text)])
@@ -97,7 +100,7 @@ class ToolHandlers:
     def _promotes(self, ctx: Context) -> bool:
         return self._gateway.options.promote and not is_modern(ctx)
 
-    async def _promote(self, ctx: Context, names: list[str]) -> None:
+    async def _promote(self, ctx: Context, names: Sequence[str]) -> None:
         """List `names` for this client from now on."""
         promoted = self._promoted.setdefault(client_key(ctx), {})
         self._promoted.move_to_end(client_key(ctx))
@@ -118,3 +121,14 @@ def _object(value: object) -> dict[str, Any] | None:
         except ValueError:
             return None
     return cast("dict[str, Any]", value) if isinstance(value, dict) else None
+
+
+def _whole_number(value: object) -> int | None:
+    """`value` as a whole number: some models send it as text or with a fraction of 0; None is 0."""
+    if value is None:
+        return 0
+    if isinstance(value, str) and value.strip().isdecimal():
+        return int(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return int(value) if value == value // 1 else None

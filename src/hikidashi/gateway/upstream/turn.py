@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 from ...errors import MissingExtra
 
@@ -14,7 +14,23 @@ try:
 except ImportError as error:
     raise MissingExtra("mcp", "mcp") from error
 
-__all__ = ["Turn"]
+__all__ = ["Limiter", "Turn"]
+
+
+class Limiter(Protocol):
+    """Slots for a limited number of borrowers, such as `anyio.CapacityLimiter`."""
+
+    def acquire_on_behalf_of_nowait(self, borrower: object, /) -> None:
+        """Take a slot, or raise `anyio.WouldBlock`."""
+        ...
+
+    async def acquire_on_behalf_of(self, borrower: object, /) -> None:
+        """Wait for a slot."""
+        ...
+
+    def release_on_behalf_of(self, borrower: object, /) -> None:
+        """Release the slot."""
+        ...
 
 
 class Turn:
@@ -23,7 +39,7 @@ class Turn:
     A person may take minutes to answer, or never answer; other calls must not wait for that.
     """
 
-    def __init__(self, limiter: anyio.CapacityLimiter) -> None:
+    def __init__(self, limiter: Limiter) -> None:
         self._limiter = limiter
         self._held = False
         self._pauses = 0

@@ -13,6 +13,7 @@ from ...errors import MissingExtra, ServerUnavailableError
 from ...search.mcp_servers.connection import Diagnostics, connected
 from ...search.mcp_servers.references import EntryError
 from ..options import GatewayServer
+from ..telemetry.spans import inject_headers
 from ._callbacks import ServerCallbacks
 from ._limits import Usage, until_closed, until_idle, until_too_large
 from ._lost import ConnectionLost, lost_in
@@ -238,6 +239,7 @@ class Upstream:
                     on_start=self._on_process,
                     on_end=closed.set,
                     wrap=stamping,
+                    on_request=inject_headers,
                     **self._callbacks.arguments(),
                 ) as client:
                     listing = await list_everything(client)

@@ -41,6 +41,7 @@ async def connected(
     on_start: Callable[[int], None] = lambda _: None,
     on_end: Callable[[], None] = lambda: None,
     wrap: Callable[[AbstractAsyncContextManager[Any]], AbstractAsyncContextManager[Any]] = lambda transport: transport,
+    on_request: Callable[[httpx2.Request], Awaitable[None]] | None = None,
     **callbacks: Any,
 ) -> AsyncGenerator[Client]:
     """A client that is connected to `server`, which is started where it is a process, and then ended.
@@ -54,6 +55,7 @@ async def connected(
         on_start: Called with the id of a process.
         on_end: Called when a process has closed its output.
         wrap: Wraps the transport.
+        on_request: Called with each HTTP request before it is sent.
         callbacks: Handlers of the server's own requests, for `mcp.Client`.
     """
     async with AsyncExitStack() as stack:
@@ -67,7 +69,10 @@ async def connected(
                     headers=dict(server.headers),
                     follow_redirects=True,
                     timeout=httpx2.Timeout(seconds, read=None if on_message else seconds),
-                    event_hooks={"response": [_writing_errors(diagnostics)]},
+                    event_hooks={
+                        "request": [] if on_request is None else [on_request],
+                        "response": [_writing_errors(diagnostics)],
+                    },
                 )
                 transport = streamable_http_client(server.url, http_client=await stack.enter_async_context(http))
             case _:

@@ -1,0 +1,183 @@
+"""Spans of requests, searches and calls, and the trace context of clients and servers.
+
+The `mcp` package makes the spans of requests to servers and puts their context into `_meta`. The spans made here follow
+the semantic conventions for MCP and generative AI. Without a tracer provider a request costs two lookups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, cast
+
+from ... import __version__
+from ...errors import MissingExtra
+
+try:
+    from mcp import MCPError
+    from mcp.server import ServerRequestContext
+    from mcp.server.context import CallNext, HandlerResult
+    from mcp_types import CallToolResult
+    from opentelemetry import trace
+    from opentelemetry.context import Context, attach, detach, get_current
+    from opentelemetry.propagate import extract, inject
+    from opentelemetry.trace import Span, SpanKind, StatusCode
+except ImportError as error:
+    raise MissingExtra("mcp", "mcp") from error
+
+__all__ = [
+    "RequestSpans",
+    "TraceContext",
+    "call_span",
+    "current_trace",
+    "describe_call",
+    "has_trace",
+    "inject_headers",
+    "is_tracing",
+    "search_span",
+    "within_trace",
+]
+
+TraceContext = Context
+
+_TRACEPARENT = "traceparent"
+_LONGEST_NAME = 128
+_tracer = trace.get_tracer("hikidashi.gateway", __version__)
+_NO_SPAN: AbstractContextManager[Span] = nullcontext(trace.INVALID_SPAN)
+
+
+def is_tracing() -> bool:
+    """Whether a tracer provider is configured."""
+    return not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
+
+
+def has_trace() -> bool:
+    """Whether there is a current trace, whose context the `mcp` package puts into each request to a server."""
+    return trace.get_current_span().get_span_context().is_valid
+
+
+class RequestSpans:
+    """Middleware that makes the span of each message of a client, as a child of the client's own span.
+
+    It replaces that of the `mcp` package, which puts the messages of errors into the span's status.
+    """
+
+    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        """Handle the message within its trace."""
+        if not is_tracing():
+            # `_meta` is forwarded as it is; a header becomes `_meta` when the request is sent to a server.
+            parent = None if _context_in(ctx.meta) is not None else _context_in_headers(ctx)
+            with within_trace(parent):
+                return await call_next(ctx)
+        with within_trace(_context_in(ctx.meta) or _context_in_headers(ctx)):
+            name, attributes = _described(ctx)
+            with _span(name, SpanKind.SERVER, attributes) as span:
+                result = await call_next(ctx)
+                match result:
+                    case CallToolResult(is_error=True) | {"isError": True}:
+                        _set_error(span, "tool_error")
+                    case _:
+                        pass
+                return result
+
+
+def search_span() -> AbstractContextManager[Span]:
+    """The span of one search in the catalogue."""
+    return _span("search", SpanKind.INTERNAL, {}) if trace.get_current_span().is_recording() else _NO_SPAN
+
+
+def call_span(tool: str, server: str) -> AbstractContextManager[Span]:
+    """The span of one call through `call_tool` or `call_read_tool`, whose own span does not name the tool."""
+    if not trace.get_current_span().is_recording():
+        return _NO_SPAN
+    attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": tool, "hikidashi.server.name": server}
+    return _span(f"execute_tool {tool}", SpanKind.INTERNAL, attributes)
+
+
+def describe_call(server: str) -> AbstractContextManager[Span]:
+    """No span of its own for a call by the tool's name: the server is added to the span of the request."""
+    trace.get_current_span().set_attribute("hikidashi.server.name", server)
+    return _NO_SPAN
+
+
+def current_trace() -> TraceContext:
+    """The current trace context, for `within_trace` in another task."""
+    return get_current()
+
+
+@contextmanager
+def within_trace(context: TraceContext | None) -> Generator[None]:
+    """Make spans in this block children of `context`; None keeps the current one."""
+    if context is None:
+        yield
+        return
+    token = attach(context)
+    try:
+        yield
+    finally:
+        detach(token)
+
+
+async def inject_headers(request: Any) -> None:
+    """Hook of an HTTP client: adds the headers `traceparent`, `tracestate` and `baggage` of the current trace."""
+    if has_trace():
+        inject(request.headers)
+
+
+@contextmanager
+def _span(name: str, kind: SpanKind, attributes: dict[str, str]) -> Generator[Span]:
+    """A span whose status never has the message of an exception."""
+    with _tracer.start_as_current_span(
+        name, kind=kind, attributes=attributes, record_exception=False, set_status_on_exception=False
+    ) as span:
+        try:
+            yield span
+        except MCPError as error:
+            code = str(error.error.code)
+            span.set_attribute("rpc.response.status_code", code)
+            _set_error(span, code)
+            raise
+        except BaseException as error:
+            _set_error(span, type(error).__qualname__)
+            raise
+
+
+def _set_error(span: Span, kind: str) -> None:
+    span.set_attribute("error.type", kind)
+    span.set_status(StatusCode.ERROR)
+
+
+def _described(ctx: ServerRequestContext[Any, Any]) -> tuple[str, dict[str, str]]:
+    """Name and attributes of the span of a client's message."""
+    attributes = {"mcp.method.name": ctx.method, "mcp.protocol.version": ctx.protocol_version}
+    if ctx.request_id is not None:
+        attributes["jsonrpc.request.id"] = str(ctx.request_id)
+    if ctx.request is None:
+        attributes["network.transport"] = "pipe"
+    else:
+        attributes |= {"network.transport": "tcp", "network.protocol.name": "http"}
+    name: object = (ctx.params or {}).get("name")
+    if not isinstance(name, str) or ctx.method not in {"tools/call", "prompts/get"}:
+        return ctx.method, attributes
+    target = name[:_LONGEST_NAME]
+    if ctx.method == "tools/call":
+        attributes |= {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": target}
+    else:
+        attributes["gen_ai.prompt.name"] = target
+    return f"{ctx.method} {target}", attributes
+
+
+def _context_in_headers(ctx: ServerRequestContext[Any, Any]) -> TraceContext | None:
+    # Where the application is instrumented, its current span is already a child of the header's.
+    return None if ctx.request is None or has_trace() else _context_in(ctx.request.headers)
+
+
+def _context_in(carrier: Any) -> TraceContext | None:
+    """The trace context in `_meta` or headers; None without a valid `traceparent`."""
+    if not carrier or _TRACEPARENT not in carrier:
+        return None
+    try:
+        context = extract(cast("Mapping[str, Any]", carrier))
+    except (TypeError, ValueError):  # values that are not text
+        return None
+    return context if trace.get_current_span(context).get_span_context().is_valid else None
