@@ -82,8 +82,9 @@ async def test_a_call_in_several_rounds_is_one_call(tmp_path: Path) -> None:
     with SearchLog(tmp_path / "record.db") as log:
         options = GatewayOptions(search="on")
         async with Gateway([program(tmp_path, "legacy", LEGACY)], options=options, record=log) as gateway:
+            answering: dict[str, Any] = {"elicitation_callback": choose_blue}
             for mode in MODES:
-                async with Client(GatewayMCPServer(gateway), mode=mode, elicitation_callback=choose_blue) as client:
+                async with Client(GatewayMCPServer(gateway), mode=mode, **answering) as client:
                     await client.call_tool("call_tool", {"name": "legacy__ask", "arguments": {}})
                     await client.call_tool("call_tool", {"name": "no_such_tool", "arguments": {}})
         assert log.usage() == {"legacy__ask": 2}
