@@ -17,7 +17,7 @@ from ._merged import Place
 from ._policy import is_repeatable, needs_confirmation
 from ._results import LongResults
 from ._watching import Watching, no_resource
-from .bridge.callers import CONNECTION, Caller, client_key, is_modern
+from .bridge.callers import CONNECTION, Caller, client_key, is_modern, principal_of
 from .bridge.meta import passed_on
 from .bridge.parked import Raw
 from .gateway import Gateway
@@ -132,7 +132,7 @@ class GatewayMCPServer(Server[Any]):
             case "search_tools":
                 return await self._search(ctx, given)
             case "read_result":
-                return self._read_result(given)
+                return self._read_result(ctx, given)
             case _:
                 name, arguments = given.get("name"), _object(given.get("arguments"))
                 if not isinstance(name, str):
@@ -161,12 +161,12 @@ class GatewayMCPServer(Server[Any]):
             await self._promote(ctx, names)
         return types.CallToolResult(content=[types.TextContent(text=said)])
 
-    def _read_result(self, given: dict[str, Any]) -> types.Result:
+    def _read_result(self, ctx: _Context, given: dict[str, Any]) -> types.Result:
         handle, offset = given.get("handle"), given.get("offset", 0)
         if not isinstance(offset, int) or offset < 0:
             return _refusal(f"`offset` is {offset!r}: give a whole number from 0 on.")
         limit = min(one.given.options.result_characters for one in self._gateway.upstreams.values())
-        text = self._long.read(str(handle), offset, limit)
+        text = self._long.read(str(handle), offset, limit, principal_of(ctx))
         if text is None:
             return _refusal(f"Nothing is kept under {handle!r} any more. Call the tool again.")
         return types.CallToolResult(content=[types.TextContent(text=text)])
@@ -219,7 +219,7 @@ class GatewayMCPServer(Server[Any]):
         if not isinstance(result, dict):
             return result
         if gateway.searching:
-            result = self._long.cut(result, options.result_characters)
+            result = self._long.cut(result, options.result_characters, principal_of(ctx))
         if explain and result.get("isError"):
             shown = {"type": "text", "text": f"Its definition: {gateway.finder.definition(name)}"}
             result = {**result, "content": [*result.get("content", []), shown]}

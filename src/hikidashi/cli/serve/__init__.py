@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from .authorizing import Audience, Issuer, JwksUrl, Resource, Scopes, oauth_options
+
 __all__ = ["serve"]
 
 _EXAMPLES = """\b
@@ -78,6 +80,11 @@ def _serve(  # pyright: ignore[reportUnusedFunction]
         str | None,
         typer.Option(metavar="NAME", help="Variable with the token that HTTP clients must send.", show_default=False),
     ] = None,
+    oauth_issuer: Issuer = None,
+    oauth_audience: Audience = None,
+    oauth_jwks: JwksUrl = None,
+    oauth_scope: Scopes = None,
+    oauth_resource: Resource = None,
     yes: Annotated[bool, typer.Option("--yes", help="Run commands that are new in the config without asking.")] = False,
     as_daemon: Annotated[Path | None, typer.Option("--as-daemon", hidden=True)] = None,
 ) -> None:
@@ -102,6 +109,7 @@ def _serve(  # pyright: ignore[reportUnusedFunction]
         token_env=token_env,
         yes=yes,
         as_daemon=as_daemon,
+        oauth=oauth_options(oauth_issuer, oauth_audience, oauth_jwks, oauth_scope, oauth_resource),
     )
     if code := run_serve(asked):
         raise typer.Exit(code)

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Literal
 import typer
 
 from hikidashi.common.folders import cache_folder, state_folder
-from hikidashi.common.urls import is_loopback
 from hikidashi.errors import ToolSourceError
 from hikidashi.gateway.approval import Approvals, shown_command
 from hikidashi.gateway.attach import relay, socket_path, start_daemon
+from hikidashi.gateway.auth.options import OAuthOptions
 from hikidashi.gateway.config import identity_of, read_servers
 from hikidashi.gateway.options import GatewayOptions, GatewayServer
+
+from .authorizing import shared_token
 
 if TYPE_CHECKING:
     from hikidashi.gateway import Gateway
@@ -40,6 +42,7 @@ class Asked:
     token_env: str | None
     yes: bool
     as_daemon: Path | None
+    oauth: OAuthOptions | None = None
 
     @property
     def options(self) -> GatewayOptions:
@@ -123,12 +126,12 @@ def _run_http(asked: Asked, servers: list[GatewayServer]) -> int:
     from hikidashi.gateway.transports import http_app
 
     host, port = _address(str(asked.http))
-    token = _token(asked, host)
+    token = shared_token(asked.token_env, host, asked.oauth)
     listening = _listening(host, port)
 
     async def main() -> None:
         async with _gateway(asked, servers) as gateway:
-            app = http_app(gateway, host=host, token=token)
+            app = http_app(gateway, host=host, token=token, oauth=asked.oauth)
             config = uvicorn.Config(app, host=host, port=port, log_level="warning", lifespan="on")
             server = uvicorn.Server(config)
             # Clients wait for this line, so whoever reads it can connect.
@@ -148,20 +151,6 @@ def _listening(host: str, port: int) -> socket.socket:
             f"{_shown(host)}:{port} cannot be listened on: {error.strerror or error}. Give another port.",
             param_hint="--http",
         ) from error
-
-
-def _token(asked: Asked, host: str) -> str | None:
-    if asked.token_env is None:
-        if not is_loopback(host):
-            raise typer.BadParameter(
-                f"{host} lets other machines in: give --token-env NAME, a variable with the token they must send.",
-                param_hint="--http",
-            )
-        return None
-    token = os.environ.get(asked.token_env, "")
-    if not token:
-        raise typer.BadParameter(f"names {asked.token_env}, which is not set.", param_hint="--token-env")
-    return token
 
 
 def _address(given: str) -> tuple[str, int]:

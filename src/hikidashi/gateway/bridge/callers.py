@@ -13,6 +13,7 @@ try:
     import mcp_types as types
     from mcp import MCPError
     from mcp.server import ServerRequestContext
+    from mcp.server.request_state import authenticated_principal
     from mcp.shared.exceptions import NoBackChannelError
     from mcp.shared.message import ServerMessageMetadata
     from mcp_types.version import MODERN_PROTOCOL_VERSIONS
@@ -26,6 +27,7 @@ __all__ = [
     "client_key",
     "is_modern",
     "missing_capability",
+    "principal_of",
     "send_log",
     "unsupported_requests",
 ]
@@ -65,6 +67,11 @@ def is_modern(ctx: ServerRequestContext[Any, Any]) -> bool:
     return ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
 
 
+def principal_of(ctx: ServerRequestContext[Any, Any]) -> str:
+    """Who sent a request: the issuer, subject and client of its access token; empty where no such token is needed."""
+    return authenticated_principal(ctx) or ""
+
+
 def client_key(ctx: ServerRequestContext[Any, Any]) -> str:
     """Which client a request comes from: its HTTP session, or its connection; else each request is one of its own.
 
@@ -72,8 +79,9 @@ def client_key(ctx: ServerRequestContext[Any, Any]) -> str:
     """
     if ctx.request is None:
         return f"connection {ctx.lifespan_context[CONNECTION]}"
-    if session_id := ctx.request.headers.get("mcp-session-id"):
-        return f"session {session_id}"
+    session_id = ctx.request.headers.get("mcp-session-id")
+    if session_id and not is_modern(ctx):  # the session of a modern request is checked by nobody: it has none
+        return f"session {session_id} {principal_of(ctx)}"
     return f"request {ctx.request.scope.setdefault('hikidashi.request', secrets.token_hex(8))}"
 
 
