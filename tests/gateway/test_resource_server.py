@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import httpx2
 import jwt
@@ -23,7 +23,7 @@ from mcp.client import Client
 from mcp.client.session import ClientRequestContext
 from mcp.client.streamable_http import streamable_http_client
 from tests.gateway.issuer import AUDIENCE, EC_KEY, ED_KEY, OTHER_KEY, RSA_KEY, Issuer, public_jwk
-from tests.gateway.servers import LEGACY, program
+from tests.gateway.servers import LEGACY, program, served
 
 from hikidashi.gateway import Gateway, GatewayOptions, GatewayServer, OAuthOptions, ServerOptions, http_app
 from hikidashi.gateway.auth._keys import KeysUnavailableError, SigningKeys
@@ -46,19 +46,19 @@ def issuer() -> Generator[Issuer]:
 
 
 def options_of(issuer: Issuer, **more: Any) -> OAuthOptions:
-    return OAuthOptions(**{"issuer": issuer.issuer, "audience": AUDIENCE, **more})
+    given: dict[str, Any] = {"issuer": issuer.issuer, "audience": AUDIENCE, **more}
+    return OAuthOptions(**given)
 
 
-@asynccontextmanager
-async def serving(gateway: Gateway, **options: Any) -> AsyncGenerator[httpx2.ASGITransport]:
-    app = http_app(gateway, **options)
-    async with app.router.lifespan_context(app):
-        yield httpx2.ASGITransport(app)
+@pytest.fixture
+def verifier(issuer: Issuer) -> JwtVerifier:
+    return JwtVerifier(options_of(issuer))
 
 
 @asynccontextmanager
 async def asking(gateway: Gateway, **options: Any) -> AsyncGenerator[httpx2.AsyncClient]:
-    async with serving(gateway, **options) as transport, httpx2.AsyncClient(transport=transport) as http:
+    app = http_app(gateway, **options)
+    async with app.router.lifespan_context(app), httpx2.AsyncClient(transport=httpx2.ASGITransport(app)) as http:
         yield http
 
 
@@ -70,12 +70,12 @@ async def answer_to(token: str | None, options: OAuthOptions, *, more: dict[str,
 
 @asynccontextmanager
 async def client_with(
-    token: str, transport: httpx2.ASGITransport, mode: str = "auto", **more: Any
+    token: str, url: str, mode: Literal["auto", "legacy"] = "auto", **more: Any
 ) -> AsyncGenerator[Client]:
     headers = {"Authorization": f"Bearer {token}", **more.pop("headers", {})}
     async with (
-        httpx2.AsyncClient(transport=transport, headers=headers) as http,
-        Client(streamable_http_client(URL, http_client=http), mode=mode, **more) as client,
+        httpx2.AsyncClient(headers=headers) as http,
+        Client(streamable_http_client(url, http_client=http), mode=mode, **more) as client,
     ):
         yield client
 
@@ -133,12 +133,14 @@ async def test_scopes_come_in_the_ways_that_issuers_write_them(claims: dict[str,
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_the_official_client_works_over_http_with_a_token(mode: str, issuer: Issuer, tmp_path: Path) -> None:
+async def test_the_official_client_works_over_http_with_a_token(
+    mode: Literal["auto", "legacy"], issuer: Issuer, tmp_path: Path
+) -> None:
     server = program(tmp_path, "legacy", LEGACY)
     async with (
         Gateway([server], options=GatewayOptions(search="off")) as gateway,
-        serving(gateway, oauth=options_of(issuer)) as transport,
-        client_with(issuer.token(), transport, mode) as client,
+        served(http_app(gateway, oauth=options_of(issuer))) as url,
+        client_with(issuer.token(), url, mode) as client,
     ):
         listed = await client.list_tools()
         read = await client.call_tool("legacy__read", {})
@@ -226,11 +228,13 @@ JSON = st.recursive(
 
 @given(claim=st.sampled_from(["iss", "aud", "sub", "exp", "nbf", "iat", "scope", "scp", "cnf", "jti"]), value=JSON)
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-async def test_a_claim_of_any_kind_is_judged_and_fails_nothing(claim: str, value: Any, issuer: Issuer) -> None:
+async def test_a_claim_of_any_kind_is_judged_and_fails_nothing(
+    claim: str, value: Any, issuer: Issuer, verifier: JwtVerifier
+) -> None:
     with_claim = {**issuer.claims(), claim: value}
     token = jwt.api_jws.encode(json.dumps(with_claim).encode(), RSA_KEY, "RS256", {"kid": "one"})
     try:
-        access = await JwtVerifier(options_of(issuer)).verify(token)
+        access = await verifier.verify(token)
     except InvalidTokenError:
         return
     said = with_claim["aud"]
@@ -242,9 +246,9 @@ async def test_a_claim_of_any_kind_is_judged_and_fails_nothing(claim: str, value
 
 @given(token=st.text(max_size=60) | st.from_regex(r"[\w-]{0,30}\.[\w-]{0,30}\.[\w-]{0,30}", fullmatch=True))
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-async def test_any_text_as_a_token_is_refused(token: str, issuer: Issuer) -> None:
+async def test_any_text_as_a_token_is_refused(token: str, verifier: JwtVerifier) -> None:
     with pytest.raises(InvalidTokenError):
-        await JwtVerifier(options_of(issuer)).verify(token)
+        await verifier.verify(token)
 
 
 # Keys
@@ -416,8 +420,9 @@ async def test_two_tokens_in_one_request_are_refused(issuer: Issuer) -> None:
     ],
 )
 def test_options_that_would_not_be_safe_are_refused(given: dict[str, Any], said: str) -> None:
+    options: dict[str, Any] = {"issuer": "https://issuer.example", "audience": AUDIENCE, **given}
     with pytest.raises(ValueError, match=said) as refused:
-        OAuthOptions(**{"issuer": "https://issuer.example", "audience": AUDIENCE, **given})
+        OAuthOptions(**options)
     assert "pass@" not in str(refused.value)
 
 
@@ -439,10 +444,10 @@ async def test_what_is_kept_for_one_principal_is_not_for_another(issuer: Issuer,
 
     async with (
         Gateway([server], options=GatewayOptions(search="on")) as gateway,
-        serving(gateway, oauth=options_of(issuer)) as transport,
-        client_with(ann, transport, elicitation_callback=never) as anns,
-        client_with(bob, transport, elicitation_callback=never) as bobs,
-        client_with(other_app, transport, elicitation_callback=never) as others,
+        served(http_app(gateway, oauth=options_of(issuer))) as url,
+        client_with(ann, url, elicitation_callback=never) as anns,
+        client_with(bob, url, elicitation_callback=never) as bobs,
+        client_with(other_app, url, elicitation_callback=never) as others,
     ):
         await anns.list_tools()
         # a result that was cut
@@ -451,23 +456,21 @@ async def test_what_is_kept_for_one_principal_is_not_for_another(issuer: Issuer,
         mine = await anns.call_tool("read_result", {"handle": handle})
         theirs = [await one.call_tool("read_result", {"handle": handle}) for one in (bobs, others)]
         # a call that waits
-        asked = await anns.session.call_tool(
-            "call_tool", {"name": "legacy__ask", "arguments": {}}, allow_input_required=True
-        )
+        asked = await anns.session.call_tool("legacy__ask", {}, allow_input_required=True)
         assert isinstance(asked, types.InputRequiredResult)
         answers: dict[str, Any] = {key: types.ElicitResult(action="decline") for key in asked.input_requests or {}}
         for one in (bobs, others):
             with pytest.raises(MCPError, match="Invalid or expired requestState"):
                 await one.session.call_tool(
-                    "call_tool",
-                    {"name": "legacy__ask", "arguments": {}},
+                    "legacy__ask",
+                    {},
                     input_responses=answers,
                     request_state=asked.request_state,
                     allow_input_required=True,
                 )
         answered = await anns.session.call_tool(
-            "call_tool",
-            {"name": "legacy__ask", "arguments": {}},
+            "legacy__ask",
+            {},
             input_responses=answers,
             request_state=asked.request_state,
             allow_input_required=True,
@@ -487,7 +490,7 @@ async def test_a_session_is_of_the_principal_that_opened_it_and_so_is_what_they_
     asked: list[str] = []
     sessions: list[str] = []
 
-    async def allow(_: ClientRequestContext, params: types.ElicitRequestParams) -> types.ElicitResult:
+    async def allow(context: ClientRequestContext, params: types.ElicitRequestParams) -> types.ElicitResult:
         asked.append(params.message)
         return types.ElicitResult(action="accept", content={"remember": True})
 
@@ -496,22 +499,22 @@ async def test_a_session_is_of_the_principal_that_opened_it_and_so_is_what_they_
 
     async with (
         Gateway([careful], options=GatewayOptions(search="off")) as gateway,
-        serving(gateway, oauth=options_of(issuer)) as transport,
+        served(http_app(gateway, oauth=options_of(issuer))) as url,
     ):
         headers = {"Authorization": f"Bearer {issuer.token()}"}
         async with (
-            httpx2.AsyncClient(transport=transport, headers=headers, event_hooks={"request": [note]}) as http,
-            Client(streamable_http_client(URL, http_client=http), mode="legacy", elicitation_callback=allow) as anns,
+            httpx2.AsyncClient(headers=headers, event_hooks={"request": [note]}) as http,
+            Client(streamable_http_client(url, http_client=http), mode="legacy", elicitation_callback=allow) as anns,
         ):
             await anns.call_tool("legacy__read", {})
             await anns.call_tool("legacy__read", {})
             once = len(asked)
             bob = {"Authorization": f"Bearer {issuer.token(sub='bob')}", "Mcp-Session-Id": sessions[-1]}
-            async with httpx2.AsyncClient(transport=transport, headers=ACCEPT | bob) as another:
-                stolen = await another.post(URL, json={"jsonrpc": "2.0", "id": 9, "method": "tools/list"})
+            async with httpx2.AsyncClient(headers=ACCEPT | bob) as another:
+                stolen = await another.post(url, json={"jsonrpc": "2.0", "id": 9, "method": "tools/list"})
             for token in (issuer.token(sub="bob"), issuer.token()):
                 named = {"Mcp-Session-Id": sessions[-1]}
-                async with client_with(token, transport, headers=named, elicitation_callback=allow) as modern:
+                async with client_with(token, url, headers=named, elicitation_callback=allow) as modern:
                     await modern.call_tool("legacy__read", {})
 
     assert stolen.status_code == 404
