@@ -15,6 +15,8 @@ from ..tokens import estimate_tokens
 from ._finder import OWN_TOOLS, Finder, about_servers, own_tools
 from ._merged import Merged, merged
 from ._policy import is_read_only, matches
+from .auth.logins import Logins, takes_login
+from .auth.server_login import ServerLogin
 from .bridge.forward import Forwarder
 from .bridge.parked import ParkedCalls
 from .bridge.sealing import Seal
@@ -61,6 +63,7 @@ class Gateway:
         record: Recorder notified of each search and call.
         keys: Secrets (32 bytes or more) that seal the states of calls which wait for a person; every replica needs
             the same. A key of this process unless given.
+        logins: Where logins to servers are kept; without it, servers get their `headers` only.
 
     Raises:
         ToolValidationError: two servers have the same name.
@@ -74,6 +77,7 @@ class Gateway:
         cache: ListingCache | None = None,
         record: Recorder | None = None,
         keys: Sequence[str] = (),
+        logins: Logins | None = None,
     ) -> None:
         self.options = options or GatewayOptions()
         self.record = record
@@ -96,7 +100,8 @@ class Gateway:
             if one.name in self.upstreams:
                 raise ToolValidationError(f"Two MCP servers are named {one.name!r}. Rename one.", one.name)
             listing = None if cache is None else cache.read(one.server)
-            self.upstreams[one.name] = Upstream(one, self, self._reaper, listing)
+            login = None if logins is None or not takes_login(one.server) else ServerLogin(logins, one.server)
+            self.upstreams[one.name] = Upstream(one, self, self._reaper, listing, login)
         self._merge()
 
     async def __aenter__(self) -> Self:

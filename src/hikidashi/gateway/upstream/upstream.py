@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from ...errors import MissingExtra, ServerUnavailableError
 from ...search.mcp_servers.connection import Diagnostics, connected
+from ..auth.server_login import ServerLogin
 from ..options import GatewayServer
 from ._memory import memory_of_group
 from ._remedies import remedy_for
@@ -60,12 +61,19 @@ class Upstream:
         events: Told of changes, and asked when the server asks.
         reaper: Ends its process should the gateway be killed.
         listing: What it listed when it was last connected, if that is known.
+        login: The person's login to it, where it takes one.
     """
 
     def __init__(
-        self, given: GatewayServer, events: UpstreamEvents, reaper: Reaper, listing: Listing | None = None
+        self,
+        given: GatewayServer,
+        events: UpstreamEvents,
+        reaper: Reaper,
+        listing: Listing | None = None,
+        login: ServerLogin | None = None,
     ) -> None:
         self.given = given
+        self.login = login
         self.listing = listing
         self.state = ServerState(given.name)
         self.listed = anyio.Event()
@@ -111,6 +119,8 @@ class Upstream:
             ServerUnavailableError: it cannot be reached, or fails to start.
         """
         if self._client is None:
+            if self.login is not None and self.login.is_another():
+                self._failures, self._retry_at = 0, 0.0
             if self._failures >= _FAILURES_TO_OPEN and (left := self._retry_at - anyio.current_time()) > 0:
                 raise ServerUnavailableError(
                     self.name,
@@ -126,6 +136,10 @@ class Upstream:
         if self._client is None:
             raise ServerUnavailableError(self.name, self.state.reason, self.state.remedy)
         return self._client
+
+    def refused_login(self, problem: str) -> ServerUnavailableError:
+        """The error of a request that the server refused for want of a login."""
+        return ServerUnavailableError(self.name, problem, remedy_for(self.given, problem))
 
     @asynccontextmanager
     async def use(self) -> AsyncGenerator[tuple[Client, Turn]]:
@@ -205,7 +219,7 @@ class Upstream:
         while True:
             await self._wanted.wait()
             if (pause := self._retry_at - anyio.current_time()) > 0:
-                await anyio.sleep(pause)
+                await self._pause(pause)
             self._set("starting")
             self._stopping, self._fail_with = anyio.Event(), None
             ended: _Lost
@@ -221,6 +235,15 @@ class Upstream:
                     ended = _Lost(diagnostics.explain(ended.args[0]))
             self._client = None
             self._after(ended)
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait before the next attempt; a new login ends that at once."""
+        with anyio.move_on_after(seconds):
+            if self.login is None:
+                await anyio.sleep_forever()
+            else:
+                await self.login.until_another()
+                self._failures = 0
 
     def _after(self, ended: _Lost) -> None:
         """Decide when to connect again."""
@@ -246,6 +269,8 @@ class Upstream:
     async def _connection(self, diagnostics: Diagnostics) -> None:
         options = self.given.options
         closed = anyio.Event()
+        if self.login is not None:
+            await self.login.begin()
         with anyio.CancelScope(deadline=anyio.current_time() + options.start_seconds) as starting:
             try:
                 async with connected(
@@ -257,6 +282,7 @@ class Upstream:
                     on_start=self._on_process,
                     on_end=closed.set,
                     wrap=stamping,
+                    auth=self.login,
                     elicitation_callback=self._on_elicit,
                     sampling_callback=self._on_sample,
                     sampling_capabilities=types.SamplingCapability(
@@ -275,6 +301,9 @@ class Upstream:
                         tasks.start_soon(self._until_stopped)
                         tasks.start_soon(self._until_idle)
                         tasks.start_soon(self._until_too_large)
+                        if self.login is not None:
+                            tasks.start_soon(self._until_login_is_needed, self.login)
+                            tasks.start_soon(self._until_another_login, self.login)
                         await self._relist(client)
             finally:
                 self._client = None
@@ -348,6 +377,14 @@ class Upstream:
     async def _until_stopped(self) -> None:
         await self._stopping.wait()
         raise self._fail_with or _Lost("it was stopped", failed=False)
+
+    async def _until_login_is_needed(self, login: ServerLogin) -> None:
+        await login.until_needed()
+        raise _Lost(login.problem)
+
+    async def _until_another_login(self, login: ServerLogin) -> None:
+        await login.until_another()
+        raise _Lost("the login to it has changed")  # it is connected again: another person may have other tools
 
     async def _until_idle(self) -> None:
         idle = self.given.options.idle_seconds

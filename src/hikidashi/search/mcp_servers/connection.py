@@ -82,6 +82,7 @@ async def connected(
     on_start: Callable[[int], None] = lambda _: None,
     on_end: Callable[[], None] = lambda: None,
     wrap: Callable[[AbstractAsyncContextManager[Any]], AbstractAsyncContextManager[Any]] = lambda transport: transport,
+    auth: httpx2.Auth | None = None,
     **callbacks: Any,
 ) -> AsyncGenerator[Client]:
     """A client that is connected to `server`, which is started where it is a process, and then ended.
@@ -95,6 +96,7 @@ async def connected(
         on_start: Called with the id of a process.
         on_end: Called when a process has closed its output.
         wrap: Stands between the client and the transport.
+        auth: Authorizes requests over HTTP.
         callbacks: What answers the server's own requests, as `mcp.Client` takes it.
     """
     async with AsyncExitStack() as stack:
@@ -106,13 +108,14 @@ async def connected(
             case "http":
                 http = httpx2.AsyncClient(
                     headers=dict(server.headers),
+                    auth=auth,
                     follow_redirects=True,
                     timeout=httpx2.Timeout(seconds, read=None if on_message else seconds),
                     event_hooks={"response": [_writing_errors(diagnostics.file)]},
                 )
                 transport = streamable_http_client(server.url, http_client=await stack.enter_async_context(http))
             case _:
-                transport = sse_client(server.url, headers=dict(server.headers), timeout=seconds)
+                transport = sse_client(server.url, headers=dict(server.headers), timeout=seconds, auth=auth)
         client = Client(wrap(transport), message_handler=on_message, cache=None, **callbacks)
         yield await stack.enter_async_context(client)
 
