@@ -110,14 +110,14 @@ def free_port() -> int:
 
 
 @asynccontextmanager
-async def served(app: Any, path: str = "/mcp") -> AsyncGenerator[str]:
+async def served(app: Any, path: str = "/mcp", listening: socket.socket | None = None) -> AsyncGenerator[str]:
     """The URL of an ASGI application that is served on loopback meanwhile."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
+    with listening or socket.create_server(("127.0.0.1", 0)) as taken:
         config = uvicorn.Config(app, log_level="warning", lifespan="on", timeout_graceful_shutdown=1)
         server = uvicorn.Server(config)
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(server.serve, [listening])
+            tasks.start_soon(server.serve, [taken])
             try:
-                yield f"http://127.0.0.1:{listening.getsockname()[1]}{path}"
+                yield f"http://127.0.0.1:{taken.getsockname()[1]}{path}"
             finally:
                 server.should_exit = True

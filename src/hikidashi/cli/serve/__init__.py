@@ -8,6 +8,8 @@ from typing import Annotated, Literal
 import typer
 
 from .authorizing import Audience, Issuer, JwksUrl, Resource, Scopes, oauth_options
+from .login import EXAMPLES as _LOGIN_EXAMPLES
+from .login import login, logout
 
 __all__ = ["serve"]
 
@@ -130,6 +132,10 @@ def stop() -> None:
     from .status import stop_all
 
     stop_all()
+
+
+serve.command(epilog=_LOGIN_EXAMPLES, short_help="Log in to a server that needs it.")(login)
+serve.command(epilog=_LOGIN_EXAMPLES, short_help="Forget the login to a server.")(logout)
 
 
 _ClientArgument = Annotated[str, typer.Argument(metavar="CLIENT", help="One of those named above.", show_default=False)]

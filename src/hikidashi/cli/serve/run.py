@@ -20,6 +20,7 @@ from hikidashi.gateway.config import identity_of, read_servers
 from hikidashi.gateway.options import GatewayOptions, GatewayServer
 
 from .authorizing import shared_token
+from .login import kept_logins
 
 if TYPE_CHECKING:
     from hikidashi.gateway import Gateway
@@ -101,6 +102,7 @@ def _gateway(asked: Asked, servers: list[GatewayServer]) -> Gateway:
         cache=ListingCache(cache_folder() / "gateway"),
         record=None if asked.record is None else SearchLog(asked.record),
         keys=(key,) if key else (),
+        logins=kept_logins(),
     )
 
 
