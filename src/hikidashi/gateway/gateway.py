@@ -172,7 +172,9 @@ class Gateway:
     def down(self) -> dict[str, str]:
         """The servers that cannot be reached, and why."""
         return {
-            state.name: f"{state.reason}. {state.remedy}".strip() for state in self.states if state.status == "failed"
+            state.name: f"{state.reason}. {state.remedy}".strip()
+            for state in self.states
+            if state.status == "failed" or (state.status == "starting" and state.reason)
         }
 
     async def listed(self, seconds: float) -> None:

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urljoin, urlsplit
 
 from ... import __version__
 from ...common.urls import is_loopback
-from ...errors import MissingExtra, ServerUnavailableError
+from ...errors import LoginError, MissingExtra
 from ...search.mcp_servers import McpServer
 from ._callback import CallbackPage
 from .logins import Login, expiry_of, takes_login
@@ -62,7 +62,7 @@ async def log_in(
         seconds: How long they may take.
 
     Raises:
-        ServerUnavailableError: the server takes no login, or it failed; the error says why.
+        LoginError: the server takes no login, or it failed; the error says why.
     """
     if not takes_login(server):
         stdio = server.transport == "stdio"
@@ -211,8 +211,8 @@ def _token_endpoint(provider: OAuthClientProvider) -> str:
     return urljoin(provider.context.get_authorization_base_url(provider.context.server_url), "/token")
 
 
-def _failed(server: McpServer, reason: str, remedy: str = "") -> ServerUnavailableError:
-    return ServerUnavailableError(server.name, server.without_secrets(reason), remedy)
+def _failed(server: McpServer, reason: str, remedy: str = "") -> LoginError:
+    return LoginError(server.name, server.without_secrets(reason), remedy)
 
 
 def _one_line(error: Exception) -> str:

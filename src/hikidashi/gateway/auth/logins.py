@@ -75,6 +75,24 @@ class Login:
             return False
         return time.time() > self.expires_at - min(_MARGIN, (self.lifetime or 0.0) / 10)
 
+    def check(self, url: str) -> None:
+        """Raise unless it is a login to the server at `url`, with a token that can be sent.
+
+        Raises:
+            ValueError: it is not; somebody changed the file.
+        """
+        numbers = (self.expires_at, self.lifetime)
+        texts = (self.token_endpoint, self.ended, self.id, self.tokens.get("access_token"))
+        optional = (self.revocation_endpoint, self.resource, self.tokens.get("refresh_token"))
+        if (
+            self.url != url
+            or not all(number is None or isinstance(number, int | float) for number in numbers)
+            or not all(isinstance(text, str) for text in texts)
+            or not all(text is None or isinstance(text, str) for text in optional)
+            or not str(self.tokens["access_token"]).isascii()
+        ):
+            raise ValueError("it is no login")
+
     def renewed(self, tokens: dict[str, Any]) -> Login:
         """The same login with the tokens of a renewal; what it leaves out stays (RFC 6749, section 6)."""
         kept = {name: self.tokens[name] for name in ("refresh_token", "scope") if self.tokens.get(name)}
@@ -102,13 +120,15 @@ class Logins:
         record = self._record(server)
         if record is None:
             return None
-        kept = record.pop("secrets", None) if record.pop("kept") == "file" else _from_keyring(self._key(server))
+        hidden = record.pop("secrets", None)
+        kept = hidden if record.pop("kept") == "file" else _from_keyring(self._key(server))
         try:
             login = Login(**record, **json.loads(kept) if isinstance(kept, str) else cast("dict[str, Any]", kept))
-            return login if login.url == server.url and login.access_token else None
-        except (TypeError, ValueError, KeyError):
+            login.check(server.url)
+        except (TypeError, ValueError):
             logger.warning("the login to MCP server %r cannot be read: log in again", server.name)
             return None
+        return login
 
     def write(self, server: McpServer, login: Login) -> None:
         """Keep `login`.
@@ -143,7 +163,7 @@ class Logins:
             record = json.loads(self._path(server).read_text(encoding="utf-8"))
             if record.pop("version") != _VERSION or "kept" not in record:
                 return None
-            record.pop("name", None)
+            record.pop("name", None)  # for the person who looks into the file
         except (OSError, ValueError, KeyError, AttributeError, TypeError):
             return None
         return record

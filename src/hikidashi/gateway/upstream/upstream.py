@@ -220,7 +220,8 @@ class Upstream:
             await self._wanted.wait()
             if (pause := self._retry_at - anyio.current_time()) > 0:
                 await self._pause(pause)
-            self._set("starting")
+            # Why it failed before is known until it has started.
+            self._set("starting", *((self.state.reason, self.state.remedy) if self._failures else ()))
             self._stopping, self._fail_with = anyio.Event(), None
             ended: _Lost
             with Diagnostics(self.given.server) as diagnostics:
