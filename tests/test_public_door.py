@@ -240,7 +240,16 @@ ROOMS_BELOW = {
     },
     "cli.config": {"cli", "cli.chat", "config", "errors"},
     "cli.doctor": {"cli", "common", "providers"},
-    "cli.serve": {"cli", "cli.tools", "common", "errors", "gateway", "gateway.clients", "search.records"},
+    "cli.serve": {
+        "cli",
+        "cli.tools",
+        "common",
+        "errors",
+        "gateway",
+        "gateway.auth",
+        "gateway.clients",
+        "search.records",
+    },
     "cli.slack": {"agents", "agents.slack", "cli", "cli.chat", "common", "config", "errors"},
     "cli.tools": {
         "cli",
@@ -273,6 +282,7 @@ ROOMS_BELOW = {
     "gateway": {
         "common",
         "errors",
+        "gateway.auth",
         "gateway.bridge",
         "gateway.upstream",
         "search",
@@ -282,9 +292,10 @@ ROOMS_BELOW = {
         "search.records",
         "tokens",
     },
+    "gateway.auth": {"common", "errors", "search.mcp_servers"},
     "gateway.bridge": {"errors", "gateway.upstream"},
     "gateway.clients": {"common", "errors", "gateway", "search.mcp_servers"},
-    "gateway.upstream": {"errors", "gateway", "search.mcp_servers"},
+    "gateway.upstream": {"errors", "gateway", "gateway.auth", "search.mcp_servers"},
     "providers": {"common", "errors"},
     "search": {
         "common",

@@ -16,6 +16,7 @@ import httpx2
 import keyring
 import keyring.backend
 import pytest
+from anyio.abc import TaskGroup
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mcp.client import Client
@@ -43,12 +44,16 @@ def logins(tmp_path: Path) -> Logins:
 Browse = Callable[[str], Coroutine[Any, Any, Any]]
 
 
+def start(tasks: TaskGroup, by: Browse, url: str) -> None:
+    tasks.start_soon(by, url)
+
+
 async def agreed(server: McpServer, client: KnownClient | None = None, *, by: Browse = browse) -> Login:
     """The login of a person who agrees."""
     failed: list[LoginError] = []
     async with anyio.create_task_group() as tasks:
         try:
-            return await log_in(server, show=lambda url: tasks.start_soon(by, url), client=client, seconds=20)
+            return await log_in(server, show=lambda url: start(tasks, by, url), client=client, seconds=20)
         except LoginError as error:
             failed.append(error)
     raise failed[0]
@@ -334,41 +339,41 @@ def test_without_a_keyring_a_login_is_in_a_file_for_its_owner_only(logins: Login
     assert (logins.read(SERVER), logins.id_of(SERVER), list(file.parent.glob("*.json"))) == (None, None, [])
 
 
-class Vault(keyring.backend.KeyringBackend):
-    """A keyring in memory."""
-
-    priority = -1  # pyright: ignore[reportAssignmentType] - so that nobody finds it by chance
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.priority = 5  # pyright: ignore[reportAttributeAccessIssue]
-        self.kept: dict[tuple[str, str], str] = {}
-        self.locked = False
-
-    def set_password(self, service: str, username: str, password: str) -> None:
-        if self.locked:
-            raise RuntimeError("it is locked")
-        self.kept[service, username] = password
-
-    def get_password(self, service: str, username: str) -> str | None:
-        if self.locked:
-            raise RuntimeError("it is locked")
-        return self.kept.get((service, username))
-
-    def delete_password(self, service: str, username: str) -> None:
-        del self.kept[service, username]
-
-
 @pytest.fixture
-def vault() -> Generator[Vault]:
+def vault() -> Generator[Any]:
     before = keyring.get_keyring()
+
+    # Not outside: the package would find it, and take it for the keyring of this machine.
+    class Vault(keyring.backend.KeyringBackend):
+        """A keyring in memory."""
+
+        priority = 5  # pyright: ignore[reportAssignmentType]
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.kept: dict[tuple[str, str], str] = {}
+            self.locked = False
+
+        def set_password(self, service: str, username: str, password: str) -> None:
+            if self.locked:
+                raise RuntimeError("it is locked")
+            self.kept[service, username] = password
+
+        def get_password(self, service: str, username: str) -> str | None:
+            if self.locked:
+                raise RuntimeError("it is locked")
+            return self.kept.get((service, username))
+
+        def delete_password(self, service: str, username: str) -> None:
+            del self.kept[service, username]
+
     kept = Vault()
     keyring.set_keyring(kept)
     yield kept
     keyring.set_keyring(before)
 
 
-def test_with_a_keyring_no_file_has_a_secret(logins: Logins, vault: Vault, tmp_path: Path) -> None:
+def test_with_a_keyring_no_file_has_a_secret(logins: Logins, vault: Any, tmp_path: Path) -> None:
     logins.write(SERVER, KEPT)
     (file,) = (tmp_path / "state" / "logins").glob("*.json")
 
