@@ -6,7 +6,7 @@ import base64
 import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import httpx2
@@ -29,7 +29,7 @@ HELLO = {
 
 
 def call(name: str = "search_tools") -> dict[str, Any]:
-    meta = {types.PROTOCOL_VERSION_META_KEY: "2026-07-28", types.CLIENT_CAPABILITIES_META_KEY: {}}
+    meta: dict[str, Any] = {types.PROTOCOL_VERSION_META_KEY: "2026-07-28", types.CLIENT_CAPABILITIES_META_KEY: {}}
     return {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": name, "arguments": {}, "_meta": meta}}
 
 
@@ -293,8 +293,8 @@ async def test_a_body_of_any_kind_is_compared_and_fails_nothing(body: Any, name:
     headers.append((b"mcp-name", encoded(name).encode()))
     await Door(app, "127.0.0.1")({"type": "http", "method": "POST", "path": "/", "headers": headers}, receive, send)
 
-    said: dict[str, Any] = body if isinstance(body, dict) else {}
+    said = cast("dict[str, Any]", body if isinstance(body, dict) else {})
     is_same = said.get("method") == "tools/call"
-    params: Any = said.get("params")
-    named: Any = params.get("name") if isinstance(params, dict) else None  # pyright: ignore[reportUnknownMemberType]
+    params = said.get("params")
+    named = cast("dict[str, Any]", params).get("name") if isinstance(params, dict) else None
     assert statuses[0] == (200 if is_same and (named is None or named == name) else 400)

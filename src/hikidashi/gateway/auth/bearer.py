@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 
 from ...errors import MissingExtra
 from ._keys import KeysUnavailableError
+from ._verifier import InvalidTokenError, JwtVerifier
 from .options import OAuthOptions
-from .verifier import InvalidTokenError, JwtVerifier
 
 try:
     from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
