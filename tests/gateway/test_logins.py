@@ -21,8 +21,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mcp.client import Client
 from mcp.shared.auth import OAuthClientInformationFull
-from tests.gateway.authorization import browse, server_with_login
-from tests.gateway.servers import MODERN, program
+from tests.gateway.authorization import Authorization, browse, server_with_login
+from tests.gateway.servers import MODERN, free_port, program
 from tests.gateway.test_gateway import text_of
 
 from hikidashi.errors import LoginError
@@ -88,27 +88,33 @@ async def test_a_person_logs_in_and_the_server_lists_its_tools(
     assert login.access_token not in repr(login)
 
 
-async def test_a_client_that_was_registered_by_hand_is_used_where_none_registers_itself() -> None:
+def by_hand(authorization: Authorization) -> KnownClient:
+    """An application that a person registered at the authorization server."""
+    port = free_port()
+    described: dict[str, Any] = {
+        "client_id": "by-hand",
+        "client_secret": "sk-test",
+        "redirect_uris": [f"http://127.0.0.1:{port}/callback"],
+        "token_endpoint_auth_method": "client_secret_post",
+        "scope": "tools",
+    }
+    authorization.clients["by-hand"] = OAuthClientInformationFull.model_validate(described)
+    return KnownClient(id="by-hand", secret="sk-test", port=port)
+
+
+async def test_a_client_that_was_registered_by_hand_is_used_where_none_registers_itself(logins: Logins) -> None:
     async with server_with_login(registers=False) as (server, authorization):
         with pytest.raises(LoginError, match="--client-id") as refused:
             await agreed(server)
-        async with httpx2.AsyncClient() as http:
-            assert (await http.post(f"{authorization.url}/register", json={})).status_code == 404
-        with anyio.fail_after(20):
-            port = 18_000 + (hash(server.url) % 2_000)
-            by_hand: dict[str, Any] = {
-                "client_id": "by-hand",
-                "client_secret": "sk-test",
-                "redirect_uris": [f"http://127.0.0.1:{port}/callback"],
-                "token_endpoint_auth_method": "client_secret_post",
-                "scope": "tools",
-            }
-            authorization.clients["by-hand"] = OAuthClientInformationFull.model_validate(by_hand)
-            login = await agreed(server, KnownClient(id="by-hand", secret="sk-test", port=port))
+        login = await agreed(server, by_hand(authorization))
+        logins.write(server, login)
+        again = await renewed(logins, server, login.access_token)
 
     assert "Registration failed: 404" in str(refused.value)
     assert login.client["client_id"] == "by-hand"
     assert "sk-test" not in repr(login)
+    assert again is not None
+    assert again.access_token != login.access_token
 
 
 async def test_a_login_that_is_refused_or_forged_fails_with_the_reason() -> None:
@@ -246,7 +252,7 @@ async def test_processes_that_renew_at_once_do_so_once_and_lose_no_token(logins:
         logins.write(server, login)
         folder = str(tmp_path / "state" / "logins")
         command = [sys.executable, "-c", RENEW, server.url, folder, login.access_token]
-        processes = [await anyio.open_process(command, stderr=None) for _ in range(4)]
+        processes = [await anyio.open_process(command, stderr=None) for _ in range(3)]
         given: list[str] = []
 
         async def run(process: Any) -> None:
@@ -264,7 +270,7 @@ async def test_processes_that_renew_at_once_do_so_once_and_lose_no_token(logins:
         assert after is not None
         last = await renewed(logins, server, after.access_token)
 
-    assert given == [after.access_token] * 4
+    assert given == [after.access_token] * 3
     assert (authorization.renewals, authorization.reuse) == (2, 0)
     assert last is not None
     assert last.access_token in authorization.access
@@ -310,7 +316,7 @@ async def test_a_token_goes_to_its_own_server_only(logins: Logins) -> None:
 
 async def test_tokens_are_revoked_where_the_server_offers_that() -> None:
     async with server_with_login() as (server, authorization):
-        login = await agreed(server)
+        login = await agreed(server, by_hand(authorization))  # the package revokes for clients with a secret only
         assert authorization.access
         assert await revoke(login)
         assert authorization.access == {}
