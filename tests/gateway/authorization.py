@@ -25,6 +25,7 @@ from mcp.server.auth.settings import AuthSettings, ClientRegistrationOptions, Re
 from mcp.server.mcpserver import MCPServer
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 from pydantic import AnyHttpUrl
+from starlette.responses import JSONResponse
 from tests.gateway.servers import served
 
 from hikidashi.search.mcp_servers import McpServer
@@ -48,9 +49,24 @@ class Authorization:
         self.used: set[str] = set()
         self.renewals = 0
         self.reuse = 0
+        self.metadata: dict[str, Any] = {}
+        """What its metadata says beside, or instead of, what the package has it say."""
 
     async def get_client(self, client_id: str) -> OAuthClientInformationFull | None:
         return self.clients.get(client_id)
+
+    def describing(self, app: Any) -> Any:
+        """`app` with the changed metadata."""
+
+        async def described(scope: Any, receive: Any, send: Any) -> None:
+            if scope["type"] != "http" or "oauth-authorization-server" not in scope["path"]:
+                await app(scope, receive, send)
+                return
+            async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app)) as http:
+                said = (await http.get(self.url + scope["path"])).json()
+            await JSONResponse({**said, **self.metadata})(scope, receive, send)
+
+        return described
 
     async def register_client(self, client_info: OAuthClientInformationFull) -> None:
         self.clients[client_info.client_id] = client_info
@@ -146,7 +162,7 @@ async def server_with_login(
         return 42
 
     app = server.streamable_http_app() if transport == "http" else server.sse_app()
-    async with served(app, path, listening) as url:
+    async with served(authorization.describing(app), path, listening) as url:
         yield McpServer(name=name, transport=transport, url=url), authorization
 
 

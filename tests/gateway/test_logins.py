@@ -131,6 +131,38 @@ async def test_a_login_that_is_refused_or_forged_fails_with_the_reason() -> None
     assert authorization.access == {}
 
 
+async def test_a_client_id_metadata_document_is_the_id_where_the_authorization_server_takes_it() -> None:
+    document = "https://hikidashi.example/client.json"
+    known = KnownClient(metadata_url=document, port=free_port())
+    async with server_with_login() as (server, authorization):
+        back = [f"http://127.0.0.1:{known.port}/callback"]
+        described: dict[str, Any] = {"client_id": document, "redirect_uris": back, "token_endpoint_auth_method": "none"}
+        authorization.clients[document] = OAuthClientInformationFull.model_validate({**described, "scope": "tools"})
+        authorization.metadata = {"client_id_metadata_document_supported": True}
+        login = await agreed(server, known)
+
+    assert login.client["client_id"] == document
+    assert list(authorization.clients) == [document]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "said"),
+    [
+        ({"authorization_endpoint": "http://login.example/authorize"}, "is not https: http://login.example"),
+        ({"token_endpoint": "http://login.example/token"}, "is not https: http://login.example"),
+        ({"issuer": "https://other.example"}, "issuer mismatch"),
+        ({"authorization_response_iss_parameter_supported": True}, "missing iss"),
+    ],
+)
+async def test_an_authorization_server_that_cannot_be_trusted_is_refused(metadata: dict[str, Any], said: str) -> None:
+    async with server_with_login() as (server, authorization):
+        authorization.metadata = metadata
+        with pytest.raises(LoginError, match=said):
+            await agreed(server)
+
+    assert authorization.access == {}
+
+
 async def test_an_answer_of_another_login_is_refused_and_the_right_one_still_counts() -> None:
     forged: list[int] = []
 

@@ -46,6 +46,8 @@ class Caller(Protocol):
 
     key: str
     """Which client it is: calls of one client may share a server that asks questions."""
+    principal: str
+    """Whose call it is."""
     behalf: Behalf
     """What a server is told of it."""
 
@@ -90,6 +92,7 @@ class DirectCaller:
 
     def __init__(self, ctx: ServerRequestContext[Any, Any], log_level: types.LoggingLevel | None) -> None:
         self.key = client_key(ctx)
+        self.principal = principal_of(ctx)
         self.behalf = Behalf(ctx.session.client_capabilities, log_level)
         self._ctx = ctx
 
