@@ -15,6 +15,7 @@
     ├── WebIndexError                            the local index of documents cannot be read or written
     ├── SlackError                               Slack refused a call, or cannot be reached
     ├── ServerUnavailableError (ConnectionError)  a server behind the gateway cannot be reached
+    │   └── LoginError                           a person could not log in to a server behind the gateway
     ├── ConfigError (ValueError)                 a config file that cannot be used: file, line, key, what is allowed
     └── ClaudeCodeError                          Claude Code, or tools and dependencies for it
         ├── UnsupportedDepsTypeError             dependencies that cannot be serialised as JSON
@@ -53,7 +54,7 @@ from .claude import (
     UnsupportedDepsTypeError,
 )
 from .config import ConfigError
-from .gateway import ServerUnavailableError
+from .gateway import LoginError, ServerUnavailableError
 from .search import SearchLogError, ToolSearchError, ToolSourceError, ToolTurnLimitError
 from .search import ToolSearchCode as ToolSearchCode
 from .slack import SlackError
@@ -73,6 +74,7 @@ __all__ = [
     "FetchRefused",
     "HikidashiError",
     "InvalidSettingError",
+    "LoginError",
     "MissingDepsError",
     "MissingExtra",
     "PageError",

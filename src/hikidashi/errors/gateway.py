@@ -17,3 +17,11 @@ class ServerUnavailableError(HikidashiError, ConnectionError):
     def __str__(self) -> str:
         message = f"The MCP server {self.server!r} cannot be reached: {self.reason.rstrip('.')}."
         return f"{message} {self.remedy}" if self.remedy else message
+
+
+class LoginError(ServerUnavailableError):
+    """A person could not log in to a server behind the gateway: `reason` says why, `remedy` what to do."""
+
+    def __str__(self) -> str:
+        message = f"The login to the MCP server {self.server!r} failed: {self.reason.rstrip('.')}."
+        return f"{message} {self.remedy}" if self.remedy else message

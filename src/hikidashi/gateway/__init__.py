@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ..common.lazy import lazy
 
 if TYPE_CHECKING:
+    from .auth.options import OAuthOptions
     from .gateway import Gateway
     from .options import GatewayOptions, GatewayServer, ServerOptions
     from .server import GatewayMCPServer
@@ -21,6 +22,7 @@ _HOME_OF = {
     "GatewayMCPServer": ".server",
     "GatewayOptions": ".options",
     "GatewayServer": ".options",
+    "OAuthOptions": ".auth.options",
     "ServerOptions": ".options",
     "ServerState": ".upstream.state",
     "http_app": ".transports",
@@ -32,6 +34,7 @@ __all__ = [
     "GatewayMCPServer",
     "GatewayOptions",
     "GatewayServer",
+    "OAuthOptions",
     "ServerOptions",
     "ServerState",
     "http_app",

@@ -15,6 +15,8 @@ from ..tokens import estimate_tokens
 from ._finder import Finder
 from ._merged import Merged, merged
 from ._policy import is_read_only, is_repeatable, matches, needs_confirmation
+from .auth.logins import Logins, takes_login
+from .auth.server_login import ServerLogin
 from .bridge.callers import client_key, is_modern
 from .bridge.forward import Forwarder
 from .bridge.parked import ParkedCalls
@@ -65,6 +67,7 @@ class Gateway:
         record: Recorder notified of each search and call.
         keys: Secrets (32 bytes or more) that seal the state of calls which wait for a person; the same in every
             replica. By default, a random key of this process.
+        logins: Keeps the logins to servers; without it, servers get their `headers` only.
 
     Raises:
         ToolValidationError: two servers have the same name.
@@ -79,6 +82,7 @@ class Gateway:
         cache: ListingCache | None = None,
         record: Recorder | None = None,
         keys: Sequence[str] = (),
+        logins: Logins | None = None,
     ) -> None:
         self.options = options or GatewayOptions()
         self.record = record
@@ -103,7 +107,8 @@ class Gateway:
             if one.name in self.upstreams:
                 raise ToolValidationError(f"Two MCP servers are named {one.name!r}. Rename one.", one.name)
             listing = None if cache is None else cache.read(one.server)
-            self.upstreams[one.name] = Upstream(one, self, self._reaper, listing)
+            login = None if logins is None or not takes_login(one.server) else ServerLogin(logins, one.server)
+            self.upstreams[one.name] = Upstream(one, self, self._reaper, listing, login)
         self._pin = pins_at_start(self.options, record, self.upstreams)
         self._merge()
 
@@ -173,7 +178,9 @@ class Gateway:
     def down(self) -> dict[str, str]:
         """The servers that cannot be reached, with reason and remedy."""
         return {
-            state.name: f"{state.reason}. {state.remedy}".strip() for state in self.states if state.status == "failed"
+            state.name: f"{state.reason}. {state.remedy}".strip()
+            for state in self.states
+            if state.status == "failed" or (state.status == "starting" and state.reason)
         }
 
     async def listed(self, seconds: float) -> None:

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import hmac
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..common.urls import is_loopback
 from ..errors import MissingExtra
+from ._door import MOST_BYTES, Door
+from .auth.bearer import RequireAccessToken, RequireSharedToken, metadata_routes
+from .auth.options import OAuthOptions
 from .gateway import Gateway
 from .server import GatewayMCPServer
 
 try:
     from mcp.server.stdio import stdio_server
     from mcp.server.transport_security import TransportSecuritySettings
-    from starlette.responses import JSONResponse
 except ImportError as error:
     raise MissingExtra("mcp", "mcp") from error
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Receive, Scope, Send
 
 __all__ = ["http_app", "serve_stdio"]
 
@@ -30,43 +27,33 @@ async def serve_stdio(gateway: Gateway) -> None:
         await server.run(read, write, server.create_initialization_options())
 
 
-def http_app(gateway: Gateway, *, host: str = "127.0.0.1", token: str | None = None) -> Any:
+def http_app(
+    gateway: Gateway, *, host: str = "127.0.0.1", token: str | None = None, oauth: OAuthOptions | None = None
+) -> Any:
     """An ASGI application with the gateway at `/mcp`.
 
     Args:
         gateway: An entered gateway.
         host: Where it will listen; on a loopback address, requests for another host or from another origin are refused.
         token: What clients must send as `Authorization: Bearer ...`.
+        oauth: Whose access tokens clients must send instead, and for which audience.
+
+    Raises:
+        ValueError: both a token and `oauth` are given, or the token is empty.
     """
-    app = GatewayMCPServer(gateway).streamable_http_app(host=host, transport_security=_security(host))
-    return app if token is None else _Bearer(app, token)
-
-
-def _security(host: str) -> TransportSecuritySettings | None:
-    """Against pages that reach this machine under a name of their own: who is asked for, and by whom, must be here."""
-    if not is_loopback(host):
-        return None  # behind a token, and under names that only its owner knows
-    names = dict.fromkeys(("127.0.0.1", "localhost", "[::1]", f"[{host}]" if ":" in host else host))
-    hosts = [shown for name in names for shown in (name, f"{name}:*")]
-    return TransportSecuritySettings(
-        enable_dns_rebinding_protection=True,
-        allowed_hosts=hosts,
-        allowed_origins=[f"{scheme}://{shown}" for scheme in ("http", "https") for shown in hosts],
+    if token is not None and oauth is not None:
+        raise ValueError("`token` and `oauth` are both given: use one of them.")
+    if token is not None and not token.strip():
+        raise ValueError("`token` is empty.")
+    app = GatewayMCPServer(gateway).streamable_http_app(
+        host=host,
+        max_request_body_size=MOST_BYTES,
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # the door is stricter
+        custom_starlette_routes=[] if oauth is None else metadata_routes(oauth),
     )
-
-
-class _Bearer:
-    """Refuses requests without the right token."""
-
-    def __init__(self, app: ASGIApp, token: str) -> None:
-        self._app = app
-        self._expected = f"Bearer {token}".encode()
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            given = dict(scope["headers"]).get(b"authorization", b"")
-            if not hmac.compare_digest(given, self._expected):
-                refused = JSONResponse({"error": "invalid_token"}, 401, {"WWW-Authenticate": "Bearer"})
-                await refused(scope, receive, send)
-                return
-        await self._app(scope, receive, send)
+    if token is not None:
+        app.add_middleware(RequireSharedToken, token=token.strip())
+    if oauth is not None:
+        app.add_middleware(RequireAccessToken, options=oauth)
+    app.add_middleware(Door, host=host)  # the last one added is the first one asked
+    return app

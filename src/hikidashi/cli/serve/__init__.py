@@ -7,6 +7,10 @@ from typing import Annotated, Literal
 
 import typer
 
+from .authorizing import Audience, Issuer, JwksUrl, Resource, Scopes, oauth_options
+from .login import EXAMPLES as _LOGIN_EXAMPLES
+from .login import login, logout
+
 __all__ = ["serve"]
 
 _EXAMPLES = """\b
@@ -87,6 +91,11 @@ def _serve(  # pyright: ignore[reportUnusedFunction]
         str | None,
         typer.Option(metavar="NAME", help="Variable with the token that HTTP clients must send.", show_default=False),
     ] = None,
+    oauth_issuer: Issuer = None,
+    oauth_audience: Audience = None,
+    oauth_jwks: JwksUrl = None,
+    oauth_scope: Scopes = None,
+    oauth_resource: Resource = None,
     yes: Annotated[bool, typer.Option("--yes", help="Run servers that are new in the config without asking.")] = False,
     as_daemon: Annotated[Path | None, typer.Option("--as-daemon", hidden=True)] = None,
 ) -> None:
@@ -111,6 +120,7 @@ def _serve(  # pyright: ignore[reportUnusedFunction]
         token_env=token_env,
         yes=yes,
         as_daemon=as_daemon,
+        oauth=oauth_options(oauth_issuer, oauth_audience, oauth_jwks, oauth_scope, oauth_resource),
     )
     if code := run_serve(asked):
         raise typer.Exit(code)
@@ -131,6 +141,10 @@ def stop() -> None:
     from .status import stop_all
 
     stop_all()
+
+
+serve.command(epilog=_LOGIN_EXAMPLES, short_help="Log in to a server that needs it.")(login)
+serve.command(epilog=_LOGIN_EXAMPLES, short_help="Forget the login to a server.")(logout)
 
 
 _ClientArgument = Annotated[str, typer.Argument(metavar="CLIENT", help="One of those named above.", show_default=False)]

@@ -16,16 +16,18 @@ import typer
 
 from hikidashi.common.folders import cache_folder, state_folder
 from hikidashi.common.unicode import visible
-from hikidashi.common.urls import is_loopback
 from hikidashi.errors import ToolSourceError
 from hikidashi.gateway.approval import Approvals, shown_server
 from hikidashi.gateway.attach import ask_daemon, socket_path, start_daemon
+from hikidashi.gateway.auth.options import OAuthOptions
 from hikidashi.gateway.config import GatewaySetup, identity_of, read_setup
 from hikidashi.gateway.options import GatewayOptions, GatewayServer
 from hikidashi.gateway.pins import asks_for_records
 from hikidashi.gateway.shim import Shim
 
+from .authorizing import shared_token
 from .files import config_files
+from .login import kept_logins
 from .progress import showing_progress
 
 if TYPE_CHECKING:
@@ -53,6 +55,7 @@ class Asked:
     token_env: str | None
     yes: bool
     as_daemon: Path | None
+    oauth: OAuthOptions | None = None
 
     def arguments(self) -> list[str]:
         """The same options, for another process."""
@@ -150,6 +153,7 @@ def _gateway(run: _Run) -> Gateway:
         cache=ListingCache(cache_folder() / "gateway"),
         record=None if run.record is None else SearchLog(run.record),
         keys=(key,) if key else (),
+        logins=kept_logins(),
     )
 
 
@@ -177,12 +181,12 @@ def _run_http(asked: Asked, run: _Run) -> int:
     from hikidashi.gateway.transports import http_app
 
     host, port = _address(str(asked.http))
-    token = _token(asked, host)
+    token = shared_token(asked.token_env, host, asked.oauth)
     listening = _listening(host, port)
 
     async def main() -> None:
         async with _gateway(run) as gateway:
-            app = http_app(gateway, host=host, token=token)
+            app = http_app(gateway, host=host, token=token, oauth=asked.oauth)
             config = uvicorn.Config(
                 app,
                 host=host,
@@ -213,20 +217,6 @@ def _listening(host: str, port: int) -> socket.socket:
     # With its protocol named, since asyncio turns Nagle's algorithm off only then: with it, an answer in two parts
     # waits 40 ms for the client's delayed acknowledgement.
     return socket.socket(made.family, made.type, socket.IPPROTO_TCP, fileno=made.detach())
-
-
-def _token(asked: Asked, host: str) -> str | None:
-    if asked.token_env is None:
-        if not is_loopback(host):
-            raise typer.BadParameter(
-                f"{host} lets other machines in: give --token-env NAME, a variable with the token they must send.",
-                param_hint="--http",
-            )
-        return None
-    token = os.environ.get(asked.token_env, "")
-    if not token:
-        raise typer.BadParameter(f"names {asked.token_env}, which is not set.", param_hint="--token-env")
-    return token
 
 
 def _address(given: str) -> tuple[str, int]:

@@ -13,6 +13,7 @@ try:
     import mcp_types as types
     from mcp import MCPError
     from mcp.server import ServerRequestContext
+    from mcp.server.request_state import authenticated_principal
     from mcp.shared.exceptions import NoBackChannelError
     from mcp.shared.message import ServerMessageMetadata
     from mcp_types.version import MODERN_PROTOCOL_VERSIONS
@@ -26,6 +27,7 @@ __all__ = [
     "client_key",
     "is_modern",
     "missing_capability",
+    "principal_of",
     "send_log",
     "unsupported_requests",
 ]
@@ -44,6 +46,8 @@ class Caller(Protocol):
 
     key: str
     """Identifies the client."""
+    principal: str
+    """Identifies the person or service that the client acts for."""
     behalf: Behalf
     """Its capabilities and log level, as a server gets them."""
 
@@ -65,6 +69,11 @@ def is_modern(ctx: ServerRequestContext[Any, Any]) -> bool:
     return ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
 
 
+def principal_of(ctx: ServerRequestContext[Any, Any]) -> str:
+    """The issuer, subject and client of the access token of a request; empty where no such token is needed."""
+    return authenticated_principal(ctx) or ""
+
+
 def client_key(ctx: ServerRequestContext[Any, Any]) -> str:
     """Identifies the client of a request: by HTTP session or connection; a stateless HTTP request has a key of its own.
 
@@ -72,8 +81,9 @@ def client_key(ctx: ServerRequestContext[Any, Any]) -> str:
     """
     if ctx.request is None:
         return f"connection {ctx.lifespan_context[CONNECTION]}"
-    if session_id := ctx.request.headers.get("mcp-session-id"):
-        return f"session {session_id}"
+    session_id = ctx.request.headers.get("mcp-session-id")
+    if session_id and not is_modern(ctx):  # modern requests have no session, and nothing checks such a header
+        return f"session {session_id} {principal_of(ctx)}"
     return f"request {ctx.request.scope.setdefault('hikidashi.request', secrets.token_hex(8))}"
 
 
@@ -82,6 +92,7 @@ class DirectCaller:
 
     def __init__(self, ctx: ServerRequestContext[Any, Any], log_level: types.LoggingLevel | None) -> None:
         self.key = client_key(ctx)
+        self.principal = principal_of(ctx)
         self.behalf = Behalf(ctx.session.client_capabilities, log_level)
         self._ctx = ctx
 

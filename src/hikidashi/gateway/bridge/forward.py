@@ -139,6 +139,8 @@ class Forwarder:
                 async with self.running.call(upstream, caller) as (client, time):
                     return await _answer(client, upstream, request, caller, time)
             except MCPError as error:
+                if upstream.login is not None and upstream.login.problem:
+                    raise upstream.refused_login(upstream.login.problem) from error
                 if client is None or not _is_lost(error):
                     raise
                 upstream.lose(client, "it closed the connection")

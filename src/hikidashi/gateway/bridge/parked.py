@@ -12,7 +12,7 @@ from typing import Any
 
 from ...errors import MissingExtra
 from ..upstream.stamping import Behalf
-from .callers import Caller, client_key, missing_capability, send_log
+from .callers import Caller, client_key, missing_capability, principal_of, send_log
 from .sealing import Seal
 
 try:
@@ -97,6 +97,7 @@ class _ParkedCall:
     ) -> None:
         self.id = secrets.token_hex(8)
         self.key = client_key(ctx) if ctx.request is None else f"call {self.id}"
+        self.principal = principal_of(ctx)
         self.behalf = Behalf(ctx.session.client_capabilities, log_level)
         self._ctx: ServerRequestContext[Any, Any] | None = ctx
         self._work = work

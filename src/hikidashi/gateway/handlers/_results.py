@@ -18,10 +18,13 @@ class LongResults:
     """The rest of results that were cut; the least recently used are dropped when there are too many."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, tuple[str, int]] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, str], tuple[str, int]] = OrderedDict()
 
-    def cut(self, result: dict[str, Any], limit: int) -> dict[str, Any]:
-        """`result` with at most `limit` characters of text; a last text names the handle of the rest."""
+    def cut(self, result: dict[str, Any], limit: int, owner: str = "") -> dict[str, Any]:
+        """`result` with at most `limit` characters of text; a last text names the handle of the rest.
+
+        Only `owner` can read the rest.
+        """
         content = cast("list[dict[str, Any]]", result.get("content") or [])
         structured = _structured_text(result)
         if sum(len(_text_of(block) or "") for block in content) <= limit and len(structured) <= limit:
@@ -48,19 +51,19 @@ class LongResults:
         whole = {key: value for key, value in result.items() if key != "structuredContent"}  # it is part of the texts
         if not rest:
             return {**whole, "content": kept}
-        handle = self._keep("\n".join(rest), limit)
+        handle = self._keep("\n".join(rest), limit, owner)
         note = (
-            f"[{len(self._kept[handle][0]):,} more characters: "
+            f"[{len(self._kept[owner, handle][0]):,} more characters: "
             f'read them with read_result(handle="{handle}", offset=0).]'
         )
         return {**whole, "content": [*kept, {"type": "text", "text": note}]}
 
-    def read(self, handle: str, offset: int) -> str | None:
-        """The kept text from `offset` on, as much as a result may have, and how much is left; None if unknown."""
-        if handle not in self._kept:
+    def read(self, handle: str, offset: int, owner: str = "") -> str | None:
+        """The kept text from `offset` on, as much as a result may have, and how much is left; None if there is none."""
+        if (owner, handle) not in self._kept:
             return None
-        self._kept.move_to_end(handle)
-        text, limit = self._kept[handle]
+        self._kept.move_to_end((owner, handle))
+        text, limit = self._kept[owner, handle]
         if offset >= len(text):
             return f"[The result ends at {len(text):,} characters.]"
         end = offset + _break(text[offset : offset + limit + 1], limit) if len(text) - offset > limit else len(text)
@@ -68,9 +71,9 @@ class LongResults:
         note = f'\n[{left:,} more characters: read_result(handle="{handle}", offset={end}).]' if left else ""
         return text[offset:end] + note
 
-    def _keep(self, text: str, limit: int) -> str:
+    def _keep(self, text: str, limit: int, owner: str) -> str:
         handle = secrets.token_hex(8)
-        self._kept[handle] = text, limit
+        self._kept[owner, handle] = text, limit
         while len(self._kept) > _MOST_KEPT or (
             len(self._kept) > 1 and sum(len(kept) for kept, _ in self._kept.values()) > _MOST_CHARACTERS
         ):

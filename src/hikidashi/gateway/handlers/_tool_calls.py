@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from ...errors import MissingExtra, ServerUnavailableError
-from ..bridge.callers import Caller, client_key
+from ..bridge.callers import Caller, client_key, principal_of
 from ..bridge.meta import passed_on
 from ..bridge.parked import Raw
 from ..gateway import Gateway
@@ -116,7 +116,7 @@ class ToolCalls:
             return result
         # A client that sees the output schema refuses a result without the structured content that a cut leaves out.
         if gateway.searching and (explain or tool.output_schema is None):
-            result = self._long_results.cut(result, upstream.given.options.result_characters)
+            result = self._long_results.cut(result, upstream.given.options.result_characters, principal_of(ctx))
         if explain and result.get("isError"):
             explanation = {"type": "text", "text": self._explanation(tool, arguments)}
             result = {**result, "content": [*result.get("content", []), explanation]}

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from ...errors import MissingExtra, ToolSearchError
-from ..bridge.callers import client_key, is_modern
+from ..bridge.callers import client_key, is_modern, principal_of
 from ..bridge.parked import Raw
 from ..gateway import Gateway
 from ..own_tools import CALL_READ_TOOL, OWN_TOOLS, READ_RESULT, SEARCH_TOOLS
@@ -54,7 +54,7 @@ class ToolHandlers:
         if params.name == SEARCH_TOOLS:
             return await self._search(ctx, given)
         if params.name == READ_RESULT:
-            return self._read_result(given)
+            return self._read_result(ctx, given)
         return await self._call_found(ctx, params, given)
 
     async def _call_found(
@@ -88,11 +88,11 @@ class ToolHandlers:
             await self._promote(ctx, answer.whole)
         return types.CallToolResult(content=[types.TextContent(text=answer.text)])
 
-    def _read_result(self, given: dict[str, Any]) -> types.Result:
+    def _read_result(self, ctx: Context, given: dict[str, Any]) -> types.Result:
         handle, offset = given.get("handle"), _whole_number(given.get("offset"))
         if offset is None or offset < 0:
             return error_result(f"`offset` is {given.get('offset')!r}: give a whole number from 0 on.")
-        text = self._long_results.read(str(handle), offset)
+        text = self._long_results.read(str(handle), offset, principal_of(ctx))
         if text is None:
             return error_result(f"Nothing is kept under {handle!r} any more. Call the tool again.")
         return types.CallToolResult(content=[types.TextContent(text=text)])

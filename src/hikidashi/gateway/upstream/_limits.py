@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...errors import MissingExtra
+from ..auth.server_login import ServerLogin
 from ._lost import ConnectionLost
 from ._memory import memory_of_group
 
@@ -11,7 +12,7 @@ try:
 except ImportError as error:
     raise MissingExtra("mcp", "mcp") from error
 
-__all__ = ["Usage", "until_closed", "until_idle", "until_too_large"]
+__all__ = ["Usage", "until_another_login", "until_closed", "until_idle", "until_login_is_needed", "until_too_large"]
 
 _MEMORY_EVERY = 5.0  # seconds
 
@@ -64,3 +65,15 @@ async def until_too_large(group: int, megabytes: int) -> None:
                 f"its processes use {used / 1e6:,.0f} MB, more than the {megabytes:,} MB that `memory_mb` allows"
             )
         await anyio.sleep(_MEMORY_EVERY)
+
+
+async def until_login_is_needed(login: ServerLogin) -> None:
+    """Wait until the server refuses the login."""
+    await login.until_needed()
+    raise ConnectionLost(login.problem)
+
+
+async def until_another_login(login: ServerLogin) -> None:
+    """Wait until the person logs in anew: the server is connected again, since another person may have other tools."""
+    await login.until_another()
+    raise ConnectionLost("the login to it has changed")

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 
+from ..auth.logins import takes_login
 from ..options import GatewayServer
 
 __all__ = ["remedy_for"]
 
+
+def _log_in(given: GatewayServer) -> str:
+    if not takes_login(given.server):
+        return "Its key is refused: check its `headers`."
+    return f"Log in: hikidashi serve login {shlex.quote(given.name)} (or set its key in `headers`)."
+
+
 _REMEDIES: tuple[tuple[tuple[str, ...], Callable[[GatewayServer], str]], ...] = (
-    (("401", "403", "Unauthorized", "Forbidden"), lambda _: "It needs a login: set its key or `headers`."),
+    (("401", "Unauthorized"), _log_in),
+    (("403", "Forbidden"), lambda _: "Its key, or the login to it, does not allow this."),
     (("FileNotFoundError", "No such file"), lambda given: f"Install {given.server.command!r}, or give its full path."),
     (("PermissionError",), lambda given: f"Make {given.server.command!r} executable."),
     (("no answer within",), lambda _: "Start it by hand to see what it waits for, or raise `start_seconds`."),

@@ -12,10 +12,18 @@ from dataclasses import replace
 from ...errors import MissingExtra, ServerUnavailableError
 from ...search.mcp_servers.connection import Diagnostics, connected
 from ...search.mcp_servers.references import EntryError
+from ..auth.server_login import ServerLogin
 from ..options import GatewayServer
 from ..telemetry.spans import inject_headers
 from ._callbacks import ServerCallbacks
-from ._limits import Usage, until_closed, until_idle, until_too_large
+from ._limits import (
+    Usage,
+    until_another_login,
+    until_closed,
+    until_idle,
+    until_login_is_needed,
+    until_too_large,
+)
 from ._lost import ConnectionLost, lost_in
 from ._remedies import remedy_for
 from ._subscriptions import Subscriptions
@@ -53,14 +61,21 @@ class Upstream:
         events: Notified of changes, and asked what the server asks.
         reaper: Ends the server's process if the gateway is killed.
         listing: The listing of an earlier connection, if it is known.
+        login: The person's login to the server, if it takes one.
     """
 
     def __init__(
-        self, given: GatewayServer, events: UpstreamEvents, reaper: Reaper, listing: Listing | None = None
+        self,
+        given: GatewayServer,
+        events: UpstreamEvents,
+        reaper: Reaper,
+        listing: Listing | None = None,
+        login: ServerLogin | None = None,
     ) -> None:
         self.given = given
         self.server = given.server
         """How it was last reached, with its passwords."""
+        self.login = login
         self.listing = listing
         self.state = ServerState(given.name)
         self.listed = anyio.Event()
@@ -113,6 +128,8 @@ class Upstream:
         if self.given.problem is not None:
             raise ServerUnavailableError(self.name, self.given.problem.reason, self.given.problem.remedy)
         if self._client is None:
+            if self.login is not None and self.login.is_another():
+                self._failures, self._retry_at = 0, 0.0
             if self._failures >= _FAILURES_TO_OPEN and (left := self._retry_at - anyio.current_time()) > 0:
                 raise ServerUnavailableError(
                     self.name,
@@ -128,6 +145,10 @@ class Upstream:
         if self._client is None:
             raise ServerUnavailableError(self.name, self.state.reason, self.state.remedy)
         return self._client
+
+    def refused_login(self, problem: str) -> ServerUnavailableError:
+        """The error of a request that the server refused for want of a login."""
+        return ServerUnavailableError(self.name, problem, remedy_for(self.given, problem))
 
     @asynccontextmanager
     async def use(self) -> AsyncGenerator[tuple[Client, Turn]]:
@@ -183,8 +204,9 @@ class Upstream:
         while True:
             await self._wanted.wait()
             if (pause := self._retry_at - anyio.current_time()) > 0:
-                await anyio.sleep(pause)
-            self._set("starting")
+                await self._pause(pause)
+            # The reason of the last failure stays known until the server has started.
+            self._set("starting", *((self.state.reason, self.state.remedy) if self._failures else ()))
             self._stopping, self._lost = anyio.Event(), None
             ended = ConnectionLost("it closed the connection")
             with Diagnostics(self.given.server) as diagnostics:
@@ -200,6 +222,15 @@ class Upstream:
                     ended = ConnectionLost(diagnostics.explain(ended.reason))
             self._client = None
             self._after(ended)
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait before the next attempt; a new login ends that at once."""
+        with anyio.move_on_after(seconds):
+            if self.login is None:
+                await anyio.sleep_forever()
+            else:
+                await self.login.until_another()
+                self._failures = 0
 
     def _after(self, ended: ConnectionLost) -> None:
         """Decide when to connect again."""
@@ -225,6 +256,8 @@ class Upstream:
     async def _connection(self, diagnostics: Diagnostics) -> None:
         options = self.given.options
         closed = anyio.Event()
+        if self.login is not None:
+            await self.login.begin()
         with anyio.CancelScope(deadline=anyio.current_time() + options.start_seconds) as starting:
             try:
                 if self.given.needs_keyring:
@@ -240,6 +273,7 @@ class Upstream:
                     on_end=closed.set,
                     wrap=stamping,
                     on_request=inject_headers,
+                    auth=self.login,
                     **self._callbacks.arguments(),
                 ) as client:
                     listing = await list_everything(client)
@@ -255,6 +289,9 @@ class Upstream:
                             tasks.start_soon(until_idle, self._usage, options.idle_seconds)
                         if options.memory_mb is not None and self._group is not None:
                             tasks.start_soon(until_too_large, self._group, options.memory_mb)
+                        if self.login is not None:
+                            tasks.start_soon(until_login_is_needed, self.login)
+                            tasks.start_soon(until_another_login, self.login)
                         await self._relist(client)
             finally:
                 self._client = None

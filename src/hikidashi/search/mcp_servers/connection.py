@@ -42,6 +42,7 @@ async def connected(
     on_end: Callable[[], None] = lambda: None,
     wrap: Callable[[AbstractAsyncContextManager[Any]], AbstractAsyncContextManager[Any]] = lambda transport: transport,
     on_request: Callable[[httpx2.Request], Awaitable[None]] | None = None,
+    auth: httpx2.Auth | None = None,
     **callbacks: Any,
 ) -> AsyncGenerator[Client]:
     """A client that is connected to `server`, which is started where it is a process, and then ended.
@@ -56,6 +57,7 @@ async def connected(
         on_end: Called when a process has closed its output.
         wrap: Wraps the transport.
         on_request: Called with each HTTP request before it is sent.
+        auth: Authorizes requests over HTTP.
         callbacks: Handlers of the server's own requests, for `mcp.Client`.
     """
     async with AsyncExitStack() as stack:
@@ -67,6 +69,7 @@ async def connected(
             case "http":
                 http = httpx2.AsyncClient(
                     headers=dict(server.headers),
+                    auth=auth,
                     follow_redirects=True,
                     timeout=httpx2.Timeout(seconds, read=None if on_message else seconds),
                     event_hooks={
@@ -76,7 +79,7 @@ async def connected(
                 )
                 transport = streamable_http_client(server.url, http_client=await stack.enter_async_context(http))
             case _:
-                transport = sse_client(server.url, headers=dict(server.headers), timeout=seconds)
+                transport = sse_client(server.url, headers=dict(server.headers), timeout=seconds, auth=auth)
         client = Client(wrap(transport), message_handler=on_message, cache=None, **callbacks)
         yield await stack.enter_async_context(client)
 

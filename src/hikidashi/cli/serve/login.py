@@ -1,0 +1,152 @@
+"""`hikidashi serve login` and `logout`: the person's login to a server behind the gateway."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import webbrowser
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hikidashi.common.folders import cache_folder, state_folder
+
+from ..tools.text import clean, counted
+
+if TYPE_CHECKING:
+    from hikidashi.gateway.auth.logins import Logins
+    from hikidashi.gateway.options import GatewayServer
+
+__all__ = ["EXAMPLES", "kept_logins", "login", "logout"]
+
+EXAMPLES = """\b
+Examples:
+  hikidashi serve login issues                    opens your browser
+  hikidashi serve login issues --config team.json
+  hikidashi serve login issues --client-id abc --port 8123
+  hikidashi serve logout issues
+"""
+
+_Server = Annotated[str, typer.Argument(metavar="SERVER", help="Its name in the config.", show_default=False)]
+_Config = Annotated[
+    list[Path] | None,
+    typer.Option(
+        metavar="FILE",
+        help="Where it is configured; repeatable.",
+        show_default=".mcp.json, or hikidashi/mcp.json in your config folder",
+    ),
+]
+
+
+def login(
+    server: _Server,
+    *,
+    config: _Config = None,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Only show the address of the page, open nothing.")
+    ] = False,
+    client_id: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="An application that you registered there.", show_default=False),
+    ] = None,
+    client_secret_env: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Variable with its secret.", show_default=False)
+    ] = None,
+    client_metadata: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Client ID metadata document, for servers that take it.", show_default=False),
+    ] = None,
+    port: Annotated[
+        int,
+        typer.Option(min=0, max=65_535, help="Port that the browser comes back to.", show_default="a free one"),
+    ] = 0,
+) -> None:
+    """Log in to a server that needs it, in your browser (OAuth).
+
+    The tokens are kept in the keyring of your system, if the package keyring is installed, or else in a file that only
+    you can read. Gateways that run use them at once, and renew them.
+    """
+    import anyio
+
+    from hikidashi.gateway.auth.logging_in import KnownClient
+
+    secret = None if client_secret_env is None else os.environ.get(client_secret_env, "")
+    if secret == "":
+        raise typer.BadParameter(f"names {client_secret_env}, which is not set.", param_hint="--client-secret-env")
+    if secret is not None and client_id is None:
+        raise typer.BadParameter("needs --client-id.", param_hint="--client-secret-env")
+    if client_metadata is not None and not client_metadata.startswith("https://"):
+        raise typer.BadParameter("is no https:// URL.", param_hint="--client-metadata")
+    known = KnownClient(id=client_id, secret=secret, metadata_url=client_metadata, port=port)
+    given = _server(server, config)
+    logging.getLogger("mcp.client.auth").setLevel(logging.CRITICAL)  # what fails is said below, without its trace
+    tools = anyio.run(_log_in, given, known, not no_browser)
+    typer.echo(f"Logged in to {server}: {counted(tools, 'tool')}.")
+
+
+def logout(server: _Server, *, config: _Config = None) -> None:
+    """Forget the login to a server, and have its tokens revoked where the server offers that."""
+    import anyio
+
+    given = _server(server, config)
+    logins = kept_logins()
+    kept = logins.read(given.server)
+    logins.delete(given.server)
+    _forget_listing(given)
+    if kept is None:
+        typer.echo(f"There was no login to {server}.")
+        return
+    from hikidashi.gateway.auth.renewing import revoke
+
+    revoked = anyio.run(revoke, kept)
+    typer.echo(f"Logged out of {server}{', and its tokens are revoked' if revoked else ''}.")
+
+
+def kept_logins() -> Logins:
+    """The logins of this user."""
+    from hikidashi.gateway.auth.logins import Logins
+
+    return Logins(state_folder() / "gateway" / "logins")
+
+
+async def _log_in(given: GatewayServer, known: object, browser: bool) -> int:
+    """Log in, keep the login, and return how many tools the server has for it."""
+    from hikidashi.gateway.auth.logging_in import KnownClient, log_in
+    from hikidashi.gateway.auth.trying import tools_with_login
+
+    def show(url: str) -> None:
+        typer.echo(f"Log in to {given.name} on this page:\n{clean(url)}")
+        sys.stdout.flush()
+        if browser:
+            webbrowser.open(url)
+
+    assert isinstance(known, KnownClient)
+    kept = await log_in(given.server, show=show, client=known)
+    logins = kept_logins()
+    async with logins.lock(given.server):
+        logins.write(given.server, kept)
+    _forget_listing(given)
+    return await tools_with_login(given.server, logins, seconds=given.options.start_seconds)
+
+
+def _forget_listing(given: GatewayServer) -> None:
+    """What one person was shown is not shown to the next."""
+    from hikidashi.gateway.cache import ListingCache
+
+    ListingCache(cache_folder() / "gateway").forget(given.server)
+
+
+def _server(name: str, config: list[Path] | None) -> GatewayServer:
+    from hikidashi.gateway.clients.taking import default_config
+    from hikidashi.gateway.config import read_servers
+
+    files = config or [path for path in (Path(".mcp.json"), default_config()) if path.exists()][:1]
+    if not files:
+        raise typer.BadParameter("is missing: name the file with the server.", param_hint="--config")
+    servers = {one.name: one for one in read_servers(files)}
+    if name not in servers:
+        known = ", ".join(map(clean, servers)) or "none"
+        raise typer.BadParameter(f"{name!r} is not in {files[0]}. There are: {known}.", param_hint="SERVER")
+    return servers[name]

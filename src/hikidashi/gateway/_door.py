@@ -1,0 +1,177 @@
+"""What every HTTP request must be before the gateway looks at it: for this host, of a bounded size, and consistent."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, cast
+
+from ..common.urls import is_loopback
+from ..errors import MissingExtra
+
+try:
+    import anyio
+    from mcp.shared.inbound import (
+        MCP_METHOD_HEADER,
+        MCP_NAME_HEADER,
+        MCP_PROTOCOL_VERSION_HEADER,
+        NAME_BEARING_METHODS,
+        decode_header_value,
+        find_duplicated_routing_header,
+    )
+    from mcp_types import HEADER_MISMATCH
+    from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+    from starlette.datastructures import Headers
+    from starlette.responses import JSONResponse, PlainTextResponse, Response
+except ImportError as error:
+    raise MissingExtra("mcp", "mcp") from error
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+__all__ = ["MOST_BYTES", "Door"]
+
+MOST_BYTES = 4 * 1024 * 1024
+"""How large the body of a request may be."""
+_MOST_HEADERS = 200
+_MOST_HEADER_BYTES = 65_536
+_BODY_SECONDS = 60.0
+
+_AUTHORITY = re.compile(r"(?:\[(?P<ipv6>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9.-]+))(?::(?P<port>[0-9]{1,5}))?")
+
+
+class Door:
+    """Refuses requests that are not meant for this host, too large, too slow, or not what their headers say.
+
+    Args:
+        app: What answers the others.
+        host: Where it listens. On a loopback address, requests for another host or from a page of another one are
+            refused (DNS rebinding); elsewhere a token is needed, and only its owner knows the names of the host.
+        body_seconds: How long a body may take to arrive.
+    """
+
+    def __init__(self, app: ASGIApp, host: str, *, body_seconds: float = _BODY_SECONDS) -> None:
+        self._app = app
+        self._host = host.strip("[]").lower() if is_loopback(host.strip("[]")) else None
+        self._seconds = body_seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        refused = self._refused_by_headers(scope, headers)
+        if refused is None:
+            body: bytes | None = None
+            with anyio.move_on_after(self._seconds) as waiting:
+                body = await _body(receive)
+            if waiting.cancelled_caught:
+                refused = _text(408, f"The body did not arrive within {self._seconds:g} s")
+            elif body is None:
+                return  # the client is gone
+            elif len(body) > MOST_BYTES:
+                refused = _text(413, f"The body has more than {MOST_BYTES:,} bytes")
+            else:
+                refused = _inconsistent(headers, body) if scope["method"] == "POST" else None
+        else:
+            body = b""
+        if refused is not None:
+            await refused(scope, receive, send)
+        else:
+            await self._app(scope, _replaying(body, receive), send)
+
+    def _refused_by_headers(self, scope: Scope, headers: Headers) -> Response | None:
+        if len(headers) > _MOST_HEADERS or sum(len(name) + len(value) for name, value in headers.raw) > (
+            _MOST_HEADER_BYTES
+        ):
+            return _text(431, "Too many headers, or too long ones")
+        if self._host is not None:
+            hosts, origins = headers.getlist("host"), headers.getlist("origin")
+            if len(hosts) != 1 or not self._is_here(hosts[0]):
+                return _text(421, "Invalid Host header")
+            if origins and (len(origins) > 1 or not self._is_ours(origins[0])):
+                return _text(403, "Invalid Origin header")
+        if scope["method"] == "POST":
+            kinds = [kind.partition(";")[0].strip().lower() for kind in headers.getlist("content-type")]
+            if kinds != ["application/json"]:
+                return _text(415, "Send Content-Type: application/json")
+            length = headers.get("content-length", "")
+            if length.isdecimal() and (len(length) > 18 or int(length) > MOST_BYTES):
+                return _text(413, f"The body has more than {MOST_BYTES:,} bytes")
+        return None
+
+    def _is_here(self, authority: str) -> bool:
+        """Whether `authority`, a host with or without a port, names this machine."""
+        parts = _AUTHORITY.fullmatch(authority)
+        if parts is None or not 0 < int(parts["port"] or 80) < 65_536:
+            return False
+        name = (parts["ipv6"] or parts["name"]).lower()
+        is_address = parts["ipv6"] is not None or name.rpartition(".")[2].isdigit()
+        return name in ("localhost", self._host) or (is_address and is_loopback(name))
+
+    def _is_ours(self, origin: str) -> bool:
+        """Whether a page of `origin` comes from this machine; sandboxed pages and files have the origin `null`."""
+        scheme, separator, authority = origin.partition("://")
+        return separator != "" and scheme.lower() in ("http", "https") and self._is_here(authority)
+
+
+async def _body(receive: Receive) -> bytes | None:
+    """The body of a request, or as much of it as shows that it is too large; None if the client is gone."""
+    received = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            return None
+        received += message.get("body", b"")
+        if len(received) > MOST_BYTES or not message.get("more_body", False):
+            return bytes(received)
+
+
+def _replaying(body: bytes | None, receive: Receive) -> Receive:
+    """`receive` from the start, for what comes after."""
+    waiting: list[Message] = [{"type": "http.request", "body": body or b"", "more_body": False}]
+
+    async def replay() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return replay
+
+
+def _inconsistent(headers: Headers, body: bytes) -> Response | None:
+    """A refusal if headers that proxies decide by say something else than the body.
+
+    The `mcp` package compares them for 2026-07-28 only, and a request may leave out its revision.
+    """
+    if duplicated := find_duplicated_routing_header(headers.items()):
+        return _mismatch(None, f"{duplicated} header appears more than once")
+    method, name = headers.get(MCP_METHOD_HEADER), headers.get(MCP_NAME_HEADER)
+    revision = headers.get(MCP_PROTOCOL_VERSION_HEADER)
+    if (method is None and name is None) or (revision is not None and revision not in HANDSHAKE_PROTOCOL_VERSIONS):
+        return None
+    try:
+        message: Any = json.loads(body)
+    except (ValueError, RecursionError):
+        return None  # it is refused as such
+    if not isinstance(message, dict):
+        return _mismatch(None, f"{MCP_METHOD_HEADER} and {MCP_NAME_HEADER} headers are for a single message")
+    said = cast("dict[str, Any]", message)
+    if method is not None and method != said.get("method"):
+        return _mismatch(said.get("id"), f"{MCP_METHOD_HEADER} header does not match the request body's method")
+    params = said.get("params")
+    key = NAME_BEARING_METHODS.get(str(said.get("method")))
+    named = cast("dict[str, Any]", params).get(key) if key is not None and isinstance(params, dict) else None
+    if name is not None and named is not None and decode_header_value(name) != named:
+        return _mismatch(
+            said.get("id"), f"{MCP_NAME_HEADER} header does not match the request body's {key!r} parameter"
+        )
+    return None
+
+
+def _mismatch(asked: Any, message: str) -> Response:
+    identity = asked if isinstance(asked, str | int) and not isinstance(asked, bool) else None
+    error = {"code": HEADER_MISMATCH, "message": message}
+    return JSONResponse({"jsonrpc": "2.0", "id": identity, "error": error}, 400)
+
+
+def _text(status: int, said: str) -> Response:
+    return PlainTextResponse(said, status, {"Connection": "close"})

@@ -1,0 +1,222 @@
+"""A person logs in to a server: the authorization-code flow with PKCE, by the provider of the `mcp` package."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qs, urljoin, urlsplit
+
+from ... import __version__
+from ...common.urls import is_loopback
+from ...errors import LoginError, MissingExtra
+from ...search.mcp_servers import McpServer
+from ._callback import CallbackPage
+from .logins import Login, expiry_of, takes_login
+
+try:
+    import anyio
+    import httpx2
+    from mcp.client.auth import OAuthClientProvider, OAuthFlowError, OAuthRegistrationError
+    from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
+    from mcp_types.version import LATEST_HANDSHAKE_VERSION
+except ImportError as error:
+    raise MissingExtra("mcp", "mcp") from error
+
+__all__ = ["KnownClient", "log_in"]
+
+_SECONDS = 30.0  # for each request
+_LONGEST_REASON = 300
+_NO_REGISTRATION = (
+    "Register an application there by hand, with the redirect URI http://127.0.0.1:PORT/callback, and give "
+    "--client-id and --port."
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KnownClient:
+    """How the gateway is known to an authorization server; all empty has it register itself.
+
+    Args:
+        id: The id of an application that was registered there by hand.
+        secret: Its secret, if it has one.
+        metadata_url: An https URL with the client's metadata, for servers that take it as an id.
+        port: The port of the page that the browser comes back to; 0 takes a free one.
+    """
+
+    id: str | None = None
+    secret: str | None = None
+    metadata_url: str | None = None
+    port: int = 0
+
+
+async def log_in(
+    server: McpServer, *, show: Callable[[str], None], client: KnownClient | None = None, seconds: float = 600.0
+) -> Login:
+    """Have a person log in to `server`.
+
+    Args:
+        server: The server, reached over HTTP.
+        show: Called with the address of the page where they agree.
+        client: How the gateway is known to the authorization server.
+        seconds: How long they may take.
+
+    Raises:
+        LoginError: the server takes no login, or it failed; the error says why.
+    """
+    if not takes_login(server):
+        stdio = server.transport == "stdio"
+        reason = "it is a process, not reached over HTTP" if stdio else "its config has an Authorization header"
+        raise _failed(server, reason, "Give it its key in `env`." if stdio else "Remove the header to log in instead.")
+    known = client or KnownClient()
+    try:
+        with CallbackPage(known.port) as page, anyio.fail_after(seconds):
+            return await _flow(server, page, known, show)
+    except TimeoutError as error:
+        raise _failed(server, f"nobody logged in within {seconds:g} s") from error
+    except OAuthRegistrationError as error:
+        raise _failed(server, _one_line(error), _NO_REGISTRATION) from error
+    except (OAuthFlowError, httpx2.HTTPError, httpx2.InvalidURL, ValueError, OSError) as error:
+        raise _failed(server, _one_line(error)) from error
+
+
+async def _flow(server: McpServer, page: CallbackPage, known: KnownClient, show: Callable[[str], None]) -> Login:
+    async def redirect(url: str) -> None:
+        for place in (url, _token_endpoint(provider)):
+            parts = urlsplit(place)
+            if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
+                raise OAuthFlowError(f"its authorization server is not https: {parts.scheme}://{parts.netloc}")
+        page.state = parse_qs(urlsplit(url).query)["state"][0]
+        show(url)
+
+    async def callback() -> AuthorizationCodeResult:
+        given = await page.answer()
+        if "error" in given:
+            said = " ".join(filter(None, (given["error"], given.get("error_description"))))
+            raise OAuthFlowError(f"the login was refused: {said}")
+        return AuthorizationCodeResult(code=given.get("code", ""), state=given.get("state"), iss=given.get("iss"))
+
+    metadata = OAuthClientMetadata.model_validate(
+        {
+            "client_name": "hikidashi",
+            "software_id": "hikidashi",
+            "software_version": __version__,
+            "redirect_uris": [page.redirect_uri],
+            "grant_types": ["authorization_code", "refresh_token"],
+            "response_types": ["code"],
+            "token_endpoint_auth_method": "client_secret_post" if known.secret else "none",
+        }
+    )
+    storage = _Memory(_registered(known, page.redirect_uri))
+    provider = OAuthClientProvider(server.url, metadata, storage, redirect, callback, known.metadata_url)
+    async with (
+        httpx2.AsyncClient(
+            headers=dict(server.headers), auth=_Demanded(provider), timeout=_SECONDS, follow_redirects=True
+        ) as http,
+        http.stream("POST", server.url, json=_HELLO, headers=_ACCEPT),
+    ):
+        pass  # the answer is of no interest: there are tokens, or the flow has failed
+    context = provider.context
+    if context.current_tokens is None or context.client_info is None:
+        raise OAuthFlowError("its authorization server gave no token")
+    tokens = context.current_tokens.model_dump(mode="json", exclude_none=True)
+    expires_at, lifetime = expiry_of(tokens)
+    described = context.oauth_metadata
+    revocation = None if described is None else described.revocation_endpoint
+    return Login(
+        url=server.url,
+        client=context.client_info.model_dump(mode="json", exclude_none=True),
+        tokens=tokens,
+        token_endpoint=_token_endpoint(provider),
+        revocation_endpoint=None if revocation is None else str(revocation),
+        resource=context.get_resource_url()
+        if context.should_include_resource_param(context.protocol_version)
+        else None,
+        expires_at=expires_at,
+        lifetime=lifetime,
+    )
+
+
+_HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": LATEST_HANDSHAKE_VERSION,
+        "capabilities": {},
+        "clientInfo": {"name": "hikidashi", "version": __version__},
+    },
+}
+_ACCEPT = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": LATEST_HANDSHAKE_VERSION}
+
+
+class _Demanded(httpx2.Auth):
+    """The provider's login, also at a server that only some requests need it for."""
+
+    def __init__(self, provider: OAuthClientProvider) -> None:
+        self._provider = provider
+
+    async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        flow = self._provider.async_auth_flow(request)
+        try:
+            response = yield await anext(flow)
+            if response.status_code != 401:
+                response = httpx2.Response(401, request=request)
+            while True:
+                try:
+                    wanted = await flow.asend(response)
+                except StopAsyncIteration:
+                    return
+                response = yield wanted
+        finally:
+            await flow.aclose()
+
+
+class _Memory:
+    """Keeps what the provider learns until the login is complete; a failed one leaves nothing behind."""
+
+    def __init__(self, client: OAuthClientInformationFull | None) -> None:
+        self._client = client
+        self._tokens: OAuthToken | None = None
+
+    async def get_tokens(self) -> OAuthToken | None:
+        return self._tokens
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        self._tokens = tokens
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        return self._client
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        self._client = client_info
+
+
+def _registered(known: KnownClient, redirect_uri: str) -> OAuthClientInformationFull | None:
+    if known.id is None:
+        return None
+    given: dict[str, Any] = {
+        "client_id": known.id,
+        "client_secret": known.secret,
+        "redirect_uris": [redirect_uri],
+        "token_endpoint_auth_method": "client_secret_post" if known.secret else "none",
+    }
+    return OAuthClientInformationFull.model_validate(given)
+
+
+def _token_endpoint(provider: OAuthClientProvider) -> str:
+    described = provider.context.oauth_metadata
+    if described is not None:
+        return str(described.token_endpoint)
+    return urljoin(provider.context.get_authorization_base_url(provider.context.server_url), "/token")
+
+
+def _failed(server: McpServer, reason: str, remedy: str = "") -> LoginError:
+    return LoginError(server.name, server.without_secrets(reason), remedy)
+
+
+def _one_line(error: Exception) -> str:
+    said = " ".join(str(error).split())
+    if "State parameter mismatch" in said:  # it would show the state
+        said = "State parameter mismatch"
+    return (said or type(error).__name__)[:_LONGEST_REASON]
