@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 from ..errors import ToolSourceError
-from ..search.mcp_servers import read_mcp_config
+from ..search.mcp_servers import McpServer, read_mcp_config
 from .options import GatewayOptions, GatewayServer, ServerOptions
 
 __all__ = ["identity_of", "read_servers"]
@@ -20,6 +21,8 @@ _OPTIONS = "hikidashi"
 def read_servers(paths: Iterable[Path]) -> list[GatewayServer]:
     """The servers in files such as `.mcp.json`, each with the options under its key `hikidashi`.
 
+    Processes run in the folder of their file, or in their `cwd`, which may be relative to it.
+
     Raises:
         ToolSourceError: a file cannot be used, or two files name a server differently.
     """
@@ -27,7 +30,7 @@ def read_servers(paths: Iterable[Path]) -> list[GatewayServer]:
     for path in paths:
         given = _options_in(path)
         for server in read_mcp_config(path):
-            one = GatewayServer(server, _options(path, server.name, given.get(server.name)))
+            one = GatewayServer(_placed(server, path), _options(path, server.name, given.get(server.name)))
             if found.setdefault(server.name, one) != one:
                 raise ToolSourceError(
                     str(path),
@@ -49,6 +52,13 @@ def identity_of(servers: Iterable[GatewayServer], options: GatewayOptions, *more
     ]
     text = json.dumps([told, repr(options), more])
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _placed(server: McpServer, path: Path) -> McpServer:
+    """`server` with a folder of its own: the gateway outlives the folder that a client was started in."""
+    if server.transport != "stdio":
+        return server
+    return replace(server, cwd=str(path.resolve().parent / Path(server.cwd or "").expanduser()))
 
 
 def _options_in(path: Path) -> dict[str, Any]:
