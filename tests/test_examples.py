@@ -14,12 +14,15 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.types import CallToolResult, TextContent
 from tests.pages_support import ROOT
 
+from hikidashi.errors import ToolSourceError
 from hikidashi.gateway import Gateway, GatewayMCPServer, GatewayOptions
+from hikidashi.gateway.config import read_servers
 from hikidashi.search import McpServer
 
 EXAMPLES = ROOT / "examples"
@@ -161,3 +164,17 @@ def test_an_installed_package_has_the_examples(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / done.stdout.split()[-1]) as wheel:
         packed = {name for name in wheel.namelist() if name.startswith("hikidashi/examples/")}
     assert packed == {f"hikidashi/examples/{name}" for name in ("mcp.json", *(f"{one}_server.py" for one in TOOLS))}
+
+
+def test_a_server_runs_in_the_folder_of_its_config_and_may_stand_in_two(tmp_path: Path) -> None:
+    written: list[Path] = []
+    for folder, cwd in (("one", {}), ("two", {}), ("three", {"cwd": "sub"})):
+        (tmp_path / folder).mkdir()
+        written.append(tmp_path / folder / "mcp.json")
+        entries = {"notes": {"command": "notes", **cwd}, "web": {"url": "https://example.com/mcp"}}
+        written[-1].write_text(json.dumps({"mcpServers": entries}))
+
+    assert [one.server.cwd for one in read_servers(written[:2])] == [str(tmp_path / "one"), None]
+    assert [one.server.cwd for one in read_servers(written[2:])] == [str(tmp_path / "three" / "sub"), None]
+    with pytest.raises(ToolSourceError, match="is another one than in a file before"):
+        read_servers(written)

@@ -13,7 +13,7 @@ from ..errors import ToolSourceError
 from ..search.mcp_servers import McpServer, read_mcp_config
 from .options import GatewayOptions, GatewayServer, ServerOptions
 
-__all__ = ["identity_of", "read_servers"]
+__all__ = ["identity_of", "in_folder_of", "read_servers"]
 
 _OPTIONS = "hikidashi"
 
@@ -26,18 +26,28 @@ def read_servers(paths: Iterable[Path]) -> list[GatewayServer]:
     Raises:
         ToolSourceError: a file cannot be used, or two files name a server differently.
     """
-    found: dict[str, GatewayServer] = {}
+    seen: dict[str, GatewayServer] = {}
+    found: list[GatewayServer] = []
     for path in paths:
         given = _options_in(path)
         for server in read_mcp_config(path):
-            one = GatewayServer(_placed(server, path), _options(path, server.name, given.get(server.name)))
-            if found.setdefault(server.name, one) != one:
+            one = GatewayServer(server, _options(path, server.name, given.get(server.name)))
+            if server.name not in seen:
+                found.append(replace(one, server=in_folder_of(path, server)))
+            if seen.setdefault(server.name, one) != one:
                 raise ToolSourceError(
                     str(path),
                     f"server {server.name!r} is another one than in a file before",
                     "Rename one of them, or leave a file out.",
                 )
-    return list(found.values())
+    return found
+
+
+def in_folder_of(path: Path, server: McpServer) -> McpServer:
+    """`server` as it runs from the file `path`: in its folder, since a daemon has no folder of its own."""
+    if server.transport != "stdio":
+        return server
+    return replace(server, cwd=str(path.resolve().parent / Path(server.cwd or "").expanduser()))
 
 
 def identity_of(servers: Iterable[GatewayServer], options: GatewayOptions, *more: str) -> str:
@@ -52,13 +62,6 @@ def identity_of(servers: Iterable[GatewayServer], options: GatewayOptions, *more
     ]
     text = json.dumps([told, repr(options), more])
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
-def _placed(server: McpServer, path: Path) -> McpServer:
-    """`server` with a folder of its own: the gateway outlives the folder that a client was started in."""
-    if server.transport != "stdio":
-        return server
-    return replace(server, cwd=str(path.resolve().parent / Path(server.cwd or "").expanduser()))
 
 
 def _options_in(path: Path) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from hikidashi.gateway.approval import Approvals
 from hikidashi.gateway.clients.finding import Search, find_servers
 from hikidashi.gateway.clients.table import CLIENTS, Client, client_named
 from hikidashi.gateway.clients.taking import Choice, default_config, name_all, servers_of, take_over
+from hikidashi.gateway.config import in_folder_of
 
 from ..output import print_error, stderr, stdout
 from ..tools.text import clean, counted
@@ -58,7 +59,7 @@ def run_import(
         servers, waiting = servers_of(written)
         # They were shown, and chosen: that is what `hikidashi serve` would ask for.
         try:
-            approvals().add(servers)
+            approvals().add(in_folder_of(to, server) for server in servers)
         except OSError as error:
             reason = f"cannot be written ({error.strerror or error})"
             raise ToolSourceError(
