@@ -55,9 +55,17 @@ async def _tour(stage: Stage, language: Language) -> None:
     started = time.perf_counter()
     await stage.tell("tour_started", version=hikidashi.__version__, language=language, model="scripted")
     for act in (gateway_act, own_tools_act, tool_search_act, web_act):
-        await act(stage)
+        try:
+            await act(stage)
+        except BaseExceptionGroup as group:  # an MCP client wraps what happens while it is connected
+            raise _first(group) from None
     commands = _next_commands(stage.text)
     await stage.tell("tour_ended", seconds=time.perf_counter() - started, next_commands=commands)
+
+
+def _first(error: BaseException) -> BaseException:
+    inner: tuple[BaseException, ...] = getattr(error, "exceptions", ())
+    return _first(inner[0]) if inner else error
 
 
 def _next_commands(text: Bilingual) -> list[tuple[str, str]]:

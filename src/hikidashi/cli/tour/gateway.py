@@ -41,9 +41,8 @@ async def gateway_act(stage: Stage) -> None:
         code="hikidashi serve --config examples/mcp.json",
     )
     with _private_machine() as environment:
-        everything = _serve(environment, "--no-daemon", "--search", "off")
         with stage.waiting(text("The servers start …", "サーバーを起動しています …")):
-            async with Client(everything) as client:
+            async with Client(_serve(environment, "--no-daemon", "--search", "off")) as client:
                 tools = (await client.list_tools()).tools
         stage.tools = [{"name": x.name, "description": x.description, "input_schema": x.input_schema} for x in tools]
         async with Client(_serve(environment)) as client:

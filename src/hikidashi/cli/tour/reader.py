@@ -115,14 +115,11 @@ class Reader:
     def _returned(self, tool: str, content: str, outcome: str) -> list[RenderableType]:
         return self._beside(outcome if outcome in _LABELS else "failed", Text(cut(content, 2 * self._room)))
 
-    def _found(
-        self, hits: Sequence[Mapping[str, str]], among: int = 0, things: str = "tools", seconds: float = 0.0
-    ) -> list[RenderableType]:
+    def _found(self, hits: Sequence[Mapping[str, str]], among: int = 0, seconds: float = 0) -> list[RenderableType]:
         lines = self._columns([(cut(hit["name"], self._room // 2), hit["text"]) for hit in hits])
         if among:
-            kind = {"tools": "ツール", "passages": "文章"}[things]
             took = f"{seconds * 1000:.1f}"
-            where = self._text(f"among {among:,} {things}, in {took} ms", f"{kind} {among:,} 件から {took} ミリ秒")
+            where = self._text(f"among {among:,}, in {took} ms", f"{among:,} 件から {took} ミリ秒")
             lines.append(Text(where, "dim"))
         return self._beside("found", *lines)
 

@@ -67,4 +67,4 @@ async def web_act(stage: Stage) -> None:
                 found = await provider.search(question, search_depth="advanced", max_results=3)
                 seconds = time.perf_counter() - started
                 hits = [{"name": hit.title, "text": _HEADING.sub("", hit.content)} for hit in found.results]
-                await stage.tell("found", hits=hits, among=passages, things="passages", seconds=seconds)
+                await stage.tell("found", hits=hits, among=passages, seconds=seconds)

@@ -37,12 +37,9 @@ class Stage:
         self, text: Bilingual, audience: Reader | JsonLines, *, cli_path: Path | None, documents: tuple[Path, ...]
     ) -> None:
         self.text = text
-        self.tell = audience.show
-        self.waiting = audience.waiting
-        self.documents = documents
-        """To be indexed by the act about the web; none is hikidashi's own README."""
-        self.tools: list[dict[str, Any]] = []
-        """Definitions of the tools that the gateway has behind it."""
+        self.tell, self.waiting = audience.show, audience.waiting
+        self.documents = documents  # to be searched; none is hikidashi's own README
+        self.tools: list[dict[str, Any]] = []  # behind the gateway, as definitions
         self._cli_path = cli_path
         self._acts = 0
 
