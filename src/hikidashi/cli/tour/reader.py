@@ -132,9 +132,9 @@ class Reader:
     def _tour_ended(self, seconds: float, next_commands: Sequence[tuple[str, str]]) -> list[RenderableType]:
         heading = self._text(f"Next, after {seconds:.0f} seconds", f"{seconds:.0f} 秒のツアーでした。次は")
         rule = Rule(Text(heading, "bold"), align="left", style="cyan")
-        return [rule, *self._indented(*self._columns(next_commands))]
+        return [rule, *self._indented(*self._columns(next_commands, self._console.width - 2))]
 
-    def _columns(self, rows: Sequence[Sequence[Any]]) -> list[Text]:
+    def _columns(self, rows: Sequence[Sequence[Any]], room: int = 0) -> list[Text]:
         """Rows in columns: the first in colour, numbers at the right, cut where the line ends."""
         cells = [[f"{cell:,}" if isinstance(cell, int) else clean(cell) for cell in row] for row in rows]
         widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
@@ -143,7 +143,7 @@ class Reader:
             first, *others = map(_padded, row, widths)
             line = Text("  ").join([Text(first, "magenta"), *map(Text, others)])
             line.rstrip()
-            line.truncate(self._room, overflow="ellipsis")
+            line.truncate(room or self._room, overflow="ellipsis")
             lines.append(line)
         return lines
 
