@@ -37,9 +37,7 @@ async def gateway_act(stage: Stage) -> None:
     text = stage.text
     await stage.begin_act(
         text("All your MCP servers behind one", "MCP サーバーを、すべてひとつに"),
-        text(
-            "The official MCP client has one line for four servers.", "公式クライアントの設定は、サーバー4つで1行です。"
-        ),
+        text("The official MCP client has one line for four servers.", "公式クライアントに、サーバー4つで1行。"),
         code="hikidashi serve --config examples/mcp.json",
     )
     with _private_machine() as environment:
