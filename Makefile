@@ -22,7 +22,7 @@ $(STAMP): requirements/dev.txt pyproject.toml
 	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 
-run: setup ## the tour: your tools on the real Claude Code CLI, on this machine
+run: setup ## the tour: a thousand tools behind one server, and the real Claude Code CLI
 	@$(BIN)/hikidashi tour --docs README.md --docs README.ja.md --docs docs
 
 test: setup ## the tests

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,19 @@ def test_the_language_switch_leads_to_the_same_page(config_file: str, up: str, t
         html = (site / page).read_text(encoding="utf-8")
         assert f'<a href="{root}{page}" hreflang="en"' in html
         assert f'<a href="{root}ja/{page}" hreflang="ja"' in html
+
+
+@pytest.mark.parametrize("config_file", ["mkdocs.yml", "mkdocs.ja.yml"])
+def test_pages_that_are_opened_as_files_can_be_searched(config_file: str, tmp_path: Path) -> None:
+    site = built(config_file, {"index.md": "# A", "deep/down.md": "# 引き出し\n\nUnder the desk."}, tmp_path)
+    index = (site / "search/search_index.js").read_text(encoding="utf-8")
+    assert index.startswith("var __index = ")
+    assert json.loads(index.removeprefix("var __index = ")) == json.loads(
+        (site / "search/search_index.json").read_text(encoding="utf-8")
+    )
+    scripts = re.findall(r'<script src="([^"]+)"', (site / "deep/down.html").read_text(encoding="utf-8"))
+    assert scripts[0] == "../assets/iframe-worker.js"  # before the theme's, which starts the search in a Worker
+    assert all((site / "deep" / script).exists() for script in scripts)
 
 
 def test_what_comes_from_another_host_and_links_that_lead_nowhere_fail_the_build(tmp_path: Path) -> None:

@@ -264,7 +264,7 @@ ROOMS_BELOW = {
         "tokens",
         "tool",
     },
-    "cli.tour": {"claude", "cli", "cli.tools", "convert", "search", "testing", "web.providers.local"},
+    "cli.tour": {"claude", "cli", "cli.tools", "convert", "search", "testing", "tokens", "web.providers.local"},
     "cli.web": {
         "cli",
         "cli.tools",

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.pages_support import ROOT, Block, bare, blocks, check_commands, check_python, inline_commands, programs
+from tests.pages_support import (
+    ROOT,
+    Block,
+    bare,
+    blocks,
+    check_commands,
+    check_python,
+    check_scripts,
+    inline_commands,
+    programs,
+)
+from typer.testing import CliRunner
 
+from hikidashi.cli.app import app
+from hikidashi.gateway.clients.table import CLIENTS
 from hikidashi.testing import MessagesServer
 
 READMES = ("README.md", "README.ja.md")
@@ -23,8 +37,36 @@ def test_every_python_block_runs_as_it_stands(
     check_python(block, messages_server, tmp_path)
 
 
+@pytest.mark.cli
+@pytest.mark.parametrize("page", READMES)
+def test_every_sh_block_runs_as_it_stands(
+    page: str, messages_server: Callable[..., MessagesServer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path))
+    assert blocks(page, "sh")
+    check_scripts(page, messages_server, tmp_path)
+
+
+@pytest.mark.parametrize("page", READMES)
+def test_a_readme_has_the_line_for_every_client(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    commands = re.findall(r"`hikidashi (serve install [\w-]+)`", text)
+    clients = {client.name: client.title for client in CLIENTS if client.name != "claude-code-project"}
+    assert sorted(command.split()[-1] for command in commands) == sorted(clients)
+    assert [title for title in clients.values() if title not in text] == []
+    monkeypatch.setenv("HOME", str(tmp_path))
+    by_hand = json.loads(re.findall(r'`({"mcpServers".*})`', text)[0])["mcpServers"]["hikidashi"]
+    config = str(ROOT / "examples/mcp.json")
+    for command in commands:
+        done = CliRunner().invoke(app, [*command.split(), "--config", config, "--dry-run", "--json"])
+        assert done.exit_code == 0, done.output
+        written = " ".join(json.loads(done.stdout)["files"][0]["diff"].replace("\n+", "").split())
+        assert all(f'"{argument}"' in written for argument in [*by_hand["args"][:-1], config])
+
+
 def test_both_readmes_have_the_same_blocks_of_code() -> None:
-    english, japanese = ([bare(block.code) for block in blocks(page, "python")] for page in READMES)
+    english, japanese = ([bare(block.code) for block in blocks(page)] for page in READMES)
     assert english
     assert english == japanese
 
@@ -41,7 +83,7 @@ def test_both_readmes_have_a_place_for_the_benchmark() -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_command_a_page_names_exists(page: str) -> None:
-    for block in blocks(page, "sh"):
+    for block in blocks(page, "sh", "shell"):
         check_commands(block)
     for block in inline_commands(page):
         check_commands(block, complete=False)

@@ -119,12 +119,13 @@ def test_main_ends_the_process_with_the_code_of_the_command(
 def test_main_prints_an_expected_error_and_ends_with_1(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("PYDANTIC_AI_NO_BANNER", "1")
-    monkeypatch.setattr(sys, "argv", ["hikidashi", "tour", "--json", "--cli-path", str(tmp_path / "claude")])
+    empty = tmp_path / "mcp.json"
+    empty.write_text("{}")
+    monkeypatch.setattr(sys, "argv", ["hikidashi", "serve", "--config", str(empty)])
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 1
-    assert capsys.readouterr().err.startswith("error: The Claude Code CLI was not found at ")
+    assert capsys.readouterr().err.startswith(f"error: {empty}: has no `mcpServers`")
 
 
 def test_an_output_that_lacks_a_character_gets_a_question_mark(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""The tour: real tools on the real Claude Code CLI, told to a reader and to a program."""
+"""The tour: real servers and tools on the real Claude Code CLI, told to a reader and to a program."""
 
 from __future__ import annotations
 
@@ -10,148 +10,169 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.cells import cell_len
 from rich.console import Console
+from tests.pages_support import ROOT
 from typer.testing import CliRunner
 
 from hikidashi.cli import tour
 from hikidashi.cli.app import app
-from hikidashi.cli.output import Language
 from hikidashi.cli.tour.reader import Reader
 from hikidashi.cli.tour.stage import text_in
 
-Command = Callable[..., "subprocess.CompletedProcess[str]"]
+OWN_TOOLS = ["search_tools", "call_read_tool", "call_tool", "read_result"]
 
 
-@pytest.fixture(autouse=True)
-def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYDANTIC_AI_NO_BANNER", "1")
-    monkeypatch.setenv("COLUMNS", "80")
+@pytest.fixture
+def temporary() -> Generator[Path]:
+    """A folder for temporary files that is empty after the test, with no process left that knows it."""
+    with tempfile.TemporaryDirectory(prefix="hk-") as folder:
+        yield Path(folder)
+        assert [path for path in Path(folder).iterdir() if path.suffix != ".md"] == []
+        assert processes_of(folder) == []
 
 
-def told(*arguments: str) -> list[dict[str, Any]]:
-    done = CliRunner().invoke(app, ["tour", "--json", *arguments])
-    assert done.exit_code == 0, done.output
-    return [json.loads(line) for line in done.stdout.splitlines()]
+def processes_of(folder: str) -> list[str]:
+    """The commands of the processes whose temporary folder is `folder`."""
+    found: list[str] = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if f"TMPDIR={folder}".encode() in (process / "environ").read_bytes().split(b"\0"):
+                found.append((process / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+        except OSError:
+            continue
+    return found
 
 
-def of_kind(told: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
-    return [event for event in told if event["event"] == kind]
+def start(temporary: Path, *arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "hikidashi", "tour", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(temporary), "COLUMNS": "80"},
+        process_group=0,
+    )
+
+
+def of_kind(heard: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
+    return [event for event in heard if event["event"] == kind]
 
 
 @pytest.mark.cli
-def test_a_program_hears_every_step_of_the_five_acts() -> None:
-    heard = told("--lang", "en")
+def test_a_program_hears_every_step_of_the_five_acts(temporary: Path) -> None:
+    notes = temporary / "notes.md"
+    notes.write_text("# 道具\n\nツールを検索するには、引き出しを開けます。\n", encoding="utf-8")
+    with start(temporary, "--json", "--lang", "en", "--docs", str(notes)) as running:
+        printed, errors = running.communicate(timeout=180)
+    assert (running.returncode, errors) == (0, "")
+    heard = [json.loads(line) for line in printed.splitlines()]
 
     assert heard[0] == {"event": "tour_started", "version": heard[0]["version"], "language": "en", "model": "scripted"}
     assert [act["number"] for act in of_kind(heard, "act_started")] == [1, 2, 3, 4, 5]
-    offered = [[tool["name"] for tool in event["tools"]] for event in of_kind(heard, "offered")]
-    wire = [f"mcp__pydantic_tools__{name}" for name in ("book_table", "trains", "weather")]
-    assert offered == [wire, wire, ["weather", "trains", "book_table"]]
+    tables = {table["label"]: table["rows"] for table in of_kind(heard, "table")}
+    assert tables["servers"] == [["calendar", 14], ["tasks", 14], ["expenses", 12], ["company", 1_000]]
     assert [call["tool"].rpartition("__")[2] for call in of_kind(heard, "called")] == [
-        "weather", "trains", "book_table", "book_table",  # pydantic-ai runs them
-        "weather", "book_table",  # Claude Code runs them
-        "weather",  # an MCP client calls it
+        "call_tool", "call_read_tool",  # the official client
+        "search_tools", "call_read_tool", "search_tools", "call_tool",  # Claude Code
+        "book_table", "book_table",  # the agent
     ]  # fmt: skip
-    assert [diary["entries"] for diary in of_kind(heard, "diary_read")] == [
-        ["Saturday 18:30, Nishiki, table for 2"],
-        ["Saturday 18:30, Nishiki, table for 2", "Sunday 12:00, Nishiki, table for 2"],
+    returned = [(event["tool"].rpartition("__")[2], event["outcome"]) for event in of_kind(heard, "returned")]
+    assert returned == [
+        ("set_reminder", "success"),
+        ("check_budgets", "success"),
+        ("call_read_tool", "success"),
+        ("call_tool", "success"),
+        ("book_table", "retried"),
+        ("book_table", "success"),
     ]
-    assert [used["api_requests"] for used in of_kind(heard, "used")] == [4, 3]
-    assert all(used["input_tokens"] > 0 and used["cost_usd"] > 0 for used in of_kind(heard, "used"))
-    found = [
-        (event["query"], event["things"], [hit["name"] for hit in event["hits"]]) for event in of_kind(heard, "found")
+    shared = json.loads(of_kind(heard, "returned")[2]["content"])["result"][0]
+    assert (shared["title"], shared["reminder_minutes"]) == ("Dentist", 30)  # what the client had set, Claude Code sees
+    first = [event["hits"][0]["name"] if event["hits"] else None for event in of_kind(heard, "found")]
+    assert first == [
+        "calendar__set_reminder",
+        "expenses__check_budgets",
+        "calendar__find_events",
+        "tasks__add_task",
+        None,
+        "道具",
     ]
-    assert [(query, things, names[:1]) for query, things, names in found] == [
-        ("download all invoices from Garnet", "tools", ["garnet_export_invoice"]),
-        ("Harborの会議室の予約を取り消したい", "tools", ["harbor_cancel_meeting_room_booking"]),
-        ("what colour are my socks", "tools", []),
-        ("run pydantic-ai tools in Claude Code", "passages", ["hikidashi › In Python"]),
-    ]
+    without, own, search = tables["prompt"]
+    assert [without[1], own[1]] == [1_040, len(OWN_TOOLS)]
+    assert without[2] > 100 * own[2] > 0
+    assert 0 < search[2] < 3_000
+    assert tables["diary"] == [["18:30, Nishiki, table for 2"]]
+    assert tables["mcp"] == [["book_table", "Book a table, and write it in the diary."]]
+    assert dict(tables["found"]) == {
+        "cancel my meeting room booking": "company__facilities_delete_meeting_room_booking",
+        "有給休暇の申請を出したい": "company__hr_create_leave_request",
+        "Termin verschieben": "calendar__move_event",
+        "exporter tous les contrats": "company__documents_export_contract",
+        "crear un ticket de soporte": "company__helpdesk_create_support_ticket",
+        "创建新的发票": "company__accounting_create_invoice",
+        "회의실 예약 취소": "company__facilities_delete_meeting_room_booking",
+        "why is the sky blue": "(nothing)",
+    }
     assert heard[-1]["event"] == "tour_ended"
-    assert len(heard[-1]["next_commands"]) == 3
 
 
 @pytest.mark.cli
-def test_each_call_is_answered_and_the_full_hour_is_tried_again() -> None:
-    heard = told("--lang", "en")
-    calls = [event["id"] for event in of_kind(heard, "called")]
-    returned = {event["id"]: event for event in of_kind(heard, "returned")}
-    assert sorted(returned) == sorted(calls)
-    outcomes = [(returned[call]["outcome"], returned[call]["content"]) for call in calls]
-    assert outcomes[2] == ("retry", '{"error":"Full at 18:00. Free: 18:30, 20:00."}')
-    assert [outcome for outcome, _ in outcomes] == ["success", "success", "retry", *["success"] * 4]
-    assert json.loads(outcomes[0][1]) == {"sky": "rain from three", "high": 17}
-
-
-@pytest.mark.cli
-@pytest.mark.parametrize("language", ["en", "ja"])
-def test_a_reader_sees_it_in_80_columns_without_colours_or_spaces_at_the_end(language: Language) -> None:
-    done = CliRunner().invoke(app, ["tour", "--lang", language])
-    assert done.exit_code == 0, done.output
-    shown = re.sub(r"[\s│]+", "", done.stdout)
-    lines = done.stdout.splitlines()
-    assert "\x1b" not in done.stdout
+def test_a_reader_sees_it_in_80_columns_without_colours_or_spaces_at_the_end(temporary: Path) -> None:
+    with start(temporary, "--lang", "ja") as running:
+        printed, errors = running.communicate(timeout=180)
+    assert (running.returncode, errors) == (0, "")
+    shown = re.sub(r"[\s│]+", "", printed)
+    lines = printed.splitlines()
+    assert "\x1b" not in printed
     assert max(map(cell_len, lines)) <= 80
     assert [line for line in lines if line != line.rstrip()] == []
-    text = text_in(language)
     told_in_order = [
-        text("a script plays its part", "台本どおりに答えます"),
-        text("can Nishiki seat two of us at six?", "18時に「錦」を2名で取れますか?"),
-        text("you have a table at 18:30.", "18:30 に2名で取りました。"),
-        text("Lunch for two is booked for 12:00.", "昼食を 12:00 に2名で予約しました。"),
-        text("the model's options", "モデルの説明を読む"),
+        "台本どおりに答えます",
+        "hikidashi serve --config examples/mcp.json",
+        "予算はあとどれくらい?",
+        "hikidashi なし 1,040",
+        "「錦」は18時が満席で、18:30 に取りました。",
+        "회의실 예약 취소",
+        "run pydantic-ai tools in Claude Code",  # in hikidashi's own README, since it was given no documents
+        "serve import",
     ]
     places = [shown.index(re.sub(r"\s+", "", said)) for said in told_in_order]
     assert places == sorted(places)
 
 
 @pytest.mark.cli
-def test_ctrl_c_closes_everything_and_ends_with_130() -> None:
-    running = subprocess.Popen(
-        [sys.executable, "-m", "hikidashi", "tour", "--json", "--lang", "en"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        process_group=0,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509 - no threads run yet
-    )
-    with running:
+def test_ctrl_c_ends_the_servers_the_gateway_and_the_cli(temporary: Path) -> None:
+    with start(temporary, "--json", "--lang", "en") as running:
         assert running.stdout is not None
         assert running.stderr is not None
-        while '"offered"' not in running.stdout.readline():
+        while "mcp__hikidashi__search_tools" not in running.stdout.readline():
             assert running.poll() is None
         running.send_signal(signal.SIGINT)
         assert running.wait(60) == 130
-        assert running.stderr.read() == "Stopped. The CLI and the server were closed.\n"
+        assert running.stderr.read() == "Stopped. Nothing is left running.\n"
     with pytest.raises(ProcessLookupError):
         os.killpg(running.pid, 0)
 
 
 def test_an_interrupted_tour_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def interrupted(stage: object) -> None:
+    async def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(tour, "_acts", lambda: [interrupted])
+    monkeypatch.setattr(tour, "_tour", interrupted)
     done = CliRunner().invoke(app, ["tour", "--lang", "ja"])
-    assert (done.exit_code, done.stderr) == (130, "中断しました。CLI とサーバーは終了済みです。\n")
+    assert (done.exit_code, done.stderr) == (130, "中断しました。動いたままのものはありません。\n")
 
 
 @pytest.mark.cli
 @pytest.mark.parametrize("arguments", [[], ["--json"]])
-def test_a_reader_who_leaves_early_ends_the_tour(arguments: list[str]) -> None:
-    running = subprocess.Popen(
-        [sys.executable, "-m", "hikidashi", "tour", *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    with running:
+def test_a_reader_who_leaves_early_ends_the_tour(arguments: list[str], temporary: Path) -> None:
+    with start(temporary, *arguments) as running:
         assert running.stdout is not None
         assert running.stderr is not None
         running.stdout.readline()
@@ -168,23 +189,37 @@ def reader(*, terminal: bool = True, pause: bool = False) -> tuple[Reader, io.St
     return Reader(console, text_in("en"), pause=pause), file
 
 
-async def test_a_failed_tool_is_shown_as_failed() -> None:
+@pytest.mark.parametrize("outcome", ["failed", "denied"])
+async def test_a_failed_tool_is_shown_as_failed(outcome: str) -> None:
     shown, file = reader(terminal=False)
-    await shown.show("returned", id="1", tool="mcp__trip__weather", content="no such city", outcome="failed")
-    assert file.getvalue() == "     failed  weather → no such city\n"
+    await shown.show("returned", tool="mcp__trip__weather", content="no such city", outcome=outcome)
+    assert file.getvalue() == "     failed  no such city\n"
+
+
+async def test_a_table_has_numbers_at_the_right_and_is_cut_where_the_line_ends() -> None:
+    shown, file = reader(terminal=False)
+    rows = [("without", 1_040, ""), ("引き出し", 4, "x" * 80), ("\x1b[31mred", "", "y")]
+    await shown.show("table", label="prompt", columns=("in", "tools", "what"), rows=rows)
+    assert file.getvalue().splitlines() == [
+        "",
+        "     prompt  in        tools  what",
+        "             without   1,040",
+        "             引き出し      4  " + "x" * 49 + "…",
+        "             red              y",
+    ]
 
 
 async def test_an_event_or_field_that_cannot_be_drawn_is_an_error() -> None:
     with pytest.raises(AttributeError, match="_forgotten"):
         await reader()[0].show("forgotten")
     with pytest.raises(TypeError, match="where"):
-        await reader()[0].show("called", id="1", tool="weather", arguments={}, where="here")
+        await reader()[0].show("called", tool="weather", arguments={}, where="here")
 
 
 async def test_a_terminal_gets_colours_and_something_that_moves() -> None:
     shown, file = reader()
-    with shown.waiting():
-        await shown.show("called", id="1", tool="weather", arguments={"city": "京都", "days": [1, None]})
+    with shown.waiting("Claude Code is at work …"):
+        await shown.show("called", tool="weather", arguments={"city": "京都", "days": [1, None]})
     assert "Claude Code is at work" in file.getvalue()
     assert "\x1b[36mcall\x1b[0m" in file.getvalue()
     assert re.sub(r"\x1b\[[0-9;]*m", "", file.getvalue()).count('weather(city="京都", days=[1, null])') == 1
@@ -210,27 +245,23 @@ def test_the_next_commands_are_what_one_would_type_here(
 ) -> None:
     bin_folder = tmp_path / ".venv" / "bin"
     bin_folder.mkdir(parents=True)
-    for name in ("python", "hikidashi"):
-        (bin_folder / name).touch()
-        (bin_folder / name).chmod(0o755)
+    (bin_folder / "hikidashi").touch()
+    (bin_folder / "hikidashi").chmod(0o755)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "executable", str(bin_folder / "python"))
     monkeypatch.setenv("PATH", str(bin_folder) if on_path else "")
-    prefix = "" if on_path else ".venv/bin/"
+    command = "hikidashi" if on_path else ".venv/bin/hikidashi"
     assert [line for line, _ in tour._next_commands(text_in("ja"))] == [
-        f"{prefix}hikidashi doctor",
-        f"{prefix}hikidashi tour --lang en",
-        f"{prefix}python -m pydoc hikidashi.ClaudeCodeModel",
+        f"{command} serve import",
+        f"{command} serve install claude-code",
+        f"{command} doctor",
+        f"{command} tour --lang en",
     ]
     monkeypatch.chdir(bin_folder)
     monkeypatch.setattr(sys, "executable", str(tmp_path / "elsewhere" / "python"))
-    assert tour._command("hikidashi") == "hikidashi"
+    assert tour._command() == "hikidashi"
 
 
-@pytest.mark.cli
-def test_the_last_act_searches_the_documents_it_is_given(tmp_path: Path) -> None:
-    (tmp_path / "notes.md").write_text("# 道具\n\nツールを検索するには、引き出しを開けます。\n", encoding="utf-8")
-    heard = told("--lang", "ja", "--docs", str(tmp_path))
-    found = {event["query"]: event["hits"] for event in of_kind(heard, "found") if event["things"] == "passages"}
-    assert [hit["text"] for hit in found["ツールを検索するには"]] == ["ツールを検索するには、引き出しを開けます。"]
-    assert found["run pydantic-ai tools in Claude Code"] == []
+def test_the_tour_is_short() -> None:
+    files = (ROOT / "src/hikidashi/cli/tour").glob("*.py")
+    assert sum(len(file.read_text(encoding="utf-8").splitlines()) for file in files) <= 593

@@ -25,7 +25,7 @@ __all__ = ["app", "run"]
 # "\b" keeps the lines of a paragraph as they are written.
 _EXAMPLES = """\b
 Examples:
-  hikidashi tour             your first minute: tools on the real Claude Code
+  hikidashi tour             your first minute: 1,000 tools behind one server
   hikidashi tour --lang ja   the same in Japanese
   hikidashi doctor           what is installed, and whether it works
   hikidashi doctor --json    the same for a program
@@ -36,7 +36,7 @@ Examples:
 
 _TOUR_EXAMPLES = """\b
 Examples:
-  hikidashi tour                         five acts, about ten seconds
+  hikidashi tour                         five acts, less than a minute
   hikidashi tour --lang ja               in Japanese
   hikidashi tour --no-pause > tour.txt   all at once
   hikidashi tour --json | jq .event      each step as one JSON object
@@ -100,7 +100,7 @@ def _hikidashi(  # pyright: ignore[reportUnusedFunction]
     """
 
 
-@app.command(epilog=_TOUR_EXAMPLES, short_help="See tools run on the real Claude Code CLI, step by step.")
+@app.command(epilog=_TOUR_EXAMPLES, short_help="See the gateway and tools on the real Claude Code CLI, step by step.")
 def tour(
     lang: Annotated[Language | None, typer.Option(help="Language of the tour.", show_default="from LANG")] = None,
     pause: Annotated[
@@ -116,9 +116,10 @@ def tour(
         typer.Option(metavar="PATH", help="Documents to search in the last act.", show_default="hikidashi's README"),
     ] = None,
 ) -> None:
-    """See a pydantic-ai agent with three tools run on the real Claude Code CLI.
+    """See a thousand tools behind one MCP server, and your own in the real Claude Code CLI.
 
     The model behind it is scripted and listens on 127.0.0.1: no network, no account, no key.
+    Its gateway and servers run in a temporary folder, and end with it.
     Exit code 1 means that the CLI does not run here, and the last line says why.
     """
     from .output import language_of_environment

@@ -38,6 +38,8 @@ class GatewaySetup:
 def read_servers(paths: Iterable[Path]) -> list[GatewayServer]:
     """The servers of all files, each with its options.
 
+    Processes run in the folder of their file, or in their `cwd`, which may be relative to it.
+
     Raises:
         ToolSourceError: a file cannot be used, or two files have different servers of one name.
         ConfigError: a `config.yaml` cannot be used.

@@ -1,4 +1,4 @@
-"""`hikidashi tour`: a pydantic-ai agent on the real Claude Code CLI, step by step."""
+"""`hikidashi tour`: all MCP servers behind one, tools on the real Claude Code CLI, tool search and the web."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import hikidashi
 from ..output import Language, stderr, stdout
 
 if TYPE_CHECKING:
-    from .stage import Act, Bilingual, Stage
+    from .stage import Bilingual, Stage
 
 __all__ = ["run_tour"]
 
@@ -43,52 +43,45 @@ def run_tour(
     try:
         asyncio.run(_tour(Stage(text, audience, cli_path=cli_path, documents=tuple(documents)), language))
     except KeyboardInterrupt:
-        stderr().print(
-            text("Stopped. The CLI and the server were closed.", "中断しました。CLI とサーバーは終了済みです。")
-        )
+        stderr().print(text("Stopped. Nothing is left running.", "中断しました。動いたままのものはありません。"))
         sys.exit(130)
 
 
-def _acts() -> list[Act]:
-    """The acts in order. A new one is a coroutine function in a file of its own, and a line here."""
-    from .agent_run import claude_code_runs_the_tools, pydantic_ai_runs_the_tools
-    from .mcp_client import an_mcp_client_calls_the_tools
-    from .tool_search import a_tool_is_found_among_a_thousand
-    from .web import documents_are_searched
-
-    return [
-        pydantic_ai_runs_the_tools,
-        claude_code_runs_the_tools,
-        an_mcp_client_calls_the_tools,
-        a_tool_is_found_among_a_thousand,
-        documents_are_searched,
-    ]
-
-
 async def _tour(stage: Stage, language: Language) -> None:
+    from .gateway import gateway_act
+    from .own_tools import own_tools_act
+    from .searches import tool_search_act, web_act
+
     started = time.perf_counter()
     await stage.tell("tour_started", version=hikidashi.__version__, language=language, model="scripted")
-    for act in _acts():
-        await act(stage)
-    seconds = time.perf_counter() - started
-    await stage.tell("tour_ended", seconds=seconds, next_commands=_next_commands(stage.text))
+    for act in (gateway_act, own_tools_act, tool_search_act, web_act):
+        try:
+            await act(stage)
+        except BaseExceptionGroup as group:  # an MCP client wraps what happens while it is connected
+            raise _first(group) from None
+    commands = _next_commands(stage.text)
+    await stage.tell("tour_ended", seconds=time.perf_counter() - started, next_commands=commands)
+
+
+def _first(error: BaseException) -> BaseException:
+    inner: tuple[BaseException, ...] = getattr(error, "exceptions", ())
+    return _first(inner[0]) if inner else error
 
 
 def _next_commands(text: Bilingual) -> list[tuple[str, str]]:
+    command = _command()
     return [
-        (f"{_command('hikidashi')} doctor", text("what works here", "動作環境を調べる")),
-        (f"{_command('hikidashi')} tour --lang {text('ja', 'en')}", text("the tour in Japanese", "英語で見る")),
-        (
-            f"{_command('python')} -m pydoc hikidashi.ClaudeCodeModel",
-            text("the model's options", "モデルの説明を読む"),
-        ),
+        (f"{command} serve import", text("take over the servers you have", "お使いのサーバーを取り込む")),
+        (f"{command} serve install claude-code", text("or another client", "ほかのクライアントにも")),
+        (f"{command} doctor", text("what works here", "動作環境を調べる")),
+        (f"{command} tour --lang {text('ja', 'en')}", text("the tour in Japanese", "英語で見る")),
     ]
 
 
-def _command(name: str) -> str:
-    """`name` as one types it in the current folder: with its path, unless PATH leads to it."""
-    here = Path(sys.executable).with_name(name)
-    found = shutil.which(name)
+def _command() -> str:
+    """The command as one types it in the current folder: with its path, unless PATH leads to it."""
+    here = Path(sys.executable).with_name("hikidashi")
+    found = shutil.which("hikidashi")
     if not here.exists() or (found is not None and Path(found) == here):
-        return name
+        return "hikidashi"
     return os.path.relpath(here) if here.is_relative_to(Path.cwd()) else str(here)

@@ -4,45 +4,42 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console, RenderableType
 from rich.panel import Panel
 from rich.rule import Rule
 from rich.text import Text
 
-from ..tools.text import cut
+from ..tools.text import clean, cut
 from ..wrap import wrapped
 from .stage import Bilingual
 
 __all__ = ["JsonLines", "Reader"]
 
 # Seconds to read before the next event; none is within a run, whose time is shown.
-_PAUSES = {"tour_started": 1.5, "act_started": 1.0, "asked": 1.0, "used": 2.0, "found": 1.5}
+_PAUSES = {"tour_started": 1.5, "act_started": 1.0, "asked": 1.0, "answered": 1.5, "table": 1.5}
 
 # The label in the margin, in English and Japanese, and its style.
 _LABELS = {
-    "offered": ("tools", "ツール", "magenta"),
+    "servers": ("servers", "サーバー", "magenta"),
     "asked": ("you", "あなた", "bold"),
-    "said": ("model", "モデル", "cyan"),
     "called": ("call", "呼出", "cyan"),
     "success": ("result", "結果", "green"),
-    "retry": ("try again", "再試行", "yellow"),
+    "retried": ("try again", "再試行", "yellow"),
     "failed": ("failed", "失敗", "red"),
-    "answered": ("answer", "回答", "bold green"),
-    "diary_read": ("diary", "手帳", "cyan"),
-    "used": ("used", "使用量", "dim"),
     "found": ("found", "発見", "green"),
+    "answered": ("answer", "回答", "bold green"),
+    "prompt": ("prompt", "プロンプト", "magenta"),
+    "diary": ("diary", "手帳", "magenta"),
+    "mcp": ("mcp", "MCP", "magenta"),
 }
-_STYLES = {"asked": "", "said": "italic", "answered": "bold"}
-"""Events that are a text."""
-
-_NO_PARAGRAPH = {"returned", "diary_read", "used"}
-"""Events that follow the line before without a blank line."""
-
-Tools = Sequence[Mapping[str, Any]]
+_STYLES = {"asked": "", "answered": "bold"}  # events that are a text
+_NO_PARAGRAPH = {"found", "returned"}  # events that follow the line before without a blank line
 
 
 class JsonLines:
@@ -52,7 +49,7 @@ class JsonLines:
         """Print the event."""
         print(json.dumps({"event": event, **fields}, ensure_ascii=False), flush=True)  # noqa: T201 - this is the output
 
-    def waiting(self) -> AbstractContextManager[object]:
+    def waiting(self, text: str) -> AbstractContextManager[object]:
         """Print nothing."""
         return nullcontext()
 
@@ -68,6 +65,7 @@ class Reader:
         self._text = text
         self._pause = pause and console.is_terminal
         self._margin = 2 + max(Text(text(*label[:2])).cell_len for label in _LABELS.values())
+        self._room = console.width - self._margin - 2
         self._last = ""
 
     async def show(self, event: str, **fields: Any) -> None:
@@ -76,7 +74,7 @@ class Reader:
             lines = self._beside(event, Text(fields["text"], _STYLES[event]))
         else:
             lines = getattr(self, f"_{event}")(**fields)
-        if event not in _NO_PARAGRAPH and not (event == "called" and self._last in ("said", "called")):
+        if event not in _NO_PARAGRAPH and not (event == "called" and self._last != "returned"):
             self._console.print()
         for line in lines:
             self._console.print(line)
@@ -84,111 +82,82 @@ class Reader:
         if self._pause:
             await asyncio.sleep(_PAUSES.get(event, 0.0))
 
-    def waiting(self) -> AbstractContextManager[object]:
+    def waiting(self, text: str) -> AbstractContextManager[object]:
         """A spinner, on a terminal."""
         if not self._console.is_terminal:
             return nullcontext()
-        status = Text(self._text("Claude Code is at work …", "Claude Code が動いています …"), "dim")
-        return self._console.status(status, spinner="dots", spinner_style="cyan")
+        return self._console.status(Text(text, "dim"), spinner="dots", spinner_style="cyan")
 
     def _tour_started(self, version: str, language: str, model: str) -> list[RenderableType]:
         notice = self._text(
-            "The Claude Code CLI and the tools are real here. The model is not: a script plays its part, on a "
-            "Messages API at 127.0.0.1. No network, no account, no key is used. Tokens and costs are estimates; "
-            "nothing is paid.",
-            "Claude Code CLI もツールも本物です。モデルだけは本物ではなく、127.0.0.1 の Messages API が台本どおりに"
-            "答えます。ネットワークもアカウントもキーも使いません。"
-            "トークン数と費用は目安で、支払いは発生しません。",
+            "The servers, the Claude Code CLI and every call are real here. The model is not: a script plays its "
+            "part, on a Messages API at 127.0.0.1. No network, no account, no key. Token counts are estimates.",
+            "サーバーも Claude Code CLI も呼び出しも本物です。モデルだけは本物ではなく、127.0.0.1 の Messages API が"
+            "台本どおりに答えます。ネットワークもアカウントもキーも使いません。トークン数は目安です。",
         )
-        panel = Panel(
-            Text("\n").join(wrapped(Text(notice), self._console.width - 6)),
-            title=Text.assemble(("引き出し ", "bold cyan"), ("hikidashi", "bold"), (f" {version}", "dim")),
-            title_align="left",
-            subtitle=Text(
-                self._text("one drawer for every tool an agent has", "エージェントの道具を、ひとつの引き出しに"), "dim"
-            ),
-            subtitle_align="right",
-            border_style="cyan",
-            padding=(1, 2),
-        )
-        return [panel]
+        drawer = self._text("one drawer for every tool an agent has", "エージェントの道具を、ひとつの引き出しに")
+        title = Text.assemble(("引き出し ", "bold cyan"), ("hikidashi", "bold"), (f" {version} · {drawer}", "dim"))
+        lines = Text("\n").join(wrapped(Text(notice), self._console.width - 6))
+        return [Panel(lines, title=title, title_align="left", border_style="cyan", padding=(1, 2))]
 
     def _act_started(self, number: int, title: str, about: str, code: str) -> list[RenderableType]:
-        act = self._text(f"Act {number}", f"第{number}幕")
-        heading = Text.assemble((act, "bold cyan"), "  ", (title, "bold"))
-        return [_rule(heading), *self._indented(Text(about, "dim"), Text(code, "cyan"))]
+        heading = Text.assemble((str(number), "bold cyan"), "  ", (title, "bold"))
+        return [Rule(heading, align="left", style="cyan"), *self._indented(Text(about, "dim"), Text(code, "cyan"))]
 
-    def _offered(self, tools: Tools) -> list[RenderableType]:
-        lines = _two_columns([(_short(tool["name"]), tool["description"]) for tool in tools], "bold magenta", "")
-        prefix = tools[0]["name"].removesuffix(_short(tools[0]["name"])) if tools else ""
-        if prefix:
-            note = self._text(f"Claude Code calls them {prefix}…", f"Claude Code からは {prefix}… と見えます")
-            lines.append(Text(note, "dim"))
-        return self._beside("offered", *lines)
-
-    def _called(self, id: str, tool: str, arguments: Mapping[str, Any]) -> list[RenderableType]:  # noqa: A002 - a field
+    def _called(self, tool: str, arguments: Mapping[str, Any]) -> list[RenderableType]:
         given = [
             Text.assemble((f"{name}=", "dim"), json.dumps(value, ensure_ascii=False))
             for name, value in arguments.items()
         ]
-        return self._beside("called", Text.assemble((_short(tool), "bold"), "(", Text(", ").join(given), ")"))
+        name = re.sub(r"^mcp__.+?__", "", tool)  # without what Claude Code puts before it
+        return self._beside("called", Text.assemble((name, "bold"), "(", Text(", ").join(given), ")"))
 
-    def _returned(self, id: str, tool: str, content: str, outcome: str) -> list[RenderableType]:  # noqa: A002 - a field
-        return self._beside(outcome, Text.assemble((f"{_short(tool)} → ", "dim"), content))
+    def _returned(self, tool: str, content: str, outcome: str) -> list[RenderableType]:
+        return self._beside(outcome if outcome in _LABELS else "failed", Text(cut(content, 2 * self._room)))
 
-    def _diary_read(self, entries: Sequence[str]) -> list[RenderableType]:
-        return self._beside("diary_read", *map(Text, entries))
+    def _found(self, hits: Sequence[Mapping[str, str]], among: int = 0, seconds: float = 0) -> list[RenderableType]:
+        lines = self._columns([(cut(hit["name"], self._room // 2), hit["text"]) for hit in hits])
+        if among:
+            took = f"{seconds * 1000:.1f}"
+            where = self._text(f"among {among:,}, in {took} ms", f"{among:,} 件から {took} ミリ秒")
+            lines.append(Text(where, "dim"))
+        return self._beside("found", *lines)
 
-    def _used(
-        self, api_requests: int, input_tokens: int, output_tokens: int, cost_usd: float, seconds: float
-    ) -> list[RenderableType]:
-        usage = self._text(
-            f"{api_requests} requests · {input_tokens:,} tokens in, {output_tokens:,} out · "
-            f"${cost_usd:.4f} · {seconds:.1f} s",
-            f"リクエスト {api_requests} 回 · 入力 {input_tokens:,} / 出力 {output_tokens:,} トークン · "
-            f"${cost_usd:.4f} · {seconds:.1f} 秒",
-        )
-        return self._beside("used", Text(usage, "dim"))
-
-    def _found(self, query: str, among: int, things: str, hits: Tools, seconds: float) -> list[RenderableType]:
-        names = [cut(hit["name"], 36) for hit in hits]
-        room = self._console.width - self._margin - 4 - max((Text(name).cell_len for name in names), default=0)
-        texts = [cut(hit["text"], max(10, room)) for hit in hits]
-        lines = _two_columns(list(zip(names, texts, strict=True)), "bold magenta", "")
-        kind = {"tools": "ツール", "passages": "文章"}[things]
-        where = self._text(
-            f"among {among:,} {things}, in {seconds * 1000:.1f} ms",
-            f"{kind} {among:,} 件から {seconds * 1000:.1f} ミリ秒",
-        )
-        nothing = Text(self._text("nothing", "見つかりませんでした"))
-        return [*self._beside("asked", Text(query)), *self._beside("found", *(lines or [nothing]), Text(where, "dim"))]
+    def _table(self, label: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[RenderableType]:
+        lines = self._columns([columns, *rows] if columns else rows)
+        if columns:
+            lines[0] = Text(lines[0].plain, "dim")
+        return self._beside(label, *lines)
 
     def _tour_ended(self, seconds: float, next_commands: Sequence[tuple[str, str]]) -> list[RenderableType]:
-        return [_rule(Text(self._text("Next", "次は"), "bold")), *self._indented(*_two_columns(next_commands))]
+        heading = self._text(f"Next, after {seconds:.0f} seconds", f"{seconds:.0f} 秒のツアーでした。次は")
+        rule = Rule(Text(heading, "bold"), align="left", style="cyan")
+        return [rule, *self._indented(*self._columns(next_commands, self._console.width - 2))]
+
+    def _columns(self, rows: Sequence[Sequence[Any]], room: int = 0) -> list[Text]:
+        """Rows in columns: the first in colour, numbers at the right, cut where the line ends."""
+        cells = [[f"{cell:,}" if isinstance(cell, int) else clean(cell) for cell in row] for row in rows]
+        widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
+        lines: list[Text] = []
+        for row in cells:
+            first, *others = map(_padded, row, widths)
+            line = Text("  ").join([Text(first, "magenta"), *map(Text, others)])
+            line.rstrip()
+            line.truncate(room or self._room, overflow="ellipsis")
+            lines.append(line)
+        return lines
 
     def _beside(self, label: str, *content: Text) -> list[RenderableType]:
         """`content`, wrapped, with a label at its first line; no padding at the end, so that files stay clean."""
         english, japanese, style = _LABELS[label]
         shown = Text(self._text(english, japanese), style)
         margin = Text(" " * (self._margin - shown.cell_len)) + shown + Text("  ")
-        lines = [line for text in content for line in wrapped(text, self._console.width - self._margin - 2)]
+        lines = [line for text in content for line in wrapped(text, self._room)]
         return [(Text(" " * (self._margin + 2)) if number else margin) + line for number, line in enumerate(lines)]
 
     def _indented(self, *content: Text) -> list[RenderableType]:
         return [Text("  ") + line for text in content for line in wrapped(text, self._console.width - 2)]
 
 
-def _rule(heading: Text) -> RenderableType:
-    return Rule(heading, align="left", style="cyan")
-
-
-def _two_columns(rows: Sequence[tuple[str, str]], first: str = "cyan", second: str = "dim") -> list[Text]:
-    widest = max((Text(left).cell_len for left, _ in rows), default=0)
-    return [
-        Text.assemble((left, first), " " * (widest - Text(left).cell_len + 2), (right, second)) for left, right in rows
-    ]
-
-
-def _short(name: str) -> str:
-    """The name of a tool without the `mcp__server__` that Claude Code puts before it."""
-    return name.rpartition("__")[2]
+def _padded(cell: str, width: int) -> str:
+    return cell.rjust(width) if cell.replace(",", "").isdecimal() else set_cell_size(cell, width)
