@@ -8,9 +8,10 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from hikidashi.gateway.attach import ask_daemon, has_ended, sockets_folder
+from hikidashi.gateway.attach import ask_daemon, sockets_folder
 
 from ..output import stderr, stdout
+from .stopping import stop_daemon
 
 __all__ = ["print_status", "stop_all"]
 
@@ -39,11 +40,11 @@ def print_status(*, as_json: bool) -> int:
 
 def stop_all() -> None:
     """Stop the gateways that run, and wait for their servers to end."""
-    asked = [path for path in sorted(sockets_folder().glob("*.sock")) if ask_daemon(path, "stop") is not None]
-    stopped = sum(map(has_ended, asked))
+    ended = [end for path in sorted(sockets_folder().glob("*.sock")) if (end := stop_daemon(path)) is not None]
+    stopped = sum(ended)
     stdout().print(f"Stopped {stopped} gateway{'' if stopped == 1 else 's'}.")
-    if stopped < len(asked):
-        stderr().print(f"{len(asked) - stopped} more were told to stop, and still run. See: hikidashi serve status")
+    if not all(ended):
+        stderr().print(f"{len(ended) - stopped} more were told to stop, and still run. See: hikidashi serve status")
 
 
 def _running() -> list[dict[str, Any]]:
