@@ -21,13 +21,12 @@ from ..common.folders import runtime_folder
 from ..common.private import private_folder
 from ..errors import ServerUnavailableError
 
-__all__ = ["ask_daemon", "has_ended", "socket_path", "sockets_folder", "start_daemon"]
+__all__ = ["ask_daemon", "socket_path", "sockets_folder", "start_daemon"]
 
 _NAME = "hikidashi serve"
 _LONGEST_FOLDER = 80  # bytes: an address of a socket takes 104 on some systems, its name included
 _START_SECONDS = 20.0
 _LARGEST_LOG = 256_000  # bytes; what earlier daemons wrote
-_STOP_SECONDS = 20.0
 
 
 def sockets_folder() -> Path:
@@ -63,25 +62,6 @@ def ask_daemon(path: Path, question: str) -> dict[str, Any] | None:
                 return json.loads(answer.readline() or b"{}")
     except (OSError, ValueError):
         return None
-
-
-def has_ended(path: Path) -> bool:
-    """Whether the daemon at `path`, which was told to stop, and its servers end in time: it holds a lock until then."""
-    import fcntl
-
-    deadline = time.monotonic() + _STOP_SECONDS
-    held = path.with_suffix(".lock")
-    if not held.exists():
-        return True
-    with held.open("rb") as lock:
-        while time.monotonic() < deadline:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except OSError:
-                time.sleep(0.02)
-            else:
-                return True
-    return False
 
 
 def start_daemon(path: Path, command: Sequence[str], log: Path) -> socket.socket:

@@ -9,11 +9,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hikidashi.gateway.attach import ask_daemon, has_ended, sockets_folder
+from hikidashi.gateway.attach import ask_daemon, sockets_folder
 
 from ..output import stderr, stdout
 from ..tools.text import clean, counted
 from ..wrap import wrapped
+from .stopping import stop_daemon
 from .view import marked, problem_lines, state_of
 
 __all__ = ["print_status", "stop_all"]
@@ -37,13 +38,11 @@ def print_status(*, as_json: bool) -> int:
 
 def stop_all() -> None:
     """Stop the gateways that run, and wait for their servers to end."""
-    asked = [path for path in sorted(sockets_folder().glob("*.sock")) if ask_daemon(path, "stop") is not None]
-    stopped = sum(map(has_ended, asked))
+    ended = [end for path in sorted(sockets_folder().glob("*.sock")) if (end := stop_daemon(path)) is not None]
+    stopped = sum(ended)
     stdout().print(f"Stopped {counted(stopped, 'gateway')}.")
-    if stopped < len(asked):
-        stderr().print(
-            f"{len(asked) - stopped} more got the request to stop and still run. See: hikidashi serve status"
-        )
+    if not all(ended):
+        stderr().print(f"{len(ended) - stopped} more got the request to stop and still run. See: hikidashi serve status")
 
 
 def _running() -> list[dict[str, Any]]:
