@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import sys
 from pathlib import Path
@@ -80,6 +81,14 @@ def run() -> None:
 
         print_error(error)
         sys.exit(exit_code_of(error))
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        from .output import print_error
+
+        sys.stdout = None  # what is buffered cannot be written either
+        print_error(OSError(f"the output cannot be written: {error.strerror}. Free some space, or use another file"))
+        sys.exit(1)
 
 
 def _show_version(asked: bool) -> None:
