@@ -281,7 +281,8 @@ class Tool:
             raise self._wrong("description", "text; use an empty string for none")
         if not callable(self.call):
             raise self._wrong("call", "an async function that takes the arguments as a dict")
-        if not isinstance(self.aliases, tuple | list) or not all(isinstance(one, str) for one in self.aliases):
+        aliases: object = cast("object", self.aliases)
+        if not isinstance(aliases, tuple | list) or not all(isinstance(one, str) for one in cast("list[Any]", aliases)):
             raise self._wrong("aliases", "a tuple of texts, such as ('email',)")
         if not isinstance(self.input_schema, dict):  # pyright: ignore[reportUnnecessaryIsInstance]
             kind = type(self.input_schema).__name__

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -25,7 +26,7 @@ targets = pytest.mark.parametrize(
         hikidashi.to_strands,
         hikidashi.to_pydantic_ai,
         hikidashi.to_anthropic,
-        lambda tools: hikidashi.allowed_tools("tools", tools),
+        partial(hikidashi.allowed_tools, "tools"),
     ],
 )
 

@@ -37,12 +37,13 @@ def test_a_limit_of_a_catalogue_is_a_whole_number(option: str, value: Any) -> No
 
 
 def test_a_catalogue_looks_up_names_of_any_type() -> None:
-    catalog, odd = ToolCatalog([TOOL]), [None, 5, ["send_mail"], {}]
+    catalog = ToolCatalog([TOOL])
+    odd: list[Any] = [None, 5, ["send_mail"], {}]
     assert [name in catalog for name in odd] == [False] * 4
-    assert [catalog.get(name) for name in odd] == [None] * 4  # pyright: ignore[reportArgumentType]
+    assert [catalog.get(name) for name in odd] == [None] * 4
     for name in odd:
         with pytest.raises(ToolSearchError, match=r"`name` is .*: it must be the name of a tool"):
-            catalog.remove(name)  # pyright: ignore[reportArgumentType]
+            catalog.remove(name)
 
 
 @pytest.mark.parametrize("language", ["de", None, [], 5])

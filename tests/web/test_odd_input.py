@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,14 @@ from hikidashi.errors import FetchRefused, TavilyAPIError
 from hikidashi.web import Fetcher, LocalSearchProvider, SearxngProvider, TavilyAPIClient, choose_provider, web_tools
 from hikidashi.web.local import LocalIndex, ingest
 from hikidashi.web.providers.local.watch import snapshot
+
+tavily: Callable[..., Any] = partial(TavilyAPIClient, "tvly-test")
+searxng: Callable[..., Any] = partial(SearxngProvider, "http://127.0.0.1:9")
+local: Callable[..., Any] = partial(choose_provider, provider="local")
+
+
+def local_tools(**options: Any) -> object:
+    return web_tools(LocalSearchProvider(), **options)
 
 
 @pytest.fixture
@@ -73,61 +82,55 @@ async def test_an_odd_search_of_the_index_is_refused(
         index.search(**given)
 
 
+ADDRESS = "https://example.com/"
+
+
 @pytest.mark.parametrize(
-    ("call", "error"),
+    ("method", "first", "options", "error"),
     [
-        (lambda p: p.search("fox", filters=5), "`filters` is 5. It must be a `SearchFilters`."),
-        (lambda p: p.extract(["https://example.com/"], options=5), "`options` is 5. It must be a `ExtractOptions`."),
-        (lambda p: p.crawl("https://example.com/", options=5), "`options` is 5. It must be a `CrawlOptions`."),
-        (lambda p: p.crawl(None), "`url` is None: a URL must be a string."),
-        (lambda p: p.map(5), "`url` is 5: a URL must be a string."),
+        ("search", "fox", {"filters": 5}, "`filters` is 5. It must be a `SearchFilters`."),
+        ("extract", [ADDRESS], {"options": 5}, "`options` is 5. It must be a `ExtractOptions`."),
+        ("crawl", ADDRESS, {"options": 5}, "`options` is 5. It must be a `CrawlOptions`."),
+        ("crawl", None, {}, "`url` is None: a URL must be a string."),
+        ("map", 5, {}, "`url` is 5: a URL must be a string."),
     ],
 )
-@pytest.mark.parametrize("make", [LocalSearchProvider, lambda path, **given: TavilyAPIClient("tvly-test", **given)])
+@pytest.mark.parametrize("make", [local, tavily])
 async def test_an_odd_argument_of_a_provider_is_refused(
-    tmp_path: Path, make: Callable[..., Any], call: Callable[[Any], Any], error: str
+    make: Callable[..., Any], method: str, first: object, options: dict[str, Any], error: str
 ) -> None:
-    async with make(tmp_path / "web.db", language="en") as provider:
+    async with make(language="en") as provider:
         with pytest.raises(TavilyAPIError) as caught:
-            await call(provider)
+            await getattr(provider, method)(first, **options)
     assert str(caught.value).endswith(error)
 
 
 @pytest.mark.parametrize("language", ["de", None, []])
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda **given: choose_provider(provider="local", **given),
-        lambda **given: TavilyAPIClient("tvly-test", **given),
-        lambda **given: SearxngProvider("http://127.0.0.1:9", **given),
-        lambda **given: web_tools(LocalSearchProvider(), **given),
-    ],
-)
+@pytest.mark.parametrize("make", [local, tavily, searxng, local_tools])
 def test_an_unknown_language_is_refused(make: Callable[..., object], language: object) -> None:
     with pytest.raises(ValueError, match=r"`language` is .*: use 'en' or 'ja'"):
         make(language=language)
 
 
 @pytest.mark.parametrize(
-    ("make", "error"),
+    ("make", "options", "error"),
     [
-        (lambda: choose_provider(provider=[], language="en"), r"There is no provider \[\]"),
-        (lambda: SearxngProvider(5, language="en"), "`base_url` is 5. It must be an http"),
-        (
-            lambda: SearxngProvider("http://a", timeout="x", language="en"),
-            "`timeout` is 'x'. It must be a number above 0",
-        ),
-        (lambda: SearxngProvider("http://a", engines=[5], language="en"), r"`engines` is \[5\]"),
-        (lambda: TavilyAPIClient("k", timeout=None, language="en"), "`timeout` is None. It must be a number above 0"),
-        (lambda: TavilyAPIClient("k", max_in_flight="x", language="en"), "`max_in_flight` is x"),
-        (lambda: TavilyAPIClient("k", credit_limit=float("nan"), language="en"), "`credit_limit` is nan"),
-        (lambda: TavilyAPIClient("k", credit_limit=-1, language="en"), "`credit_limit` is -1"),
-        (lambda: TavilyAPIClient("k", base_url=5, language="en"), "`base_url` is 5"),
+        (choose_provider, {"provider": []}, r"There is no provider \[\]"),
+        (SearxngProvider, {"base_url": 5}, "`base_url` is 5. It must be an http"),
+        (searxng, {"timeout": "x"}, "`timeout` is 'x'. It must be a number above 0"),
+        (searxng, {"engines": [5]}, r"`engines` is \[5\]"),
+        (tavily, {"timeout": None}, "`timeout` is None. It must be a number above 0"),
+        (tavily, {"max_in_flight": "x"}, "`max_in_flight` is x"),
+        (tavily, {"credit_limit": float("nan")}, "`credit_limit` is nan"),
+        (tavily, {"credit_limit": -1}, "`credit_limit` is -1"),
+        (tavily, {"base_url": 5}, "`base_url` is 5"),
     ],
 )
-def test_an_odd_option_of_a_provider_is_refused(make: Callable[[], object], error: str) -> None:
+def test_an_odd_option_of_a_provider_is_refused(
+    make: Callable[..., object], options: dict[str, Any], error: str
+) -> None:
     with pytest.raises(TavilyAPIError, match=error):
-        make()
+        make(language="en", **options)
 
 
 def test_the_name_of_one_engine_is_not_split_into_letters() -> None:

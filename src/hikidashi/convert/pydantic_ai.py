@@ -245,7 +245,7 @@ def _toolset_of(source: _Source | Sequence[_Function | _Source]) -> AbstractTool
             if isinstance(item, AbstractToolset | AbstractAgent):
                 toolsets.append(_toolset_of(cast("_Source", item)))
             elif isinstance(item, pydantic_ai.Tool) or callable(item):  # pyright: ignore[reportUnnecessaryIsInstance]
-                functions.append(item)
+                functions.append(cast("_Function", item))
             else:
                 raise ToolValidationError(
                     f"`from_pydantic_ai` takes tools, functions, toolsets and agents, got {item!r:.100} in a list."

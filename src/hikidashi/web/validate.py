@@ -134,7 +134,7 @@ def check_positive(value: float, name: str) -> float:
     Raises:
         TavilyAPIError: VALIDATION_ERROR naming `name`.
     """
-    given: object = value  # a caller may pass anything
+    given = cast("object", value)  # a caller may pass anything
     if not isinstance(given, int | float) or isinstance(given, bool) or not given > 0:
         raise validation_error("positive", name=name, value=_shown(given))
     return value

@@ -35,7 +35,9 @@ def toolset_list(toolsets: object) -> list[Any]:
         ToolValidationError: it is a single toolset, or not a list.
     """
     if isinstance(toolsets, str | Mapping) or not isinstance(toolsets, Iterable):
-        raise ToolValidationError(f"`mcp_toolsets` is a {type(toolsets).__name__}: use a list of toolsets.")
+        raise ToolValidationError(
+            f"`mcp_toolsets` is a {type(cast('object', toolsets)).__name__}: use a list of toolsets."
+        )
     return list(cast("Iterable[Any]", toolsets))
 
 

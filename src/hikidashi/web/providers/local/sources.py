@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ....errors import FetchRefused, PageError
 from ...crawl.options import CrawlOptions
@@ -62,7 +62,7 @@ def source_list(sources: object) -> list[str | os.PathLike[str]]:
     Raises:
         TavilyAPIError: one of them is neither a non-blank string nor a path; VALIDATION_ERROR.
     """
-    given = [sources] if isinstance(sources, os.PathLike) else as_list(sources)
+    given: list[Any] | None = [sources] if isinstance(sources, Path) else as_list(sources)
     if given is None or not all(one.strip() if isinstance(one, str) else isinstance(one, os.PathLike) for one in given):
         raise validation_error("texts", name="sources", value=repr(sources)[:100])
     return given
