@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -75,7 +76,12 @@ def run() -> None:
     """Run the command line and end the process."""
     _replace_unencodable()
     try:
-        app()
+        try:
+            app()
+        finally:
+            with suppress(BrokenPipeError):
+                if sys.stdout is not None:  # pyright: ignore[reportUnnecessaryComparison]
+                    sys.stdout.flush()
     except HikidashiError as error:
         from .output import exit_code_of, print_error
 
