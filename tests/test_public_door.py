@@ -302,6 +302,7 @@ ROOMS_BELOW = {
         "tool",
     },
     "search.answers": {
+        "convert",
         "common",
         "errors",
         "search",

@@ -111,7 +111,7 @@ def test_a_file_that_is_no_text_is_told(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
-    with pytest.raises(ToolSourceError, match="cannot be read"):
+    with pytest.raises(ToolSourceError, match="is a folder"):
         catalog_from(tmp_path)
 
 
