@@ -320,6 +320,7 @@ ROOMS_BELOW = {
         "tool",
     },
     "search.answers": {
+        "convert",
         "common",
         "errors",
         "search",

@@ -277,11 +277,24 @@ class Tool:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ToolValidationError(f"A tool needs a name, got {self.name!r}.")
+        if not isinstance(self.description, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise self._wrong("description", "text; use an empty string for none")
+        if not callable(self.call):
+            raise self._wrong("call", "an async function that takes the arguments as a dict")
+        aliases: object = cast("object", self.aliases)
+        if not isinstance(aliases, tuple | list) or not all(isinstance(one, str) for one in cast("list[Any]", aliases)):
+            raise self._wrong("aliases", "a tuple of texts, such as ('email',)")
         if not isinstance(self.input_schema, dict):  # pyright: ignore[reportUnnecessaryIsInstance]
             kind = type(self.input_schema).__name__
             raise ToolValidationError(
                 f"The input schema of tool {self.name!r} must be a JSON Schema object (a dict), got {kind}.", self.name
             )
+
+    def _wrong(self, field: str, expected: str) -> ToolValidationError:
+        value: object = getattr(self, field)
+        return ToolValidationError(
+            f"`{field}` of tool {self.name!r} is {value!r:.100}: it must be {expected}.", self.name
+        )
 
     def renamed(self, name: str) -> Tool:
         """The same tool under another name."""

@@ -274,7 +274,7 @@ def test_500_characters_and_50_results_are_within_bounds() -> None:
 
 def test_an_empty_catalogue_says_so() -> None:
     for search in (ToolCatalog().search, ToolCatalog().search_regex):
-        with pytest.raises(ToolSearchError, match="no tools") as caught:
+        with pytest.raises(ToolSearchError, match="The catalogue is empty") as caught:
             search("mail")
         assert caught.value.code == "unavailable"
 

@@ -81,8 +81,8 @@ def test_a_file_may_hold_more_tools_than_a_request_takes(tmp_path: Path) -> None
         ("[[]]", None, "number 1 is a list, not a tool"),
         ("[1]", None, "number 1 is a number, not a tool"),
         ('{"tools": null}', None, "holds null, true or false, not tools"),
-        ('{"a": 1}', None, "has an object that is no tool"),
-        ('{"name": "a"}\n{"b": 1}', 2, "has an object that is no tool"),
+        ('{"a": 1}', None, "has an object that is not a tool"),
+        ('{"name": "a"}\n{"b": 1}', 2, "has an object that is not a tool"),
         ('{"mcpServers": {}}', None, "Pass it with --mcp."),
         ('[{"name": "a"}, {"name": "b"}, {"name": "a"}]', None, "two tools are named 'a', number 1 and number 3"),
         ('[{"name": "a"}, {"name": ""}]', None, "The tool at position 2 (dict) has no name"),
@@ -111,7 +111,7 @@ def test_a_file_that_is_no_text_is_told(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
-    with pytest.raises(ToolSourceError, match="cannot be read"):
+    with pytest.raises(ToolSourceError, match="is a folder"):
         catalog_from(tmp_path)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -74,12 +76,25 @@ def run() -> None:
     """Run the command line and end the process."""
     _replace_unencodable()
     try:
-        app()
+        try:
+            app()
+        finally:
+            with suppress(BrokenPipeError):
+                if sys.stdout is not None:  # pyright: ignore[reportUnnecessaryComparison]
+                    sys.stdout.flush()
     except HikidashiError as error:
         from .output import exit_code_of, print_error
 
         print_error(error)
         sys.exit(exit_code_of(error))
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        from .output import print_error
+
+        sys.stdout = None  # what is buffered cannot be written either
+        print_error(OSError(f"the output cannot be written: {error.strerror}. Free some space, or use another file"))
+        sys.exit(1)
 
 
 def _show_version(asked: bool) -> None:

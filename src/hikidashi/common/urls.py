@@ -35,6 +35,8 @@ def split_base_url(url: str) -> SplitResult:
     Raises:
         ValueError: `url` is something else. The message does not repeat it, because it may hold a password.
     """
+    if not isinstance(url, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ValueError("is not text")
     if any(character.isspace() or not character.isprintable() for character in url):
         raise ValueError("has white space or control characters in it")  # urlsplit would drop some of them
     try:

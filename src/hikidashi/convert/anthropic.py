@@ -13,7 +13,7 @@ from typing import Any, Protocol, cast
 
 from ..errors import ToolValidationError, Unsupported
 from ..tool import ContentBlock, EmbeddedResource, Tool, ToolResult, current_call_id
-from .checks import by_name, object_schema, unknown_tool
+from .checks import by_name, neutral_tools, object_schema, unknown_tool
 from .claude_results import IS_ERROR
 from .media import IMAGES
 
@@ -65,9 +65,10 @@ async def call_anthropic(tools: Iterable[Tool], tool_use: ToolUse | Mapping[str,
 
     Raises:
         Unsupported: the result holds something that a `tool_result` cannot, such as audio.
+        ToolValidationError: `tools` is not a list of hikidashi tools, or `tool_use` is not a `tool_use` block.
     """
     call_id, name, arguments = _parts(tool_use)
-    named = {tool.name: tool for tool in tools}
+    named = {tool.name: tool for tool in neutral_tools(tools)}
     token = current_call_id.set(call_id)
     try:
         result = await _run(named[name], arguments) if name in named else unknown_tool(name, named)
@@ -107,10 +108,16 @@ def _definition(tool: Tool) -> dict[str, Any]:
 
 
 def _parts(tool_use: ToolUse | Mapping[str, Any]) -> tuple[str, str, dict[str, Any]]:
-    if isinstance(tool_use, Mapping):
-        call_id, name, arguments = tool_use["id"], tool_use["name"], tool_use["input"]
-    else:
-        call_id, name, arguments = tool_use.id, tool_use.name, tool_use.input
+    try:
+        if isinstance(tool_use, Mapping):
+            call_id, name, arguments = tool_use["id"], tool_use["name"], tool_use["input"]
+        else:
+            call_id, name, arguments = tool_use.id, tool_use.name, tool_use.input
+    except (KeyError, AttributeError) as error:
+        raise ToolValidationError(
+            f"Expected a `tool_use` block with `id`, `name` and `input`, got {tool_use!r:.100}. Pass a block of the "
+            "reply whose `type` is `tool_use`."
+        ) from error
     return call_id, name, cast("dict[str, Any]", arguments or {})
 
 

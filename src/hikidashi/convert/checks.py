@@ -29,14 +29,42 @@ def strings(value: object) -> list[str]:
     return [item for item in items if isinstance(item, str)]
 
 
+def listed(tools: object) -> list[Any]:
+    """`tools` as a list: the first check of everything that takes tools.
+
+    Raises:
+        ToolValidationError: it is a single tool, a string or something else that is not a list.
+    """
+    if isinstance(tools, str | bytes | Mapping | Tool) or not isinstance(tools, Iterable):
+        kind, one = type(tools).__name__, isinstance(tools, Mapping | Tool)
+        raise ToolValidationError(f"Expected a list of tools, got {'one ' if one else 'a '}{kind}. Pass `[tool]`.")
+    return list(cast("Iterable[Any]", tools))
+
+
+def neutral_tools(tools: object) -> list[Tool]:
+    """`tools` as a list of hikidashi tools.
+
+    Raises:
+        ToolValidationError: it is not a list, or has something that is not a hikidashi tool.
+    """
+    checked = listed(tools)
+    for tool in checked:
+        if not isinstance(tool, Tool):
+            raise ToolValidationError(
+                f"Expected hikidashi tools, got a {type(tool).__name__} ({tool!r:.100}). Convert it first: "
+                "`from_function`, `from_mcp`, `from_pydantic_ai` or `from_strands`."
+            )
+    return checked
+
+
 def by_name(tools: Iterable[Tool], *, seen_as: Callable[[str], str] = str) -> dict[str, Tool]:
     """The tools by their name in the target, in order.
 
     Raises:
-        ToolValidationError: two tools have the same name there.
+        ToolValidationError: `tools` is not a list of hikidashi tools, or two of them have the same name there.
     """
     named: dict[str, Tool] = {}
-    for tool in tools:
+    for tool in neutral_tools(tools):
         seen = seen_as(tool.name)
         if seen in named:
             both = f"{named[seen].name!r} and {tool.name!r}"

@@ -10,7 +10,7 @@ from .. import __version__
 from ..errors import MissingExtra, Unsupported
 from ..tool import Tool, ToolResult, current_call_id, json_text, text
 from ._repetition import NOTHING, without_repetition
-from .checks import by_name, object_schema, unknown_tool
+from .checks import by_name, neutral_tools, object_schema, unknown_tool
 from .claude_listing import (
     MAX_RESULT_CHARS,
     check_server_name,
@@ -143,8 +143,13 @@ def to_claude_tool(tool: Tool) -> SdkMcpTool[Any]:
 
 
 def allowed_tools(server_name: str, tools: Iterable[Tool]) -> list[str]:
-    """The names of `tools` in Claude Code, for `ClaudeAgentOptions(allowed_tools=...)`."""
-    names = [tool.name for tool in tools]
+    """The names of `tools` in Claude Code, for `ClaudeAgentOptions(allowed_tools=...)`.
+
+    Raises:
+        ToolValidationError: `tools` is not a list of hikidashi tools, or the name of the server is invalid.
+    """
+    check_server_name(server_name)
+    names = [tool.name for tool in neutral_tools(tools)]
     wire = names_in_claude(server_name, names)
     return [wire_name(server_name, wire.of(name)) for name in names]
 

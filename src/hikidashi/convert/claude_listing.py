@@ -61,12 +61,14 @@ def wire_name(server_name: str, name: str) -> str:
     return f"mcp__{shown_name(server_name)}__{name}"
 
 
-def check_server_name(name: str) -> None:
+def check_server_name(name: object) -> None:
     """Raise unless Claude Code offers the tools of a server of this name.
 
     Raises:
-        ToolValidationError: it is empty, or reserved by Claude Code.
+        ToolValidationError: it is not text, empty, or reserved by Claude Code.
     """
+    if not isinstance(name, str):
+        raise ToolValidationError(f"The name of a server must be text, got {name!r:.100}. Use a name such as 'tools'.")
     if not name.strip() or name in _RESERVED_SERVERS:
         raise ToolValidationError(
             f"Claude Code offers no tools of a server called {name!r}. Give the server another name."

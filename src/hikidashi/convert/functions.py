@@ -48,6 +48,10 @@ def from_function(
     """
     if not callable(func):
         raise ToolValidationError(f"A tool needs a function, got {func!r}.", name)
+    if name is not None and not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ToolValidationError(f"A tool needs a name, got {name!r:.100}.")
+    if isinstance(aliases, str) or not isinstance(aliases, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ToolValidationError(f"`aliases` is {aliases!r:.100}: use a list of texts, such as ['email'].", name)
     name = name or _name_of(func)
     if inspect.isgeneratorfunction(_inner(func)) or inspect.isasyncgenfunction(_inner(func)):
         raise Unsupported(f"the generator function {name!r}", "A tool", "Return a list instead of yielding.")

@@ -43,7 +43,13 @@ async def from_mcp(session: ClientSession | Client) -> list[Tool]:
 
     Raises:
         ToolConnectionError: the session is closed, here or when a tool is called.
+        ToolValidationError: `session` is neither a `ClientSession` nor a `Client`.
     """
+    if not hasattr(session, "list_tools") or not hasattr(session, "call_tool"):
+        raise ToolValidationError(
+            f"Expected a connected `mcp.ClientSession` or `mcp.Client`, got a {type(session).__name__} "
+            f"({session!r:.100}). Connect first: `async with Client(...) as session:`."
+        )
     return [_from_wire(session, tool) for tool in await _listed(session)]
 
 

@@ -244,8 +244,12 @@ def _toolset_of(source: _Source | Sequence[_Function | _Source]) -> AbstractTool
         for item in source:
             if isinstance(item, AbstractToolset | AbstractAgent):
                 toolsets.append(_toolset_of(cast("_Source", item)))
+            elif isinstance(item, pydantic_ai.Tool) or callable(item):  # pyright: ignore[reportUnnecessaryIsInstance]
+                functions.append(cast("_Function", item))
             else:
-                functions.append(item)
+                raise ToolValidationError(
+                    f"`from_pydantic_ai` takes tools, functions, toolsets and agents, got {item!r:.100} in a list."
+                )
         if functions or not toolsets:
             toolsets.insert(0, FunctionToolset(functions))
     return toolsets[0] if len(toolsets) == 1 else CombinedToolset(toolsets)

@@ -86,9 +86,15 @@ def from_strands(tool: AgentTool, *, invocation_state: Mapping[str, Any] | None 
     tool raises is an error result, as in strands.
 
     Raises:
+        ToolValidationError: `tool` is not a strands tool.
         Unsupported: on a call, if the tool raises an interrupt, or needs an agent that `invocation_state` does not
             have.
     """
+    if not isinstance(tool, AgentTool):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ToolValidationError(
+            f"Expected a strands tool, got a {type(tool).__name__} ({tool!r:.100}). Decorate a function with "
+            "`@strands.tool`, or use `from_function`."
+        )
     spec = cast("Mapping[str, Any]", tool.tool_spec)
     state = dict(invocation_state or {})
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from ..convert.checks import listed
 from ..errors import ToolSearchError
 from .engine import saved as store
 from .engine.analyzer import Analyzer
@@ -20,7 +21,16 @@ from .engine.glossary import Glossary, is_grammar
 from .engine.index.bm25 import Index
 from .engine.index.fields import weighted_terms
 from .engine.index.vocabulary import Vocabulary
-from .engine.limits import MAX_LIMIT, MAX_QUERY, MAX_TOOLS, check_limit, checked_pattern, checked_query, full
+from .engine.limits import (
+    MAX_LIMIT,
+    MAX_QUERY,
+    MAX_TOOLS,
+    check_count,
+    check_limit,
+    checked_pattern,
+    checked_query,
+    full,
+)
 from .engine.match import ToolMatch
 from .engine.query import Query, read_query
 from .engine.regex import Pattern
@@ -65,7 +75,8 @@ class ToolCatalog:
 
     Raises:
         ToolSourceError: the overlay cannot be read, or is not valid.
-        ToolValidationError: a tool has no name, a schema that is not an object, or the name of another tool.
+        ToolValidationError: `tools` is not a list, or a tool has no name, a schema that is not an object, or the name
+            of another tool.
         ToolSearchError: there are more tools than `limit_tools`.
         MissingExtra: the ranker is "hybrid", and the extra is not installed.
     """
@@ -87,8 +98,8 @@ class ToolCatalog:
             raise ToolSearchError("invalid_tool_input", '`embed` is for `ranker="hybrid"`: pass both, or neither.')
         self.ranker: Ranker = ranker
         self._meanings = _meanings(embed) if ranker == "hybrid" else None
-        self.limit_tools = limit_tools
-        self.limit_query = limit_query
+        self.limit_tools = check_count("limit_tools", limit_tools)
+        self.limit_query = check_count("limit_query", limit_query)
         self._glossary = None if glossary is None or glossary is False else Glossary.of(glossary)
         self._bundled = glossary is not False
         self._overlay = overlay_of(overlay)
@@ -98,14 +109,14 @@ class ToolCatalog:
         self._index = Index()
         self._vocabulary = Vocabulary(self._index, self._analyzer)
         self._snapshot: tuple[int, Snapshot] | None = None
-        self._fill(entry_with(self._overlay, tool, position) for position, tool in enumerate(tools))
+        self._fill(entry_with(self._overlay, tool, position) for position, tool in enumerate(listed(tools)))
         self._embed_tools()
 
     def __len__(self) -> int:
         return len(self._rows.numbers)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._rows.numbers
+        return isinstance(name, str) and name in self._rows.numbers
 
     def __iter__(self) -> Iterator[Any]:
         """The tools, in the order they were added."""
@@ -121,8 +132,7 @@ class ToolCatalog:
     def get(self, name: str) -> Any | None:
         """The tool of exactly this name, as it was added; None if there is none."""
         with self._lock:
-            number = self._rows.numbers.get(name)
-            return None if number is None else self._rows.entry(number).tool
+            return self._rows.entry(self._rows.numbers[name]).tool if name in self else None
 
     def raise_limit(self, tools: int) -> None:
         """Have room for `tools` tools in all; a higher `limit_tools` stays."""

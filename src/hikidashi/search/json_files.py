@@ -20,6 +20,8 @@ def no_such_file(source: str, remedy: str) -> ToolSourceError:
 
 def unreadable(path: Path, error: OSError) -> ToolSourceError:
     """The error for a path that the system does not let us read."""
+    if isinstance(error, IsADirectoryError):
+        return ToolSourceError(str(path), "is a folder", "Name a file in it.")
     return ToolSourceError(str(path), f"cannot be read ({error.strerror})", "Check the path and its permissions.")
 
 

@@ -204,8 +204,11 @@ def _text(path: Path) -> str:
         raise ToolSourceError(str(path), f"is not text in UTF-8 (byte {error.start})", _SHAPE) from error
     except FileNotFoundError as error:
         raise ToolSourceError(str(path), "there is no such file", "Name an overlay, in YAML or JSON.") from error
-    except OSError as error:
-        raise ToolSourceError(str(path), f"cannot be read ({error.strerror})", "Check its permissions.") from error
+    except IsADirectoryError as error:
+        raise ToolSourceError(str(path), "is a folder", "Name an overlay, in YAML or JSON.") from error
+    except (OSError, ValueError) as error:  # ValueError: a path with a NUL character
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ToolSourceError(str(path), f"cannot be read ({reason})", "Check the path and its permissions.") from error
 
 
 def _parsed(text: str, source: str) -> tuple[Any, _Lines]:

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypedDict, Unpack, cast, get_args
 
 from ..providers import providers_that_can
 from .pages.address import host_of
-from .validate import check_choice, check_query, check_texts
+from .validate import check_choice, check_instance, check_query, check_texts
 from .wording.messages import validation_error
 
 __all__ = [
@@ -139,6 +139,7 @@ def check_extract_options(options: ExtractOptions) -> ExtractOptions:
     Raises:
         TavilyAPIError: a value is not allowed; VALIDATION_ERROR.
     """
+    check_instance(options, ExtractOptions, "options")
     check_choice(options.depth, "extract_depth", ("basic", "advanced"))
     check_choice(options.format, "format", get_args(PageFormat))
     query = options.query or None
@@ -158,7 +159,7 @@ def refuse_unsupported(filters: SearchFilters, supported: Collection[str], *, pr
     Raises:
         TavilyAPIError: VALIDATION_ERROR naming the filter, its value and the providers that support all.
     """
-    for name, value in filters.given().items():
+    for name, value in check_instance(filters, SearchFilters, "filters").given().items():
         if name not in supported:
             able = ", ".join(providers_that_can("all_filters"))
             raise validation_error("filter_unsupported", provider=provider, name=name, value=repr(value), instead=able)

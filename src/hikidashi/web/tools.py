@@ -36,7 +36,7 @@ from .provider import SearchDepth, SearchProvider
 from .results import ExtractResults, SearchContext, SearchResults
 from .text.shorten import short_line
 from .validate import check_max_results, check_max_tokens, check_offset, check_query, check_search_depth
-from .wording.messages import api_error, texts
+from .wording.messages import api_error, check_language, texts
 
 __all__ = [
     "META",
@@ -113,6 +113,16 @@ class WebTools:
     """Limit of an answer in estimated tokens; `None` is unlimited, as in spec 000."""
     presentation: Presentation = SPEC_PRESENTATION
     """The texts for the model, and the lines in the log."""
+
+    def __post_init__(self) -> None:
+        if not callable(getattr(self.provider, "search", None)):
+            raise ValueError(
+                f"`provider` is {self.provider!r:.100}: pass a search provider, such as `choose_provider()` returns."
+            )
+        if self.untrusted not in ("fence", None):
+            raise ValueError(f"`untrusted` is {self.untrusted!r:.100}: use 'fence' or None.")
+        with errors_in(check_language(self.language)):
+            check_max_tokens(self.max_tokens)
 
     async def search(
         self,

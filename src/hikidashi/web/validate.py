@@ -22,9 +22,11 @@ __all__ = [
     "CheckedUrls",
     "as_list",
     "check_choice",
+    "check_instance",
     "check_max_results",
     "check_max_tokens",
     "check_offset",
+    "check_positive",
     "check_query",
     "check_search_depth",
     "check_texts",
@@ -39,6 +41,7 @@ MOST_URLS = 20
 _SHOWN = 60  # characters of a refused value shown in a message
 
 _Choice = TypeVar("_Choice", bound=str)
+_Object = TypeVar("_Object")
 
 
 def check_query(query: str) -> str:
@@ -112,6 +115,29 @@ def check_choice(value: str, name: str, allowed: Sequence[_Choice]) -> _Choice:
             return choice
     words = ", ".join(f'"{choice}"' for choice in allowed)
     raise validation_error("choice", name=name, value=_shown(value), allowed=words)
+
+
+def check_instance(value: object, kind: type[_Object], name: str) -> _Object:
+    """`value`; raises unless it is a `kind`.
+
+    Raises:
+        TavilyAPIError: VALIDATION_ERROR naming `name`.
+    """
+    if not isinstance(value, kind):
+        raise validation_error("object", name=name, value=_shown(value), kind=kind.__name__)
+    return value
+
+
+def check_positive(value: float, name: str) -> float:
+    """`value`; raises unless it is a number above 0.
+
+    Raises:
+        TavilyAPIError: VALIDATION_ERROR naming `name`.
+    """
+    given = cast("object", value)  # a caller may pass anything
+    if not isinstance(given, int | float) or isinstance(given, bool) or not given > 0:
+        raise validation_error("positive", name=name, value=_shown(given))
+    return value
 
 
 def check_texts(values: Iterable[str] | None, name: str) -> tuple[str, ...]:

@@ -191,7 +191,7 @@ class ChatLoop:
         name = self._saver.name if self._saver is not None else None
         if self._saver is not None:
             self._saver.start_new()
-        self._note(self._words.anew.format(name=name) if name else self._words.forgotten)
+        self._note(self._words.started_new.format(name=name) if name else self._words.forgotten)
 
     def _forget(self) -> None:
         self._said.clear()

@@ -24,7 +24,7 @@ class Words:
     what_to_search: str
     unknown_command: str
     forgotten: str
-    anew: str
+    started_new: str
     not_forgotten: str
     resumed: str
     nothing_to_resume: str
@@ -54,7 +54,7 @@ WORDS: dict[Language, Words] = {
         what_to_search="Nothing to search for. Type: /search QUERY",
         unknown_command="There is no command {command!r}. /help lists them.",
         forgotten="Forgotten.",
-        anew="New conversation. The last one is saved as {name}.",
+        started_new="New conversation. The last one is saved as {name}.",
         not_forgotten="The saved conversation cannot be deleted: {reason}",
         resumed="Continuing {name} ({count} messages).",
         nothing_to_resume="There is no saved conversation, so this is a new one.",
@@ -82,7 +82,7 @@ WORDS: dict[Language, Words] = {
         what_to_search="検索する言葉を入力してください: /search クエリ",
         unknown_command="{command!r} というコマンドはありません。/help で一覧を表示します。",
         forgotten="会話を忘れました。",
-        anew="新しい会話を始めます。前の会話は {name} として残っています。",
+        started_new="新しい会話を始めます。前の会話は {name} として残っています。",
         not_forgotten="保存した会話を消せません: {reason}",
         resumed="{name}（{count}件のメッセージ）の続きです。",
         nothing_to_resume="続ける会話がないので、新しい会話を始めます。",

@@ -42,7 +42,9 @@ def stop_all() -> None:
     stopped = sum(ended)
     stdout().print(f"Stopped {counted(stopped, 'gateway')}.")
     if not all(ended):
-        stderr().print(f"{len(ended) - stopped} more got the request to stop and still run. See: hikidashi serve status")
+        stderr().print(
+            f"{len(ended) - stopped} more got the request to stop and still run. See: hikidashi serve status"
+        )
 
 
 def _running() -> list[dict[str, Any]]:

@@ -55,7 +55,7 @@ def run_slack(*, config_path: Path | None, language: Language | None, check_only
     app_token = _token(slack.app_token, "app_token", "xapp-", config)
     spoken: Language = language or config.agent.language
     if problem := first_problem(config, language=spoken):
-        raise problem  # a bot that connects and then fails every question would help nobody
+        raise problem  # better than a bot that connects and then fails every question
     with logged_to_stderr(secrets=config.secrets):
         responder = make_responder(config)
         bot = SlackBot(

@@ -120,7 +120,7 @@ def report(
 ) -> None:
     """Show what recorded searches say about a catalogue.
 
-    Searches that found nothing, tools that nobody finds or calls, tools that could stay loaded, and words that
+    Searches that found nothing, tools that are never found or called, tools that could stay loaded, and words that
     several searches used and descriptions lack. With --overlay these words become aliases in a file, which
     `tools search --overlay` and `ToolCatalog(overlay=...)` read.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated, Literal
 
 import typer
@@ -281,5 +282,7 @@ def mcp(*, asked: ProviderOptions) -> None:
 
     from .choice import choice_of
 
+    if sys.stdin is None or sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]
+        raise typer.BadParameter("stdin or stdout is closed. An MCP client starts this command with both open.")
     choice = choice_of(asked)
     asyncio.run(serve_stdio(choice.open(), language=choice.language))

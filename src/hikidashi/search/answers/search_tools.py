@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast, get_args
 
+from ...convert.checks import listed
 from ...errors import ToolSearchError, ToolValidationError
 from ...tool import Tool, ToolAnnotations, ToolResult, text
 from ..catalog import MAX_LIMIT, MAX_TOOLS, ToolCatalog
@@ -75,11 +76,11 @@ def names_in(option: str, names: object) -> list[str]:
         raise ValueError(f"`{option}` is {names!r}: use a list of names, such as [{names!r}].")
     if not isinstance(names, Iterable):
         raise ValueError(f"`{option}` is {names!r:.100}: use a list of names, such as ['send_mail'].")
-    listed = list(cast("Iterable[object]", names))
-    for name in listed:
+    given = list(cast("Iterable[object]", names))
+    for name in given:
         if not isinstance(name, str):
             raise ValueError(f"`{option}` has a {type(name).__name__} ({name!r:.100}): use the names of tools.")
-    return cast("list[str]", listed)
+    return cast("list[str]", given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +167,8 @@ def catalog_of(tools: Iterable[Any] | ToolCatalog) -> ToolCatalog:
     """A catalogue of `tools`; a catalogue is returned as it is, and may change later."""
     if isinstance(tools, ToolCatalog):
         return tools
-    listed = list(tools)
-    return ToolCatalog(listed, limit_tools=max(MAX_TOOLS, len(listed)))
+    given = listed(tools)
+    return ToolCatalog(given, limit_tools=max(MAX_TOOLS, len(given)))
 
 
 class FoundTools:

@@ -287,7 +287,7 @@ def wording(language: Language) -> Wording:
     Raises:
         ValueError: `language` is unknown.
     """
-    if language not in _WORDINGS:
+    if not isinstance(language, str) or language not in _WORDINGS:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ValueError(f"`language` is {language!r}: use 'en' or 'ja'.")
     return _WORDINGS[language]
 

@@ -6,7 +6,16 @@ from ...errors import ToolSearchError
 from .analyzer import visible
 from .regex import MAX_PATTERN
 
-__all__ = ["MAX_LIMIT", "MAX_QUERY", "MAX_TOOLS", "check_limit", "checked_pattern", "checked_query", "full"]
+__all__ = [
+    "MAX_LIMIT",
+    "MAX_QUERY",
+    "MAX_TOOLS",
+    "check_count",
+    "check_limit",
+    "checked_pattern",
+    "checked_query",
+    "full",
+]
 
 MAX_TOOLS = 10_000
 MAX_QUERY = 500
@@ -63,6 +72,17 @@ def check_limit(limit: object, tools: int) -> None:
         )
     if not tools:
         raise ToolSearchError("unavailable", "The catalogue is empty. Add tools to it first.")
+
+
+def check_count(option: str, value: object) -> int:
+    """`value`, a limit of a catalogue.
+
+    Raises:
+        ToolSearchError: it is not a whole number of at least 0.
+    """
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise ToolSearchError("invalid_tool_input", f"`{option}` is {value!r:.100}: use a whole number from 0 on.")
+    return value
 
 
 def full(most: int, why: str) -> ToolSearchError:

@@ -101,6 +101,8 @@ class Rows:
         Raises:
             ToolSearchError: no tool has this name.
         """
+        if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ToolSearchError("invalid_tool_input", f"`name` is {name!r:.100}: it must be the name of a tool.")
         if name not in self.numbers:
             raise self.no_such_tool([name])
         number = self.numbers.pop(name)

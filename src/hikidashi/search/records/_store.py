@@ -121,9 +121,9 @@ class Store:
 
     def __init__(self, path: Path, *, max_age_days: float, max_records: int, must_exist: bool = False) -> None:
         self.path = path
-        if not max_age_days > 0:
+        if not isinstance(max_age_days, int | float) or not max_age_days > 0:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise SearchLogError(str(path), f"cannot keep records for {max_age_days!r} days", "Use more than 0.")
-        if max_records < 1:
+        if not isinstance(max_records, int) or max_records < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise SearchLogError(str(path), f"cannot keep {max_records!r} records", "Use 1 or more.")
         if must_exist and not path.exists():
             raise SearchLogError(str(path), "does not exist", "Record searches into it first, or check the path.")

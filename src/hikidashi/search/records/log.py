@@ -11,7 +11,7 @@ import secrets
 import sqlite3
 import time
 import weakref
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -83,7 +83,13 @@ class SearchLog:
         weakref.finalize(self, self._writer.stop_quietly)
 
     def searched(self, query: str, kind: str, names: Sequence[str], *, seconds: float | None = None) -> None:
-        """Record a search of `kind` (`words`, `regex` or `select`) that found the tools `names`, best first."""
+        """Record a search of `kind` (`words`, `regex` or `select`) that found the tools `names`, best first.
+
+        Raises:
+            ValueError: `names` is not a list.
+        """
+        if isinstance(names, str) or not isinstance(names, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ValueError(f"`names` is {names!r:.100}: use a list of names, such as ['send_mail'].")
         # Converted here, so that a wrong type raises in the caller and not in the writing thread.
         kept = str(query) if self.keep_queries else None
         took = None if seconds is None else float(seconds)

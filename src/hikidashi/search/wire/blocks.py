@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
 
 from ...errors import ToolSearchCode, ToolSearchError
+from ..answers.search_tools import names_in
 from ..answers.texts import SEARCH_TOOLS, search_names
 
 __all__ = [
@@ -118,8 +119,12 @@ class ToolSearchCall:
 
 
 def reference_blocks(names: Iterable[str]) -> list[dict[str, Any]]:
-    """A `tool_reference` block for each name: the content of a search result."""
-    return [{"type": "tool_reference", "tool_name": name} for name in names]
+    """A `tool_reference` block for each name: the content of a search result.
+
+    Raises:
+        ValueError: `names` is not a list of names.
+    """
+    return [{"type": "tool_reference", "tool_name": name} for name in names_in("names", names)]
 
 
 def tool_searches(content: object, *, client_tool: str | None = None) -> list[ToolSearchCall]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from ...convert.anthropic import to_anthropic
+from ...convert.checks import listed
 from ...convert.root_schema import root_schema
 from ...errors import ToolSearchError, ToolValidationError
 from ...tokens import estimate_tokens
@@ -92,7 +93,7 @@ def definitions_of(tools: Iterable[Any], *, limit: int | None = MAX_TOOLS) -> li
     """
     definitions: list[dict[str, Any]] = []
     names = dict[str, Any]()
-    for position, tool in enumerate(tools):
+    for position, tool in enumerate(listed(tools)):
         definition = _definition(tool, position)
         if str(definition.get("type", "")).startswith(_SEARCH_TYPE):
             continue
@@ -119,8 +120,10 @@ def kept_loaded(names: list[str], always_loaded: Collection[str], usage: Mapping
 
     Raises:
         ToolValidationError: `always_loaded` has a name that is not in `names`.
-        ValueError: `always_loaded` is not a list of names.
+        ValueError: `always_loaded` is not a list of names, or `usage` not a mapping to numbers.
     """
+    if not isinstance(usage, Mapping) or not all(isinstance(count, int | float) for count in usage.values()):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ValueError(f"`usage` is {usage!r:.100}: use the calls of each tool, such as `SearchLog(...).usage()`.")
     loaded = dict.fromkeys(names_in("always_loaded", always_loaded))
     unknown = [name for name in loaded if name not in set(names)]
     if unknown:

@@ -28,6 +28,19 @@ _TOOLSET_FIELDS = ("configs", "cache_control", "tools")
 _KNOWN = ("name", "url", "default_config", *_TOOLSET_FIELDS, *_SERVER_FIELDS)
 
 
+def toolset_list(toolsets: object) -> list[Any]:
+    """`toolsets` as a list.
+
+    Raises:
+        ToolValidationError: it is a single toolset, or not a list.
+    """
+    if isinstance(toolsets, str | Mapping) or not isinstance(toolsets, Iterable):
+        raise ToolValidationError(
+            f"`mcp_toolsets` is a {type(cast('object', toolsets)).__name__}: use a list of toolsets."
+        )
+    return list(cast("Iterable[Any]", toolsets))
+
+
 def mcp_entries(
     toolsets: Iterable[McpToolset | Mapping[str, Any]], *, deferred: bool
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

@@ -22,7 +22,7 @@ from .blocks import (
     Variant,
 )
 from .definitions import check_name_is_free, definitions_of, is_server_tool, kept_loaded, verdict_on
-from .mcp_toolset import McpToolset, defers_all, is_mcp_toolset, mcp_entries, without_deferral
+from .mcp_toolset import McpToolset, defers_all, is_mcp_toolset, mcp_entries, toolset_list, without_deferral
 from .models import BETA_OF, MCP_BETA, Provider, check_choice, support
 
 __all__ = ["client_search_tool", "to_anthropic_search", "tool_search_request"]
@@ -74,15 +74,19 @@ def to_anthropic_search(
         ToolValidationError: the name or schema of a tool is invalid, or two names are the same; `always_loaded` names a
             tool that does not exist; an MCP toolset has no name or unknown fields.
         ToolSearchError: there are more than 10,000 tools.
-        ValueError: `variant`, `provider`, `betas` or `always_loaded` is invalid.
+        ValueError: `variant`, `provider`, `betas`, `usage` or `always_loaded` is invalid.
     """
     check_choice("variant", variant, get_args(Variant))
     check_choice("provider", provider, BETA_OF)
+    if not isinstance(betas, Sequence) or not all(isinstance(header, str) for header in betas):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ValueError(f"`betas` is {betas!r:.100}: use 'auto', 'off' or a list of headers.")
     if isinstance(betas, str):
         check_choice("betas", betas, ("auto", "off"), or_else="a list of headers")
     given = definitions_of(tools)
     definitions = [definition for definition in given if not is_mcp_toolset(definition)]
-    servers, toolsets = mcp_entries([*filter(is_mcp_toolset, given), *mcp_toolsets], deferred=variant != "client")
+    servers, toolsets = mcp_entries(
+        [*filter(is_mcp_toolset, given), *toolset_list(mcp_toolsets)], deferred=variant != "client"
+    )
     kept = _kept(definitions, always_loaded, usage or {})
     request: dict[str, Any] = {}
     if not (force or toolsets) and (reason := _reason_against(definitions, kept)):

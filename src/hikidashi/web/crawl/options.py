@@ -12,8 +12,9 @@ from ...providers import providers_that_can
 from ..filters import PageFormat
 from ..pages.address import check_url
 from ..results import ExtractedPage, FailedPage
-from ..validate import check_choice, check_texts
+from ..validate import check_choice, check_instance, check_texts
 from ..wording.messages import validation_error
+from ..wording.reasons import reason
 
 if TYPE_CHECKING:
     from pydantic_core import SchemaValidator
@@ -100,6 +101,7 @@ def check_crawl_options(options: CrawlOptions) -> CrawlOptions:
     Raises:
         TavilyAPIError: a value is not allowed; VALIDATION_ERROR.
     """
+    check_instance(options, CrawlOptions, "options")
     for name, limit in (("max_depth", MOST_DEPTH), ("max_breadth", MOST_BREADTH), ("limit", MOST_PAGES)):
         value: Any = getattr(options, name)
         if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= limit:
@@ -122,6 +124,8 @@ def crawl_start(url: str, *, allowed_hosts: Iterable[str] = frozenset(), any_por
     Raises:
         TavilyAPIError: it is not an address, or must not be fetched; VALIDATION_ERROR.
     """
+    if not isinstance(url, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise validation_error("crawl_start", url=repr(url)[:200], why=reason("url_type"))
     text = url.strip()
     address = text if "://" in text else f"https://{text}"
     try:
@@ -136,6 +140,7 @@ def refuse_crawl_options(options: CrawlOptions, names: Sequence[str], *, provide
     Raises:
         TavilyAPIError: VALIDATION_ERROR naming the option and its value.
     """
+    check_instance(options, CrawlOptions, "options")
     for name in names:
         if value := getattr(options, name):
             able = ", ".join(providers_that_can("all_crawl_options"))

@@ -125,6 +125,8 @@ def parse_url(url: str, *, allowed_hosts: Iterable[str] = frozenset(), any_port:
     Raises:
         FetchRefused: as `check_url`.
     """
+    if not isinstance(url, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise _refused(repr(url)[:200], "url_type")
     text = url.strip(" \t\r\n")
     if len(text) > _MAX_LENGTH:
         raise _refused(text[:200] + "…", "too_long", limit=_MAX_LENGTH)

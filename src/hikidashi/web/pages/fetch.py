@@ -87,6 +87,11 @@ class Fetcher:
         ssl_context: ssl.SSLContext | None = None,
         resolver: Resolver = resolve,
     ) -> None:
+        if isinstance(allowed_hosts, str):
+            raise ValueError(f"`allowed_hosts` is {allowed_hosts!r}: use a list of hosts, such as [{allowed_hosts!r}].")
+        for name, value in (("timeout", timeout), ("max_bytes", max_bytes)):
+            if not isinstance(value, int | float) or not value > 0:  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise ValueError(f"`{name}` is {value!r:.100}: it must be a number above 0.")
         self.timeout = timeout
         self.max_bytes = max_bytes
         self.max_redirects = max_redirects

@@ -136,9 +136,9 @@ def configured_provider(config: WebSearchConfig, *, language: Language = "ja") -
 
 
 def _row(provider: str | None, api_key: str | None, language: Language) -> SearchProviderInfo:
-    if not provider:
+    if provider is None or provider == "":
         return preferred_search_provider(os.environ, has_key=bool(api_key))
-    if provider not in SEARCH_PROVIDERS:
+    if not isinstance(provider, str) or provider not in SEARCH_PROVIDERS:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise _refused("unknown", language, value=repr(provider), allowed=", ".join(map(repr, SEARCH_PROVIDERS)))
     return SEARCH_PROVIDERS[provider]
 

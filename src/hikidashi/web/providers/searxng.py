@@ -24,8 +24,15 @@ from ..language import errors_in, in_own_language
 from ..provider import SearchDepth
 from ..results import ExtractResults, SearchContext, SearchHit, SearchResults
 from ..text.shorten import short_line
-from ..validate import check_max_results, check_max_tokens, check_query, check_search_depth
-from ..wording.messages import api_error, validation_error, wait_message
+from ..validate import (
+    check_max_results,
+    check_max_tokens,
+    check_positive,
+    check_query,
+    check_search_depth,
+    check_texts,
+)
+from ..wording.messages import api_error, check_language, validation_error, wait_message
 from .httpx_pool import ENCODINGS, LARGEST_ANSWER, AnswerTooLarge, read_within_limits
 from .per_loop import PerLoop
 from .retry import RetryPolicy, parse_retry_after
@@ -83,12 +90,13 @@ class SearxngProvider:
         language: Language = "ja",
         retry: RetryPolicy | None = None,
     ) -> None:
+        self.language: Language = check_language(language)
         with errors_in(language):
             self._base_url = _checked(base_url)
-        self.language: Language = language
-        self._timeout = timeout
+            self._timeout = check_positive(timeout, "timeout")
+            named = check_texts(engines, "engines")
         self._options: dict[str, str] = {
-            **({"engines": ",".join(engines)} if engines else {}),
+            **({"engines": ",".join(named)} if named else {}),
             **({"language": search_language} if search_language else {}),
         }
         self._fetcher = fetcher
@@ -325,9 +333,9 @@ def _text(value: object) -> str:
 
 def _checked(base_url: str) -> str:
     try:
-        split_base_url(base_url.strip())
+        split_base_url(base_url.strip() if isinstance(base_url, str) else base_url)  # pyright: ignore[reportUnnecessaryIsInstance]
     except ValueError as error:
-        raise validation_error("base_url", value=repr(_without_login(base_url))) from error
+        raise validation_error("base_url", value=_without_login(repr(base_url))) from error
     return base_url.strip().partition("?")[0].partition("#")[0].rstrip("/").removesuffix("/search")
 
 

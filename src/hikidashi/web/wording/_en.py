@@ -13,6 +13,7 @@ TEXTS: dict[str, str] = {
     "integer_between": "`{name}` is {value}. It must be an integer from {low} to {high}.",
     "integer_from": "`{name}` is {value}. It must be an integer of {low} or more.",
     "positive": "`{name}` is {value}. It must be a number above 0.",
+    "object": "`{name}` is {value}. It must be a `{kind}`.",
     "texts": "`{name}` is {value}. It must be a list of strings.",
     "urls_empty": "There is no URL in {value}. Give 1 to {limit} URLs.",
     # Filters and options of a search, an extraction or a crawl.

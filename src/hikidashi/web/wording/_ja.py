@@ -13,6 +13,7 @@ TEXTS: dict[str, str] = {
     "integer_between": "{name} が不正です（受け取った値: {value}）。{low}以上{high}以下の整数を指定してください。",
     "integer_from": "{name} が不正です（受け取った値: {value}）。{low}以上の整数を指定してください。",
     "positive": "{name} が不正です（受け取った値: {value}）。0より大きい数を指定してください。",
+    "object": "{name} が不正です（受け取った値: {value}）。{kind} を指定してください。",
     "texts": "{name} が不正です（受け取った値: {value}）。文字列のリストを指定してください。",
     "urls_empty": "URLが指定されていません（受け取った値: {value}）。1件以上{limit}件以下のURLを指定してください。",
     # Filters and options of a search, an extraction or a crawl.

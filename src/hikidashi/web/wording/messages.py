@@ -14,7 +14,7 @@ from ...common.language import Language, LocalizedText, localized
 from ...errors import ErrorType, TavilyAPIError
 from . import _en, _ja
 
-__all__ = ["TABLES", "api_error", "message", "texts", "validation_error", "wait_message"]
+__all__ = ["TABLES", "api_error", "check_language", "message", "texts", "validation_error", "wait_message"]
 
 TABLES: dict[Language, Mapping[str, str]] = {"en": _en.TEXTS, "ja": _ja.TEXTS}
 
@@ -28,9 +28,19 @@ def texts(language: Language) -> Mapping[str, str]:
     Raises:
         ValueError: there is no such language.
     """
-    if language not in TABLES:
+    if not isinstance(language, str) or language not in TABLES:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ValueError(f"`language` is {language!r}: use {' or '.join(map(repr, TABLES))}.")
     return TABLES[language]
+
+
+def check_language(language: Language) -> Language:
+    """`language`, if there are texts in it.
+
+    Raises:
+        ValueError: there is no such language.
+    """
+    texts(language)
+    return language
 
 
 def message(key: str, default: Language = "ja", /, **values: object) -> LocalizedText:

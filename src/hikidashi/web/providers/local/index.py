@@ -127,7 +127,14 @@ class LocalIndex:
             passages: Whether a document may occur several times.
             filters: Dates and domains of the documents to search; other filters are ignored here.
             semantic: Reranks the results by embedding similarity.
+
+        Raises:
+            ValueError: `question` is not text, or `limit` not a whole number of at least 1.
         """
+        if not isinstance(question, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ValueError(f"`question` is {question!r:.100}: it must be text.")
+        if not isinstance(limit, int) or limit < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ValueError(f"`limit` is {limit!r:.100}: use a whole number from 1 on.")
         terms = tuple(terms_of(question))
         if not terms:
             return []

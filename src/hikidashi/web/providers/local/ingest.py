@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ...crawl.options import CrawlOptions, check_crawl_options
 from ...language import errors_in
+from ...validate import check_positive
 from ...wording.reasons import reason
 from ._documents import MAX_BYTES, Failed, Outcome, Same, Skipped, Touched, read_file, read_page
 from ._walk import FileFound
@@ -97,18 +98,19 @@ async def ingest(
 
     Args:
         index: The index; created if it does not exist.
-        sources: Folders, files, URLs of pages and of sitemaps.
+        sources: Folders, files, URLs of pages and of sitemaps; a string counts as a list of one.
         fetcher: How pages are fetched; the guarded fetch of public addresses if None.
         max_bytes: Limit of a file's size.
         crawl: Limits for following the links of pages, as robots.txt allows; None follows no links.
 
     Raises:
-        TavilyAPIError: an option of `crawl` is refused.
+        TavilyAPIError: an option, `sources` or `max_bytes` is refused; VALIDATION_ERROR.
         WebIndexError: another process is writing, or the index cannot be written; what was reported is kept.
     """
     with errors_in("en"):
         options = check_crawl_options(crawl) if crawl else None
-    made = await plan(sources, fetcher, options)
+        check_positive(max_bytes, "max_bytes")
+        made = await plan(sources, fetcher, options)
     with ExitStack() as stack:
         writer = await asyncio.to_thread(stack.enter_context, index.writing())
         known, gone = await asyncio.to_thread(_compared, writer, made)

@@ -28,8 +28,15 @@ from ...pages.address import encoded_url
 from ...provider import SearchDepth
 from ...results import ExtractedPage, ExtractResults, FailedPage, SearchContext, SearchHit, SearchResults
 from ...text.snippet import best_sentence, snippet
-from ...validate import as_list, check_max_results, check_max_tokens, check_query, check_search_depth, check_urls
-from ...wording.messages import api_error, message, validation_error
+from ...validate import (
+    as_list,
+    check_max_results,
+    check_max_tokens,
+    check_query,
+    check_search_depth,
+    check_urls,
+)
+from ...wording.messages import api_error, check_language, message, validation_error
 from ...wording.reasons import reason
 from ._database import NoIndex
 from .index import Found, LocalIndex
@@ -82,7 +89,7 @@ class LocalSearchProvider:
     ) -> None:
         self.index = LocalIndex(path)
         self._fetcher = fetcher
-        self.language: Language = language
+        self.language: Language = check_language(language)
         if ranker not in get_args(Ranker) or (embed is not None and ranker != "hybrid"):
             with errors_in(language):
                 raise validation_error("ranker", value=repr(ranker))

@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ....errors import FetchRefused, PageError
 from ...crawl.options import CrawlOptions
 from ...pages.address import check_url, host_of
+from ...validate import as_list
+from ...wording.messages import validation_error
 from ...wording.reasons import reason
 from ._documents import PageText, has_no_text, page_text
 from ._sitemap import is_sitemap, is_sitemap_index, locations
@@ -21,7 +23,7 @@ from ._walk import FileFound, Unreadable, kind_of, walk
 if TYPE_CHECKING:
     from ...pages.fetch import Fetched, Fetcher
 
-__all__ = ["PageFound", "Plan", "is_web_address", "plan"]
+__all__ = ["PageFound", "Plan", "is_web_address", "plan", "source_list"]
 
 _MOST_PAGES = 10_000
 _MOST_SITEMAPS = 200
@@ -54,12 +56,28 @@ def is_web_address(source: str | os.PathLike[str]) -> bool:
     return isinstance(source, str) and source.strip().lower().startswith(("http://", "https://"))
 
 
+def source_list(sources: object) -> list[str | os.PathLike[str]]:
+    """`sources` as a list; a single path or URL counts as a list of one.
+
+    Raises:
+        TavilyAPIError: one of them is neither a non-blank string nor a path; VALIDATION_ERROR.
+    """
+    given: list[Any] | None = [sources] if isinstance(sources, Path) else as_list(sources)
+    if given is None or not all(one.strip() if isinstance(one, str) else isinstance(one, os.PathLike) for one in given):
+        raise validation_error("texts", name="sources", value=repr(sources)[:100])
+    return given
+
+
 async def plan(
     sources: Sequence[str | os.PathLike[str]], fetcher: Fetcher | None, crawl: CrawlOptions | None = None
 ) -> Plan:
-    """The plan for `sources`; fetches sitemaps, and with `crawl` follows the links of pages."""
+    """The plan for `sources`; fetches sitemaps, and with `crawl` follows the links of pages.
+
+    Raises:
+        TavilyAPIError: `sources` are not paths or URLs; VALIDATION_ERROR.
+    """
     made = Plan()
-    for source in sources:
+    for source in source_list(sources):
         if is_web_address(source):
             address, by = str(source).strip(), _fetcher(fetcher)
             await (_add_address(made, address, by) if crawl is None else _add_site(made, address, by, crawl))
@@ -88,8 +106,8 @@ def _add_path(made: Plan, source: str | os.PathLike[str]) -> None:
         return
     try:
         status = path.stat()
-    except OSError as error:
-        made.failed[path.as_uri()] = error.strerror or str(error)
+    except (OSError, ValueError) as error:  # ValueError: a path with a NUL character
+        made.failed[path.as_uri()] = (error.strerror if isinstance(error, OSError) else None) or str(error)
         return
     if not path.is_file():
         made.failed[path.as_uri()] = reason("no_file")

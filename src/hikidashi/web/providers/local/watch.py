@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ._walk import FileFound, walk
-from .sources import is_web_address
+from .sources import is_web_address, source_list
 
 __all__ = ["Snapshot", "changed", "snapshot"]
 
@@ -22,7 +22,7 @@ Snapshot = frozenset[tuple[str, int, int]]
 def snapshot(sources: Sequence[str | os.PathLike[str]]) -> Snapshot:
     """The current state of the documents in `sources`, without web pages."""
     found: set[tuple[str, int, int]] = set()
-    for source in sources:
+    for source in source_list(sources):
         if is_web_address(source):
             continue
         path = Path(source).expanduser().absolute()
@@ -31,7 +31,7 @@ def snapshot(sources: Sequence[str | os.PathLike[str]]) -> Snapshot:
         else:
             try:
                 status = path.stat()
-            except OSError:
+            except (OSError, ValueError):  # ValueError: a path with a NUL character
                 continue
             found.add((str(path), status.st_size, status.st_mtime_ns))
     return frozenset(found)

@@ -25,8 +25,16 @@ from ...filters import (
 from ...language import errors_in, in_own_language
 from ...provider import AnswerKind, SearchDepth
 from ...results import ExtractedPage, ExtractResults, FailedPage, SearchContext, SearchHit, SearchResults
-from ...validate import check_max_results, check_max_tokens, check_query, check_search_depth, check_urls
-from ...wording.messages import validation_error
+from ...validate import (
+    check_instance,
+    check_max_results,
+    check_max_tokens,
+    check_positive,
+    check_query,
+    check_search_depth,
+    check_urls,
+)
+from ...wording.messages import check_language, validation_error
 from ..cache import ResultCache
 from ..per_loop import PerLoop
 from ..retry import RetryPolicy
@@ -100,12 +108,13 @@ class TavilyAPIClient:
         with errors_in(language):
             if keyless and api_key:
                 raise validation_error("key_and_keyless")
-            if not timeout > 0:
-                raise validation_error("positive", name="timeout", value=timeout)
-            if max_in_flight < 1:
+            check_positive(timeout, "timeout")
+            if credit_limit is not None and credit_limit != 0:
+                check_positive(credit_limit, "credit_limit")
+            if not isinstance(max_in_flight, int) or max_in_flight < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise validation_error("integer_from", name="max_in_flight", value=max_in_flight, low=1)
             self._base_url = _checked_base_url(base_url)
-        self.language: Language = language
+        self.language: Language = check_language(language)
         self._api_key = api_key
         self._keyless = keyless
         self._timeout = timeout
@@ -162,7 +171,7 @@ class TavilyAPIClient:
             "exclude_domains": exclude_domains,
             "country": country,
         }
-        wanted: dict[str, Any] = (filters or NO_FILTERS).given()
+        wanted: dict[str, Any] = check_instance(filters or NO_FILTERS, SearchFilters, "filters").given()
         wanted |= {name: value for name, value in named.items() if value is not None}
         sent: dict[str, object] = {
             "query": shorten_query(query, _LONGEST_SENT),
@@ -367,7 +376,7 @@ def _checked_base_url(base_url: str | None) -> str:
     except ValueError:
         parts = None
     if parts is None or "@" in parts.netloc:
-        shown = "***" if "@" in base_url else repr(base_url)
+        shown = "***" if "@" in str(base_url) else repr(base_url)
         raise validation_error("base_url", value=shown)
     if parts.scheme == "http" and not is_loopback_url(base_url):
         logger.warning("The key goes to %s unencrypted; prefer https://", parts.hostname)
