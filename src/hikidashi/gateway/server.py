@@ -117,6 +117,8 @@ class GatewayMCPServer(Server[Any]):
         _no_cursor(params)
         await self._know_client(ctx)
         await self._gateway.listed(_WAIT_FOR_LISTS)
+        if (called := self._gateway.listed_tool(_called_over_http(ctx))) is not None:
+            return types.ListToolsResult(tools=[called], cache_scope="private")
         promoted = self._found.get(client_key(ctx), ()) if self._promotes(ctx) else ()
         return types.ListToolsResult(tools=self._gateway.listed_tools(promoted), cache_scope="private")
 
@@ -406,6 +408,16 @@ async def _lifespan(_: Server[Any]) -> AsyncGenerator[dict[str, str]]:
 def _raw_meta(ctx: _Context) -> dict[str, Any] | None:
     meta = (ctx.params or {}).get("_meta")
     return cast("dict[str, Any]", meta) if isinstance(meta, dict) else None
+
+
+def _called_over_http(ctx: _Context) -> str | None:
+    """The tool that this HTTP request calls, whose definition the `mcp` package lists before; None if a client lists.
+
+    It compares the headers that a tool may want (`x-mcp-header`), and would list thousands of tools for each call.
+    """
+    if ctx.request is None or ctx.request.headers.get("mcp-method") != "tools/call":
+        return None
+    return ctx.request.headers.get("mcp-name")  # the package has refused one that is not in the body
 
 
 def _no_cursor(params: types.PaginatedRequestParams | None) -> None:
