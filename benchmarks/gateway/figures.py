@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from ..registry import Unit
 from ..report import amount
 
 _ROOT = Path(__file__).parent.parent.parent
@@ -40,47 +41,46 @@ _WORDS: dict[str, dict[Language, str]] = {
 }
 
 
-def table(rows: Sequence[_Row], language: Language) -> str:
-    """The Markdown table of a run."""
-
-    def said(key: str, of: str = "") -> str:
-        return _WORDS[key][language].format(of)
-
-    def line(key: str, of: str, group: str, name: str, peer: str) -> str:
-        row = next(
-            one for one in rows if (one["group"], one["name"]) == (group, name) and one["peer_name"] == _PEERS[peer]
-        )
-        ours, theirs = (
-            f"{row[side]['median']:,.0f}{said('tokens')}"
-            if row["unit"] == "tokens"
-            else amount(row[side]["median"], row["unit"])
-            for side in ("ours", "peer")
-        )
-        ratio = f"{row['ratio']:.3f}" if row["ratio"] < 0.01 else f"{row['ratio']:.2f}"
-        return f"| {said(key, of)} | {ours} | {said(peer)}{theirs} | {ratio} |"
-
-    lines = [
-        said("head"),
-        "|---|---|---|---|",
-        line("adds", "stdio", "calls", "stdio, listed tool, added at p50", "fastmcp"),
-        line("found", "stdio", "calls", "stdio, tool found by search, added at p50", "bm25"),
-        line("adds", "HTTP", "calls", "HTTP, listed tool, added at p50", "fastmcp"),
-        *(line("search", of, "search", f"{of} tools", "bm25") for of in ("1,000", "10,000")),
-        *(line("list", of, "listing", f"{of} tools", "all") for of in ("10", "40", "1,000", "10,000")),
-        line("warm", "", "start", "daemon running", "bm25"),
-        line("cold", "", "start", "no daemon yet, tools known from before", "bm25"),
-        *(line("memory", "", "memory", "10 servers, 10 clients", peer) for peer in ("fastmcp", "own")),
-        *(line("many", of, "throughput", f"{of} client{'s' * (of != '1')}", "fastmcp") for of in ("1", "16", "200")),
-    ]
-    return "\n".join(lines) + "\n"
+def last_run() -> list[_Row]:
+    """What the last whole run measured; nothing before the first."""
+    return json.loads(RESULTS.read_text("utf-8"))["measurements"] if RESULTS.exists() else []
 
 
-_PEERS = {
+PEERS = {
     "fastmcp": "FastMCP's proxy",
     "bm25": "FastMCP's proxy with BM25",
     "all": "all tools listed",
     "own": "every client its own servers",
 }
+
+SHOWN: tuple[tuple[str, str, str, str, str], ...] = (
+    ("adds", "stdio", "calls", "stdio, listed tool, added at p50", "fastmcp"),
+    ("found", "stdio", "calls", "stdio, tool found by search, added at p50", "bm25"),
+    ("adds", "HTTP", "calls", "HTTP, listed tool, added at p50", "fastmcp"),
+    *(("search", of, "search", f"{of} tools", "bm25") for of in ("1,000", "10,000")),
+    *(("list", of, "listing", f"{of} tools", "all") for of in ("10", "40", "1,000", "10,000")),
+    ("warm", "", "start", "daemon running", "bm25"),
+    ("cold", "", "start", "no daemon yet, tools known from before", "bm25"),
+    *(("memory", "", "memory", "10 servers, 10 clients", peer) for peer in ("fastmcp", "own")),
+    *(("many", of, "throughput", f"{of} client{'s' * (of != '1')}", "fastmcp") for of in ("1", "16", "200")),
+)
+"""The lines of the table: its words and what is put into them, then group, name and peer of the measurement."""
+
+
+def table(rows: Sequence[_Row], language: Language) -> str:
+    """The Markdown table of a run."""
+    found = {(row["group"], row["name"], row["peer_name"]): row for row in rows}
+    lines = [_WORDS["head"][language], "|---|---|---|---|"]
+    for words, of, group, name, peer in SHOWN:
+        row = found[group, name, PEERS[peer]]
+        ours, theirs = (_amount(row[side]["median"], row["unit"], language) for side in ("ours", "peer"))
+        ratio = f"{row['ratio']:.3f}" if row["ratio"] < 0.01 else f"{row['ratio']:.2f}"
+        lines.append(f"| {_WORDS[words][language].format(of)} | {ours} | {_WORDS[peer][language]}{theirs} | {ratio} |")
+    return "\n".join(lines) + "\n"
+
+
+def _amount(value: float, unit: Unit, language: Language) -> str:
+    return f"{value:,.0f}{_WORDS['tokens'][language]}" if unit == "tokens" else amount(value, unit)
 
 
 def with_figures(page: str, rows: Sequence[_Row], language: Language) -> str:
@@ -89,12 +89,12 @@ def with_figures(page: str, rows: Sequence[_Row], language: Language) -> str:
     _, end, after = rest.partition(_END)
     if not end:
         raise ValueError(f"The page has no {_BEGIN.strip()} with an end.")
-    return f"{before}{begin}\n{table(rows, language)}\n{end}{after}"
+    return f"{before}{begin}\n{table(rows, language)}\n{end}{after}" if rows else f"{before}{begin}{end}{after}"
 
 
 def main() -> None:
     """Write the figures of the last whole run into the pages."""
-    rows = json.loads(RESULTS.read_text("utf-8"))["measurements"]
+    rows = last_run()
     for language, path in PAGES.items():
         path.write_text(with_figures(path.read_text("utf-8"), rows, language), "utf-8")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from .stage import PEER_NAME, WAYS, Stage, Way, connected, stage
 
 GROUP = "memory"
 MEANING = "all processes of 10 clients with the same 10 servers (PSS, the clients not counted) ÷ ten of everything"
+
+_AT_ONCE = 4  # processes that are started together, to use all cores
 
 
 def _processes(here: Stage) -> list[Path]:
@@ -39,13 +42,16 @@ def _memory(portal: BlockingPortal, way: Way, clients: int, servers: int) -> tup
     """Bytes, and how many processes, once every client has called a tool of every server."""
     with stage() as here, ExitStack() as stack:
         config = here.config(10, servers=servers)
-        for _ in range(clients):
-            if way == "direct":  # a client of its own for each server
-                for _server in range(servers):
-                    stack.enter_context(connected(portal, here.stdio(here.backend(10))))
-                continue
-            target = here.stdio(here.command(way, config, 10, search=True))
-            client = stack.enter_context(connected(portal, target))
+        command = here.command(way, config, 10, search=True)
+        # Without a gateway, a client has a connection of its own to each server.
+        connections = clients * servers if way == "direct" else clients
+
+        def opening(_: int) -> Client:
+            return stack.enter_context(connected(portal, here.stdio(command)))
+
+        with ThreadPoolExecutor(_AT_ONCE) as threads:
+            opened = list(threads.map(opening, range(connections)))
+        for client in opened if way != "direct" else ():
             portal.call(_call_each, client, way, servers)
         processes = _processes(here)
         return sum(map(_pss, processes)), len(processes)

@@ -44,7 +44,7 @@ def _search(plan: Plan, tools: int) -> Iterable[Measurement]:
             return lambda: portal.call(_asked, clients[way], [next(endless) for _ in range(per_round[way])])
 
         figures = plan.alternate(
-            {way: contestant(way) for way in WAYS if way != "direct"}, plan.rounds(5 if tools > 1_000 else 9)
+            {way: contestant(way) for way in WAYS if way != "direct"}, plan.rounds(3 if tools > 1_000 else 7)
         )
     yield Measurement(
         group=GROUP,

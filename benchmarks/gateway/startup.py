@@ -51,7 +51,7 @@ def _start(plan: Plan) -> Iterable[Measurement]:
         if "FastMCP" in WAYS:
             ways["FastMCP"] = lambda: _first_list(portal, target("FastMCP"))
         cold()  # from now on the tools are known
-        figures = plan.alternate(ways, plan.rounds(5, quick=1), warm_up=False)
+        figures = plan.alternate(ways, plan.rounds(4, quick=1), warm_up=False)
     for name, way, peer, peer_name, aim in (
         ("daemon running", "warm", "FastMCP", f"{PEER_NAME} with BM25", _AIM),
         ("daemon running", "warm", "direct", "one server, straight", _AIM),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from anyio.from_thread import start_blocking_portal
 from benchmarks.gateway import SUITE, figures
@@ -46,6 +44,17 @@ def test_what_a_way_adds_is_taken_round_by_round() -> None:
 
 @pytest.mark.parametrize("language", figures.PAGES)
 def test_the_pages_show_the_figures_of_the_last_whole_run(language: figures.Language) -> None:
-    rows = json.loads(figures.RESULTS.read_text("utf-8"))["measurements"]
     page = figures.PAGES[language].read_text("utf-8")
-    assert page == figures.with_figures(page, rows, language)
+    assert page == figures.with_figures(page, figures.last_run(), language)
+
+
+@pytest.mark.parametrize("language", figures.PAGES)
+def test_the_table_has_a_line_for_each_measurement_that_is_shown(language: figures.Language) -> None:
+    figure = {"unit": "s", "ours": {"median": 0.002}, "peer": {"median": 0.004}, "ratio": 0.5}
+    rows = [
+        {**figure, "group": group, "name": name, "peer_name": figures.PEERS[peer]}
+        for _, _, group, name, peer in figures.SHOWN
+    ]
+    head, rule, *lines = figures.table(rows, language).splitlines()
+    assert (head.count("|"), rule, len(lines)) == (5, "|---|---|---|---|", len(figures.SHOWN))
+    assert all(line.count("|") == 5 and "| 2.00 ms |" in line and line.endswith("4.00 ms | 0.50 |") for line in lines)

@@ -152,6 +152,10 @@ class Gateway:
         more = [name for name in promoted if name in self.merged.tools and name not in pinned]
         return [*own_tools(self.summary), *(self.merged.tools[name] for name in (*pinned, *more))]
 
+    def listed_tool(self, name: str | None) -> types.Tool | None:
+        """The tool that the list shows under `name`; None where that takes a look at the list."""
+        return None if name is None or self.searching else self.merged.tools.get(name)
+
     @property
     def summary(self) -> str:
         """The servers and their descriptions, in one bounded line."""

@@ -43,6 +43,8 @@ class ToolHandlers:
         refuse_cursor(params)
         self._gateway.remember_client(ctx)
         await self._gateway.listed(WAIT_FOR_LISTS)
+        if (called := self._gateway.listed_tool(_called_over_http(ctx))) is not None:
+            return types.ListToolsResult(tools=[called], cache_scope="private")
         promoted = self._promoted.get(client_key(ctx), ()) if self._promotes(ctx) else ()
         return types.ListToolsResult(tools=self._gateway.listed_tools(promoted), cache_scope="private")
 
@@ -109,6 +111,17 @@ class ToolHandlers:
         if not set(names) <= set(promoted):
             promoted.update(dict.fromkeys(names))
             await ctx.session.send_tool_list_changed()
+
+
+def _called_over_http(ctx: Context) -> str | None:
+    """The tool that this HTTP request calls; None if it is no call.
+
+    Before a call, the `mcp` package lists the tools to compare the headers that a tool may want (`x-mcp-header`). One
+    definition is enough for that: there may be thousands.
+    """
+    if ctx.request is None or ctx.request.headers.get("mcp-method") != "tools/call":
+        return None
+    return ctx.request.headers.get("mcp-name")  # the package has refused one that is not in the body
 
 
 def _object(value: object) -> dict[str, Any] | None:
