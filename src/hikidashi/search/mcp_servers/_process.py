@@ -82,23 +82,25 @@ async def stdio_transport(
         assert process.stdout is not None
         pieces: list[str] = []  # of a line that has not ended
         held = 0
-        with suppress(*_GONE):
-            async with received:
-                async for chunk in TextReceiveStream(process.stdout, errors="replace"):
-                    *lines, rest = chunk.split("\n")
-                    for line in lines:
-                        await received.send(_message("".join((*pieces, line))))
-                        pieces, held = [], 0
-                    pieces.append(rest)
-                    held += len(rest)
-                    if held > _LONGEST_MESSAGE:
-                        stderr.write(f"\nit sent a message of more than {_LONGEST_MESSAGE:,} characters\n")
-                        break
-        on_end()
-        with suppress(*_GONE):
-            async for _ in process.stdout:  # a pipe that is not read to its end is never closed
-                pass
-        at_end.set()
+        try:
+            with suppress(*_GONE):
+                async with received:
+                    async for chunk in TextReceiveStream(process.stdout, errors="replace"):
+                        *lines, rest = chunk.split("\n")
+                        for line in lines:
+                            await received.send(_message("".join((*pieces, line))))
+                            pieces, held = [], 0
+                        pieces.append(rest)
+                        held += len(rest)
+                        if held > _LONGEST_MESSAGE:
+                            stderr.write(f"\nit sent a message of more than {_LONGEST_MESSAGE:,} characters\n")
+                            break
+            on_end()
+            with suppress(*_GONE):
+                async for _ in process.stdout:  # a pipe that is not read to its end is never closed
+                    pass
+        finally:
+            at_end.set()  # also when it is cancelled: nobody reads any more, so there is nothing to wait for
 
     async def send() -> None:
         assert process.stdin is not None
