@@ -239,7 +239,7 @@ async def test_5000_tools_and_two_of_one_name(tmp_path: Path) -> None:
     assert '"name":"many__tool_4711"' in found.splitlines()[1]
     assert called == "did tool_4711"
     assert listing is not None
-    assert len(listing.tools) == 5007
+    assert len(listing.tools) == 5008
     assert listing.notes == tuple(f"two tools are named {name!r}; the first is used" for name in ("grow", "wait"))
 
 
