@@ -155,7 +155,7 @@ async def test_a_cache_file_that_was_damaged_costs_the_quick_start_and_nothing_e
 
 
 @given(st.data())
-@settings(max_examples=200)
+@settings(max_examples=60)
 def test_whatever_is_in_a_cache_file_is_a_listing_or_nothing(data: st.DataObject) -> None:
     """A file with anything in it, or the right one with anything in one place."""
     anything = st.recursive(
