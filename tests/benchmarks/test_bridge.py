@@ -40,6 +40,7 @@ async def test_every_path_of_a_call_gives_the_same_answer(name: str) -> None:
             assert (way, block.type, getattr(block, "text", "")) == (way, "text", text)
 
 
+@pytest.mark.soak
 def test_a_quick_conversion_of_ten_tools_is_measured_for_every_way() -> None:
     (case,) = [case for case in SUITE.only(["bridge.conversion"]) if case.name == "10 tools"]
     rows = list(case.run(Plan(quick=True)))

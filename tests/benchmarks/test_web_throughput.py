@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from benchmarks.registry import Plan
 from benchmarks.web.server import HITS
 from benchmarks.web.throughput import CACHED, CASES, OURS, PER_CALL, SHARED, contestants, load, running_server
@@ -31,6 +32,7 @@ async def test_a_load_is_as_many_different_searches_as_asked_for() -> None:
     assert len(set(seen)) == len(seen) == 50
 
 
+@pytest.mark.soak
 def test_a_quick_run_measures_ours_beside_both_peers_and_the_cache() -> None:
     (case,) = [case for case in CASES if case.name == "1 at once"]
     rows = list(case.run(Plan(quick=True)))

@@ -136,7 +136,8 @@ async def test_a_gateway_that_is_killed_leaves_no_process_behind(
         await process.wait()
 
 
-async def test_commands_that_are_new_in_a_config_are_not_run_unasked(config: Path, hikidashi: Command) -> None:
+def test_commands_that_are_new_in_a_config_are_not_run_unasked(config: Path, hikidashi: Command) -> None:
+    config.write_text('{"mcpServers": {"quick": {"command": "true"}}}')  # it ends at once, and is not waited for
     refused = hikidashi("serve", "--config", str(config))
 
     assert refused.returncode == 1

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 STDIO = r"""
-import json, sys
+import json, os, sys
 
-TOOLS = ["grow", "wait", "flood", "chatter", "ask_for_ever", "heard", "garble"]
+TOOLS = ["grow", "wait", "flood", "chatter", "ask_for_ever", "heard", "garble", "die"]
 MANY = 0
 heard, asking = [], None
 
@@ -52,6 +52,8 @@ for line in sys.stdin:
         answer(asked, "grown")
     elif name == "heard":
         answer(asked, " ".join(heard))
+    elif name == "die":
+        os._exit(3)
     elif name == "garble":
         for line in params["arguments"]["lines"]:
             sys.stdout.buffer.write(line.replace("ID", json.dumps(asked)).encode("latin-1") + b"\n")

@@ -114,14 +114,14 @@ async def test_a_subscription_survives_a_restart_of_its_server_and_ends_with_its
         with anyio.fail_after(30):
             if mode == "auto":
                 async with client.listen(resource_subscriptions=["note://one"]) as changes:
-                    await client.call_tool("faulty__flood", {})
+                    await client.call_tool("faulty__die", {})
                     restarted = await what_the_server_heard(client)
                     await anext(aiter(changes))
             else:
                 given = types.SubscribeRequestParams(uri="note://one")
                 await client.session.send_request(types.SubscribeRequest(params=given), types.EmptyResult)
                 assert await told.receive() == "note://one"
-                await client.call_tool("faulty__flood", {})
+                await client.call_tool("faulty__die", {})
                 restarted = await what_the_server_heard(client)
                 assert await told.receive() == "note://one"
                 gone = types.UnsubscribeRequestParams(uri="note://one")

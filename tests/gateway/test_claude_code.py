@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -47,7 +48,7 @@ async def gateway(transport: str, folder: Path) -> AsyncGenerator[dict[str, Any]
 
 
 @pytest.mark.parametrize("transport", ["stdio", "http"])
-async def test_claude_code_searches_finds_and_calls(
+async def test_claude_code_searches_finds_calls_and_asks_its_person(
     transport: str,
     messages_server: Callable[..., MessagesServer],
     claude_code_env: Callable[[MessagesServer], dict[str, str]],
@@ -57,14 +58,18 @@ async def test_claude_code_searches_finds_and_calls(
         call("search_tools", {"query": "add two numbers"}),
         call("call_tool", {"name": "modern__add", "arguments": {"a": 2, "b": 40}}),
         call("call_read_tool", {"name": "legacy__read", "arguments": {"path": "x"}}),
+        call("call_tool", {"name": "legacy__ask", "arguments": {}}),
         say("done"),
     ]
+    person = {"hookEventName": "Elicitation", "action": "accept", "content": {"colour": "blue"}}
+    answers = {"type": "command", "command": f"echo {shlex.quote(json.dumps({'hookSpecificOutput': person}))}"}
     server = messages_server(script)
     answer: ResultMessage | None = None
     async with gateway(transport, tmp_path) as config:
         settings = ClaudeAgentOptions(
             mcp_servers={"hikidashi": config},  # pyright: ignore[reportArgumentType]
             allowed_tools=["mcp__hikidashi__*", "mcp__hikidashi"],
+            settings=json.dumps({"hooks": {"Elicitation": [{"hooks": [answers]}]}}),
             setting_sources=[],
             tools=[],
             cwd=tmp_path,
@@ -83,3 +88,4 @@ async def test_claude_code_searches_finds_and_calls(
     assert '{"name":"modern__add","call_with":"call_tool"' in results[0]
     assert "42" in results[1]
     assert '"pid"' in results[2]
+    assert "chosen: {'action': 'accept', 'content': {'colour': 'blue'}}" in results[3]

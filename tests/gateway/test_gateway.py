@@ -179,14 +179,14 @@ async def test_above_the_threshold_a_client_sees_a_search_and_what_calls(modern:
     async with connected([modern, legacy], search="auto", options={"most_listed": 3}) as (client, _):
         tools = (await client.list_tools()).tools
         again = (await client.list_tools()).tools
-    async with connected([modern], search="auto") as (client, _):
+    async with connected([legacy], search="auto") as (client, _):
         few = [tool.name for tool in (await client.list_tools()).tools]
 
     assert [tool.name for tool in tools] == ["search_tools", "call_read_tool", "call_tool", "read_result"]
     assert tools == again
     assert all(tool.meta == {"anthropic/alwaysLoad": True} for tool in tools)
     assert "modern (2 tools): Sums and notes." in (tools[0].description or "")
-    assert few == ["modern__add", "modern__count"]
+    assert few == ["legacy__ask", "legacy__read", "legacy__die", "legacy__long"]
 
 
 async def test_approval_survives_because_each_tool_has_its_own_way_to_be_called(legacy: McpServer) -> None:
@@ -315,7 +315,7 @@ async def test_a_call_that_takes_too_long_is_ended(tmp_path: Path) -> None:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("action", ["accept", "decline"])
 async def test_a_person_is_asked_before_a_tool_that_may_destroy_something(
-    mode: Mode, action: Literal["accept", "decline"], modern: McpServer
+    mode: Mode, action: Literal["accept", "decline"], legacy: McpServer
 ) -> None:
     asked: list[str] = []
 
@@ -323,15 +323,15 @@ async def test_a_person_is_asked_before_a_tool_that_may_destroy_something(
         asked.append(params.message)
         return types.ElicitResult(action=action, content={"remember": True} if action == "accept" else None)
 
-    careful = GatewayServer(modern, ServerOptions(confirm="destructive"))
+    careful = GatewayServer(legacy, ServerOptions(confirm="destructive"))
     async with connected([careful], mode, elicitation_callback=answer) as (client, _):
-        first = await client.call_tool("modern__add", {"a": 1, "b": 2})
-        await client.call_tool("modern__add", {"a": 1, "b": 2})
+        first = await client.call_tool("legacy__long", {"a": 1, "b": 2})
+        await client.call_tool("legacy__long", {"a": 1, "b": 2})
 
-    assert asked[0] == "Allow the server 'modern' to run 'add'?\n  a: 1\n  b: 2"
+    assert asked[0] == "Allow the server 'legacy' to run 'long'?\n  a: 1\n  b: 2"
     if action == "accept":
-        assert first.structured_content == {"result": 3}
+        assert text_of(first) == "word " * 50000
         assert len(asked) == 1  # it is remembered for this conversation
     else:
-        assert text_of(first) == "'modern__add' was not called. The person did not agree to this call."
+        assert text_of(first) == "'legacy__long' was not called. The person did not agree to this call."
         assert len(asked) == 2

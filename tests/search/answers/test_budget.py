@@ -78,7 +78,7 @@ def test_descriptions_in_a_schema_go_first() -> None:
     assert first["properties"]["argument_3"] == {"type": "string", "description": ("word " * 40)[:199].rstrip() + "…"}
 
 
-TEXTS = st.text(max_size=50) | st.integers(0, 200_000).map("x".__mul__) | st.integers(0, 40_000).map("mot ".__mul__)
+TEXTS = st.text(max_size=50) | st.integers(0, 20_000).map("x".__mul__) | st.integers(0, 5_000).map("mot ".__mul__)
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | TEXTS,
     lambda inner: (

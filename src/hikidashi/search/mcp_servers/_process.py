@@ -98,17 +98,21 @@ async def stdio_transport(
 
     async def read_rest() -> None:
         assert process.stdout is not None
-        with suppress(*GONE):
-            async for _ in process.stdout:  # a pipe that is not read to its end is never closed
-                pass
-        at_end.set()
+        try:
+            with suppress(*GONE):
+                async for _ in process.stdout:  # a pipe that is not read to its end is never closed
+                    pass
+        finally:
+            at_end.set()  # also when it is cancelled: nothing reads any more, so there is nothing to wait for
 
     async def read_stderr() -> None:
         assert process.stderr is not None
-        with suppress(*GONE):
-            async for chunk in process.stderr:
-                diagnostics.feed(chunk)
-        stderr_at_end.set()
+        try:
+            with suppress(*GONE):
+                async for chunk in process.stderr:
+                    diagnostics.feed(chunk)
+        finally:
+            stderr_at_end.set()
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(read_stderr)
