@@ -249,6 +249,12 @@ def test_a_keyring_that_is_not_installed_is_named_with_the_command_that_installs
     assert caught.value.remedy == "Run: pip install 'hikidashi[keyring]'"
 
 
+def test_the_process_that_a_client_starts_imports_neither_the_search_nor_a_framework() -> None:
+    heavy = ("mcp", "pydantic_core", "yaml", "rich", "keyring", "hikidashi.search.catalog", "hikidashi.config")
+    script = f"import sys, hikidashi.cli.serve.run; print([name for name in {heavy} if name in sys.modules])"
+    assert subprocess.check_output([sys.executable, "-c", script], text=True) == "[]\n"
+
+
 def test_without_a_file_the_defaults_are_used_and_where_there_are_none_the_remedy_is_told(
     tmp_path: Path, environment: dict[str, str], hikidashi: Command
 ) -> None:

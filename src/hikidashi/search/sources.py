@@ -19,13 +19,13 @@ from ..errors import MissingExtra, ToolSourceError, ToolValidationError
 from .catalog import MAX_TOOLS, Ranker, ToolCatalog
 from .engine.entry import entry_of
 from .engine.saved import NAME
+from .json_files import SHAPES, no_such_file, parsed, text_of, unreadable
 from .overlay import Overlay
 
 __all__ = ["catalog_from", "catalog_of", "no_such_file", "parsed", "text_of", "tools_from"]
 
 _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 _SEARCH_TOOL = "tool_search_tool_"
-_SHAPES = "Use a list of tools, one tool per line (JSONL), or the result of MCP's `tools/list`."
 
 
 def catalog_from(source: str | Path, *, ranker: Ranker = "lexical", overlay: Overlay | None = None) -> ToolCatalog:
@@ -97,54 +97,14 @@ def _saved(path: Path, *, ranker: Ranker = "lexical", overlay: Overlay | None = 
             if file.read(len(NAME)) != NAME:
                 return None
     except OSError as error:
-        raise _unreadable(path, error) from error
+        raise unreadable(path, error) from error
     return ToolCatalog.load(path, ranker=ranker, limit_tools=sys.maxsize, overlay=overlay)
-
-
-def no_such_file(source: str, remedy: str) -> ToolSourceError:
-    """The error for a path that does not exist."""
-    return ToolSourceError(source, "there is no such file", remedy)
-
-
-def _unreadable(path: Path, error: OSError) -> ToolSourceError:
-    return ToolSourceError(str(path), f"cannot be read ({error.strerror})", "Check the path, and who may read it.")
-
-
-def text_of(path: Path) -> str:
-    """The text of a file.
-
-    Raises:
-        ToolSourceError: it cannot be read, or is not UTF-8.
-    """
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ToolSourceError(str(path), f"is not text in UTF-8 (byte {error.start})", _SHAPES) from error
-    except OSError as error:
-        raise _unreadable(path, error) from error
-
-
-def parsed(text: str, source: str, first_line: int = 1) -> Any:
-    """The JSON value of `text`, which starts on line `first_line` of `source`.
-
-    Raises:
-        ToolSourceError: it is not JSON; the error names the line.
-    """
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        reason = f"is not JSON: {error.msg} (column {error.colno})"
-        raise ToolSourceError(source, reason, line=first_line + error.lineno - 1) from error
-    except ValueError as error:  # a number with thousands of digits
-        raise ToolSourceError(source, f"is not JSON: {error}", line=first_line) from error
-    except RecursionError as error:
-        raise ToolSourceError(source, "is nested too deeply") from error
 
 
 def _from_json(text: str, source: str) -> list[Any]:
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     if not lines:
-        raise ToolSourceError(source, "is empty", _SHAPES)
+        raise ToolSourceError(source, "is empty", SHAPES)
     if len(lines) > 1 and _is_object(lines[0][1]):
         return [tool for number, line in lines for tool in _listed(parsed(line, source, number), source, number)]
     return _listed(parsed(text, source), source)
@@ -169,13 +129,13 @@ def _listed(data: Any, source: str, line: int | None = None) -> list[Any]:
         elif "tools" in content or "result" in content:
             data = content.get("tools", content.get("result"))
         else:
-            raise ToolSourceError(source, "has an object that is no tool: it has no `name`", _SHAPES, line)
+            raise ToolSourceError(source, "has an object that is no tool: it has no `name`", SHAPES, line)
     if not isinstance(data, list):
-        raise ToolSourceError(source, f"holds {_kind(data)}, not tools", _SHAPES, line)
+        raise ToolSourceError(source, f"holds {_kind(data)}, not tools", SHAPES, line)
     tools = cast("list[Any]", data)
     for number, tool in enumerate(tools, 1):
         if not isinstance(tool, dict):
-            raise ToolSourceError(source, f"number {number} is {_kind(tool)}, not a tool", _SHAPES, line)
+            raise ToolSourceError(source, f"number {number} is {_kind(tool)}, not a tool", SHAPES, line)
     return [tool for tool in tools if not str(tool.get("type", "")).startswith(_SEARCH_TOOL)]
 
 

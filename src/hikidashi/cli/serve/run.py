@@ -6,11 +6,12 @@ import logging
 import os
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, replace
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
@@ -25,7 +26,6 @@ from hikidashi.gateway.options import GatewayOptions, GatewayServer
 from hikidashi.gateway.pins import asks_for_records
 
 from .files import config_files
-from .progress import showing_progress
 
 if TYPE_CHECKING:
     from hikidashi.config import GatewayConfig
@@ -105,7 +105,7 @@ def run_serve(asked: Asked) -> int:
 
         async def main() -> None:
             async with _gateway(run) as gateway:
-                with showing_progress(lambda: progress_of(gateway)):
+                with _progress(lambda: progress_of(gateway)):
                     await serve_stdio(gateway)
 
         anyio.run(main)
@@ -113,8 +113,17 @@ def run_serve(asked: Asked) -> int:
     path = socket_path(identity_of(run.servers, run.options, str(run.record), sys.executable))
     command = [sys.executable, "-m", "hikidashi", "serve", *asked.arguments(), "--as-daemon", str(path)]
     connection = start_daemon(path, command, path.with_suffix(".log"))
-    with showing_progress(lambda: ask_daemon(path, "progress")):
+    with _progress(lambda: ask_daemon(path, "progress")):
         return relay(connection)
+
+
+def _progress(status: Callable[[], dict[str, Any] | None]) -> AbstractContextManager[None]:
+    """Progress of the servers for a person; clients have no terminal, and wait for each import."""
+    if not sys.stderr.isatty():
+        return nullcontext()
+    from .progress import showing_progress
+
+    return showing_progress(status)
 
 
 def _options_of(section: GatewayConfig) -> GatewayOptions:
@@ -171,7 +180,7 @@ def _run_http(asked: Asked, run: _Run) -> int:
             # Clients wait for this line, so whoever reads it can connect.
             sys.stderr.write(f"Serving MCP on http://{_shown(host)}:{port}/mcp\n")
             sys.stderr.flush()
-            with showing_progress(lambda: progress_of(gateway)):
+            with _progress(lambda: progress_of(gateway)):
                 await server.serve(sockets=[listening])
 
     anyio.run(main)

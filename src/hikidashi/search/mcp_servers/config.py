@@ -11,7 +11,7 @@ from typing import Any, Literal, cast
 from urllib.parse import parse_qsl, quote, urlsplit
 
 from ...errors import ToolSourceError
-from ..sources import no_such_file, parsed, text_of
+from ..json_files import no_such_file, parsed, text_of
 from .keyring import password
 from .references import EntryError, References
 

@@ -1,0 +1,54 @@
+"""JSON files of tools and servers: their text and value, or an error that names the line. Imports no catalogue."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ..errors import ToolSourceError
+
+__all__ = ["SHAPES", "no_such_file", "parsed", "text_of", "unreadable"]
+
+SHAPES = "Use a list of tools, one tool per line (JSONL), or the result of MCP's `tools/list`."
+
+
+def no_such_file(source: str, remedy: str) -> ToolSourceError:
+    """The error for a path that does not exist."""
+    return ToolSourceError(source, "there is no such file", remedy)
+
+
+def unreadable(path: Path, error: OSError) -> ToolSourceError:
+    """The error for a file that cannot be read."""
+    return ToolSourceError(str(path), f"cannot be read ({error.strerror})", "Check the path, and who may read it.")
+
+
+def text_of(path: Path) -> str:
+    """The text of a file.
+
+    Raises:
+        ToolSourceError: it cannot be read, or is not UTF-8.
+    """
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ToolSourceError(str(path), f"is not text in UTF-8 (byte {error.start})", SHAPES) from error
+    except OSError as error:
+        raise unreadable(path, error) from error
+
+
+def parsed(text: str, source: str, first_line: int = 1) -> Any:
+    """The JSON value of `text`, which starts on line `first_line` of `source`.
+
+    Raises:
+        ToolSourceError: it is not JSON; the error names the line.
+    """
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        reason = f"is not JSON: {error.msg} (column {error.colno})"
+        raise ToolSourceError(source, reason, line=first_line + error.lineno - 1) from error
+    except ValueError as error:  # a number with thousands of digits
+        raise ToolSourceError(source, f"is not JSON: {error}", line=first_line) from error
+    except RecursionError as error:
+        raise ToolSourceError(source, "is nested too deeply") from error
