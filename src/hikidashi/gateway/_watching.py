@@ -1,4 +1,4 @@
-"""Resources that clients watch: their servers tell of changes as long as somebody listens."""
+"""Resource subscriptions: one at the server for all clients that subscribe."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ __all__ = ["Watching", "no_resource"]
 
 
 class Watching:
-    """Subscribes at the servers of `gateway` for the clients that want to hear of changes."""
+    """Subscribes to resources at the servers of `gateway` on behalf of clients."""
 
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
 
     async def begin(self, uri: str, client: str) -> None:
-        """Have the server of a resource tell of its changes, for a client or the stream of one.
+        """Subscribe a client, or a stream of one, to a resource.
 
         Raises:
             MCPError: no server has the resource, or its server refuses.
@@ -36,7 +36,7 @@ class Watching:
         self._gateway.subscribers.setdefault(uri, set()).add(client)
 
     async def end(self, uri: str, client: str) -> None:
-        """Have it tell no longer, once nobody is left."""
+        """Unsubscribe a client; the last one ends the subscription at the server."""
         watching = self._gateway.subscribers.get(uri, set())
         watching.discard(client)
         if watching:
@@ -47,5 +47,5 @@ class Watching:
 
 
 def no_resource(uri: str) -> MCPError:
-    """What a client is told that asks for a resource which is not there."""
+    """The error for a resource that no server has."""
     return MCPError(types.INVALID_PARAMS, f"No server has the resource {uri!r}.", data={"uri": uri})

@@ -48,6 +48,8 @@ def default_files() -> tuple[Path, ...]:
     folders = (Path(), config_folder())
     candidates = [Path(named)] if named else [folder / name for folder in folders for name in _NAMES]
     own = default_config()
+    if named and not Path(named).is_file():
+        return (Path(named),)  # reading it says what is wrong
     for file in candidates:
         sections = _sections_of(file)
         if "servers" in sections:

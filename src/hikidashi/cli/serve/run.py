@@ -1,4 +1,4 @@
-"""`hikidashi serve` from its options to its exit."""
+"""`hikidashi serve`: its options and config, the approval of new servers, and the transport."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Asked:
 
 @dataclass(frozen=True, kw_only=True)
 class _Run:
-    """What a gateway is made of: the options of the command first, then those of the config."""
+    """The settings of a gateway: options of the command line first, then those of the config."""
 
     servers: list[GatewayServer]
     options: GatewayOptions
@@ -92,7 +92,8 @@ def run_serve(asked: Asked) -> int:
     asked = replace(asked, config=config_files(asked.config))
     run = _Run.of(asked, read_setup(asked.config))
     # The daemon asks again: the file may have changed since whoever started it has read it.
-    _approve(run.servers, asked.config, yes=asked.yes, can_ask=asked.as_daemon is None)
+    is_kept = _approve(run.servers, asked.config, yes=asked.yes, can_ask=asked.as_daemon is None)
+    asked = replace(asked, yes=asked.yes or not is_kept)
     if asked.as_daemon is not None:
         return _run_daemon(asked.as_daemon, run)
     if asked.http is not None:
@@ -113,6 +114,8 @@ def run_serve(asked: Asked) -> int:
     path = socket_path(identity_of(run.servers, run.options, str(run.record), sys.executable))
     command = [sys.executable, "-m", "hikidashi", "serve", *asked.arguments(), "--as-daemon", str(path)]
     connection = start_daemon(path, command, path.with_suffix(".log"))
+    if sys.stdin.isatty():
+        typer.echo("Speaking MCP on standard input and output, for a client. Ctrl-C ends it.", err=True)
     with _progress(lambda: ask_daemon(path, "progress")):
         return relay(connection)
 
@@ -223,12 +226,16 @@ def _shown(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def _approve(servers: list[GatewayServer], files: Sequence[Path], *, yes: bool, can_ask: bool) -> None:
-    """Ask once before servers are started or connected to that were not in a config before."""
+def _approve(servers: list[GatewayServer], files: Sequence[Path], *, yes: bool, can_ask: bool) -> bool:
+    """Ask once before servers are started or connected to that were not in a config before.
+
+    Returns:
+        Whether the answer is kept for the next start.
+    """
     approvals = Approvals(state_folder() / "gateway" / "approved.json")
     new = approvals.missing(servers)
     if not new or (yes and not can_ask):
-        return
+        return True
     listed = "\n".join(f"  {visible(server.name)}: {shown_server(server)}" for server in new)
     named = visible(", ".join(map(str, files)))
     if not yes:
@@ -245,6 +252,8 @@ def _approve(servers: list[GatewayServer], files: Sequence[Path], *, yes: bool, 
         approvals.add(new)
     except OSError as error:  # a machine without a disk of its own: it is asked again the next time
         typer.echo(f"warning: what was agreed to cannot be kept ({error.strerror or error})", err=True)
+        return False
+    return True
 
 
 def _kinds(servers: Sequence[GatewayServer]) -> str:

@@ -228,7 +228,10 @@ class Upstream:
                 except EntryError as error:
                     ended = _Lost(f"it {error.reason}", remedy=error.remedy)
                 except TimeoutError:
-                    ended = _Lost(f"no answer within {self.given.options.start_seconds:g} s")
+                    is_locked = self.given.needs_keyring and self.server is self.given.server
+                    who = "the keyring gave no answer" if is_locked else "no answer"
+                    remedy = "Unlock it, or raise `start_seconds`." if is_locked else ""
+                    ended = _Lost(f"{who} within {self.given.options.start_seconds:g} s", remedy=remedy)
                 except Exception as error:
                     ended = _lost_in(error) or _Lost(diagnostics.explain(error))
                 if ended.failed and ended.args[0] == "it closed the connection":
@@ -262,6 +265,7 @@ class Upstream:
     async def _connection(self, diagnostics: Diagnostics) -> None:
         options = self.given.options
         closed = anyio.Event()
+        self.server = self.given.server
         with anyio.CancelScope(deadline=anyio.current_time() + options.start_seconds) as starting:
             try:
                 if self.given.needs_keyring:
