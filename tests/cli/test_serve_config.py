@@ -420,7 +420,11 @@ async def test_a_keyring_that_waits_for_a_person_is_told_and_holds_up_nobody(
     async with client_in(tmp_path / "project", environment, "--yes", "--search", "off") as client:
         read = await client.call_tool("legacy__read", {})
         found = await status(hikidashi, "locked", "failed")
+        pid = json.loads(hikidashi("serve", "status", "--json").stdout)[0]["pid"]
     hikidashi("serve", "stop")
+    with anyio.fail_after(20):
+        while Path(f"/proc/{pid}/cmdline").exists():
+            await anyio.sleep(0.05)
     assert not read.is_error
     assert found["reason"] == "the keyring gave no answer within 1 s"
     assert found["remedy"] == "Unlock it, or raise `start_seconds`."

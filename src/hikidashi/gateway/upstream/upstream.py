@@ -15,6 +15,7 @@ from ...search.mcp_servers.connection import Diagnostics, connected
 from ...search.mcp_servers.references import EntryError
 from ..options import GatewayServer
 from ._memory import memory_of_group
+from ._passwords import Passwords
 from ._remedies import remedy_for
 from .listing import Listing, list_everything
 from .reaper import Reaper
@@ -24,7 +25,6 @@ from .turn import Turn
 
 try:
     import anyio
-    import anyio.to_thread
     import mcp_types as types
     from mcp import MCPError
     from mcp.client import Client, IncomingMessage
@@ -71,6 +71,7 @@ class Upstream:
         self.given = given
         self.server = given.server
         """How it was last reached, with its passwords."""
+        self._passwords = Passwords(given)
         self.listing = listing
         self.state = ServerState(given.name)
         self.listed = anyio.Event()
@@ -268,9 +269,7 @@ class Upstream:
         self.server = self.given.server
         with anyio.CancelScope(deadline=anyio.current_time() + options.start_seconds) as starting:
             try:
-                if self.given.needs_keyring:
-                    self.server = await anyio.to_thread.run_sync(self.given.with_passwords, abandon_on_cancel=True)
-                    diagnostics.server = self.server
+                self.server = diagnostics.server = await self._passwords.server()
                 async with connected(
                     self.server,
                     diagnostics,
