@@ -249,6 +249,12 @@ def test_a_keyring_that_is_not_installed_is_named_with_the_command_that_installs
     assert caught.value.remedy == "Run: pip install 'hikidashi[keyring]'"
 
 
+def test_the_process_that_a_client_starts_imports_neither_the_search_nor_a_framework() -> None:
+    heavy = ("mcp", "pydantic_core", "yaml", "rich", "keyring", "hikidashi.search.catalog", "hikidashi.config")
+    script = f"import sys, hikidashi.cli.serve.run; print([name for name in {heavy} if name in sys.modules])"
+    assert subprocess.check_output([sys.executable, "-c", script], text=True) == "[]\n"
+
+
 def test_without_a_file_the_defaults_are_used_and_where_there_are_none_the_remedy_is_told(
     tmp_path: Path, environment: dict[str, str], hikidashi: Command
 ) -> None:
@@ -289,14 +295,12 @@ def test_installing_writes_the_file_that_serve_would_use(
     assert f"Nobody has agreed to run here yet. Read the file, then run: hikidashi serve --config {file}" in done.stdout
 
 
-@pytest.mark.parametrize("name", ["config.yaml", "mcp.json"])
-def test_what_changes_in_a_config_is_not_run_unasked(name: str, tmp_path: Path, hikidashi: Command) -> None:
+def test_what_changes_in_a_config_is_not_run_unasked(tmp_path: Path, hikidashi: Command) -> None:
     trace = tmp_path / "ran"
-    key = "servers" if name == "config.yaml" else "mcpServers"
 
     def run(entry: dict[str, Any], *more: str) -> subprocess.CompletedProcess[str]:
-        file = written(tmp_path / "project", name, json.dumps({key: {"a": entry}}))
-        return hikidashi("serve", "--config", str(file), "--no-daemon", *more)
+        written(tmp_path / "project", "config.yaml", json.dumps({"servers": {"a": entry}}))
+        return hikidashi("serve", "--no-daemon", *more)
 
     touch = {"command": "/usr/bin/touch", "args": [str(trace)], "env": {"A_KEY": "one"}}
     assert run({"command": "/usr/bin/true", "env": {"A_KEY": "one"}}, "--yes").returncode == 0
@@ -310,11 +314,10 @@ def test_what_changes_in_a_config_is_not_run_unasked(name: str, tmp_path: Path, 
         assert "never run from here" in refused.stderr
         assert "--yes" in refused.stderr
     socket = tmp_path / "d.sock"
-    written(tmp_path / "project", name, json.dumps({key: {"a": touch}}))
-    as_daemon = hikidashi("serve", "--config", name, "--as-daemon", str(socket))
+    written(tmp_path / "project", "config.yaml", json.dumps({"servers": {"a": touch}}))
+    as_daemon = hikidashi("serve", "--as-daemon", str(socket))
     assert (as_daemon.returncode, socket.exists()) == (1, False)
     assert not trace.exists()
-    assert run(touch, "--yes").returncode == 0
 
 
 def in_a_terminal(environment: dict[str, str], *arguments: str, answer: str = "", until: str) -> str:
@@ -401,3 +404,27 @@ async def test_a_flood_on_standard_error_takes_no_disk_and_its_end_is_told(
     assert "; stderr ended with: " in found["last_error"]
     assert "the disk would be full" in found["last_error"]
     assert len(found["last_error"]) < 2_000
+
+
+async def test_a_keyring_that_waits_for_a_person_is_told_and_holds_up_nobody(
+    tmp_path: Path, environment: dict[str, str], hikidashi: Command
+) -> None:
+    locked = KEYRING.replace("return json.load", "import threading; threading.Event().wait()\n        return json.load")
+    (tmp_path / "modules" / "keyring_in_a_file.py").write_text(locked)
+    legacy = program(tmp_path, "legacy", LEGACY)
+    entries: dict[str, dict[str, Any]] = {
+        "locked": {"command": "x", "env": {"A": "${keyring:a/b}"}, "hikidashi": {"start_seconds": 1}},
+        "legacy": {"command": legacy.command, "args": list(legacy.args)},
+    }
+    written(tmp_path / "home" / "config" / "hikidashi", "mcp.json", json.dumps({"mcpServers": entries}))
+    async with client_in(tmp_path / "project", environment, "--yes", "--search", "off") as client:
+        read = await client.call_tool("legacy__read", {})
+        found = await status(hikidashi, "locked", "failed")
+        pid = json.loads(hikidashi("serve", "status", "--json").stdout)[0]["pid"]
+    hikidashi("serve", "stop")
+    with anyio.fail_after(20):
+        while Path(f"/proc/{pid}/cmdline").exists():
+            await anyio.sleep(0.05)
+    assert not read.is_error
+    assert found["reason"] == "the keyring gave no answer within 1 s"
+    assert found["remedy"] == "Unlock it, or raise `start_seconds`."

@@ -220,6 +220,13 @@ def test_only_one_file_says_how_the_gateway_shows_its_tools(tmp_path: Path) -> N
         read_setup(files)
 
 
+def test_calls_of_all_servers_are_asked_for_as_the_gateway_says_unless_a_server_says_otherwise(tmp_path: Path) -> None:
+    options = written(tmp_path, "config.yaml", "gateway: {confirm: destructive}\n")
+    entries = {"plain": {"command": "x"}, "own": {"command": "y", "hikidashi": {"confirm": "never"}}}
+    servers = read_servers([options, written(tmp_path, "mcp.json", {"mcpServers": entries})])
+    assert {one.name: one.options.confirm for one in servers} == {"plain": "destructive", "own": "never"}
+
+
 def test_a_process_runs_in_the_folder_of_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "settings"))

@@ -1,4 +1,4 @@
-"""What all servers offer together: unique names, and where each thing comes from."""
+"""The tools, prompts and resources of all servers under unique names, and which server each belongs to."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Merged", "Place", "merged"]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where something comes from: the server, and its name or address there."""
+    """The server of a tool, prompt or resource, and its name or URI there."""
 
     server: str
     name: str
@@ -28,7 +28,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """Everything that is offered, by the names under which it is."""
+    """All tools, prompts and resources by the names under which they are offered."""
 
     tools: Mapping[str, types.Tool] = field(default_factory=dict[str, types.Tool])
     tool_places: Mapping[str, Place] = field(default_factory=dict[str, Place])
@@ -41,10 +41,10 @@ class Merged:
     templates: tuple[types.ResourceTemplate, ...] = ()
     template_servers: tuple[str, ...] = ()
     with_resources: tuple[str, ...] = ()
-    """The servers that have resources at all."""
+    """The servers with the resources capability."""
 
     def places_of(self, uri: str) -> list[Place]:
-        """Where a resource may be read, the likeliest first."""
+        """The servers that may have a resource, the likeliest first."""
         if place := self.resource_places.get(uri):
             return [place]
         fitting = [
@@ -55,7 +55,7 @@ class Merged:
         return [Place(server, uri) for server in dict.fromkeys((*fitting, *self.with_resources))]
 
     def template_place(self, uri_template: str) -> Place | None:
-        """Where a template comes from."""
+        """The server of a resource template."""
         for server, template in zip(self.template_servers, self.templates, strict=True):
             if template.uri_template == uri_template:
                 return Place(server, uri_template)
@@ -63,7 +63,7 @@ class Merged:
 
 
 def merged(listings: Mapping[str, Listing], style: NameStyle, *, reserved: Iterable[str] = ()) -> Merged:
-    """What the servers of `listings` offer, in their order."""
+    """Merge the listings of servers, in their order."""
     tool_names = exposed_names(
         {server: [tool.name for tool in listing.tools] for server, listing in listings.items()},
         style,

@@ -1,4 +1,4 @@
-"""Which tools only read, and which calls a person is asked for."""
+"""Which tools are read-only, and which calls need a confirmation."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ __all__ = ["is_read_only", "is_repeatable", "matches", "needs_confirmation"]
 
 
 def is_read_only(tool: types.Tool, options: ServerOptions) -> bool:
-    """Whether a tool only reads, by the person's policy or by its annotations."""
+    """Whether a tool is read-only, by the `read_only` option or by its annotations."""
     if matches(tool.name, options.read_only):
         return True
     return tool.annotations is not None and tool.annotations.read_only_hint is True
 
 
 def is_repeatable(tool: types.Tool, options: ServerOptions) -> bool:
-    """Whether a second call does no harm."""
+    """Whether a call may be repeated: the tool is read-only or idempotent."""
     return is_read_only(tool, options) or (tool.annotations is not None and tool.annotations.idempotent_hint is True)
 
 
 def needs_confirmation(tool: types.Tool, options: ServerOptions) -> bool:
-    """Whether a person is asked before the tool is called."""
+    """Whether a person must confirm a call of the tool."""
     if isinstance(options.confirm, tuple):
         return matches(tool.name, options.confirm)
     if options.confirm == "never" or is_read_only(tool, options):
@@ -37,5 +37,5 @@ def needs_confirmation(tool: types.Tool, options: ServerOptions) -> bool:
 
 
 def matches(name: str, patterns: tuple[str, ...]) -> bool:
-    """Whether one of `patterns` (`*`, `?`, `[…]`) fits `name`."""
+    """Whether `name` matches one of the glob `patterns` (`*`, `?`, `[…]`)."""
     return any(fnmatchcase(name, pattern) for pattern in patterns)

@@ -1,4 +1,4 @@
-"""What servers listed when they were last connected, kept on disk, so that a gateway answers at once when it starts."""
+"""A disk cache of what each server lists, so that a gateway answers at once when it starts."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _VERSION = 1
 
 
 class ListingCache:
-    """Listings of servers in a folder that only its owner may read, one file for each way to reach a server."""
+    """Cached listings in a folder that only its owner can read; one file per server configuration."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def read(self, server: McpServer) -> Listing | None:
-        """What `server` listed; None where nothing readable is kept."""
+        """The cached listing of `server`; None if there is none, or it cannot be read."""
         try:
             kept = json.loads(self._path(server).read_text(encoding="utf-8"))
             return Listing.from_json(kept["listing"]) if kept["version"] == _VERSION else None
@@ -35,7 +35,7 @@ class ListingCache:
             return None
 
     def write(self, server: McpServer, listing: Listing) -> None:
-        """Keep what `server` listed; a disk that cannot take it costs only the quick start."""
+        """Cache the listing of `server`; if that fails, only the next start is slower."""
         text = json.dumps({"version": _VERSION, "listing": listing.to_json()}, ensure_ascii=True)
         try:
             private_folder(self._folder)
@@ -44,12 +44,12 @@ class ListingCache:
             logger.warning("the tools of MCP server %r are not kept for the next start: %s", server.name, error)
 
     def forget(self, server: McpServer) -> None:
-        """Keep nothing of `server`."""
+        """Delete the cached listing of `server`."""
         with suppress(OSError):
             self._path(server).unlink()
 
     def _path(self, server: McpServer) -> Path:
-        # A digest, since there may be keys in it; another key may mean other tools.
+        # A digest, since the configuration may hold secrets; another key may mean other tools.
         identity = json.dumps(
             [
                 server.transport,

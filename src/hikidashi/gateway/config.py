@@ -14,7 +14,7 @@ from ..errors import ToolSourceError
 from ..search.mcp_servers import McpServer
 from ..search.mcp_servers.config import server_entries, server_from
 from ..search.mcp_servers.references import EntryError, References, Syntax
-from .options import Entry, GatewayOptions, GatewayServer, ServerOptions, ServerProblem
+from .options import Confirm, Entry, GatewayOptions, GatewayServer, ServerOptions, ServerProblem
 
 if TYPE_CHECKING:
     from ..config import Config, GatewayConfig
@@ -75,7 +75,10 @@ def read_setup(paths: Iterable[Path]) -> GatewaySetup:
                     f"server {one.name!r} is another one than in a file before",
                     "Rename one of them, or leave a file out.",
                 )
-    return replace(setup, servers=list(found.values()))
+    servers = list(found.values())
+    if setup.gateway is not None:
+        servers = [_with_confirm(one, setup.gateway.confirm) for one in servers]
+    return replace(setup, servers=servers)
 
 
 def is_own_format(path: Path) -> bool:
@@ -89,7 +92,9 @@ def server_of_entry(name: str, given: Mapping[str, Any], source: str) -> Gateway
     Raises:
         ToolSourceError: its options cannot be used.
     """
-    return _server(Entry(source=source, given=given), name, _options(source, name, given.get(_OPTIONS)))
+    options = _options(source, name, given.get(_OPTIONS))
+    named = frozenset(given.get(_OPTIONS) or ())
+    return _server(Entry(source=source, given=given, options=named), name, options)
 
 
 def identity_of(servers: Iterable[GatewayServer], options: GatewayOptions, *more: str) -> str:
@@ -113,12 +118,16 @@ def _own_config(path: Path) -> Config:
 
 
 def _servers_of(config: Config, path: Path) -> list[GatewayServer]:
-    confirm: dict[str, Any] = {} if config.gateway is None else {"confirm": config.gateway.confirm}
     return [
         _server(
-            Entry(source=str(path), given=server.entry, syntax=Syntax(strict=True)),
+            Entry(
+                source=str(path),
+                given=server.entry,
+                syntax=Syntax(strict=True),
+                options=frozenset() if server.confirm is None else frozenset({"confirm"}),
+            ),
             name,
-            ServerOptions(**{**confirm, **server.options}),
+            ServerOptions(**server.options),
         )
         for name, server in (config.servers or {}).items()
         if not server.disabled
@@ -159,6 +168,13 @@ def _is_same(one: GatewayServer, other: GatewayServer) -> bool:
     if one.entry is not None and other.entry is not None and not one.entry.given.get("cwd"):
         other = replace(other, server=replace(other.server, cwd=one.server.cwd))
     return one == other
+
+
+def _with_confirm(one: GatewayServer, confirm: Confirm | tuple[str, ...]) -> GatewayServer:
+    """`one` with the `confirm` of the gateway, unless it has its own."""
+    if one.entry is not None and "confirm" in one.entry.options:
+        return one
+    return replace(one, options=replace(one.options, confirm=confirm))
 
 
 def _options(source: str, server: str, given: Any) -> ServerOptions:

@@ -1,4 +1,4 @@
-"""Names under which the tools and prompts of many servers are offered, and the way back."""
+"""Unique names for the tools and prompts of many servers, valid in every client."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NameStyle = Literal["prefixed", "plain"]
 
 SEPARATOR = "__"
 LONGEST_NAME = 64 - len("mcp__hikidashi__")
-"""The APIs take 64 characters, and Claude Code puts its own prefix in front."""
+"""Most characters of a name: the model APIs allow 64, and Claude Code adds its own prefix."""
 
 _DIGEST = 8
 _NOT_ALLOWED = re.compile(r"[^A-Za-z0-9_-]")
@@ -28,7 +28,7 @@ def exposed_names(
     Args:
         servers: The names that each server has.
         style: "prefixed" is `server__name` for all; "plain" keeps a name that only one server has.
-        reserved: Names that nothing may take.
+        reserved: Names that must not be used.
     """
     listed = [(server, name) for server, names in servers.items() for name in dict.fromkeys(names)]
     taken = Counter(name for _, name in listed)
@@ -47,7 +47,7 @@ def exposed_names(
 
 
 def server_prefix(server: str) -> str:
-    """What stands in front of the names of `server`."""
+    """The prefix of the names of `server`."""
     return _NOT_ALLOWED.sub("_", server) + SEPARATOR
 
 

@@ -84,6 +84,8 @@ class Entry:
     """The file."""
     given: Mapping[str, Any] = field(repr=False)
     syntax: Syntax = field(default_factory=Syntax)
+    options: frozenset[str] = frozenset()
+    """The names of the options that the entry has."""
     needs_keyring: bool = False
 
 

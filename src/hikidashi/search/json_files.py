@@ -1,4 +1,4 @@
-"""Files of JSON, and what is wrong with one; nothing else is imported, since `hikidashi serve` starts with them."""
+"""JSON files of tools and servers: their text and value, or an error that names the line. Imports no catalogue."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def no_such_file(source: str, remedy: str) -> ToolSourceError:
 
 
 def unreadable(path: Path, error: OSError) -> ToolSourceError:
-    """The error for a path that the system does not let us read."""
+    """The error for a file that cannot be read."""
     if isinstance(error, IsADirectoryError):
         return ToolSourceError(str(path), "is a folder", "Name a file in it.")
     return ToolSourceError(str(path), f"cannot be read ({error.strerror})", "Check the path and its permissions.")

@@ -20,6 +20,8 @@ from hikidashi.gateway.clients.finding import Found, find_servers
 from hikidashi.gateway.clients.table import CLIENTS, ClientName, client_named
 from hikidashi.gateway.clients.taking import name_all, servers_of, take_over
 from hikidashi.gateway.config import read_servers
+from hikidashi.search.mcp_servers.config import server_from
+from hikidashi.search.mcp_servers.references import References
 
 
 @pytest.mark.parametrize(
@@ -70,6 +72,23 @@ def test_what_cannot_be_taken_over_says_why(client: ClientName, entry: Any, prob
 def test_each_form_becomes_the_common_one(client: ClientName, entry: Any, expected: dict[str, Any]) -> None:
     one = taken(client, entry, home="/home/me", project="/p")
     assert (one.entry, one.problem) == (expected, "")
+
+
+@pytest.mark.parametrize("client", ["claude-desktop", "codex", "zed"])
+def test_clients_that_fill_in_no_variables_mean_the_text(client: ClientName) -> None:
+    entry = {"command": "sh", "args": ["-c", "echo ${HOME} $${A} ${A:-b}"], "env": {"X": "${keyring:a/b}", "Y": "$5"}}
+    one = taken(client, entry, home="/home/me", project=None)
+    server = server_from("a", one.entry, References({}))
+    assert server.args == ("-c", "echo ${HOME} $${A} ${A:-b}")
+    assert server.env == {"X": "${keyring:a/b}", "Y": "$5"}
+
+
+@pytest.mark.parametrize(
+    ("client", "text"), [("claude-code", "$${A}"), ("cursor", "$${env:A}"), ("gemini", "$$A"), ("gemini", "$${A}")]
+)
+def test_a_dollar_before_a_variable_stays_one(client: ClientName, text: str) -> None:
+    one = taken(client, {"command": "x", "args": [text]}, home="/home/me", project=None)
+    assert server_from("a", one.entry, References({"A": "value"})).args == ("$value",)
 
 
 odd = st.recursive(

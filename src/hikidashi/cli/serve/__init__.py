@@ -15,6 +15,7 @@ __all__ = ["serve"]
 
 _EXAMPLES = """\b
 Examples:
+  hikidashi serve                               servers of your config.yaml
   hikidashi serve --config .mcp.json            for an MCP client, on stdio
   hikidashi serve --config .mcp.json --http 8000
   hikidashi serve status                        how the servers are

@@ -10,7 +10,6 @@ from pathlib import Path
 import typer
 
 from hikidashi.common.folders import config_folder
-from hikidashi.gateway.clients.taking import default_config
 
 __all__ = ["config_files", "default_files"]
 
@@ -26,6 +25,8 @@ def config_files(named: Sequence[Path]) -> tuple[Path, ...]:
     """
     files = tuple(named) or default_files()
     if not files:
+        from hikidashi.gateway.clients.taking import default_config
+
         raise typer.BadParameter(
             f"is missing: no config.yaml has a section `servers`, and there is no {default_config()}. Make it with "
             "`hikidashi serve import`, which takes over the servers of your MCP clients, or name a file such as "
@@ -41,10 +42,14 @@ def default_files() -> tuple[Path, ...]:
     The `config.yaml` is the one that HIKIDASHI_CONFIG names, that of the current folder, or that of the user's config
     folder. Its section `gateway` also holds for the servers of `hikidashi serve import`.
     """
+    from hikidashi.gateway.clients.taking import default_config  # not needed where a file is named
+
     named = os.environ.get("HIKIDASHI_CONFIG")
     folders = (Path(), config_folder())
     candidates = [Path(named)] if named else [folder / name for folder in folders for name in _NAMES]
     own = default_config()
+    if named and not Path(named).is_file():
+        return (Path(named),)  # reading it says what is wrong
     for file in candidates:
         sections = _sections_of(file)
         if "servers" in sections:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sys
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -26,14 +25,11 @@ _LONGEST = 120.0  # seconds, after which a person has seen enough
 
 @contextmanager
 def showing_progress(status: Callable[[], dict[str, Any] | None]) -> Generator[None]:
-    """Show how far the servers are until all have started or failed; only on a terminal.
+    """Show how far the servers are until all have started or failed, on a terminal.
 
     Args:
         status: Returns the state of each server, as `hikidashi.gateway.status` has it.
     """
-    if not sys.stderr.isatty():
-        yield
-        return
     stop = Event()
     thread = Thread(target=_show, args=(status, stop, stderr()), daemon=True)
     thread.start()

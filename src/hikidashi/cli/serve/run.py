@@ -1,4 +1,4 @@
-"""`hikidashi serve` from its options to its exit."""
+"""`hikidashi serve`: its options and config, the approval of new servers, and the transport."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import logging
 import os
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, replace
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
@@ -28,7 +29,6 @@ from hikidashi.gateway.shim import Shim
 from .authorizing import shared_token
 from .files import config_files
 from .login import kept_logins
-from .progress import showing_progress
 
 if TYPE_CHECKING:
     from hikidashi.config import GatewayConfig
@@ -70,7 +70,7 @@ class Asked:
 
 @dataclass(frozen=True, kw_only=True)
 class _Run:
-    """What a gateway is made of: the options of the command first, then those of the config."""
+    """The settings of a gateway: options of the command line first, then those of the config."""
 
     servers: list[GatewayServer]
     options: GatewayOptions
@@ -97,7 +97,8 @@ def run_serve(asked: Asked) -> int:
     asked = replace(asked, config=config_files(asked.config))
     run = _Run.of(asked, read_setup(asked.config))
     # The daemon asks again: the file may have changed since whoever started it has read it.
-    _approve(run.servers, asked.config, yes=asked.yes, can_ask=asked.as_daemon is None)
+    is_kept = _approve(run.servers, asked.config, yes=asked.yes, can_ask=asked.as_daemon is None)
+    asked = replace(asked, yes=asked.yes or not is_kept)
     if asked.as_daemon is not None:
         return _run_daemon(asked.as_daemon, run)
     if asked.http is not None:
@@ -110,13 +111,15 @@ def run_serve(asked: Asked) -> int:
 
         async def main() -> None:
             async with _gateway(run) as gateway:
-                with showing_progress(lambda: progress_of(gateway)):
+                with _progress(lambda: progress_of(gateway)):
                     await serve_stdio(gateway)
 
         anyio.run(main)
         return 0
     path, connection = _daemon(asked, run)
-    with showing_progress(lambda: ask_daemon(path, "progress")):
+    if sys.stdin.isatty():
+        typer.echo("Speaking MCP on standard input and output, for a client. Ctrl-C ends it.", err=True)
+    with _progress(lambda: ask_daemon(path, "progress")):
         return Shim(connection, lambda: _daemon(asked, _approved(asked))[1]).run()
 
 
@@ -132,6 +135,15 @@ def _daemon(asked: Asked, run: _Run) -> tuple[Path, socket.socket]:
     path = socket_path(identity_of(run.servers, run.options, str(run.record), sys.executable))
     command = [sys.executable, "-m", "hikidashi", "serve", *asked.arguments(), "--as-daemon", str(path)]
     return path, start_daemon(path, command, path.with_suffix(".log"))
+
+
+def _progress(status: Callable[[], dict[str, Any] | None]) -> AbstractContextManager[None]:
+    """Progress of the servers for a person; clients have no terminal, and wait for each import."""
+    if not sys.stderr.isatty():
+        return nullcontext()
+    from .progress import showing_progress
+
+    return showing_progress(status)
 
 
 def _options_of(section: GatewayConfig) -> GatewayOptions:
@@ -199,7 +211,7 @@ def _run_http(asked: Asked, run: _Run) -> int:
             # Clients wait for this line, so whoever reads it can connect.
             sys.stderr.write(f"Serving MCP on http://{_shown(host)}:{port}/mcp\n")
             sys.stderr.flush()
-            with showing_progress(lambda: progress_of(gateway)):
+            with _progress(lambda: progress_of(gateway)):
                 await server.serve(sockets=[listening])
 
     anyio.run(main)
@@ -231,12 +243,16 @@ def _shown(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def _approve(servers: list[GatewayServer], files: Sequence[Path], *, yes: bool, can_ask: bool) -> None:
-    """Ask once before servers are started or connected to that were not in a config before."""
+def _approve(servers: list[GatewayServer], files: Sequence[Path], *, yes: bool, can_ask: bool) -> bool:
+    """Ask once before servers are started or connected to that were not in a config before.
+
+    Returns:
+        Whether the answer is kept for the next start.
+    """
     approvals = Approvals(state_folder() / "gateway" / "approved.json")
     new = approvals.missing(servers)
     if not new or (yes and not can_ask):
-        return
+        return True
     listed = "\n".join(f"  {visible(server.name)}: {shown_server(server)}" for server in new)
     named = visible(", ".join(map(str, files)))
     if not yes:
@@ -253,6 +269,8 @@ def _approve(servers: list[GatewayServer], files: Sequence[Path], *, yes: bool, 
         approvals.add(new)
     except OSError as error:  # a machine without a disk of its own: it is asked again the next time
         typer.echo(f"warning: what was agreed to cannot be kept ({error.strerror or error})", err=True)
+        return False
+    return True
 
 
 def _kinds(servers: Sequence[GatewayServer]) -> str:

@@ -97,9 +97,10 @@ def _print_names(console: Console, status: dict[str, Any]) -> None:
     rows = [(name, status["names"][name]) for name in status["shortened"]]
     if not rows:
         return
-    widest = max(len(name) for name, _ in rows), max(len(clean(place["server"])) for _, place in rows)
-    heading = f"{'shortened name'.ljust(widest[0])}  {'server'.ljust(widest[1])}  tool"
-    console.print(Text(f"\n{heading}", "dim"), soft_wrap=True)
-    for name, place in rows:
-        server = clean(place["server"]).ljust(widest[1])
-        console.print(Text(f"{name.ljust(widest[0])}  {server}  {clean(place['name'])}"), soft_wrap=True)
+    shown = [("shortened name", "server", "tool")]
+    shown += [(clean(name), clean(place["server"]), clean(place["name"])) for name, place in rows]
+    widest = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    console.print()
+    for number, (name, server, tool) in enumerate(shown):
+        line = f"{name.ljust(widest[0])}  {server.ljust(widest[1])}  {tool}"
+        console.print(Text(line, "" if number else "dim"), soft_wrap=True)

@@ -1,4 +1,4 @@
-"""Subscriptions of clients to resources: each server is subscribed to while a client is."""
+"""Resource subscriptions: one at the server for all clients that subscribe."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ __all__ = ["Watching", "no_resource"]
 
 
 class Watching:
-    """Subscribes to resources at the servers of `gateway`, on behalf of clients."""
+    """Subscribes to resources at the servers of `gateway` on behalf of clients."""
 
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
 
     async def begin(self, uri: str, client: str) -> None:
-        """Subscribe a client, or one stream of a client, to a resource.
+        """Subscribe a client, or a stream of one, to a resource.
 
         Raises:
             MCPError: no server has the resource, or its server refuses.
@@ -36,7 +36,7 @@ class Watching:
         self._gateway.subscribers.setdefault(uri, set()).add(client)
 
     async def end(self, uri: str, client: str) -> None:
-        """End a subscription; the last one also ends at the server."""
+        """Unsubscribe a client; the last one ends the subscription at the server."""
         watching = self._gateway.subscribers.get(uri, set())
         watching.discard(client)
         if watching:

@@ -30,7 +30,7 @@ class ServerState:
     reason: str = ""
     remedy: str = ""
     last_error: str = ""
-    """Why it last failed, and what to do; kept when it works again."""
+    """Its last error with the remedy; kept when it works again."""
     protocol: str = ""
     calls: int = 0
     errors: int = 0

@@ -25,6 +25,7 @@ from ._limits import (
     until_too_large,
 )
 from ._lost import ConnectionLost, lost_in
+from ._passwords import Passwords
 from ._remedies import remedy_for
 from ._subscriptions import Subscriptions
 from .listing import Listing, list_everything
@@ -35,7 +36,6 @@ from .turn import Turn
 
 try:
     import anyio
-    import anyio.to_thread
     import mcp_types as types
     from mcp import MCPError
     from mcp.client import Client
@@ -76,6 +76,7 @@ class Upstream:
         self.server = given.server
         """How it was last reached, with its passwords."""
         self.login = login
+        self._passwords = Passwords(given)
         self.listing = listing
         self.state = ServerState(given.name)
         self.listed = anyio.Event()
@@ -215,7 +216,10 @@ class Upstream:
                 except EntryError as error:
                     ended = ConnectionLost(f"it {error.reason}", remedy=error.remedy)
                 except TimeoutError:
-                    ended = ConnectionLost(f"no answer within {self.given.options.start_seconds:g} s")
+                    is_locked = self.given.needs_keyring and self.server is self.given.server
+                    who = "the keyring gave no answer" if is_locked else "no answer"
+                    remedy = "Unlock it, or raise `start_seconds`." if is_locked else ""
+                    ended = ConnectionLost(f"{who} within {self.given.options.start_seconds:g} s", remedy=remedy)
                 except Exception as error:
                     ended = lost_in(error) or ConnectionLost(diagnostics.explain(error))
                 if ended.reason == "it closed the connection":
@@ -258,11 +262,10 @@ class Upstream:
         closed = anyio.Event()
         if self.login is not None:
             await self.login.begin()
+        self.server = self.given.server
         with anyio.CancelScope(deadline=anyio.current_time() + options.start_seconds) as starting:
             try:
-                if self.given.needs_keyring:
-                    self.server = await anyio.to_thread.run_sync(self.given.with_passwords, abandon_on_cancel=True)
-                    diagnostics.server = self.server
+                self.server = diagnostics.server = await self._passwords.server()
                 async with connected(
                     self.server,
                     diagnostics,

@@ -99,11 +99,13 @@ class MessageReader(_Stream):
 
     async def _fill(self) -> None:
         piece = b""
-        with anyio.CancelScope() as self._reading, suppress(*GONE):
-            piece = await self._read()
-        last = not piece or self._reading.cancel_called
-        self._reading = None
-        if last:
+        self._reading = scope = anyio.CancelScope()
+        try:
+            with scope, suppress(*GONE):
+                piece = await self._read()
+        finally:
+            self._reading = None
+        if not piece or scope.cancel_called:
             self._finish(too_long=False)
             return
         first, *more = piece.split(b"\n")

@@ -1,0 +1,54 @@
+"""Passwords of a server from the keyring, which may wait for a person to unlock it."""
+
+from __future__ import annotations
+
+from threading import Thread
+
+from ...errors import MissingExtra
+from ...search.mcp_servers.config import McpServer
+from ..options import GatewayServer
+
+try:
+    import anyio
+except ImportError as error:
+    raise MissingExtra("mcp", "mcp") from error
+
+__all__ = ["Passwords"]
+
+_POLL = 0.02  # seconds
+
+
+class Passwords:
+    """Looks up the passwords of a server without blocking the event loop.
+
+    In a thread of its own kind: one of the event loop would keep the process from ending as long as it waits.
+    """
+
+    def __init__(self, given: GatewayServer) -> None:
+        self._given = given
+        self._thread: Thread | None = None
+        self._found: McpServer | Exception | None = None
+
+    async def server(self) -> McpServer:
+        """How to reach the server, with its passwords.
+
+        Raises:
+            EntryError: a password is missing.
+        """
+        if not self._given.needs_keyring:
+            return self._given.server
+        if self._thread is None or not self._thread.is_alive():  # else the one before still waits
+            self._thread = Thread(target=self._look_up, daemon=True)
+            self._thread.start()
+        while self._thread.is_alive():  # noqa: ASYNC110 - it is a thread's end that is waited for
+            await anyio.sleep(_POLL)
+        if isinstance(self._found, Exception):
+            raise self._found
+        assert self._found is not None
+        return self._found
+
+    def _look_up(self) -> None:
+        try:
+            self._found = self._given.with_passwords()
+        except Exception as error:
+            self._found = error
