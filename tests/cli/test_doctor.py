@@ -35,6 +35,7 @@ def test_a_whole_installation_is_fine_and_its_cli_runs(command: Command, tmp_pat
         "anthropic",
         "claude",
         "mcp",
+        "otel",
         "pydantic-ai",
         "semantic",
         "slack",

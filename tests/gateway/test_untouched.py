@@ -26,7 +26,8 @@ META = {"example.com/any": {"deep": [1, None, "x"]}}
 PAGES = [
     [{"name": "all", "title": "Everything", "description": "All kinds.", "icons": ICONS, "_meta": META,
       "inputSchema": {"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region",
-                                                                  "default": None}}, "$defs": {"a": {"enum": [1, None]}}, "additionalProperties": False},
+                                                                  "default": None}},
+                      "$defs": {"a": {"enum": [1, None]}}, "additionalProperties": False},
       "outputSchema": {"type": "object", "properties": {"n": {"type": "integer"}}},
       "annotations": {"title": "T", "readOnlyHint": True, "destructiveHint": False, "idempotentHint": True,
                       "openWorldHint": False}}],
