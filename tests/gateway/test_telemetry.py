@@ -26,6 +26,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from tests.gateway.servers import LEGACY, MODERN, free_port, program
 from tests.gateway.test_gateway import MODES, Mode, choose_blue, connected, text_of
+from tests.gateway.test_untouched import headers_server
 
 from hikidashi.gateway import Gateway, GatewayOptions
 from hikidashi.gateway.transports import http_app
@@ -241,6 +242,16 @@ async def call_by_http(
     text = answer.text
     data = next((line[5:] for line in text.splitlines() if line.startswith("data:")), text)
     return json.loads(data)["result"]
+
+
+async def test_a_server_gets_the_trace_context_as_an_http_header_too(
+    tmp_path: Path, exporter: InMemorySpanExporter
+) -> None:
+    async with headers_server(tmp_path) as server, connected([server]) as (client, _):
+        result = json.loads(text_of(await client.call_tool("modern__where", {"region": "eu-1"})))
+    sent = next(span for span in exporter.get_finished_spans() if span.name == "MCP send tools/call where")
+    assert sent.context is not None
+    assert result["traceparent"].startswith(f"00-{sent.context.trace_id:032x}-{sent.context.span_id:016x}-")
 
 
 # Processes: the real command, a collector that speaks OTLP over HTTP, a server with a provider of its own
