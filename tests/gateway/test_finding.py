@@ -50,6 +50,7 @@ def test_an_exact_name_always_finds_its_tool_also_where_it_was_shortened(servers
         for name in names:
             answer = finder.search(name, down={})
             assert answer.kind == "select"
+            assert set(answer.names) >= set(finder.search(f"select:{name}", down={}).names) or "," in name
             assert any(place.name.casefold() == name.casefold() for place in _places(finder, answer.names))
     for shown in finder.catalog.names:
         assert finder.search(shown, down={}).names[0] == shown

@@ -350,7 +350,7 @@ async def test_the_process_exports_to_the_collector_that_the_environment_names(
 ) -> None:
     server = program(tmp_path, "modern", TRACED_SERVER)
     with collector() as (endpoint, spans):
-        env = environment(tmp_path, OTEL_EXPORTER_OTLP_ENDPOINT=endpoint, OTEL_BSP_SCHEDULE_DELAY="50")
+        env = environment(tmp_path, OTEL_EXPORTER_OTLP_ENDPOINT=endpoint, OTEL_BSP_SCHEDULE_DELAY="600000")
         config = config_of(tmp_path, server, ENDPOINT=endpoint)
         async with served(transport, config, env) as where:
             target = where if isinstance(where, str) else _stdio(where)
