@@ -36,6 +36,7 @@ def test_a_whole_installation_is_fine_and_its_cli_runs(command: Command, tmp_pat
         "claude",
         "keyring",
         "mcp",
+        "otel",
         "pydantic-ai",
         "semantic",
         "slack",

@@ -37,12 +37,12 @@ def finder_of(servers: dict[str, list[str]]) -> Finder:
 
 NAMES = st.one_of(
     st.lists(st.sampled_from(WORDS), min_size=1, max_size=12).map("_".join),
-    st.from_regex(r"[A-Za-z][A-Za-z0-9_.-]{2,90}", fullmatch=True),
+    st.text("abXY1_.-", min_size=2, max_size=90).map("n{}".format),
 )
 
 
 @given(
-    st.dictionaries(st.sampled_from(["files", "git hub", "メモ"]), st.lists(NAMES, min_size=1, max_size=20), min_size=1)
+    st.dictionaries(st.sampled_from(["files", "git hub", "メモ"]), st.lists(NAMES, min_size=1, max_size=6), min_size=1)
 )
 def test_an_exact_name_always_finds_its_tool_also_where_it_was_shortened(servers: dict[str, list[str]]) -> None:
     finder = finder_of(servers)
@@ -50,6 +50,7 @@ def test_an_exact_name_always_finds_its_tool_also_where_it_was_shortened(servers
         for name in names:
             answer = finder.search(name, down={})
             assert answer.kind == "select"
+            assert set(answer.names) >= set(finder.search(f"select:{name}", down={}).names) or "," in name
             assert any(place.name.casefold() == name.casefold() for place in _places(finder, answer.names))
     for shown in finder.catalog.names:
         assert finder.search(shown, down={}).names[0] == shown
@@ -60,7 +61,14 @@ def _places(finder: Finder, names: tuple[str, ...]) -> list[Any]:
     return [finder._known[name][1] for name in names]
 
 
-@given(st.data(), st.lists(st.from_regex(r"[a-z]{3,9}_[a-z]{3,9}_[a-z]{3,9}", fullmatch=True), min_size=1, max_size=30))
+@given(
+    st.data(),
+    st.lists(
+        st.lists(st.text("abcdefgh", min_size=3, max_size=9), min_size=3, max_size=3).map("_".join),
+        min_size=1,
+        max_size=8,
+    ),
+)
 def test_a_part_of_a_name_finds_its_tool(data: st.DataObject, names: list[str]) -> None:
     finder = finder_of({"files": names})
     name = data.draw(st.sampled_from(names))

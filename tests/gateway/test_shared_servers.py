@@ -204,6 +204,40 @@ async def test_calls_that_overlap_after_all_are_asked_when_it_is_certain_whose_q
     assert (ada.asked, bo.asked) == ([], ["bo, turn 0?"])
 
 
+async def test_of_two_questions_that_cannot_be_told_apart_one_is_refused_and_the_other_asked_of_its_own_client(
+    asking: McpServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_client_turns, "_PATIENCE", 0.0)
+    people = [Person("ada"), Person("bo")]
+    results: dict[str, types.CallToolResult] = {}
+    refused: list[str] = []
+    async with Gateway([asking], options=GatewayOptions(search="off")) as gateway, AsyncExitStack() as stack:
+        server = GatewayMCPServer(gateway)
+        clients = [await stack.enter_async_context(person.client(server, "auto")) for person in people]
+
+        async def call(person: Person, client: Client) -> None:
+            try:
+                given = {"owner": person.name, "first": False}
+                results[person.name] = await client.call_tool("asking__ask", given)
+            except MCPError as error:
+                refused.append(error.message)
+
+        with anyio.fail_after(60):
+            async with anyio.create_task_group() as tasks:
+                for person, client in zip(people, clients, strict=True):
+                    tasks.start_soon(call, person, client)
+            again = [
+                text_of(await client.call_tool("asking__ask", {"owner": person.name}))
+                for person, client in zip(people, clients, strict=True)
+            ]
+
+    assert again == ["ada", "bo"]
+    assert all("several clients are calling it at the same time" in message for message in refused)
+    assert [name for name, result in results.items() if text_of(result) != name and not result.is_error] == []
+    assert all(question.startswith(person.name) for person in people for question in person.asked)
+    assert sum(text_of(result) == name for name, result in results.items()) == 1
+
+
 async def test_clients_that_cannot_be_asked_share_a_server_without_waiting_for_each_other(asking: McpServer) -> None:
     async with Gateway([asking], options=GatewayOptions(search="off")) as gateway:
         server = GatewayMCPServer(gateway)

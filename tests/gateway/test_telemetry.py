@@ -26,6 +26,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from tests.gateway.servers import LEGACY, MODERN, free_port, program
 from tests.gateway.test_gateway import MODES, Mode, choose_blue, connected, text_of
+from tests.gateway.test_untouched import headers_server
 
 from hikidashi.gateway import Gateway, GatewayOptions
 from hikidashi.gateway.transports import http_app
@@ -243,6 +244,16 @@ async def call_by_http(
     return json.loads(data)["result"]
 
 
+async def test_a_server_gets_the_trace_context_as_an_http_header_too(
+    tmp_path: Path, exporter: InMemorySpanExporter
+) -> None:
+    async with headers_server(tmp_path) as server, connected([server]) as (client, _):
+        result = json.loads(text_of(await client.call_tool("modern__where", {"region": "eu-1"})))
+    sent = next(span for span in exporter.get_finished_spans() if span.name == "MCP send tools/call where")
+    assert sent.context is not None
+    assert result["traceparent"].startswith(f"00-{sent.context.trace_id:032x}-{sent.context.span_id:016x}-")
+
+
 # Processes: the real command, a collector that speaks OTLP over HTTP, a server with a provider of its own
 
 
@@ -339,7 +350,7 @@ async def test_the_process_exports_to_the_collector_that_the_environment_names(
 ) -> None:
     server = program(tmp_path, "modern", TRACED_SERVER)
     with collector() as (endpoint, spans):
-        env = environment(tmp_path, OTEL_EXPORTER_OTLP_ENDPOINT=endpoint, OTEL_BSP_SCHEDULE_DELAY="50")
+        env = environment(tmp_path, OTEL_EXPORTER_OTLP_ENDPOINT=endpoint, OTEL_BSP_SCHEDULE_DELAY="600000")
         config = config_of(tmp_path, server, ENDPOINT=endpoint)
         async with served(transport, config, env) as where:
             target = where if isinstance(where, str) else _stdio(where)

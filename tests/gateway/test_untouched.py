@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
 
@@ -26,7 +28,8 @@ META = {"example.com/any": {"deep": [1, None, "x"]}}
 PAGES = [
     [{"name": "all", "title": "Everything", "description": "All kinds.", "icons": ICONS, "_meta": META,
       "inputSchema": {"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region",
-                                                                  "default": None}}, "$defs": {"a": {"enum": [1, None]}}, "additionalProperties": False},
+                                                                  "default": None}},
+                      "$defs": {"a": {"enum": [1, None]}}, "additionalProperties": False},
       "outputSchema": {"type": "object", "properties": {"n": {"type": "integer"}}},
       "annotations": {"title": "T", "readOnlyHint": True, "destructiveHint": False, "idempotentHint": True,
                       "openWorldHint": False}}],
@@ -204,7 +207,6 @@ async def test_a_read_of_an_older_server_is_never_shared_between_clients(rich: M
 HEADERS = '''
 import json, sys
 from mcp.server.mcpserver import Context, MCPServer
-from mcp.server.caching import CacheHint
 from pydantic import Field
 from typing import Annotated
 
@@ -219,9 +221,10 @@ server.run("streamable-http", port=int(sys.argv[1]))
 '''
 
 
-@pytest.mark.parametrize("mode", MODES)
-async def test_an_argument_that_is_a_header_reaches_a_modern_server_as_both(mode: Mode, tmp_path: Path) -> None:
-    path, port = tmp_path / "headers.py", free_port()
+@asynccontextmanager
+async def headers_server(folder: Path) -> AsyncGenerator[McpServer]:
+    """A server over HTTP with a tool that returns the headers of its request."""
+    path, port = folder / "headers.py", free_port()
     path.write_text(HEADERS)
     process = await anyio.open_process([sys.executable, str(path), str(port)])
     try:
@@ -232,14 +235,18 @@ async def test_an_argument_that_is_a_header_reaches_a_modern_server_as_both(mode
                     break
                 except OSError:
                     await anyio.sleep(0.02)
-        server = McpServer(name="modern", transport="http", url=f"http://127.0.0.1:{port}/mcp")
-        async with connected([server], mode, search="on") as (client, gateway):
-            given = {"name": "modern__where", "arguments": {"region": "eu-1"}}
-            result = text_of(await client.call_tool("call_tool", given))
-            listing = gateway.upstreams["modern"].listing
+        yield McpServer(name="modern", transport="http", url=f"http://127.0.0.1:{port}/mcp")
     finally:
         process.terminate()
         await process.wait()
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_an_argument_that_is_a_header_reaches_a_modern_server_as_both(mode: Mode, tmp_path: Path) -> None:
+    async with headers_server(tmp_path) as server, connected([server], mode, search="on") as (client, gateway):
+        given = {"name": "modern__where", "arguments": {"region": "eu-1"}}
+        result = text_of(await client.call_tool("call_tool", given))
+        listing = gateway.upstreams["modern"].listing
     assert '"mcp-param-region": "eu-1"' in result
     assert '"mcp-name": "where"' in result
     assert listing is not None

@@ -36,7 +36,7 @@ def listed(tools: object) -> list[Any]:
         ToolValidationError: it is a single tool, a string or something else that is not a list.
     """
     if isinstance(tools, str | bytes | Mapping | Tool) or not isinstance(tools, Iterable):
-        kind, one = type(tools).__name__, isinstance(tools, Mapping | Tool)
+        kind, one = type(cast("object", tools)).__name__, isinstance(tools, Mapping | Tool)
         raise ToolValidationError(f"Expected a list of tools, got {'one ' if one else 'a '}{kind}. Pass `[tool]`.")
     return list(cast("Iterable[Any]", tools))
 

@@ -24,6 +24,7 @@ except ImportError as error:
 __all__ = ["Finder", "SearchAnswer"]
 
 _UNLIMITED = 2**62
+_SELECT = "select:"
 _MAX_RESULTS = 5
 _MAX_NEAREST = 3
 _MAX_NAMES = 30  # in the answer to an unknown name that is similar to none
@@ -142,16 +143,46 @@ class Finder:
 
     def _found(self, query: str, limit: int) -> Found:
         """What the catalogue finds; a tool whose name at its server is the query comes first."""
-        found = search_catalog(self.catalog, query, strategy="both", limit=limit)
         name = query.strip()
-        exact = [name] if name in self._servers else self._by_own_name.get(name.casefold(), ())
+        if name.startswith(_SELECT):
+            names = [one.strip() for one in name.removeprefix(_SELECT).split(",")]
+            name = query = _SELECT + ",".join(shown for one in names for shown in self._named(one) or (one,))
+        found = search_catalog(self.catalog, query, strategy="both", limit=limit)
+        exact = self._named(name)
         named = [entry for one in exact if (entry := entry_named(self.catalog, one)) is not None]
         if not named:
-            return found
+            return self._with_part_of_name(name, found, limit)
         others = [entry for entry in found.entries if entry.name not in exact] if found.confident else []
         entries = [*named, *others]
         further = found.further + max(0, len(entries) - limit) if found.confident else 0
         return replace(found, kind="select", entries=tuple(entries[: max(limit, len(named))]), further=further)
+
+    def _with_part_of_name(self, part: str, found: Found, limit: int) -> Found:
+        """`found`, with a tool whose name contains `part` in it: that may be a stop word, or the middle of a word."""
+        folded = part.casefold()
+        certain = found.entries if found.confident else ()
+        if (
+            found.kind not in {"words", "nearest"}
+            or len(folded.split()) != 1
+            or any(folded in entry.name.casefold() for entry in certain)
+        ):
+            return found
+        known = {entry.name for entry in certain}
+        names = [
+            shown
+            for shown, (_, place) in self._known.items()
+            if (folded in shown.casefold() or folded in place.name.casefold()) and shown not in known
+        ]
+        entries = [entry for shown in names[:limit] if (entry := entry_named(self.catalog, shown)) is not None]
+        if not entries:
+            return found
+        shown = (*certain[: limit - 1], *entries)[:limit]
+        total = len(certain) + len(names) + (found.further if certain else 0)
+        return replace(found, kind="words", entries=shown, further=total - len(shown))
+
+    def _named(self, name: str) -> Sequence[str]:
+        """The tools of exactly this name, under which they are offered or at their servers."""
+        return (name,) if name in self._servers else self._by_own_name.get(name.casefold(), ())
 
     def _definition(self, entry: Entry) -> str:
         line = json.loads(definition_line(entry))

@@ -67,6 +67,8 @@ class RequestSpans:
         if not is_tracing():
             # `_meta` is forwarded as it is; a header becomes `_meta` when the request is sent to a server.
             parent = None if _context_in(ctx.meta) is not None else _context_in_headers(ctx)
+            if parent is None:
+                return await call_next(ctx)
             with within_trace(parent):
                 return await call_next(ctx)
         with within_trace(_context_in(ctx.meta) or _context_in_headers(ctx)):
