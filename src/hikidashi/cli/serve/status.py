@@ -20,7 +20,7 @@ _COLOUR = {"ready": "green", "failed": "red", "starting": "yellow"}
 def print_status(*, as_json: bool) -> int:
     """Print the gateways that run; return 1 if a server failed."""
     running = _running()
-    failed = any(server["status"] == "failed" for status in running for server in status["servers"])
+    failed = any(map(_has_failed, (server for status in running for server in status["servers"])))
     console = stdout()
     if as_json:
         print(json.dumps(running, indent=2))  # noqa: T201
@@ -32,9 +32,14 @@ def print_status(*, as_json: bool) -> int:
         console.print(Text(f"gateway {status['pid']}: {clients}, tools by {shown}", "bold"))
         console.print(_table(status["servers"]))
         for server in status["servers"]:
-            if server["reason"] and server["status"] == "failed":
+            if server["reason"] and _has_failed(server):
                 console.print(Text(f"{server['name']}: {server['reason']}. {server['remedy']}", "red"))
     return int(failed)
+
+
+def _has_failed(server: dict[str, Any]) -> bool:
+    """Whether a server does not work; one that is tried again after a fault has its reason."""
+    return server["status"] == "failed" or (server["status"] == "starting" and bool(server["reason"]))
 
 
 def stop_all() -> None:
