@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import sys
-import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -122,6 +121,8 @@ async def _log_in(given: GatewayServer, known: object, browser: bool) -> int:
         typer.echo(f"Log in to {given.name} on this page:\n{clean(url)}")
         sys.stdout.flush()
         if browser:
+            import webbrowser
+
             webbrowser.open(url)
 
     assert isinstance(known, KnownClient)
