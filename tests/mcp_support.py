@@ -29,12 +29,10 @@ async def call(client: Client, name: str, arguments: Any) -> types.CallToolResul
 
 
 @asynccontextmanager
-async def served(app: Any) -> AsyncGenerator[str]:
-    """The address of `app` on a free port."""
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        listening.listen()  # so that who comes early waits
-        http = uvicorn.Server(uvicorn.Config(app, log_level="error", ws="none"))
+async def served(app: Any, given: socket.socket | None = None) -> AsyncGenerator[str]:
+    """The address of `app` on a free port, or on a socket that listens already."""
+    with given or socket.create_server(("127.0.0.1", 0)) as listening:  # who comes early waits
+        http = uvicorn.Server(uvicorn.Config(app, log_level="error", ws="none", timeout_graceful_shutdown=1))
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(http.serve, [listening])
             try:

@@ -26,7 +26,7 @@ from mcp.server.mcpserver import MCPServer
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 from pydantic import AnyHttpUrl
 from starlette.responses import JSONResponse
-from tests.gateway.servers import served
+from tests.mcp_support import served
 
 from hikidashi.search.mcp_servers import McpServer
 
@@ -162,8 +162,8 @@ async def server_with_login(
         return 42
 
     app = server.streamable_http_app() if transport == "http" else server.sse_app()
-    async with served(authorization.describing(app), path, listening) as url:
-        yield McpServer(name=name, transport=transport, url=url), authorization
+    async with served(authorization.describing(app), listening) as url:
+        yield McpServer(name=name, transport=transport, url=url + path), authorization
 
 
 async def browse(url: str) -> httpx2.Response:

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import socket
 import sys
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
-
-import anyio
-import uvicorn
 
 from hikidashi.search.mcp_servers import McpServer
 
@@ -107,17 +101,3 @@ def free_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return free.getsockname()[1]
-
-
-@asynccontextmanager
-async def served(app: Any, path: str = "/mcp", listening: socket.socket | None = None) -> AsyncGenerator[str]:
-    """The URL of an ASGI application that is served on loopback meanwhile."""
-    with listening or socket.create_server(("127.0.0.1", 0)) as taken:
-        config = uvicorn.Config(app, log_level="warning", lifespan="on", timeout_graceful_shutdown=1)
-        server = uvicorn.Server(config)
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(server.serve, [taken])
-            try:
-                yield f"http://127.0.0.1:{taken.getsockname()[1]}{path}"
-            finally:
-                server.should_exit = True

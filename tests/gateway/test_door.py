@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mcp import types
-from tests.gateway.servers import served
+from tests.mcp_support import served
 
 from hikidashi.gateway import Gateway, http_app
 from hikidashi.gateway._door import Door
@@ -205,7 +205,7 @@ async def test_too_many_headers_and_other_kinds_of_content_are_refused() -> None
 
 async def test_a_server_of_its_own_survives_all_of_it() -> None:
     async with Gateway([]) as gateway, served(http_app(gateway, token="sk-test")) as url:
-        port = int(url.rpartition(":")[2].partition("/")[0])
+        port = int(url.rpartition(":")[2])
         raw = [
             b"POST /mcp HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 99999999\r\n\r\n",
             b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 5\r\n\r\n{",
@@ -217,7 +217,7 @@ async def test_a_server_of_its_own_survives_all_of_it() -> None:
             async with await anyio.connect_tcp("127.0.0.1", port) as connection:
                 await connection.send(request)
         async with httpx2.AsyncClient(headers={**ACCEPT, "Authorization": "Bearer sk-test"}) as http:
-            answer = await http.post(url, json=HELLO)
+            answer = await http.post(f"{url}/mcp", json=HELLO)
 
     assert answer.status_code == 200
 

@@ -230,9 +230,9 @@ async def test_a_server_that_needs_a_login_is_shown_with_the_remedy_and_works_on
         await until(gateway, "behind", "ready")
         again = text_of(await client.call_tool("call_tool", {"name": "behind__secret_number"}))
         logins.delete(server)
-        out = await until(gateway, "behind", "failed")
-        while "401" not in out:
-            out = await until(gateway, "behind", "failed")
+        with anyio.fail_after(20):
+            while "401" not in await until(gateway, "behind", "failed"):
+                await anyio.sleep(0.01)
 
     remedy = "Log in: hikidashi serve login behind"
     assert "401 Unauthorized" in shown

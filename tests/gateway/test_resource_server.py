@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Literal
 
+import anyio
 import httpx2
 import jwt
 import pytest
@@ -22,8 +23,10 @@ from mcp import MCPError, types
 from mcp.client import Client
 from mcp.client.session import ClientRequestContext
 from mcp.client.streamable_http import streamable_http_client
+from tests.gateway.faulty import STDIO
 from tests.gateway.issuer import AUDIENCE, EC_KEY, ED_KEY, OTHER_KEY, RSA_KEY, Issuer, public_jwk
-from tests.gateway.servers import LEGACY, program, served
+from tests.gateway.servers import LEGACY, program
+from tests.mcp_support import served
 
 from hikidashi.gateway import Gateway, GatewayOptions, GatewayServer, OAuthOptions, ServerOptions, http_app
 from hikidashi.gateway.auth._keys import KeysUnavailableError, SigningKeys
@@ -66,6 +69,12 @@ async def answer_to(token: str | None, options: OAuthOptions, *, more: dict[str,
     async with Gateway([]) as gateway, asking(gateway, oauth=options) as http:
         headers = ACCEPT | (more or {}) | ({} if token is None else {"Authorization": f"Bearer {token}"})
         return await http.post(URL, json=LIST, headers=headers)
+
+
+@asynccontextmanager
+async def mcp_at(gateway: Gateway, issuer: Issuer) -> AsyncGenerator[str]:
+    async with served(http_app(gateway, oauth=options_of(issuer))) as url:
+        yield f"{url}/mcp"
 
 
 @asynccontextmanager
@@ -139,7 +148,7 @@ async def test_the_official_client_works_over_http_with_a_token(
     server = program(tmp_path, "legacy", LEGACY)
     async with (
         Gateway([server], options=GatewayOptions(search="off")) as gateway,
-        served(http_app(gateway, oauth=options_of(issuer))) as url,
+        mcp_at(gateway, issuer) as url,
         client_with(issuer.token(), url, mode) as client,
     ):
         listed = await client.list_tools()
@@ -444,7 +453,7 @@ async def test_what_is_kept_for_one_principal_is_not_for_another(issuer: Issuer,
 
     async with (
         Gateway([server], options=GatewayOptions(search="on")) as gateway,
-        served(http_app(gateway, oauth=options_of(issuer))) as url,
+        mcp_at(gateway, issuer) as url,
         client_with(ann, url, elicitation_callback=never) as anns,
         client_with(bob, url, elicitation_callback=never) as bobs,
         client_with(other_app, url, elicitation_callback=never) as others,
@@ -499,7 +508,7 @@ async def test_a_session_is_of_the_principal_that_opened_it_and_so_is_what_they_
 
     async with (
         Gateway([careful], options=GatewayOptions(search="off")) as gateway,
-        served(http_app(gateway, oauth=options_of(issuer))) as url,
+        mcp_at(gateway, issuer) as url,
     ):
         headers = {"Authorization": f"Bearer {issuer.token()}"}
         async with (
@@ -533,3 +542,34 @@ async def test_a_shared_token_is_compared_whole_and_its_kind_in_any_case() -> No
             assert await status(wrong) == 401
         assert await status() == 401
         assert await status("Bearer sk-test", "Bearer sk-test") == 400
+
+
+async def test_a_log_message_that_may_be_about_the_call_of_another_principal_reaches_nobody(
+    issuer: Issuer, tmp_path: Path
+) -> None:
+    heard: list[str] = []
+    during = -1
+
+    async def hear(params: types.LoggingMessageNotificationParams) -> None:
+        heard.append(params.level)
+
+    more: dict[str, Any] = {"logging_callback": hear, "log_level": "debug"}
+    async with (
+        Gateway([program(tmp_path, "faulty", STDIO)], options=GatewayOptions(search="off")) as gateway,
+        mcp_at(gateway, issuer) as url,
+        client_with(issuer.token(), url) as anns,
+        client_with(issuer.token(sub="bob"), url, **more) as bobs,
+    ):
+        with anyio.fail_after(30):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(anns.call_tool, "faulty__wait")
+                while "wait" not in str((await bobs.call_tool("faulty__heard", {})).content):
+                    await anyio.sleep(0.01)
+                await bobs.call_tool("faulty__chatter", {})
+                during = len(heard)
+                tasks.cancel_scope.cancel()
+            while "cancelled" not in str((await bobs.call_tool("faulty__heard", {})).content):
+                await anyio.sleep(0.01)
+            await bobs.call_tool("faulty__chatter", {})
+
+    assert (during, len(heard)) == (0, 400)

@@ -142,16 +142,19 @@ def _inconsistent(headers: Headers, body: bytes) -> Response | None:
 
     The `mcp` package compares them for 2026-07-28 only, and a request may leave out its revision.
     """
-    if duplicated := find_duplicated_routing_header(headers.items()):
-        return _mismatch(None, f"{duplicated} header appears more than once")
+    duplicated = find_duplicated_routing_header(headers.items())
     method, name = headers.get(MCP_METHOD_HEADER), headers.get(MCP_NAME_HEADER)
     revision = headers.get(MCP_PROTOCOL_VERSION_HEADER)
-    if (method is None and name is None) or (revision is not None and revision not in HANDSHAKE_PROTOCOL_VERSIONS):
+    is_compared = (method is not None or name is not None) and revision in (None, *HANDSHAKE_PROTOCOL_VERSIONS)
+    if not is_compared and duplicated is None:
         return None
     try:
         message: Any = json.loads(body)
     except (ValueError, RecursionError):
         return None  # it is refused as such
+    if duplicated is not None:
+        asked = cast("dict[str, Any]", message).get("id") if isinstance(message, dict) else None
+        return _mismatch(asked, f"{duplicated} header appears more than once")
     if not isinstance(message, dict):
         return _mismatch(None, f"{MCP_METHOD_HEADER} and {MCP_NAME_HEADER} headers are for a single message")
     said = cast("dict[str, Any]", message)

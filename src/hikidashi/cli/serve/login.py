@@ -5,15 +5,12 @@ from __future__ import annotations
 import logging
 import os
 import sys
-import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hikidashi.common.folders import cache_folder, state_folder
-
-from ..tools.text import clean, counted
 
 if TYPE_CHECKING:
     from hikidashi.gateway.auth.logins import Logins
@@ -72,6 +69,8 @@ def login(
 
     from hikidashi.gateway.auth.logging_in import KnownClient
 
+    from ..tools.text import counted
+
     secret = None if client_secret_env is None else os.environ.get(client_secret_env, "")
     if secret == "":
         raise typer.BadParameter(f"names {client_secret_env}, which is not set.", param_hint="--client-secret-env")
@@ -116,10 +115,14 @@ async def _log_in(given: GatewayServer, known: object, browser: bool) -> int:
     from hikidashi.gateway.auth.logging_in import KnownClient, log_in
     from hikidashi.gateway.auth.trying import tools_with_login
 
+    from ..tools.text import clean
+
     def show(url: str) -> None:
         typer.echo(f"Log in to {given.name} on this page:\n{clean(url)}")
         sys.stdout.flush()
         if browser:
+            import webbrowser
+
             webbrowser.open(url)
 
     assert isinstance(known, KnownClient)
@@ -141,6 +144,8 @@ def _forget_listing(given: GatewayServer) -> None:
 def _server(name: str, config: list[Path] | None) -> GatewayServer:
     from hikidashi.gateway.clients.taking import default_config
     from hikidashi.gateway.config import read_servers
+
+    from ..tools.text import clean
 
     files = config or [path for path in (Path(".mcp.json"), default_config()) if path.exists()][:1]
     if not files:

@@ -23,7 +23,7 @@ __all__ = ["print_status", "stop_all"]
 def print_status(*, as_json: bool) -> int:
     """Print the gateways that run; return 1 if a server failed."""
     running = _running()
-    failed = any(server["status"] == "failed" for status in running for server in status["servers"])
+    failed = any(map(_has_failed, (server for status in running for server in status["servers"])))
     console = stdout()
     if as_json:
         print(json.dumps(running, indent=2))  # noqa: T201
@@ -34,6 +34,11 @@ def print_status(*, as_json: bool) -> int:
             console.print()
         _print_gateway(console, status)
     return int(failed)
+
+
+def _has_failed(server: dict[str, Any]) -> bool:
+    """Whether a server does not work; one that is tried again after a fault has its reason."""
+    return server["status"] == "failed" or (server["status"] == "starting" and bool(server["reason"]))
 
 
 def stop_all() -> None:
