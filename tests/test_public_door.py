@@ -320,8 +320,8 @@ ROOMS_BELOW = {
         "tool",
     },
     "search.answers": {
-        "convert",
         "common",
+        "convert",
         "errors",
         "search",
         "search.engine",

@@ -103,3 +103,8 @@ async def test_a_writer_whose_other_side_is_gone_says_so_and_is_not_written_to_o
     with pytest.raises(anyio.ClosedResourceError):
         await writer.send(SessionMessage(note("hello")))
     assert gone == ["gone"]
+
+
+def test_half_a_character_costs_that_character_and_not_the_message() -> None:
+    line = b'{"jsonrpc":"2.0","method":"notifications/message","params":{"said":"a \\ud83d b"}}\n'
+    assert received(reader_of([line])) == [note("a \ufffd b")]

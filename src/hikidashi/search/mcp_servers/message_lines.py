@@ -6,12 +6,14 @@ way: four tasks that wake each other for one call. These streams read and write 
 
 from __future__ import annotations
 
+import json
 from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
+from ...common.unicode import well_formed
 from ...errors import MissingExtra
 from ._malformed import error_for
 
@@ -162,8 +164,9 @@ def _message(line: bytes) -> SessionMessage | Exception:
     try:
         return SessionMessage(types.jsonrpc_message_adapter.validate_json(line, by_name=False))
     except ValueError as error:
-        text = line.decode("utf-8", "replace")  # bytes that are no text cost a character, not the message
-        try:
+        text = line.decode("utf-8", "replace")
+        try:  # bytes that are no text, and escaped halves of a character, cost a character and not the message
+            text = well_formed(json.dumps(json.loads(text), ensure_ascii=False))
             return SessionMessage(types.jsonrpc_message_adapter.validate_json(text, by_name=False))
-        except ValueError:
+        except (ValueError, RecursionError):
             return error_for(text) or error
