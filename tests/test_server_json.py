@@ -58,7 +58,6 @@ FACTS: dict[str, Any] = {
                 "required": ["registryType", "identifier", "version", "transport"],
                 "properties": {
                     "registryType": {"const": "pypi"},
-                    "registryBaseUrl": {"const": "https://pypi.org"},
                     "identifier": _TEXT,
                     "version": {"type": "string", "not": {"const": "latest"}},
                     "runtimeHint": {"const": "uvx"},
