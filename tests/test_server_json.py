@@ -12,6 +12,7 @@ import typer.main
 
 from hikidashi import __version__
 from hikidashi.cli.app import app
+from hikidashi.gateway.options import GatewayOptions
 
 ROOT = Path(__file__).parent.parent
 ENTRY: dict[str, Any] = json.loads((ROOT / "server.json").read_text(encoding="utf-8"))
@@ -97,4 +98,4 @@ def test_its_arguments_are_those_of_the_command() -> None:
         assert option.get("isRepeated", False) == given.multiple
         if "choices" in option:
             assert option["choices"] == list(get_args(given.type_descriptor.annotation))
-            assert option["default"] == given.default
+            assert option["default"] == getattr(GatewayOptions(), option["name"].removeprefix("--"))

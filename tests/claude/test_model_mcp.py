@@ -260,5 +260,5 @@ def test_toolsets_may_come_from_a_generator_and_a_class_is_refused_as_no_tool() 
     model = ClaudeCodeModel("sonnet")
     model.set_agent_toolsets(function for function in [add])
     assert model._process_function_tools(["add"]) is not None
-    with pytest.raises(Unsupported, match="is no tool"):
+    with pytest.raises(Unsupported, match="is not a tool"):
         model.set_agent_toolsets(Agent)

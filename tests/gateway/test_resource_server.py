@@ -124,12 +124,14 @@ async def test_asymmetric_signatures_of_every_kind_are_accepted(key: Any, algori
         {"aud": ["https://other.example", AUDIENCE]},
         {"client_id": "app"},
         {"azp": "app"},
-        {"nbf": int(time.time()) + 5},
-        {"exp": int(time.time()) - 5},
+        {"nbf": 5},
+        {"exp": -5},
     ],
 )
 async def test_claims_that_the_standards_allow_are_accepted(claims: dict[str, Any], issuer: Issuer) -> None:
-    access = await JwtVerifier(options_of(issuer)).verify(issuer.token(**claims))
+    now = int(time.time())
+    dated = {name: value + now if name in ("nbf", "exp") else value for name, value in claims.items()}
+    access = await JwtVerifier(options_of(issuer)).verify(issuer.token(**dated))
 
     assert access.client_id == ("app" if {"client_id", "azp"} & claims.keys() else "ann")
 

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
 import typer
 
@@ -65,4 +66,12 @@ def _sections_of(file: Path) -> set[str]:
         text = file.read_text(encoding="utf-8-sig", errors="replace")
     except OSError:
         return set()
+    if text.lstrip().startswith("{"):  # a mapping in one pair of braces: rare, and worth the import
+        import yaml
+
+        try:
+            content: object = yaml.safe_load(text)
+        except yaml.YAMLError:
+            return {"servers"}  # reading it says what is wrong
+        return {"servers", "gateway"} & set(cast("dict[str, object]", content)) if isinstance(content, dict) else set()
     return {found[1] or found[2] for found in _SECTION.finditer(text)}

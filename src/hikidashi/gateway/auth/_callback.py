@@ -6,6 +6,7 @@ import hmac
 from urllib.parse import parse_qs
 
 from ...common.loopback import Exchange, Limits, LoopbackServer
+from ...common.unicode import well_formed
 from ...errors import MissingExtra
 
 try:
@@ -50,7 +51,7 @@ class CallbackPage(LoopbackServer):
         """Take the answer, or refuse the request."""
         given = {name: values[0] for name, values in parse_qs(exchange.query, max_num_fields=20).items()}
         is_ours = self.state is not None and hmac.compare_digest(
-            given.get("state", "").encode("utf-8", "replace"), self.state.encode()
+            well_formed(given.get("state", "")).encode(), self.state.encode()
         )
         if exchange.method != "GET" or exchange.path != _PATH or not is_ours or self._answer is not None:
             exchange.answer(400, b"No login waits for this.\n", _HEADERS)

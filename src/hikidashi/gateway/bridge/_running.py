@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import AsyncGenerator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 
 from ...errors import MissingExtra
 from ..telemetry.spans import current_trace, within_trace
@@ -26,10 +26,11 @@ try:
 except ImportError as error:
     raise MissingExtra("mcp", "mcp") from error
 
-__all__ = ["MOST_REQUESTS", "CallTime", "RunningCalls"]
+__all__ = ["MOST_REQUESTS", "CallTime", "RunningCall", "RunningCalls"]
 
 MOST_REQUESTS = 50
 """How many requests a server may send in one call."""
+_DELIVERY_SECONDS = 10.0  # for which an answer waits for notifications that a slow client does not take
 _PAUSE = 0.5  # seconds until a request without a call is refused: it slows a server down that sends them in a loop
 
 
@@ -37,24 +38,24 @@ class RunningCalls:
     """The calls that servers work on."""
 
     def __init__(self) -> None:
-        self._calls: defaultdict[str, list[_Call]] = defaultdict(list)
+        self._calls: defaultdict[str, list[RunningCall]] = defaultdict(list)
         self._turns: defaultdict[str, ClientTurns] = defaultdict(ClientTurns)
         self._undecided = Counter[str]()
         self._changed = anyio.Event()
 
     @asynccontextmanager
-    async def call(self, upstream: Upstream, caller: Caller) -> AsyncGenerator[tuple[Client, CallTime]]:
-        """The client for one call of `caller`, and the time limit of the call."""
+    async def call(self, upstream: Upstream, caller: Caller) -> AsyncGenerator[tuple[Client, RunningCall]]:
+        """The client for one call of `caller`, and the call."""
         async with AsyncExitStack() as stack:
             turns: list[Turn] = []
             if not upstream.is_modern:
                 slot = ClientSlot(self._turns[upstream.name], caller.key, caller.behalf)
                 turns.append(await stack.enter_async_context(Turn(slot)))
             client, turn = await stack.enter_async_context(upstream.use())
-            call = _Call(caller, [*turns, turn], CallTime(upstream.given.options.call_seconds))
+            call = RunningCall(caller, [*turns, turn], CallTime(upstream.given.options.call_seconds))
             self._calls[upstream.name].append(call)
             stack.callback(self._end, upstream.name, call)
-            yield client, call.time
+            yield client, call
 
     async def ask(self, upstream: Upstream, request: types.InputRequest) -> types.InputResponse | types.ErrorData:
         """The response of the client whose call `upstream` is working on."""
@@ -85,15 +86,16 @@ class RunningCalls:
         """
         calls = list(self._calls[upstream.name])
         for call in calls if len({call.caller.principal for call in calls}) == 1 else ():
-            await call.caller.log(params)
+            with call.delivering():
+                await call.caller.log(params)
         return bool(calls)
 
-    def _candidates(self, upstream: Upstream) -> list[_Call]:
+    def _candidates(self, upstream: Upstream) -> list[RunningCall]:
         """The calls that a request may belong to. One that waits for its client sends no second request meanwhile."""
         calls = self._calls[upstream.name]
         return [call for call in calls if not call.waiting] or list(calls)
 
-    def _end(self, server: str, call: _Call) -> None:
+    def _end(self, server: str, call: RunningCall) -> None:
         self._calls[server].remove(call)
         self._notify()
 
@@ -120,7 +122,7 @@ class CallTime:
         self.scope.deadline = math.inf
 
 
-class _Call:
+class RunningCall:
     """A call that a server works on."""
 
     def __init__(self, caller: Caller, turns: list[Turn], time: CallTime) -> None:
@@ -130,6 +132,25 @@ class _Call:
         self._asked = 0
         self._turns = turns
         self._trace = current_trace()
+        self._deliveries = 0
+        self._delivered = anyio.Event()
+
+    @contextmanager
+    def delivering(self) -> Generator[None]:
+        """A notification of the server is sent to the client in this block."""
+        self._deliveries += 1
+        try:
+            yield
+        finally:
+            self._deliveries -= 1
+            self._delivered.set()
+
+    async def delivered(self) -> None:
+        """Wait for the notifications that came before the answer: after it, a client does not get them."""
+        with anyio.move_on_after(_DELIVERY_SECONDS):
+            while self._deliveries:
+                self._delivered = anyio.Event()
+                await self._delivered.wait()
 
     async def ask(
         self, request: types.InputRequest, on_waiting: Callable[[], None]

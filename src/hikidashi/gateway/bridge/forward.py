@@ -9,7 +9,7 @@ from ...errors import MissingExtra, ServerUnavailableError
 from ..upstream.stamping import on_behalf_of
 from ..upstream.upstream import Upstream
 from ._levels import LogLevels
-from ._running import MOST_REQUESTS, CallTime, RunningCalls
+from ._running import MOST_REQUESTS, RunningCall, RunningCalls
 from .callers import Caller, DirectCaller, is_modern, unsupported_requests
 from .meta import without_hop_keys
 from .parked import ParkedCalls, Raw
@@ -136,8 +136,8 @@ class Forwarder:
         for attempt in (1, 2):
             client: Client | None = None
             try:
-                async with self.running.call(upstream, caller) as (client, time):
-                    return await _answer(client, upstream, request, caller, time)
+                async with self.running.call(upstream, caller) as (client, call):
+                    return await _answer(client, upstream, request, caller, call)
             except MCPError as error:
                 if upstream.login is not None and upstream.login.problem:
                     raise upstream.refused_login(upstream.login.problem) from error
@@ -162,11 +162,14 @@ class _Final:
 
 
 async def _answer(
-    client: Client, upstream: Upstream, request: types.ClientRequest, caller: Caller, time: CallTime
+    client: Client, upstream: Upstream, request: types.ClientRequest, caller: Caller, call: RunningCall
 ) -> Raw:
+    time = call.time
+
     async def on_progress(progress: float, total: float | None, message: str | None) -> None:
         time.restart()
-        await caller.progress(progress, total, message)
+        with call.delivering():
+            await caller.progress(progress, total, message)
 
     with time.scope:
         try:
@@ -178,6 +181,7 @@ async def _answer(
                 types.INTERNAL_ERROR, f"The server {upstream.name!r} sent no valid answer: {reason}"
             ) from error
         time.pause()
+        await call.delivered()
         return _cleaned(raw, request)
     if time.asks_too_often:
         raise MCPError(
