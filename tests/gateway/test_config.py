@@ -210,7 +210,7 @@ def test_files_may_share_a_server_and_must_not_mean_another_by_its_name(tmp_path
     same = written(tmp_path / "b", "b.json", {"mcpServers": {"s": {"command": "x"}}})
     other = written(tmp_path, "c.yaml", "servers: {s: {command: y}}\n")
     assert len(read_servers([one, same])) == 1
-    with pytest.raises(ToolSourceError, match="server 's' is another one than in a file before"):
+    with pytest.raises(ToolSourceError, match="server 's' differs from the one in an earlier file"):
         read_servers([one, other])
 
 

@@ -48,8 +48,8 @@ def pinned_patterns(
     Args:
         pin: Patterns of tools, `most-used` (which is five) or `most-used:COUNT`.
         usage: Calls of each tool by the name under which it is offered.
-        servers: The names of the configured servers; tools of others are passed over.
-        names: With "prefixed", names tell the server.
+        servers: The names of the configured servers; tools of others are skipped.
+        names: With "prefixed", names contain the server.
     """
     prefixes = tuple(map(server_prefix, servers))
     known = [name for name in usage if names == "plain" or name.startswith(prefixes)]
