@@ -81,7 +81,7 @@ class RunningCalls:
     async def log(self, upstream: Upstream, params: types.LoggingMessageNotificationParams) -> bool:
         """Send a log message to the clients whose calls `upstream` is working on; False if there are none.
 
-        Nobody gets one that may be about the call of another principal: it does not say which call it is about.
+        One that may be about the call of another principal is not sent: it does not name its call.
         """
         calls = list(self._calls[upstream.name])
         for call in calls if len({call.caller.principal for call in calls}) == 1 else ():

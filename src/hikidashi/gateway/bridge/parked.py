@@ -75,15 +75,15 @@ class ParkedCalls:
 
     async def _round(self, ctx: ServerRequestContext[Any, Any], call: _ParkedCall) -> Raw | types.InputRequiredResult:
         try:
-            asked = await call.settled()
+            requests = await call.settled()
         except BaseException:  # the client is gone, or the call failed
             call.cancel()
             raise
-        if asked is None:
+        if requests is None:
             return call.result()
         self._calls[call.id] = call
         call.expires_after(self._seal.seconds, lambda: self._calls.pop(call.id, None))
-        return types.InputRequiredResult(input_requests=asked, request_state=self._seal.seal(ctx, call.id))
+        return types.InputRequiredResult(input_requests=requests, request_state=self._seal.seal(ctx, call.id))
 
 
 class _ParkedCall:
