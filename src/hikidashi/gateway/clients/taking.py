@@ -53,12 +53,12 @@ def name_all(found: Iterable[Found], to: Path) -> list[Choice]:
         if one.taken.problem:
             choices.append(Choice(found=one, name=one.name, status="unusable"))
             continue
-        told = fingerprint(one.entry)
+        digest = fingerprint(one.entry)
         names = [one.name, f"{one.name}-{one.client.name}"]
         names += [f"{names[1]}-{number}" for number in range(2, len(known) + 4)]
-        name = next(name for name in names if known.get(name, told) == told)
+        name = next(name for name in names if known.get(name, digest) == digest)
         choices.append(Choice(found=one, name=name, status="there" if name in known else "new"))
-        known[name] = told
+        known[name] = digest
     return choices
 
 
