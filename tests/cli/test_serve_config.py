@@ -292,7 +292,7 @@ def test_installing_writes_the_file_that_serve_would_use(
     entry = json.loads((Path(environment["HOME"]) / ".cursor" / "mcp.json").read_text())["mcpServers"]["hikidashi"]
     assert done.returncode == 0
     assert entry["args"] == ["serve", "--config", str(file)]
-    assert f"Nobody has agreed to run here yet. Read the file, then run: hikidashi serve --config {file}" in done.stdout
+    assert f"Not approved yet: here. Read the file, then run: hikidashi serve --config {file}" in done.stdout
 
 
 def test_what_changes_in_a_config_is_not_run_unasked(tmp_path: Path, hikidashi: Command) -> None:

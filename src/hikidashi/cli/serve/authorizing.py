@@ -1,4 +1,4 @@
-"""Who may use the gateway over HTTP: the options of the command, and what they mean together."""
+"""Authorization of HTTP clients: the options of the command, and how they combine."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ Resource = Annotated[
 def oauth_options(
     issuer: str | None, audience: str | None, jwks_url: str | None, scopes: list[str] | None, resource: str | None
 ) -> OAuthOptions | None:
-    """What these options mean together; None if none of them is given.
+    """The `OAuthOptions` of these options; None if none of them is given.
 
     Raises:
         typer.BadParameter: one is missing or cannot be used.
@@ -98,7 +98,7 @@ def shared_token(name: str | None, host: str, oauth: OAuthOptions | None) -> str
     if name is None:
         if oauth is None and not is_loopback(host):
             raise typer.BadParameter(
-                f"{host} lets other machines in: give --token-env NAME, a variable with the token they must send, "
+                f"{host} accepts other machines: give --token-env NAME, a variable with the token they must send, "
                 "or --oauth-issuer and --oauth-audience, whose access tokens they must send.",
                 param_hint="--http",
             )
