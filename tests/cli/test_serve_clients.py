@@ -191,7 +191,7 @@ def test_a_file_that_was_changed_loses_our_entry_only_and_it_is_said(hikidashi: 
     file = client_named("vscode").main(machine).file(machine)
     file.write_text(file.read_text() + "// mine\n")
     done = hikidashi("uninstall", "vscode")
-    assert "it was changed since, so only our entry is taken out" in done.stdout
+    assert "it was changed since, so only our entry is removed" in done.stdout
     assert file.read_text() == fixture_of(client_named("vscode")).decode() + "// mine\n"
 
 

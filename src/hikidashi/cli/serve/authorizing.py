@@ -98,7 +98,7 @@ def shared_token(name: str | None, host: str, oauth: OAuthOptions | None) -> str
     if name is None:
         if oauth is None and not is_loopback(host):
             raise typer.BadParameter(
-                f"{host} accepts other machines: give --token-env NAME, a variable with the token they must send, "
+                f"{host} lets other machines in: give --token-env NAME, a variable with the token they must send, "
                 "or --oauth-issuer and --oauth-audience, whose access tokens they must send.",
                 param_hint="--http",
             )
