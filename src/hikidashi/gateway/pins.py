@@ -43,7 +43,7 @@ def pins_at_start(options: GatewayOptions, record: object, servers: Collection[s
 def pinned_patterns(
     pin: Sequence[str], usage: Mapping[str, int], *, servers: Collection[str], names: NameStyle
 ) -> tuple[str, ...]:
-    """The patterns of `pin`, with the names of the most used tools in the place of `most-used`.
+    """The patterns of `pin`, with `most-used` replaced by the names of the most used tools.
 
     Args:
         pin: Patterns of tools, `most-used` (which is five) or `most-used:COUNT`.

@@ -1,4 +1,4 @@
-"""Two searches in Python, without a model: for tools in seven languages, and for documents of one's own."""
+"""Two searches in Python, without a model: for tools in seven languages, and for your own documents."""
 
 from __future__ import annotations
 

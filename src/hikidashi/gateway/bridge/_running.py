@@ -127,7 +127,7 @@ class _Call:
         self.caller = caller
         self.time = time
         self.waiting = 0
-        self._asked = 0
+        self._request_count = 0
         self._turns = turns
         self._trace = current_trace()
 
@@ -135,8 +135,8 @@ class _Call:
         self, request: types.InputRequest, on_waiting: Callable[[], None]
     ) -> types.InputResponse | types.ErrorData:
         """Ask its client; other calls may run meanwhile."""
-        self._asked += 1
-        if self._asked > MOST_REQUESTS:
+        self._request_count += 1
+        if self._request_count > MOST_REQUESTS:
             self.time.asks_too_often = True
             self.time.scope.cancel()
             await anyio.sleep_forever()  # an answer would only cause the next request

@@ -106,7 +106,7 @@ class _ParkedCall:
         self._requests: dict[str, types.InputRequest] = {}
         self._responses: dict[str, types.InputResponse] = {}
         self._responded = anyio.Event()
-        self._asked = 0
+        self._request_count = 0
         self._result: Raw | None = None
         self._error: BaseException | None = None
         self._ended = False
@@ -127,8 +127,8 @@ class _ParkedCall:
         """Ask the client in its next round; return its response."""
         if missing := missing_capability(self.behalf.capabilities, request):
             return missing
-        self._asked += 1
-        key = f"input-{self._asked}"
+        self._request_count += 1
+        key = f"input-{self._request_count}"
         self._requests[key] = request
         self._changed.set()
         while key not in self._responses:

@@ -17,7 +17,7 @@ __all__ = ["make_backup", "write_file"]
 
 
 def write_file(file: Path, content: bytes, *, before: bytes | None, private: bool = False) -> None:
-    """Write `content` in the place of `before`; a new file is for its owner only, as is each if `private`.
+    """Replace `before` by `content`; a new file is for its owner only, as is any file if `private`.
 
     Raises:
         ToolSourceError: it cannot be written, or has changed since `before` was read.

@@ -83,7 +83,7 @@ def masked_file_text(text: str, content: Any) -> str:
 
 
 def _secrets(value: Any, *, hidden: bool) -> Iterator[str]:
-    """Each text that is not shown as it is."""
+    """Each text that is masked."""
     if isinstance(value, dict):
         for key, item in cast("dict[str, Any]", value).items():
             below = hidden or key.lower() in _HIDDEN_BELOW

@@ -146,7 +146,7 @@ def content_of(file: Path, data: bytes, kind: Format) -> Any:
     """The value in `data`, which `file` has; an empty file has an empty one.
 
     Raises:
-        ToolSourceError: it is broken; the error names line and column.
+        ToolSourceError: it is invalid; the error names line and column.
     """
     try:
         text = data.decode("utf-8")

@@ -116,7 +116,7 @@ def rules_for(cwd: Path, machine: Machine | None = None) -> dict[Behaviour, list
     """The rules about MCP tools: managed settings, those of the user, and those of the project in `cwd`.
 
     Raises:
-        ToolSourceError: a file of rules is broken.
+        ToolSourceError: a file of rules is invalid.
     """
     machine = machine or Machine()
     user = machine.folder("CLAUDE_CONFIG_DIR|~/.claude") / "settings.json"

@@ -106,7 +106,7 @@ def plan_uninstall(
     """The changes that take our entry out of the files of `client`; none where it is not there.
 
     Raises:
-        ToolSourceError: a file is broken.
+        ToolSourceError: a file is invalid.
     """
     machine = machine or Machine()
     changes: list[Change] = []

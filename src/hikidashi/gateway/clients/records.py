@@ -56,7 +56,7 @@ class Records:
         self._path = path
 
     def all(self) -> list[Record]:
-        """All records; none where the file is missing or broken."""
+        """All records; none if the file is missing or invalid."""
         try:
             kept: Any = json.loads(self._path.read_text(encoding="utf-8"))
             return [Record(**one) for one in cast("list[dict[str, Any]]", kept)]

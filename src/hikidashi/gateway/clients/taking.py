@@ -44,7 +44,7 @@ def name_all(found: Iterable[Found], to: Path) -> list[Choice]:
     """Each server with a name that no other one has, in `to` or among the found ones.
 
     Raises:
-        ToolSourceError: `to` is broken.
+        ToolSourceError: `to` is invalid.
     """
     _, servers = _own_file(to)[1:]
     known = {name: fingerprint(cast("dict[str, Any]", entry)) for name, entry in servers.items()}
@@ -66,7 +66,7 @@ def take_over(choices: Iterable[Choice], to: Path) -> None:
     """Write the servers into `to`, which only its owner may read from then on.
 
     Raises:
-        ToolSourceError: `to` is broken, or cannot be written.
+        ToolSourceError: `to` is invalid, or cannot be written.
     """
     before, key, _ = _own_file(to)
     text = "" if before is None else before.decode("utf-8")

@@ -24,7 +24,7 @@ _REMEDIES: tuple[tuple[tuple[str, ...], Callable[[GatewayServer], str]], ...] = 
     (("PermissionError",), lambda given: f"Make {given.server.command!r} executable."),
     (
         ("no answer within",),
-        lambda _: "Run its command in a terminal to see what it waits for, or raise `start_seconds`.",
+        lambda _: "Start it in a terminal to see what it waits for, or raise `start_seconds`.",
     ),
     (("ConnectError", "ConnectionRefused"), lambda _: "Check its address, and that it is running."),
     (("more than the",), lambda _: "Raise `memory_mb`, or find out what uses it."),
@@ -36,4 +36,4 @@ def remedy_for(given: GatewayServer, reason: str) -> str:
     for signs, remedy in _REMEDIES:
         if any(sign in reason for sign in signs):
             return remedy(given)
-    return "Run its command in a terminal to see what is wrong."
+    return "Start it in a terminal to see what is wrong."

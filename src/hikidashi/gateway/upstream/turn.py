@@ -1,4 +1,4 @@
-"""A slot of a concurrency limit, released while a person is asked."""
+"""A slot of a concurrency limit, released while a person answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Malformed JSON-RPC responses of servers: the request gets an error instead of waiting for ever."""
+"""Malformed JSON-RPC responses of servers: the request gets an error instead of waiting forever."""
 
 from __future__ import annotations
 
