@@ -62,7 +62,7 @@ def in_order() -> list[Event]:
 
 
 def local(moment: datetime) -> datetime:
-    """The local time without a zone, as calendars on a wall have it."""
+    """The local time, without a time zone."""
     return moment.astimezone().replace(tzinfo=None)
 
 

@@ -175,13 +175,13 @@ def kinds() -> dict[str, tuple[str, str, list[str]]]:
 def tool(verb: str, system: str, thing: str, fields: list[str]) -> types.Tool:
     """The tool that does `verb` to a kind of record."""
     plain = [field.replace("_", " ") for field in fields]
-    said = " and ".join([", ".join(plain[:-1]), plain[-1]]) if plain[1:] else plain[0]
+    listed = " and ".join([", ".join(plain[:-1]), plain[-1]]) if plain[1:] else plain[0]
     given = {field: {"type": "string"} for field in fields} if verb in ("create", "find", "update") else {}
     properties = {"id": {"type": "integer"}, **given} if verb in ("update", "delete") else given
     required = {"create": fields, "update": ["id"], "delete": ["id"]}.get(verb, [])
     return types.Tool(
         name=f"{system}_{verb}_{thing}",
-        description=VERBS[verb].format(thing=thing.replace("_", " "), system=system, fields=said),
+        description=VERBS[verb].format(thing=thing.replace("_", " "), system=system, fields=listed),
         input_schema={"type": "object", "properties": properties, "required": required},
         annotations=types.ToolAnnotations(read_only_hint=verb in READS, destructive_hint=verb == "delete"),
     )
@@ -196,7 +196,7 @@ TOOLS = {
 
 
 def perform(verb: str, kind: str, given: Record) -> Any:
-    """Do what the tool says; raises ValueError where there is no such record."""
+    """Run the tool; raises ValueError if there is no such record."""
     kept = records.setdefault(kind, {})
     record_id = given.pop("id", None)
     if verb in ("update", "delete") and record_id not in kept:
@@ -246,7 +246,7 @@ async def call_tool(_: Any, params: types.CallToolRequestParams) -> types.CallTo
 
 
 def failed(why: str) -> types.CallToolResult:
-    """An answer that the call did not work."""
+    """A result that reports an error."""
     return types.CallToolResult(content=[types.TextContent(text=why)], is_error=True)
 
 

@@ -51,7 +51,7 @@ def known(expense_id: int) -> Expense:
 
 
 def positive(amount: int) -> int:
-    """The amount, if money can be spent like that."""
+    """The amount, if it is above 0."""
     if amount <= 0:
         raise ToolError(f"The amount is {amount}: give a number above 0.")
     return amount

@@ -239,7 +239,7 @@ ROOMS_BELOW = {
         "web.providers",
     },
     "cli.config": {"cli", "cli.chat", "config", "errors"},
-    "cli.doctor": {"cli", "common", "providers"},
+    "cli.doctor": {"cli", "common", "errors", "providers"},
     "cli.serve": {
         "cli",
         "cli.tools",
@@ -264,7 +264,17 @@ ROOMS_BELOW = {
         "tokens",
         "tool",
     },
-    "cli.tour": {"claude", "cli", "cli.tools", "convert", "search", "testing", "tokens", "web.providers.local"},
+    "cli.tour": {
+        "claude",
+        "cli",
+        "cli.doctor",
+        "cli.tools",
+        "convert",
+        "search",
+        "testing",
+        "tokens",
+        "web.providers.local",
+    },
     "cli.web": {
         "cli",
         "cli.tools",

@@ -1,4 +1,4 @@
-"""`hikidashi serve` beside a direct connection and beside FastMCP's proxy with its BM25 search."""
+"""`hikidashi serve` compared with a direct connection and with FastMCP's proxy with its BM25 search."""
 
 from __future__ import annotations
 

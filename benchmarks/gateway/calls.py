@@ -40,7 +40,7 @@ class Latencies:
         return Sample(tuple(map(statistics.median, self.rounds[-rounds:])))
 
     def slowest(self, rounds: int) -> Sample:
-        """The time that one in a hundred calls of the last `rounds` exceeds."""
+        """The 99th percentile of the last `rounds`."""
         calls = sorted(time for times in self.rounds[-rounds:] for time in times)
         return Sample((calls[round(0.99 * (len(calls) - 1))],))
 
@@ -57,7 +57,7 @@ async def _timed(client: Client, name: str, arguments: dict[str, Any], calls: in
 
 
 def added(through: Sample, direct: Sample) -> Sample:
-    """What a way adds to the direct one, round by round."""
+    """The time added to the direct way, round by round."""
     return Sample(tuple(a - b for a, b in zip(through.values, direct.values, strict=True)))
 
 

@@ -1,4 +1,4 @@
-"""The peer: FastMCP's proxy, with its BM25 search if asked for.
+"""The peer: FastMCP's proxy, with its BM25 search or without.
 
 A program: `python fastmcp_proxy.py CONFIG.json plain|search [PORT]`; on stdio, or over HTTP at `/mcp` of the port.
 """
@@ -16,7 +16,7 @@ from fastmcp.server.transforms.search import BM25SearchTransform
 
 
 def proxy_of(servers: dict[str, Any]) -> FastMCP[Any]:
-    """One server in front of all. A proxy of a whole config would start every server anew for each request."""
+    """One server in front of all. A proxy of a whole config would start every server again for each request."""
     if len(servers) == 1:
         return create_proxy({"mcpServers": servers}, name="peer")
     together: FastMCP[Any] = FastMCP("peer")

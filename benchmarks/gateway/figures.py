@@ -42,7 +42,7 @@ _WORDS: dict[str, dict[Language, str]] = {
 
 
 def last_run() -> list[_Row]:
-    """What the last whole run measured; nothing before the first."""
+    """The measurements of the last whole run; empty before the first."""
     return json.loads(RESULTS.read_text("utf-8"))["measurements"] if RESULTS.exists() else []
 
 

@@ -20,14 +20,14 @@ _AT_ONCE = 4  # processes that are started together, to use all cores
 
 
 def _processes(here: Stage) -> list[Path]:
-    """The processes that were started in this stage, however far below this one: their environment says so."""
+    """The processes that were started in this stage, at any depth below this one: their environment says so."""
     mark = f"\0HOME={here.folder}\0".encode()
     found: list[Path] = []
     for process in Path("/proc").iterdir():
         try:
             if process.name.isdigit() and mark in b"\0" + (process / "environ").read_bytes():
                 found.append(process)
-        except OSError:  # it has ended, or is somebody else's
+        except OSError:  # it has ended, or belongs to another user
             continue
     return found
 
@@ -68,7 +68,7 @@ async def _call_each(client: Client, way: Way, servers: int) -> None:
 
 def _measured(plan: Plan) -> Iterable[Measurement]:
     if not Path("/proc/self/smaps_rollup").exists():
-        return  # only Linux tells which pages are shared
+        return  # only Linux reports which pages are shared
     each = 2 if plan.quick else 10
     figures: dict[Way, tuple[int, int]] = {}
     with start_blocking_portal() as portal:

@@ -20,7 +20,7 @@ MEANING = "one `search_tools` call of the official client ÷ the same with FastM
 _AIM_RATIO = 0.02
 
 
-async def _asked(client: Client, queries: Sequence[str]) -> float:
+async def _seconds_per_search(client: Client, queries: Sequence[str]) -> float:
     start = perf_counter()
     for query in queries:
         result = await client.call_tool("search_tools", {"query": query})
@@ -32,7 +32,7 @@ async def _asked(client: Client, queries: Sequence[str]) -> float:
 def _search(plan: Plan, tools: int) -> Iterable[Measurement]:
     size = 60 if plan.quick else tools
     per_round: dict[Way, int] = {"ours": 20, "FastMCP": 1 if tools > 1_000 else 2}
-    asked = questions(size, 60)
+    queries = questions(size, 60)
     with (
         stage() as here,
         start_blocking_portal() as portal,
@@ -40,8 +40,10 @@ def _search(plan: Plan, tools: int) -> Iterable[Measurement]:
     ):
 
         def contestant(way: Way) -> Callable[[], float]:
-            endless = cycle(asked)
-            return lambda: portal.call(_asked, clients[way], [next(endless) for _ in range(per_round[way])])
+            endless = cycle(queries)
+            return lambda: portal.call(
+                _seconds_per_search, clients[way], [next(endless) for _ in range(per_round[way])]
+            )
 
         figures = plan.alternate(
             {way: contestant(way) for way in WAYS if way != "direct"}, plan.rounds(3 if tools > 1_000 else 7)

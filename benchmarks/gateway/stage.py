@@ -27,7 +27,7 @@ from ..search.catalogue import catalogue
 
 Way = Literal["direct", "ours", "FastMCP"]
 Route = Literal["stdio", "HTTP", "HTTP to stdio"]
-"""How the client speaks, and the server behind the gateways where that is another way."""
+"""The transport of the client, and that of the server behind the gateways where it differs."""
 
 WAYS: tuple[Way, ...] = ("direct", "ours", *(("FastMCP",) if find_spec("fastmcp") else ()))
 """All ways that are installed here."""
@@ -52,7 +52,7 @@ class Stage:
 
     @property
     def env(self) -> dict[str, str]:
-        """The environment of what is started here."""
+        """The environment of processes started here."""
         own = ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME")
         return {**os.environ, **dict.fromkeys(own, str(self.folder))}
 
@@ -68,11 +68,11 @@ class Stage:
         return path
 
     def backend(self, tools: int, *more: str) -> list[str]:
-        """The command of a server with so many tools."""
+        """The command of a server with `tools` tools."""
         return [sys.executable, str(_HERE / "backend.py"), str(self.tools(tools)), *more]
 
     def config(self, tools: int, *, servers: int = 1, url: str | None = None) -> Path:
-        """A config file of `servers` servers with so many tools each, or of one at `url`."""
+        """A config file of `servers` servers with `tools` tools each, or of one at `url`."""
         command, *arguments = self.backend(tools)
         one = {"command": command, "args": arguments} if url is None else {"url": url}
         named = {f"backend{place}" if servers > 1 else "backend": one for place in range(servers)}
@@ -81,7 +81,7 @@ class Stage:
         return path
 
     def command(self, way: Way, config: Path, tools: int, *, search: bool, port: int | None = None) -> list[str]:
-        """The command that offers `config` in this way; the server itself has so many `tools`.
+        """The command that offers `config` in this way; the server itself has `tools` tools.
 
         With `search` FastMCP searches; ours decides by itself, from 11 tools on.
         """
@@ -124,7 +124,7 @@ class Stage:
 
 @contextmanager
 def stage() -> Generator[Stage]:
-    """A stage that is cleared in the end."""
+    """A stage whose daemons end, and whose folder is removed, at exit."""
     with tempfile.TemporaryDirectory(prefix="hk-", ignore_cleanup_errors=True) as folder:
         here = Stage(Path(folder))
         try:

@@ -66,7 +66,7 @@ def _throughput(plan: Plan, clients: int) -> Iterable[Measurement]:
 
 
 def _allow_files(needed: int) -> None:
-    """Let this process, and those it starts, have so many files open, as far as the system allows."""
+    """Raise the limit of open files for this process and its children, as far as the system allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(needed, hard)), hard))
 

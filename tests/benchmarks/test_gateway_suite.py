@@ -17,6 +17,7 @@ def test_every_group_is_explained_and_has_cases() -> None:
     assert {case.group for case in SUITE.cases} == SUITE.groups.keys()
 
 
+@pytest.mark.soak
 def test_every_way_to_call_gives_the_same_answer() -> None:
     answers: dict[Way, CallToolResult] = {}
     with (
@@ -30,6 +31,7 @@ def test_every_way_to_call_gives_the_same_answer() -> None:
     assert {"direct", "ours"} <= answers.keys()
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("name", ["calls: HTTP, listed tool", "listing: 40 tools"])
 def test_a_quick_run_measures_ours(name: str) -> None:
     (case,) = [case for case in SUITE.cases if f"{case.group}: {case.name}" == name]

@@ -103,7 +103,7 @@ def test_all_are_taken_over_and_may_run(hikidashi: Hikidashi, machine: Machine) 
 def test_on_a_terminal_it_asks_which_ones(hikidashi: Hikidashi, machine: Machine) -> None:
     done = hikidashi("import", "--from", "gemini", "--from", "cursor", given="9\n1,3-4\n", terminal=True)
     assert done.returncode == 0
-    assert "'9' is no list of numbers from 1 to 5." in done.stderr
+    assert "'9' is not a list of numbers from 1 to 5." in done.stderr
     assert names_in(own_file(machine)) == ["maps", "events", "tavily"]
     assert hikidashi("import", "--from", "zed", given="\n", terminal=True).returncode == 0
     assert hikidashi("import", "--all", given="n\n", terminal=True).returncode == 1
@@ -181,7 +181,7 @@ def test_installing_says_which_commands_nobody_has_agreed_to(hikidashi: Hikidash
     config = machine.project / "servers.json"
     config.write_text('{"mcpServers": {"new": {"command": "new-mcp"}}}')
     done = hikidashi("install", "zed", "--config", str(config))
-    said = f"Nobody has agreed to run new yet. Read the file, then run: hikidashi serve --config {config}\n"
+    said = f"Not approved yet: new. Read the file, then run: hikidashi serve --config {config}\n"
     assert done.stdout.endswith(said)
 
 
@@ -191,14 +191,14 @@ def test_a_file_that_was_changed_loses_our_entry_only_and_it_is_said(hikidashi: 
     file = client_named("vscode").main(machine).file(machine)
     file.write_text(file.read_text() + "// mine\n")
     done = hikidashi("uninstall", "vscode")
-    assert "it was changed since, so only our entry is taken out" in done.stdout
+    assert "it was changed since, so only our entry is removed" in done.stdout
     assert file.read_text() == fixture_of(client_named("vscode")).decode() + "// mine\n"
 
 
 def test_a_client_is_not_given_its_own_file(hikidashi: Hikidashi, machine: Machine) -> None:
     done = hikidashi("install", "claude-code-project", "--config", ".mcp.json")
     assert done.returncode == 1
-    assert "so hikidashi would start itself without end" in done.stderr
+    assert "so hikidashi would start itself endlessly" in done.stderr
     assert (machine.project / ".mcp.json").read_bytes() == fixture_of(client_named("claude-code-project"))
 
 
@@ -214,4 +214,4 @@ def test_the_hook_answers_on_standard_output(hikidashi: Hikidashi) -> None:
     }
     wrong = hikidashi("hook", given="{")
     assert (wrong.returncode, wrong.stdout) == (1, "")
-    assert "standard input: is no JSON" in wrong.stderr
+    assert "standard input: is not JSON" in wrong.stderr

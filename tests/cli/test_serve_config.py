@@ -292,7 +292,7 @@ def test_installing_writes_the_file_that_serve_would_use(
     entry = json.loads((Path(environment["HOME"]) / ".cursor" / "mcp.json").read_text())["mcpServers"]["hikidashi"]
     assert done.returncode == 0
     assert entry["args"] == ["serve", "--config", str(file)]
-    assert f"Nobody has agreed to run here yet. Read the file, then run: hikidashi serve --config {file}" in done.stdout
+    assert f"Not approved yet: here. Read the file, then run: hikidashi serve --config {file}" in done.stdout
 
 
 def test_what_changes_in_a_config_is_not_run_unasked(tmp_path: Path, hikidashi: Command) -> None:
@@ -380,6 +380,7 @@ def test_a_person_sees_what_is_new_is_asked_once_and_then_sees_the_servers_start
     assert not re.search(r"\x1b\[[0-9;]*3[0-9]m", again)
 
 
+@pytest.mark.soak
 async def test_a_flood_on_standard_error_takes_no_disk_and_its_end_is_told(
     tmp_path: Path, environment: dict[str, str], hikidashi: Command
 ) -> None:
@@ -406,6 +407,7 @@ async def test_a_flood_on_standard_error_takes_no_disk_and_its_end_is_told(
     assert len(found["last_error"]) < 2_000
 
 
+@pytest.mark.soak
 async def test_a_keyring_that_waits_for_a_person_is_told_and_holds_up_nobody(
     tmp_path: Path, environment: dict[str, str], hikidashi: Command
 ) -> None:

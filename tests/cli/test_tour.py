@@ -122,6 +122,7 @@ def test_a_program_hears_every_step_of_the_five_acts(temporary: Path) -> None:
     assert heard[-1]["event"] == "tour_ended"
 
 
+@pytest.mark.soak
 @pytest.mark.cli
 def test_a_reader_sees_it_in_80_columns_without_colours_or_spaces_at_the_end(temporary: Path) -> None:
     with start(temporary, "--lang", "ja") as running:

@@ -81,16 +81,16 @@ GOOD = '{"jsonrpc": "2.0", "id": ID, "result": {"content": [{"type": "text", "te
 async def test_garbage_in_a_call_is_passed_over_and_an_answer_that_is_none_is_an_error(faulty: McpServer) -> None:
     noise = ["<html>", "", "\xff\xfe\x00", "[" * 100_000, '{"jsonrpc": "2.0", "id": "other", "result": {}}', "[1]"]
     no_answers = {
-        '{"jsonrpc": "2.0", "id": ID, "result": [1]}': "`result` is a list",
+        '{"jsonrpc": "2.0", "id": ID, "result": [1]}': "`result` is an array",
         '{"jsonrpc": "2.0", "id": ID, "result": null}': "`result` is null",
-        '{"jsonrpc": "2.0", "id": ID, "error": "broken"}': "`error` is a text",
+        '{"jsonrpc": "2.0", "id": ID, "error": "broken"}': "`error` is a string",
         '{"jsonrpc": "2.0", "id": ID}': "it has neither `result` nor `error`",
         '{"jsonrpc": "2.0", "id": ID, "result": {"content": "text"}}': "1 validation error for CallToolResult",
     }
     async with connected([faulty]) as (client, gateway):
         answered = text_of(await client.call_tool("faulty__garble", {"lines": [*noise, GOOD]}))
         for line, reason in no_answers.items():
-            with pytest.raises(MCPError, match=re.escape(f"sent no valid answer: {reason}")):
+            with pytest.raises(MCPError, match=re.escape(f"sent an invalid response: {reason}")):
                 await client.call_tool("faulty__garble", {"lines": [line]})
 
     assert answered == "fine"
@@ -280,7 +280,7 @@ async def test_a_server_that_asks_for_ever_is_stopped(mode: Mode, faulty: McpSer
         return types.ElicitResult(action="accept", content={})
 
     async with connected([faulty], mode, elicitation_callback=answer, input_required_max_rounds=100) as (client, _):
-        with pytest.raises(MCPError, match="asked more than 50 questions in one call"):
+        with pytest.raises(MCPError, match="sent more than 50 requests in one call"):
             await client.call_tool("faulty__ask_for_ever", {})
         after = text_of(await client.call_tool("faulty__heard", {}))
 

@@ -125,7 +125,7 @@ async def test_a_login_that_is_refused_or_forged_fails_with_the_reason() -> None
         authorization.refuses, authorization.issuer_said = "", "https://other.example"
         with pytest.raises(LoginError, match="iss mismatch"):
             await agreed(server)
-        with pytest.raises(LoginError, match="nobody logged in within"):
+        with pytest.raises(LoginError, match="the login was not completed within"):
             await log_in(server, show=lambda _: None, seconds=0.5)
 
     assert authorization.access == {}
@@ -278,6 +278,7 @@ print(asyncio.run(renewed(Logins(Path(folder)), server, stale)).access_token)
 """
 
 
+@pytest.mark.soak
 async def test_processes_that_renew_at_once_do_so_once_and_lose_no_token(logins: Logins, tmp_path: Path) -> None:
     async with server_with_login() as (server, authorization):
         login = await agreed(server)

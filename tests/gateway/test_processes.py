@@ -134,7 +134,7 @@ async def test_a_client_goes_on_with_a_new_daemon_as_if_it_were_the_old_one(mode
                 await kill()
             # The new daemon and its new server know what the old ones were told.
             after = [tool.name for tool in (await client.list_tools(cache_mode="bypass")).tools]
-            with pytest.raises(MCPError, match="asked more than 50 questions"):
+            with pytest.raises(MCPError, match="sent more than 50 requests"):
                 await client.call_tool("faulty__ask_for_ever", {})
             told = text_of(await client.call_tool("faulty__heard", {})).split()
             if mode == "legacy":
@@ -147,6 +147,7 @@ async def test_a_client_goes_on_with_a_new_daemon_as_if_it_were_the_old_one(mode
         assert told == ["cancelled"]
 
 
+@pytest.mark.soak
 def test_a_daemon_that_does_not_start_again_is_told_of_until_it_does(machine: Home) -> None:
     content = machine.config.read_text()
     with speaking(machine.serve(), machine.environment) as client:

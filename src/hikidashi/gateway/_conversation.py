@@ -1,4 +1,4 @@
-"""What a client and its daemon have said to each other that matters when the daemon is lost."""
+"""The session state of a client that a new daemon needs when the old one is lost."""
 
 from __future__ import annotations
 
@@ -18,73 +18,75 @@ _LISTS = ("tools", "prompts", "resources")
 
 
 class Conversation:
-    """The requests that wait for an answer, and what a new daemon has to be told before the client can go on.
+    """The pending requests, and the messages that restore the client's session at a new daemon.
 
     Clients up to 2025-11-25 open a session: its `initialize`, log level and subscriptions are kept. Requests of
-    2026-07-28 stand for themselves.
+    2026-07-28 are self-contained.
     """
 
     def __init__(self) -> None:
         self._waiting: dict[_Id, str] = {}
-        self._asked: set[_Id] = set()
+        self._daemon_requests: set[_Id] = set()
         self._hello: Message | None = None
         self._is_initialized = False
         self._level: Any = None
         self._subscribed: dict[str, Any] = {}
 
     def client_sends(self, line: bytes) -> bool:
-        """Note a message of the client; return whether the daemon may get it: answers to another daemon may not."""
+        """Record a message of the client; return whether to forward it: responses to another daemon are not."""
         message = _read(line)
         if message is None:
             return True
         id_, method = _id_of(message), message.get("method")
         if method is None:
-            if id_ not in self._asked:
+            if id_ not in self._daemon_requests:
                 return False
-            self._asked.discard(id_)
+            self._daemon_requests.discard(id_)
         elif id_ is not None:
             self._waiting[id_] = str(method)
         self._keep(message, method)
         return True
 
     def daemon_sends(self, line: bytes) -> None:
-        """Note a message of the daemon."""
+        """Record a message of the daemon."""
         if (answer := _ANSWER.match(line)) is not None:
             self._waiting.pop(json.loads(answer[1]), None)
         elif (message := _read(line)) is not None and (id_ := _id_of(message)) is not None:
             if "method" in message:
-                self._asked.add(id_)
+                self._daemon_requests.add(id_)
             else:
                 self._waiting.pop(id_, None)
 
     def is_request(self, line: bytes) -> bool:
-        """Whether the client waits for an answer to `line`."""
+        """Whether `line` is a request."""
         message = _read(line)
         return message is not None and "method" in message and _id_of(message) is not None
 
     def give_up(self, reason: str) -> list[Message]:
-        """What the client is told when nobody will answer it any more: an error for each request that waits."""
-        answers = [_error(id_, _told(reason, method)) for id_, method in self._waiting.items()]
-        answers += [{"method": "notifications/cancelled", "params": {"requestId": id_}} for id_ in self._asked]
+        """An error for each pending request of the client, and a cancellation for each of the daemon."""
+        answers = [_error(id_, _error_text(reason, method)) for id_, method in self._waiting.items()]
+        answers += [
+            {"method": "notifications/cancelled", "params": {"requestId": id_}} for id_ in self._daemon_requests
+        ]
         self._waiting.clear()
-        self._asked.clear()
+        self._daemon_requests.clear()
         return answers
 
     def beginning(self, name: str) -> list[Message]:
-        """What a new daemon is told first, with ids that begin with `name`."""
+        """The first messages to a new daemon, with ids that begin with `name`."""
         if self._hello is None:
             return []
-        told: list[Message] = [{**self._hello, "id": f"{name} 0"}]
+        messages: list[Message] = [{**self._hello, "id": f"{name} 0"}]
         if self._is_initialized:
-            told.append({"method": "notifications/initialized"})
+            messages.append({"method": "notifications/initialized"})
         if self._level is not None:
-            told.append({"id": f"{name} 1", "method": "logging/setLevel", "params": self._level})
+            messages.append({"id": f"{name} 1", "method": "logging/setLevel", "params": self._level})
         for at, params in enumerate(self._subscribed.values(), 2):
-            told.append({"id": f"{name} {at}", "method": "resources/subscribe", "params": params})
-        return told
+            messages.append({"id": f"{name} {at}", "method": "resources/subscribe", "params": params})
+        return messages
 
     def changes(self) -> list[Message]:
-        """What a client with a session is told after it got a new daemon: that one may list something else."""
+        """Notifications for a client with a session: a new daemon may list something else."""
         return [{"method": f"notifications/{one}/list_changed"} for one in _LISTS if self._is_initialized]
 
     def _keep(self, message: Message, method: object) -> None:
@@ -106,7 +108,7 @@ class Conversation:
 
 
 def _read(line: bytes) -> Message | None:
-    """The message on `line`; None where there is none, which the daemon will say."""
+    """The message on `line`; None if it is malformed, which the daemon reports."""
     try:
         message = json.loads(line)
     except (ValueError, RecursionError):
@@ -123,6 +125,6 @@ def _error(id_: _Id, text: str) -> Message:
     return {"id": id_, "error": {"code": _INTERNAL_ERROR, "message": text}}
 
 
-def _told(reason: str, method: str) -> str:
+def _error_text(reason: str, method: str) -> str:
     unknown = " Whether the call was carried out is not known: check before you repeat it."
     return f"{reason}{unknown if method == 'tools/call' else ''}"

@@ -1,4 +1,4 @@
-"""What every HTTP request must be before the gateway looks at it: for this host, of a bounded size, and consistent."""
+"""Checks of HTTP requests before they are handled: host and origin, size, and headers that match the body."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["MOST_BYTES", "Door"]
 
 MOST_BYTES = 4 * 1024 * 1024
-"""How large the body of a request may be."""
+"""Maximum size of a request body, in bytes."""
 _MOST_HEADERS = 200
 _MOST_HEADER_BYTES = 65_536
 _BODY_SECONDS = 60.0
@@ -44,10 +44,10 @@ class Door:
     """Refuses requests that are not meant for this host, too large, too slow, or not what their headers say.
 
     Args:
-        app: What answers the others.
-        host: Where it listens. On a loopback address, requests for another host or from a page of another one are
-            refused (DNS rebinding); elsewhere a token is needed, and only its owner knows the names of the host.
-        body_seconds: How long a body may take to arrive.
+        app: The application that handles the others.
+        host: Its address. On a loopback address, requests for another host or from a page of another one are
+            refused (DNS rebinding); elsewhere a token is needed, and the names of the host are not known.
+        body_seconds: Timeout for receiving a body.
     """
 
     def __init__(self, app: ASGIApp, host: str, *, body_seconds: float = _BODY_SECONDS) -> None:
@@ -128,7 +128,7 @@ async def _body(receive: Receive) -> bytes | None:
 
 
 def _replaying(body: bytes | None, receive: Receive) -> Receive:
-    """`receive` from the start, for what comes after."""
+    """`receive` that replays `body`, for the application."""
     waiting: list[Message] = [{"type": "http.request", "body": body or b"", "more_body": False}]
 
     async def replay() -> Message:
@@ -138,7 +138,7 @@ def _replaying(body: bytes | None, receive: Receive) -> Receive:
 
 
 def _inconsistent(headers: Headers, body: bytes) -> Response | None:
-    """A refusal if headers that proxies decide by say something else than the body.
+    """An error response if the headers that proxies route by do not match the body.
 
     The `mcp` package compares them for 2026-07-28 only, and a request may leave out its revision.
     """
@@ -151,30 +151,30 @@ def _inconsistent(headers: Headers, body: bytes) -> Response | None:
     try:
         message: Any = json.loads(body)
     except (ValueError, RecursionError):
-        return None  # it is refused as such
+        return None  # the application refuses it
     if duplicated is not None:
-        asked = cast("dict[str, Any]", message).get("id") if isinstance(message, dict) else None
-        return _mismatch(asked, f"{duplicated} header appears more than once")
+        request_id = cast("dict[str, Any]", message).get("id") if isinstance(message, dict) else None
+        return _mismatch(request_id, f"{duplicated} header appears more than once")
     if not isinstance(message, dict):
         return _mismatch(None, f"{MCP_METHOD_HEADER} and {MCP_NAME_HEADER} headers are for a single message")
-    said = cast("dict[str, Any]", message)
-    if method is not None and method != said.get("method"):
-        return _mismatch(said.get("id"), f"{MCP_METHOD_HEADER} header does not match the request body's method")
-    params = said.get("params")
-    key = NAME_BEARING_METHODS.get(str(said.get("method")))
+    request = cast("dict[str, Any]", message)
+    if method is not None and method != request.get("method"):
+        return _mismatch(request.get("id"), f"{MCP_METHOD_HEADER} header does not match the request body's method")
+    params = request.get("params")
+    key = NAME_BEARING_METHODS.get(str(request.get("method")))
     named = cast("dict[str, Any]", params).get(key) if key is not None and isinstance(params, dict) else None
     if name is not None and named is not None and decode_header_value(name) != named:
         return _mismatch(
-            said.get("id"), f"{MCP_NAME_HEADER} header does not match the request body's {key!r} parameter"
+            request.get("id"), f"{MCP_NAME_HEADER} header does not match the request body's {key!r} parameter"
         )
     return None
 
 
-def _mismatch(asked: Any, message: str) -> Response:
-    identity = asked if isinstance(asked, str | int) and not isinstance(asked, bool) else None
+def _mismatch(request_id: Any, message: str) -> Response:
+    identity = request_id if isinstance(request_id, str | int) and not isinstance(request_id, bool) else None
     error = {"code": HEADER_MISMATCH, "message": message}
     return JSONResponse({"jsonrpc": "2.0", "id": identity, "error": error}, 400)
 
 
-def _text(status: int, said: str) -> Response:
-    return PlainTextResponse(said, status, {"Connection": "close"})
+def _text(status: int, text: str) -> Response:
+    return PlainTextResponse(text, status, {"Connection": "close"})

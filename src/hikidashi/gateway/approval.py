@@ -1,6 +1,6 @@
 """Servers that a person has agreed to start or to connect to: a config file is code.
 
-What is agreed to is what the file says: the command, its arguments and working folder, the names of its variables and
+An approval covers what the file says: the command, its arguments and working folder, the names of its variables and
 the values of those that hold no secret; or the address and the names of its headers. References such as `${NAME}`
 count as they are written, so a new value of a secret is not asked for again, and another reference is.
 """
@@ -33,18 +33,18 @@ _KNOWN_KEY = re.compile(r"(?:sk|pk|rk|tvly|xox[a-z]|xapp|gh[pousr]|github_pat|gl
 
 
 class Approvals:
-    """The servers that were agreed to, as digests in the file `path`."""
+    """The approved servers, as digests in the file `path`."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def missing(self, servers: Iterable[GatewayServer]) -> list[GatewayServer]:
-        """The servers that nobody has agreed to yet; one that has a problem cannot start, so it is not asked for."""
+        """The servers that are not approved yet; one that has a problem cannot start, so it is left out."""
         known = self._read()
         return [server for server in servers if server.problem is None and _digest(server) not in known]
 
     def add(self, servers: Iterable[GatewayServer]) -> None:
-        """Remember that these servers may be used.
+        """Record that these servers are approved.
 
         Raises:
             OSError: it cannot be written.
@@ -63,7 +63,7 @@ class Approvals:
 
 
 def shown_server(given: GatewayServer) -> str:
-    """What would be started or connected to, as the file says it: in one line, with nothing hidden but secrets."""
+    """What would be started or connected to, as the file says it: in one line, with only secrets masked."""
     entry, server = _entry_of(given), given.server
     if server.transport == "stdio":
         command = str(entry["command"])

@@ -34,7 +34,7 @@ def sockets_folder() -> Path:
     the system's folder for temporary files.
 
     Raises:
-        ServerUnavailableError: somebody else could write there.
+        ServerUnavailableError: another user could write there.
     """
     folder = runtime_folder()
     if len(os.fsencode(folder)) <= _LONGEST_FOLDER:
@@ -78,7 +78,7 @@ def start_daemon(path: Path, command: Sequence[str], log: Path) -> socket.socket
         except OSError:
             pass
         else:
-            if process is not None:  # whoever started it is told of its end, lest it stays a zombie
+            if process is not None:  # reaps it when it ends, so that it does not stay a zombie
                 threading.Thread(target=process.wait, daemon=True).start()
             return connection
         if process is None:

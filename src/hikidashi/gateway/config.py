@@ -72,7 +72,7 @@ def read_setup(paths: Iterable[Path]) -> GatewaySetup:
             if not _is_same(found.setdefault(one.name, one), one):
                 raise ToolSourceError(
                     str(path),
-                    f"server {one.name!r} is another one than in a file before",
+                    f"server {one.name!r} differs from the one in an earlier file",
                     "Rename one of them, or leave a file out.",
                 )
     servers = list(found.values())
@@ -147,7 +147,7 @@ def _server(entry: Entry, name: str, options: ServerOptions) -> GatewayServer:
 
 
 def _working_folder(server: McpServer, file: Path) -> str | None:
-    """The whole path of a process's working folder: the gateway itself may run in any folder.
+    """The absolute path of a process's working folder: the gateway itself may run in any folder.
 
     By default it is the folder of the file, as it is for the `.mcp.json` of a project, and the home folder for a file
     among the user's settings.
@@ -159,7 +159,7 @@ def _working_folder(server: McpServer, file: Path) -> str | None:
         if server.cwd:
             return str(folder / Path(server.cwd).expanduser())
         return str(Path.home() if folder == config_folder().absolute() else folder)
-    except RuntimeError:  # no home folder, or `~nobody`: starting it says so
+    except RuntimeError:  # no home folder, or an unknown user: starting it reports that
         return server.cwd
 
 

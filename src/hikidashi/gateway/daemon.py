@@ -101,10 +101,10 @@ class _Daemon:
                 finally:
                     self._clients -= 1
                     self._alone_since = time.monotonic()
-            case b"status" | b"progress" as asked:
-                status = status_of(self._gateway) if asked == b"status" else progress_of(self._gateway)
-                said = {**status, "pid": os.getpid(), "clients": self._clients}
-                writer.write(json.dumps(said).encode() + b"\n")
+            case b"status" | b"progress" as command:
+                status = status_of(self._gateway) if command == b"status" else progress_of(self._gateway)
+                answer = {**status, "pid": os.getpid(), "clients": self._clients}
+                writer.write(json.dumps(answer).encode() + b"\n")
                 await writer.drain()
             case b"stop":
                 writer.write(b"{}\n")

@@ -153,7 +153,7 @@ class Gateway:
         return [*own_tools(self.summary), *(self.merged.tools[name] for name in (*pinned, *more))]
 
     def listed_tool(self, name: str | None) -> types.Tool | None:
-        """The tool that the list shows under `name`; None where that takes a look at the list."""
+        """The tool that the list shows under `name`; None if only the list itself can tell."""
         return None if name is None or self.searching else self.merged.tools.get(name)
 
     @property
@@ -256,7 +256,7 @@ class Gateway:
     def _merge(self) -> None:
         listings = {name: one.listing for name, one in self.upstreams.items() if one.listing is not None}
         self.merged = merged(listings, self.options.names, reserved=OWN_TOOLS)
-        self.searching = self._decide_to_search()  # once: every call asks
+        self.searching = self._decide_to_search()  # cached: every call needs it
         read_only = frozenset(name for name in self.merged.tools if is_read_only(*self._own_tool(name)))
         self.finder.update(self.merged, read_only)
 
@@ -298,7 +298,7 @@ async def _notify(session: ServerSession, key: str, event: ServerEvent, subscrib
 
 
 async def _quietly(send: Any, *arguments: Any) -> bool:
-    """Whether it could be sent; a client that is gone is no error."""
+    """Whether it could be sent; a client that is gone is not an error."""
     try:
         with anyio.fail_after(5.0):
             await send(*arguments)

@@ -24,15 +24,15 @@ class ServerOptions:
     """Limits and policy of one server.
 
     Args:
-        lazy: Connect when a tool is first called, if the tools are known from before; None is yes for processes.
+        lazy: Connect when a tool is first called, if the tools are known from before; None means True for processes.
         start_seconds: How long it may take to start and to list what it has.
-        call_seconds: How long a call may take; progress begins it anew.
+        call_seconds: How long a call may take; progress restarts the limit.
         at_once: How many calls run at the same time; more wait.
         result_characters: How long a result may be before it is cut and the rest is read with `read_result`.
-        memory_mb: How much memory its processes may use together; None is no limit.
-        idle_seconds: After how long without a call a process is stopped; 0 is never.
+        memory_mb: How much memory its processes may use together; None means no limit.
+        idle_seconds: After how long without a call a process is stopped; 0 means never.
         read_only: Patterns of tools that only read, whatever their annotations say.
-        confirm: Which calls a person is asked for, or patterns of tools.
+        confirm: Which calls a person must confirm, or patterns of tools.
 
     Raises:
         ValueError: a value is not allowed.

@@ -43,13 +43,13 @@ def pins_at_start(options: GatewayOptions, record: object, servers: Collection[s
 def pinned_patterns(
     pin: Sequence[str], usage: Mapping[str, int], *, servers: Collection[str], names: NameStyle
 ) -> tuple[str, ...]:
-    """The patterns of `pin`, with the names of the most used tools in the place of `most-used`.
+    """The patterns of `pin`, with `most-used` replaced by the names of the most used tools.
 
     Args:
         pin: Patterns of tools, `most-used` (which is five) or `most-used:COUNT`.
         usage: Calls of each tool by the name under which it is offered.
-        servers: The names of the configured servers; tools of others are passed over.
-        names: With "prefixed", names tell the server.
+        servers: The names of the configured servers; tools of others are skipped.
+        names: With "prefixed", names contain the server.
     """
     prefixes = tuple(map(server_prefix, servers))
     known = [name for name in usage if names == "plain" or name.startswith(prefixes)]

@@ -21,7 +21,7 @@ __all__ = ["Shim"]
 
 _PIECE = 1 << 16
 _GREETING_SECONDS = 20.0
-_OWN = "hikidashi attached again"  # begins the ids of requests that the client knows nothing of
+_OWN = "hikidashi attached again"  # prefix of the ids of requests that the client did not send
 _LOST = "The gateway ended before it answered. The next request starts it again."
 
 
@@ -36,7 +36,7 @@ class Shim:
     def __init__(self, daemon: socket.socket, attach: Callable[[], socket.socket]) -> None:
         self._attach = attach
         self._conversation = Conversation()
-        self._lock = threading.Lock()  # of the conversation and the connection
+        self._lock = threading.Lock()  # guards the conversation and the connection
         self._output = threading.Lock()
         self._daemon: socket.socket | None = None
         self._begin(daemon)
@@ -54,16 +54,16 @@ class Shim:
             daemon = self._daemon
         if daemon is None:
             if not self._conversation.is_request(line):
-                return  # nobody is there who could have asked or begun what it is about
+                return  # a response or notification for a daemon that has ended
             daemon = self._again()
         if daemon is not None and wanted:
             try:
                 daemon.sendall(line if line.endswith(b"\n") else line + b"\n")
             except OSError:
-                return  # whoever reads from it answers
+                return  # the thread that reads from it answers the request
 
     def _again(self) -> socket.socket | None:
-        """A connection to a new daemon that knows what the client said to the one before; None if there is none."""
+        """A connection to a new daemon with the client's session restored; None if it cannot start."""
         try:
             daemon = self._attach()
             daemon.settimeout(_GREETING_SECONDS)
@@ -105,7 +105,7 @@ class Shim:
                     if own not in line[:100]:
                         self._write(line)
             except OSError:
-                pass  # the same as its end
+                pass  # the same as the end of the stream
             with self._lock:
                 self._daemon = None
                 self._to_client(self._conversation.give_up(_LOST))
@@ -119,7 +119,7 @@ class Shim:
                 while data:
                     data = data[os.write(sys.stdout.fileno(), data) :]
             except OSError:
-                os._exit(0)  # the client is gone, and this process holds nothing but what it was told
+                os._exit(0)  # the client is gone, and this process has no state of its own
 
 
 def _line(message: Message) -> bytes:

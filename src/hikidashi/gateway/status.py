@@ -28,7 +28,7 @@ def status_of(gateway: Gateway) -> dict[str, Any]:
 
 
 def progress_of(gateway: Gateway) -> dict[str, Any]:
-    """How far the servers are, in a form that is cheap enough to be asked for often."""
+    """The progress of the servers that are starting; cheap enough to poll."""
     return {"servers": [_state(upstream) for upstream in gateway.upstreams.values()]}
 
 

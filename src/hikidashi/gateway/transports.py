@@ -34,8 +34,8 @@ def http_app(
 
     Args:
         gateway: An entered gateway.
-        host: Where it will listen; on a loopback address, requests for another host or from another origin are refused.
-        token: What clients must send as `Authorization: Bearer ...`.
+        host: Its address; on a loopback address, requests for another host or from another origin are refused.
+        token: The token that clients must send as `Authorization: Bearer ...`.
         oauth: Whose access tokens clients must send instead, and for which audience.
 
     Raises:
@@ -48,12 +48,12 @@ def http_app(
     app = GatewayMCPServer(gateway).streamable_http_app(
         host=host,
         max_request_body_size=MOST_BYTES,
-        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # the door is stricter
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # `Door` is stricter
         custom_starlette_routes=[] if oauth is None else metadata_routes(oauth),
     )
     if token is not None:
         app.add_middleware(RequireSharedToken, token=token.strip())
     if oauth is not None:
         app.add_middleware(RequireAccessToken, options=oauth)
-    app.add_middleware(Door, host=host)  # the last one added is the first one asked
+    app.add_middleware(Door, host=host)  # the last one added runs first
     return app

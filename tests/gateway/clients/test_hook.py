@@ -122,4 +122,4 @@ def test_any_input_is_answered_or_refused(given: bytes) -> None:
         said = answer(given, config=None, name="hikidashi")
     except ToolSourceError as error:
         said = str(error)
-    assert not said or said.startswith("standard input: is no JSON")
+    assert not said or said.startswith("standard input: is not JSON")

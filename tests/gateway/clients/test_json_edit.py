@@ -71,7 +71,7 @@ def test_what_is_put_in_is_all_that_changes(document: tuple[str, dict[str, Any]]
     assert value_of(text) == value
     servers = value.get("mcpServers", {})
     if not isinstance(servers, dict):
-        with pytest.raises(EditError, match="is no object"):
+        with pytest.raises(EditError, match="is not an object"):
             put(text, ("mcpServers", "hikidashi"), ENTRY)
         return
     changed = put(text, ("mcpServers", "hikidashi"), ENTRY)
@@ -90,7 +90,7 @@ def test_items_come_and_go(document: tuple[str, dict[str, Any]], items: list[Any
     text, value = document
     before = value.get("other", [])
     if not isinstance(before, list):
-        with pytest.raises(EditError, match="`other` is no array"):
+        with pytest.raises(EditError, match="`other` is not an array"):
             append(text, ("other",), 1)
         return
     changed = text
@@ -154,7 +154,7 @@ def test_the_manner_of_the_file_is_kept(before: str, after: str) -> None:
         ("{} {}", 1, 4, "there is more after the value"),
         ("{} /* x", 1, 4, "a comment does not end"),
         ("[NaN]", 1, 2, "a value is missing"),
-        ("[-Infinity]", 1, 2, "-Infinity is no JSON"),
+        ("[-Infinity]", 1, 2, "-Infinity is not JSON"),
         ("[" * 300, 1, 202, "it is nested more than 200 deep"),
     ],
 )

@@ -11,9 +11,11 @@ from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
+from hikidashi.errors import ClaudeCodeError
+
 from .report import Check, Status
 
-__all__ = ["check_claude_code", "check_cli", "check_login", "find_cli"]
+__all__ = ["check_claude_code", "check_cli", "check_login", "find_cli", "require_cli"]
 
 _SECONDS = 10.0
 _REINSTALL = "pip install --force-reinstall 'hikidashi[claude]'"
@@ -55,6 +57,19 @@ def check_cli(path: Path | None, *, needed: bool, seconds: float = _SECONDS) -> 
     except OSError as error:
         return _cli("problem", f"{path} cannot be started: {error.strerror or error}", _REINSTALL)
     return _cli("ok", f"{version} at {_from_home(path)}")
+
+
+def require_cli(path: Path | None) -> None:
+    """Raise unless the CLI at `path` runs; by default the one that `ClaudeCodeModel` starts.
+
+    Raises:
+        ClaudeCodeError: it does not run, with the reason and the remedy.
+    """
+    if path is not None and not path.exists():
+        raise ClaudeCodeError(f"Claude Code was not found at {path}. Check the path, or leave `--cli-path` out.")
+    check = check_cli(path or find_cli(), needed=True)
+    if check.status != "ok":
+        raise ClaudeCodeError(f"Claude Code does not run: {check.found}. {check.remedy}")
 
 
 def check_login(environment: Mapping[str, str]) -> Check:

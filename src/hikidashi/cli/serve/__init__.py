@@ -18,9 +18,9 @@ Examples:
   hikidashi serve                               servers of your config.yaml
   hikidashi serve --config .mcp.json            for an MCP client, on stdio
   hikidashi serve --config .mcp.json --http 8000
-  hikidashi serve status                        how the servers are
+  hikidashi serve status                        state of the servers
   hikidashi serve import                        the servers of your clients
-  hikidashi serve install claude-code           our line in a client
+  hikidashi serve install claude-code           our entry in a client
 
 \b
 In the configuration of a client:
@@ -86,7 +86,8 @@ def _serve(  # pyright: ignore[reportUnusedFunction]
         ),
     ] = None,
     record: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Keep searches and calls, for tools report.", show_default=False)
+        Path | None,
+        typer.Option(metavar="FILE", help="Record searches and calls, for tools report.", show_default=False),
     ] = None,
     token_env: Annotated[
         str | None,
@@ -107,9 +108,9 @@ def _serve(  # pyright: ignore[reportUnusedFunction]
     """
     if context.invoked_subcommand is not None:
         return
-    from .run import Asked, run_serve
+    from .run import ServeArguments, run_serve
 
-    asked = Asked(
+    args = ServeArguments(
         config=tuple(config or ()),
         http=http,
         daemon=not no_daemon,
@@ -123,7 +124,7 @@ def _serve(  # pyright: ignore[reportUnusedFunction]
         as_daemon=as_daemon,
         oauth=oauth_options(oauth_issuer, oauth_audience, oauth_jwks, oauth_scope, oauth_resource),
     )
-    if code := run_serve(asked):
+    if code := run_serve(args):
         raise typer.Exit(code)
 
 
@@ -175,7 +176,7 @@ def import_servers(
     Looks into the files of Claude Desktop, Claude Code (user and project), Cursor, VS Code, Windsurf,
     Codex, Gemini CLI and Zed. Keys are never shown; they are kept in FILE, which only you can read.
     What you choose may run from then on. The clients keep what they have.
-    Exit code 1 means that a file is broken, or that a server you named cannot be taken over.
+    Exit code 1 means that a file is invalid, or that a server you named cannot be taken over.
     """
     from .importing import run_import
 
@@ -221,8 +222,8 @@ def uninstall(
     """Take hikidashi out of the configuration of a client.
 
     CLIENT is claude-desktop, claude-code, claude-code-project, cursor, vscode, windsurf, codex,
-    gemini or zed. A file that nobody changed since is restored byte for byte; in another one,
-    only our entry is taken out.
+    gemini or zed. A file that is unchanged since is restored byte for byte; in another one,
+    only our entry is removed.
     """
     from .installing import run_uninstall
 
@@ -241,6 +242,6 @@ def hook(
 
     from hikidashi.gateway.clients.hook import answer
 
-    said = answer(sys.stdin.buffer.read(), config=config, name=name)
-    if said:
-        typer.echo(said)
+    output = answer(sys.stdin.buffer.read(), config=config, name=name)
+    if output:
+        typer.echo(output)

@@ -1,4 +1,4 @@
-"""Who may use the gateway over HTTP: the options of the command, and what they mean together."""
+"""Authorization of HTTP clients: the options of the command, and how they combine."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ Resource = Annotated[
 def oauth_options(
     issuer: str | None, audience: str | None, jwks_url: str | None, scopes: list[str] | None, resource: str | None
 ) -> OAuthOptions | None:
-    """What these options mean together; None if none of them is given.
+    """The `OAuthOptions` of these options; None if none of them is given.
 
     Raises:
         typer.BadParameter: one is missing or cannot be used.

@@ -50,7 +50,7 @@ def default_files() -> tuple[Path, ...]:
     candidates = [Path(named)] if named else [folder / name for folder in folders for name in _NAMES]
     own = default_config()
     if named and not Path(named).is_file():
-        return (Path(named),)  # reading it says what is wrong
+        return (Path(named),)  # reading it reports what is wrong
     for file in candidates:
         sections = _sections_of(file)
         if "servers" in sections:

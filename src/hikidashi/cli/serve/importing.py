@@ -56,13 +56,13 @@ def run_import(
         written = [choice for choice in chosen if choice.status != "unusable"]
         take_over(written, to)
         servers, waiting = servers_of(written, to)
-        # They were shown, and chosen: that is what `hikidashi serve` would ask for.
+        # Shown and chosen means approved: `hikidashi serve` does not ask again.
         try:
             approvals().add(servers)
         except OSError as error:
             reason = f"cannot be written ({error.strerror or error})"
             raise ToolSourceError(
-                str(error.filename or state_folder()), reason, "Check who may write there."
+                str(error.filename or state_folder()), reason, "Check the permissions there."
             ) from error
         for error in waiting:
             print_error(error)
@@ -70,7 +70,7 @@ def run_import(
     if as_json:
         print(json.dumps(_as_json(search, choices, written, to), ensure_ascii=False, indent=2))  # noqa: T201
     elif chosen is not None:
-        _tell(written, to)
+        _report(written, to)
     elif choices:
         stdout().print(Text(f"Nothing was written. {_HOW}"))
     for error in search.problems:
@@ -80,7 +80,7 @@ def run_import(
 
 
 def approvals() -> Approvals:
-    """The commands that may run, as `hikidashi serve` asks for them."""
+    """The approvals that `hikidashi serve` asks for."""
     return Approvals(state_folder() / "gateway" / "approved.json")
 
 
@@ -97,7 +97,7 @@ def client_for(name: str, hint: str) -> Client:
 
 
 def _chosen(choices: list[Choice], names: Sequence[str], *, take_all: bool) -> list[Choice] | None:
-    """The servers that are named; None where nobody has chosen yet."""
+    """The servers that are named; None if none are."""
     if take_all:
         return choices
     if not names:
@@ -114,20 +114,20 @@ def _ask(choices: list[Choice]) -> list[Choice] | None:
     if not choices:
         return None
     while True:
-        said = typer.prompt(
+        text = typer.prompt(
             "Which ones? Numbers such as 1,3-5, all, or nothing", default="", show_default=False, err=True
         ).strip()
-        if said.lower() == "all":
+        if text.lower() == "all":
             return choices
-        numbers = _numbers(said, len(choices))
+        numbers = _numbers(text, len(choices))
         if numbers is not None:
             return [choices[number - 1] for number in numbers] or None
-        stderr().print(Text(f"{said!r} is no list of numbers from 1 to {len(choices)}.", "red"))
+        stderr().print(Text(f"{text!r} is not a list of numbers from 1 to {len(choices)}.", "red"))
 
 
-def _numbers(said: str, most: int) -> list[int] | None:
+def _numbers(text: str, most: int) -> list[int] | None:
     numbers: set[int] = set()
-    for part in re.split(r"[\s,]+", said):
+    for part in re.split(r"[\s,]+", text):
         if not part:
             continue
         found = re.fullmatch(r"(\d{1,6})(?:-(\d{1,6}))?", part)
@@ -177,7 +177,7 @@ def _line(choice: Choice) -> str:
     return clean("; ".join(parts))
 
 
-def _tell(written: list[Choice], to: Path) -> None:
+def _report(written: list[Choice], to: Path) -> None:
     console = stdout()
     new = [choice for choice in written if choice.status == "new"]
     console.print(

@@ -1,4 +1,4 @@
-"""`hikidashi serve install` and `uninstall`: our line in a client's configuration."""
+"""`hikidashi serve install` and `uninstall`: our entry in a client's configuration."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_. -]{0,63}")
 
 
 def run_install(client_name: str, *, config: Path | None, name: str, dry_run: bool, as_json: bool) -> int:
-    """Put our line into the configuration of a client; return the exit code."""
+    """Put our entry into the configuration of a client; return the exit code."""
     if not _NAME.fullmatch(name) or "__" in name:
         raise typer.BadParameter(
             f"is {name!r}: use letters, digits, `-`, `_` and `.`, and no `__`.", param_hint="--name"
         )
     client, machine, records = client_for(client_name, "CLIENT"), Machine(), _records()
-    # Whole paths: a client starts us in any folder, where another `config.yaml` may be.
+    # Absolute paths: a client starts us in any folder, where another `config.yaml` may be.
     files = [Path(os.path.abspath(file)) for file in config_files([config] if config else [])]  # noqa: PTH100
     for file in files:
         _check_config(file, client, machine)
@@ -55,13 +55,13 @@ def run_install(client_name: str, *, config: Path | None, name: str, dry_run: bo
     backups = {} if dry_run else apply(changes, records)
     _report(client, changes, backups, dry_run=dry_run, as_json=as_json)
     if not dry_run and not as_json and (new := _not_agreed(files)):
-        said = f"Nobody has agreed to run {', '.join(new)} yet. Read the file, then run: "
-        stdout().print(Text(clean_lines(f"{said}hikidashi serve {shlex.join(named)}")), soft_wrap=True)
+        message = f"Not approved yet: {', '.join(new)}. Read the file, then run: "
+        stdout().print(Text(clean_lines(f"{message}hikidashi serve {shlex.join(named)}")), soft_wrap=True)
     return 0
 
 
 def run_uninstall(client_name: str, *, name: str | None, dry_run: bool, as_json: bool) -> int:
-    """Take our line out of the configuration of a client; return the exit code."""
+    """Take our entry out of the configuration of a client; return the exit code."""
     client, machine, records = client_for(client_name, "CLIENT"), Machine(), _records()
     changes = plan_uninstall(client, records, name=name, machine=machine)
     if not any(change.changes for change in changes):
@@ -86,21 +86,21 @@ def _check_config(file: Path, client: Client, machine: Machine) -> None:
         content_of(file, data, "json")
     target = client.main(machine).file(machine)
     if os.path.realpath(target) == os.path.realpath(file):
-        reason = f"is the file of {client.title} itself, so hikidashi would start itself without end"
+        reason = f"is the file of {client.title} itself, so hikidashi would start itself endlessly"
         remedy = "Take its servers over with `hikidashi serve import`, and give that file."
         raise ToolSourceError(str(file), reason, remedy)
 
 
 def _not_agreed(files: Sequence[Path]) -> list[str]:
-    """The servers that the client could not start, since it cannot ask."""
+    """The servers without approval: the client could not start them, since it cannot ask."""
     try:
         return [server.name for server in approvals().missing(read_servers(files))]
-    except ToolSourceError:  # the gateway tells it
+    except ToolSourceError:  # the gateway reports it
         return []
 
 
 def _executable() -> tuple[str, list[str]]:
-    """The command that runs now, by its whole path, and what comes first in its arguments."""
+    """The command that runs now, by its absolute path, and its first arguments."""
     ending = ".exe" if sys.platform == "win32" else ""
     given = Path(sys.argv[0])
     beside = Path(sys.executable).with_name(f"hikidashi{ending}")
@@ -140,15 +140,15 @@ def _report(
             for line in diff_of(change).splitlines():
                 style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
                 console.print(Text(clean_lines(line), style), soft_wrap=True)
-        said = _said(change, dry_run=dry_run)
-        console.print(Text(clean_lines(said)), soft_wrap=True)
+        message = _described(change, dry_run=dry_run)
+        console.print(Text(clean_lines(message)), soft_wrap=True)
         if change.file in backups and change.changes:
             console.print(Text(clean_lines(f"  backup: {backups[change.file]}"), "dim"), soft_wrap=True)
     if not dry_run and any(change.changes and change.how == "install" for change in changes):
         console.print(Text(client.after))
 
 
-def _said(change: Change, *, dry_run: bool) -> str:
+def _described(change: Change, *, dry_run: bool) -> str:
     would = "would be" if dry_run else "is"
     if not change.changes:
         return f"{change.file}: nothing to change."
@@ -163,4 +163,4 @@ def _said(change: Change, *, dry_run: bool) -> str:
             return f"{change.file}: {would} as it was before, byte for byte."
         case "remove":
             why = "changed since" if change.record is not None else "not written by `serve install`"
-            return f"{change.file}: it was {why}, so only our entry {would} taken out."
+            return f"{change.file}: it was {why}, so only our entry {would} removed."

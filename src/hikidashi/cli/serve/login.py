@@ -42,7 +42,7 @@ def login(
     *,
     config: _Config = None,
     no_browser: Annotated[
-        bool, typer.Option("--no-browser", help="Only show the address of the page, open nothing.")
+        bool, typer.Option("--no-browser", help="Only show the URL of the page, open nothing.")
     ] = False,
     client_id: Annotated[
         str | None,
@@ -53,11 +53,13 @@ def login(
     ] = None,
     client_metadata: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="Client ID metadata document, for servers that take it.", show_default=False),
+        typer.Option(
+            metavar="URL", help="Client ID metadata document, for servers that accept it.", show_default=False
+        ),
     ] = None,
     port: Annotated[
         int,
-        typer.Option(min=0, max=65_535, help="Port that the browser comes back to.", show_default="a free one"),
+        typer.Option(min=0, max=65_535, help="Port of the redirect URI.", show_default="a free one"),
     ] = 0,
 ) -> None:
     """Log in to a server that needs it, in your browser (OAuth).
@@ -77,10 +79,10 @@ def login(
     if secret is not None and client_id is None:
         raise typer.BadParameter("needs --client-id.", param_hint="--client-secret-env")
     if client_metadata is not None and not client_metadata.startswith("https://"):
-        raise typer.BadParameter("is no https:// URL.", param_hint="--client-metadata")
+        raise typer.BadParameter("is not an https:// URL.", param_hint="--client-metadata")
     known = KnownClient(id=client_id, secret=secret, metadata_url=client_metadata, port=port)
     given = _server(server, config)
-    logging.getLogger("mcp.client.auth").setLevel(logging.CRITICAL)  # what fails is said below, without its trace
+    logging.getLogger("mcp.client.auth").setLevel(logging.CRITICAL)  # failures are reported below, without a traceback
     tools = anyio.run(_log_in, given, known, not no_browser)
     typer.echo(f"Logged in to {server}: {counted(tools, 'tool')}.")
 
@@ -135,7 +137,7 @@ async def _log_in(given: GatewayServer, known: object, browser: bool) -> int:
 
 
 def _forget_listing(given: GatewayServer) -> None:
-    """What one person was shown is not shown to the next."""
+    """Delete the cached listing: another person may have other tools."""
     from hikidashi.gateway.cache import ListingCache
 
     ListingCache(cache_folder() / "gateway").forget(given.server)

@@ -20,7 +20,7 @@ from .view import marked, problem_lines, summary
 __all__ = ["showing_progress"]
 
 _EVERY = 0.1  # seconds
-_LONGEST = 120.0  # seconds, after which a person has seen enough
+_LONGEST = 120.0  # seconds, after which nothing more is shown
 
 
 @contextmanager
@@ -54,12 +54,12 @@ def _show(status: Callable[[], dict[str, Any] | None], stop: Event, console: Con
 
 
 def _is_settled(server: dict[str, Any]) -> bool:
-    return server["listed"]  # or failed to; whether it is tried again is no matter of the start
+    return server["listed"]  # or failed to; retries are not part of the start
 
 
 @contextmanager
 def _without_warnings() -> Generator[None]:
-    """Keep the log from saying what is shown anyway."""
+    """Suppress warnings in the log, which repeat what is shown."""
     logger = logging.getLogger("hikidashi.gateway")
 
     def is_error(record: logging.LogRecord) -> bool:

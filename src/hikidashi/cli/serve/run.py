@@ -34,15 +34,15 @@ if TYPE_CHECKING:
     from hikidashi.config import GatewayConfig
     from hikidashi.gateway import Gateway
 
-__all__ = ["Asked", "run_serve"]
+__all__ = ["ServeArguments", "run_serve"]
 
 _LARGEST_LOG = 1_000_000  # bytes
 _GRACE = 2  # seconds that requests have to end by themselves; those that listen for changes never do
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
-    """The options of the command; None is what the config says, or the default."""
+class ServeArguments:
+    """The options of the command; None means the value of the config, or the default."""
 
     config: tuple[Path, ...]
     http: str | None
@@ -57,15 +57,15 @@ class Asked:
     as_daemon: Path | None
     oauth: OAuthOptions | None = None
 
-    def arguments(self) -> list[str]:
+    def to_argv(self) -> list[str]:
         """The same options, for another process."""
-        given = [part for path in self.config for part in ("--config", str(path.absolute()))]
-        given += [
+        argv = [part for path in self.config for part in ("--config", str(path.absolute()))]
+        argv += [
             part for name in ("names", "search") if (value := getattr(self, name)) for part in (f"--{name}", value)
         ]
-        given += [*(["--promote"] if self.promote else []), *(["--yes"] if self.yes else [])]
-        given += [part for glob in self.pin for part in ("--pin", glob)]
-        return [*given, *(["--record", str(self.record.absolute())] if self.record else [])]
+        argv += [*(["--promote"] if self.promote else []), *(["--yes"] if self.yes else [])]
+        argv += [part for glob in self.pin for part in ("--pin", glob)]
+        return [*argv, *(["--record", str(self.record.absolute())] if self.record else [])]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,14 +77,14 @@ class _Run:
     record: Path | None
 
     @classmethod
-    def of(cls, asked: Asked, setup: GatewaySetup) -> _Run:
+    def of(cls, args: ServeArguments, setup: GatewaySetup) -> _Run:
         section = setup.gateway
         options = GatewayOptions() if section is None else _options_of(section)
-        given = {name: value for name in ("names", "search", "promote", "pin") if (value := getattr(asked, name))}
-        record = asked.record
+        overrides = {name: value for name in ("names", "search", "promote", "pin") if (value := getattr(args, name))}
+        record = args.record
         if record is None and section is not None and section.record is not None:
             record = setup.folder / Path(section.record).expanduser()
-        options = replace(options, **given)
+        options = replace(options, **overrides)
         if asks_for_records(options.pin) and record is None:
             raise typer.BadParameter(
                 "most-used needs the records of calls: give --record FILE too.", param_hint="--pin"
@@ -92,18 +92,18 @@ class _Run:
         return cls(servers=setup.servers, options=options, record=None if record is None else record.absolute())
 
 
-def run_serve(asked: Asked) -> int:
+def run_serve(args: ServeArguments) -> int:
     """Serve until the client, or the person, ends it; return the exit code."""
-    asked = replace(asked, config=config_files(asked.config))
-    run = _Run.of(asked, read_setup(asked.config))
-    # The daemon asks again: the file may have changed since whoever started it has read it.
-    is_kept = _approve(run.servers, asked.config, yes=asked.yes, can_ask=asked.as_daemon is None)
-    asked = replace(asked, yes=asked.yes or not is_kept)
-    if asked.as_daemon is not None:
-        return _run_daemon(asked.as_daemon, run)
-    if asked.http is not None:
-        return _run_http(asked, run)
-    if not asked.daemon or sys.platform == "win32":
+    args = replace(args, config=config_files(args.config))
+    run = _Run.of(args, read_setup(args.config))
+    # The daemon asks again: the file may have changed since the process that started it read it.
+    is_kept = _approve(run.servers, args.config, yes=args.yes, can_ask=args.as_daemon is None)
+    args = replace(args, yes=args.yes or not is_kept)
+    if args.as_daemon is not None:
+        return _run_daemon(args.as_daemon, run)
+    if args.http is not None:
+        return _run_http(args, run)
+    if not args.daemon or sys.platform == "win32":
         import anyio
 
         from hikidashi.gateway.status import progress_of
@@ -116,24 +116,24 @@ def run_serve(asked: Asked) -> int:
 
         anyio.run(main)
         return 0
-    path, connection = _daemon(asked, run)
+    path, connection = _daemon(args, run)
     if sys.stdin.isatty():
         typer.echo("Speaking MCP on standard input and output, for a client. Ctrl-C ends it.", err=True)
     with _progress(lambda: ask_daemon(path, "progress")):
-        return Shim(connection, lambda: _daemon(asked, _approved(asked))[1]).run()
+        return Shim(connection, lambda: _daemon(args, _approved(args))[1]).run()
 
 
-def _approved(asked: Asked) -> _Run:
-    """What the config says now: it may have changed since this process started."""
-    run = _Run.of(asked, read_setup(asked.config))
-    _approve(run.servers, asked.config, yes=asked.yes, can_ask=False)
+def _approved(args: ServeArguments) -> _Run:
+    """The settings by the current config, which may have changed since this process started."""
+    run = _Run.of(args, read_setup(args.config))
+    _approve(run.servers, args.config, yes=args.yes, can_ask=False)
     return run
 
 
-def _daemon(asked: Asked, run: _Run) -> tuple[Path, socket.socket]:
+def _daemon(args: ServeArguments, run: _Run) -> tuple[Path, socket.socket]:
     """The socket of the daemon of this configuration, and a connection to it."""
     path = socket_path(identity_of(run.servers, run.options, str(run.record), sys.executable))
-    command = [sys.executable, "-m", "hikidashi", "serve", *asked.arguments(), "--as-daemon", str(path)]
+    command = [sys.executable, "-m", "hikidashi", "serve", *args.to_argv(), "--as-daemon", str(path)]
     return path, start_daemon(path, command, path.with_suffix(".log"))
 
 
@@ -185,20 +185,20 @@ def _run_daemon(path: Path, run: _Run) -> int:
     return 0
 
 
-def _run_http(asked: Asked, run: _Run) -> int:
+def _run_http(args: ServeArguments, run: _Run) -> int:
     import anyio
     import uvicorn
 
     from hikidashi.gateway.status import progress_of
     from hikidashi.gateway.transports import http_app
 
-    host, port = _address(str(asked.http))
-    token = shared_token(asked.token_env, host, asked.oauth)
+    host, port = _address(str(args.http))
+    token = shared_token(args.token_env, host, args.oauth)
     listening = _listening(host, port)
 
     async def main() -> None:
         async with _gateway(run) as gateway:
-            app = http_app(gateway, host=host, token=token, oauth=asked.oauth)
+            app = http_app(gateway, host=host, token=token, oauth=args.oauth)
             config = uvicorn.Config(
                 app,
                 host=host,
@@ -208,7 +208,7 @@ def _run_http(asked: Asked, run: _Run) -> int:
                 timeout_graceful_shutdown=_GRACE,
             )
             server = uvicorn.Server(config)
-            # Clients wait for this line, so whoever reads it can connect.
+            # Clients wait for this line: once it is written, they can connect.
             sys.stderr.write(f"Serving MCP on http://{_shown(host)}:{port}/mcp\n")
             sys.stderr.flush()
             with _progress(lambda: progress_of(gateway)):
@@ -247,7 +247,7 @@ def _approve(servers: list[GatewayServer], files: Sequence[Path], *, yes: bool, 
     """Ask once before servers are started or connected to that were not in a config before.
 
     Returns:
-        Whether the answer is kept for the next start.
+        Whether the approval is saved for the next start.
     """
     approvals = Approvals(state_folder() / "gateway" / "approved.json")
     new = approvals.missing(servers)
@@ -267,8 +267,8 @@ def _approve(servers: list[GatewayServer], files: Sequence[Path], *, yes: bool, 
             raise typer.Exit(1)
     try:
         approvals.add(new)
-    except OSError as error:  # a machine without a disk of its own: it is asked again the next time
-        typer.echo(f"warning: what was agreed to cannot be kept ({error.strerror or error})", err=True)
+    except OSError as error:  # such as a read-only file system: the next start asks again
+        typer.echo(f"warning: the approval cannot be saved ({error.strerror or error})", err=True)
         return False
     return True
 

@@ -37,7 +37,7 @@ def print_status(*, as_json: bool) -> int:
 
 
 def _has_failed(server: dict[str, Any]) -> bool:
-    """Whether a server does not work; one that is tried again after a fault has its reason."""
+    """Whether a server does not work; one that is being retried has a reason too."""
     return server["status"] == "failed" or (server["status"] == "starting" and bool(server["reason"]))
 
 

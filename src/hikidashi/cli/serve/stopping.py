@@ -1,4 +1,4 @@
-"""How a gateway in the background is stopped: it is told to, and waited for."""
+"""Stops a gateway in the background, and waits for it to end."""
 
 from __future__ import annotations
 

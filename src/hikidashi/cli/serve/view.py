@@ -28,7 +28,7 @@ def state_of(server: dict[str, Any]) -> Text:
 
 
 def summary(server: dict[str, Any]) -> Text:
-    """What there is to say of a server while the gateway starts."""
+    """The summary of a server while the gateway starts."""
     match server["status"]:
         case "ready":
             return Text(counted(server["tools"], "tool"))
@@ -44,8 +44,8 @@ def problem_lines(server: dict[str, Any], width: int, *, indent: int) -> Iterato
     """Why a server failed and what to do, below its name."""
     before = Text(" " * indent)
     for text, style in ((server["reason"], "red"), (server["remedy"], "")):
-        said = clean(text)
-        if said:
+        cleaned = clean(text)
+        if cleaned:
             start = "" if style else "→ "
-            for number, line in enumerate(wrapped(Text(said, style), max(20, width - indent - len(start)))):
+            for number, line in enumerate(wrapped(Text(cleaned, style), max(20, width - indent - len(start)))):
                 yield before + Text(start if not number else " " * len(start), "bold") + line

@@ -35,9 +35,11 @@ def run_tour(
     logging.basicConfig(handlers=[logging.NullHandler()])  # an error is printed once, at the end
     _ = hikidashi.ClaudeCodeModel  # imported first, because its error names the missing extra
 
+    from ..doctor.claude_code import require_cli
     from .reader import JsonLines, Reader
     from .stage import Stage, text_in
 
+    require_cli(cli_path)
     text = text_in(language)
     audience = JsonLines() if as_json else Reader(stdout(), text, pause=pause)
     try:
@@ -59,8 +61,7 @@ async def _tour(stage: Stage, language: Language) -> None:
             await act(stage)
         except BaseExceptionGroup as group:  # an MCP client wraps what happens while it is connected
             raise _first(group) from None
-    commands = _next_commands(stage.text)
-    await stage.tell("tour_ended", seconds=time.perf_counter() - started, next_commands=commands)
+    await stage.tell("tour_ended", seconds=time.perf_counter() - started, next_commands=_next_commands(stage.text))
 
 
 def _first(error: BaseException) -> BaseException:

@@ -21,7 +21,7 @@ from .stage import Bilingual
 
 __all__ = ["JsonLines", "Reader"]
 
-# Seconds to read before the next event; none is within a run, whose time is shown.
+# Seconds to read before the next event; none during a run, whose time is shown.
 _PAUSES = {"tour_started": 1.5, "act_started": 1.0, "asked": 1.0, "answered": 1.5, "table": 1.5}
 
 # The label in the margin, in English and Japanese, and its style.
@@ -109,7 +109,7 @@ class Reader:
             Text.assemble((f"{name}=", "dim"), json.dumps(value, ensure_ascii=False))
             for name, value in arguments.items()
         ]
-        name = re.sub(r"^mcp__.+?__", "", tool)  # without what Claude Code puts before it
+        name = re.sub(r"^mcp__.+?__", "", tool)  # without the prefix of Claude Code
         return self._beside("called", Text.assemble((name, "bold"), "(", Text(", ").join(given), ")"))
 
     def _returned(self, tool: str, content: str, outcome: str) -> list[RenderableType]:

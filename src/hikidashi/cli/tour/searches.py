@@ -1,4 +1,4 @@
-"""Two searches in Python, without a model: for tools in seven languages, and for documents of one's own."""
+"""Two searches in Python, without a model: for tools in seven languages, and for your own documents."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ async def web_act(stage: Stage) -> None:
     )
     with TemporaryDirectory(prefix="hikidashi-tour-", ignore_cleanup_errors=True) as folder:
         readme, path = Path(folder, "README.md"), Path(folder, "web.db")
-        readme.write_text(str(metadata("hikidashi").json["description"]), encoding="utf-8")  # noqa: ASYNC240 - nobody waits
+        readme.write_text(str(metadata("hikidashi").json["description"]), encoding="utf-8")  # noqa: ASYNC240 - nothing else runs
         index = LocalIndex(path)
         async for _ in ingest(index, list(map(str, stage.documents or [readme]))):
             pass

@@ -31,7 +31,7 @@ def text_in(language: Language) -> Bilingual:
 
 
 class Stage:
-    """What every act is given."""
+    """The state that all acts share."""
 
     def __init__(
         self, text: Bilingual, audience: Reader | JsonLines, *, cli_path: Path | None, documents: tuple[Path, ...]
@@ -51,7 +51,7 @@ class Stage:
     async def run_agent(
         self, agent: Agent[Any], question: str, script: list[Reply], *, deps: Any = None, **options: Any
     ) -> list[RecordedRequest]:
-        """What the real CLI sent to the scripted API in a run, which is told as it goes on."""
+        """Run the agent and show its events; return what the real CLI sent to the scripted API."""
 
         async def follow(_: RunContext[Any], events: AsyncIterable[ai.AgentStreamEvent]) -> None:
             async for event in events:
@@ -79,7 +79,7 @@ class Stage:
         return server.requests
 
     async def tell_result(self, tool: str, content: str, outcome: str) -> None:
-        """Tell what a tool answered: of a search, the tools that it found."""
+        """Show the result of a tool: of a search, the tools that it found."""
         if tool.endswith("search_tools"):
             await self.tell("found", hits=found_in(content))
         else:

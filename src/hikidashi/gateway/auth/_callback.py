@@ -1,4 +1,4 @@
-"""Where the browser comes back to after a login (RFC 8252): a page on 127.0.0.1 that waits for one answer."""
+"""The redirect URI of a login (RFC 8252): a page on 127.0.0.1 that receives one authorization response."""
 
 from __future__ import annotations
 
@@ -28,34 +28,34 @@ _HEADERS = {
 
 
 class CallbackPage(LoopbackServer):
-    """Receives the answer of an authorization server; what is not an answer to the login that waits is refused."""
+    """Receives the response of an authorization server; requests with another `state` are refused."""
 
     def __init__(self, port: int = 0) -> None:
         super().__init__(port=port, limits=_LIMITS)
         self.state: str | None = None
-        """What the answer has to carry; set before the browser is sent away."""
+        """The `state` that the response must have; set before the browser is redirected."""
         self._answer: dict[str, str] | None = None
 
     @property
     def redirect_uri(self) -> str:
-        """The address of the page."""
+        """The URL of the page."""
         return self.url + _PATH
 
     async def answer(self) -> dict[str, str]:
-        """The parameters that the browser comes back with."""
-        while self._answer is None:  # noqa: ASYNC110 - it comes from a thread
+        """Wait for the parameters of the authorization response."""
+        while self._answer is None:  # noqa: ASYNC110 - a thread sets it
             await anyio.sleep(_POLL)
         return self._answer
 
     def handle(self, exchange: Exchange) -> None:
-        """Take the answer, or refuse the request."""
-        given = {name: values[0] for name, values in parse_qs(exchange.query, max_num_fields=20).items()}
+        """Accept the authorization response, or refuse the request."""
+        parameters = {name: values[0] for name, values in parse_qs(exchange.query, max_num_fields=20).items()}
         is_ours = self.state is not None and hmac.compare_digest(
-            well_formed(given.get("state", "")).encode(), self.state.encode()
+            well_formed(parameters.get("state", "")).encode(), self.state.encode()
         )
         if exchange.method != "GET" or exchange.path != _PATH or not is_ours or self._answer is not None:
-            exchange.answer(400, b"No login waits for this.\n", _HEADERS)
+            exchange.answer(400, b"No login is waiting for this.\n", _HEADERS)
             return
-        self._answer = given
-        said = "The login was refused." if "error" in given else "You are logged in."
-        exchange.answer(200, f"{said} You can close this page.\n".encode(), _HEADERS)
+        self._answer = parameters
+        text = "The login was refused." if "error" in parameters else "You are logged in."
+        exchange.answer(200, f"{text} You can close this page.\n".encode(), _HEADERS)

@@ -1,4 +1,4 @@
-"""JSON from an authorization server: bounded in size and time, and never from elsewhere than asked."""
+"""JSON from an authorization server: bounded in size and time, without redirects."""
 
 from __future__ import annotations
 

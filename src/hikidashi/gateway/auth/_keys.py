@@ -26,7 +26,7 @@ logger = logging.getLogger("hikidashi.gateway")
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 """Asymmetric algorithms only: with `HS256` the public key would be the secret, and `none` has no signature at all."""
 
-_FRESH_SECONDS = 3_600.0  # after which keys are fetched again, so that a withdrawn one is not used for ever
+_FRESH_SECONDS = 3_600.0  # after which keys are fetched again, so that a revoked one is not used forever
 _USABLE_SECONDS = 86_400.0  # for which they are used while the issuer cannot be reached
 _PAUSE_SECONDS = 30.0  # between two fetches, whatever tokens are sent
 _RETRY_SECONDS = 5.0  # until the first fetch is tried again
@@ -89,7 +89,7 @@ class SigningKeys:
         return self._parsed[place, algorithm]
 
     async def _fetch(self, *, wait: bool) -> None:
-        """Fetch the keys, unless that was done just now; what is known stays if it fails."""
+        """Fetch the keys, unless that was done recently; known keys stay if it fails."""
         if self._lock.locked() and not wait:
             return
         async with self._lock:

@@ -1,4 +1,4 @@
-"""A lock on a file between processes, waited for without blocking the event loop; it ends with its process."""
+"""A file lock between processes, acquired without blocking the event loop; released when its process ends."""
 
 from __future__ import annotations
 

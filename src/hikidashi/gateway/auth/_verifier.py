@@ -34,7 +34,7 @@ _REASONS: tuple[tuple[type[Exception], str], ...] = (
 
 
 class InvalidTokenError(Exception):
-    """A token is refused; the text says why, and has nothing of the token in it."""
+    """A token is refused; the message says why, without any part of the token."""
 
 
 class JwtVerifier:
@@ -48,7 +48,7 @@ class JwtVerifier:
         """Who sent this token, and which scopes they have.
 
         Raises:
-            InvalidTokenError: it is no valid token for this gateway.
+            InvalidTokenError: it is not a valid token for this gateway.
             KeysUnavailableError: it cannot be checked, as the issuer's keys are not known.
         """
         key_id, algorithm = _header(token)
@@ -58,8 +58,8 @@ class JwtVerifier:
                 return self._access(token, jwt.decode(token, key, **self._demands(algorithm)))
             except InvalidTokenError:
                 raise
-            except Exception as error:  # whatever claims a token has, it does not fail the gateway
-                reason = next((said for kind, said in _REASONS if isinstance(error, kind)), "The token is malformed")
+            except Exception as error:  # no claim of a token may fail the gateway
+                reason = next((text for kind, text in _REASONS if isinstance(error, kind)), "The token is malformed")
                 if not isinstance(error, jwt.InvalidSignatureError):
                     break
         raise InvalidTokenError(reason)
@@ -112,7 +112,7 @@ def _header(token: str) -> tuple[str | None, str]:
 
 
 def _scopes(claims: dict[str, Any]) -> list[str]:
-    """The scopes in `scope` (RFC 9068) or `scp`, which some issuers have instead."""
+    """The scopes in `scope` (RFC 9068) or `scp`, which some issuers use instead."""
     given = claims.get("scope", claims.get("scp"))
     listed = given.split() if isinstance(given, str) else given
     return [scope for scope in cast("list[Any]", listed) if isinstance(scope, str)] if isinstance(listed, list) else []

@@ -1,4 +1,4 @@
-"""Requests need a bearer token (RFC 6750): one that everybody shares, or an access token of an issuer."""
+"""Requests need a bearer token (RFC 6750): one shared by all clients, or an access token of an issuer."""
 
 from __future__ import annotations
 
@@ -62,17 +62,19 @@ class _RequireToken:
         return False
 
     async def _admit(self, scope: Scope, token: bytes) -> Scope | Response:
-        """The request as it goes on, or why it does not."""
+        """The scope of the accepted request, or the response that refuses it."""
         raise NotImplementedError
 
     def _challenge(self, scope: Scope) -> dict[str, str]:
-        """What the challenge says beside the error."""
+        """Further parameters of the challenge."""
         return {}
 
-    def _refusal(self, asked: Scope, status: int, error: str = "", description: str = "", scope: str = "") -> Response:
-        # RFC 6750: a request without a token is told of no error.
-        said = {"error": error, "error_description": description, **self._challenge(asked), "scope": scope}
-        shown = ", ".join(f'{name}="{value}"' for name, value in said.items() if value)
+    def _refusal(
+        self, request: Scope, status: int, error: str = "", description: str = "", scope: str = ""
+    ) -> Response:
+        # RFC 6750: the challenge to a request without a token has no error.
+        parameters = {"error": error, "error_description": description, **self._challenge(request), "scope": scope}
+        shown = ", ".join(f'{name}="{value}"' for name, value in parameters.items() if value)
         body = {"error": error or "unauthorized", "error_description": description or "Send a bearer token"}
         return JSONResponse(body, status, {"WWW-Authenticate": f"Bearer {shown}".strip(), "Cache-Control": "no-store"})
 
@@ -85,7 +87,7 @@ class RequireSharedToken(_RequireToken):
         self._expected = hashlib.sha256(token.encode()).digest()
 
     async def _admit(self, scope: Scope, token: bytes) -> Scope | Response:
-        # Digests are equally long, so that the time taken does not tell the length either.
+        # Digests are equally long, so that the time taken does not reveal the length either.
         if hmac.compare_digest(hashlib.sha256(token).digest(), self._expected):
             return scope
         return self._refusal(scope, 401, "invalid_token", "The token is wrong")
@@ -94,7 +96,7 @@ class RequireSharedToken(_RequireToken):
 class RequireAccessToken(_RequireToken):
     """Refuses requests without an access token that an issuer made for this gateway.
 
-    What follows knows whose request it is: sessions, sealed states and kept results are bound to that principal.
+    The application gets the principal: sessions, sealed states and kept results are bound to it.
     """
 
     def __init__(self, app: ASGIApp, options: OAuthOptions, verifier: JwtVerifier | None = None) -> None:
@@ -121,15 +123,15 @@ class RequireAccessToken(_RequireToken):
         except InvalidTokenError as error:
             return self._refusal(scope, 401, "invalid_token", str(error), scope=needed)
         except KeysUnavailableError:
-            said = {"error": "temporarily_unavailable", "error_description": "The issuer's keys cannot be fetched"}
-            return JSONResponse(said, 503, {"Retry-After": "5", "Cache-Control": "no-store"})
+            body = {"error": "temporarily_unavailable", "error_description": "The issuer's keys cannot be fetched"}
+            return JSONResponse(body, 503, {"Retry-After": "5", "Cache-Control": "no-store"})
         if not set(self._options.scopes) <= set(access.scopes):
             return self._refusal(scope, 403, "insufficient_scope", f"Required scope: {needed}", scope=needed)
         return {**scope, "user": AuthenticatedUser(access), "auth": AuthCredentials(access.scopes)}
 
 
 def metadata_routes(options: OAuthOptions) -> list[Route]:
-    """Where clients learn which issuer to ask for a token (RFC 9728)."""
+    """The protected resource metadata (RFC 9728), which names the issuer."""
 
     async def metadata(request: Request) -> Response:
         if request.method == "OPTIONS":
@@ -155,7 +157,7 @@ def _metadata_paths(options: OAuthOptions) -> frozenset[str]:
 
 
 def _resource(options: OAuthOptions, scope: Scope) -> str | None:
-    """The URL of the gateway as its clients know it; where nothing else is said, the one that was asked for."""
+    """The URL of the gateway as its clients know it; by default, the URL of the request."""
     if options.resource_url is not None:
         return options.resource_url
     host = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"host"), "")

@@ -28,20 +28,20 @@ __all__ = ["KnownClient", "log_in"]
 _SECONDS = 30.0  # for each request
 _LONGEST_REASON = 300
 _NO_REGISTRATION = (
-    "Register an application there by hand, with the redirect URI http://127.0.0.1:PORT/callback, and give "
+    "Register an application there yourself, with the redirect URI http://127.0.0.1:PORT/callback, and give "
     "--client-id and --port."
 )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class KnownClient:
-    """How the gateway is known to an authorization server; all empty has it register itself.
+    """How the gateway is known to an authorization server; if all are empty, it registers itself.
 
     Args:
-        id: The id of an application that was registered there by hand.
+        id: The id of an application that was registered there before.
         secret: Its secret, if it has one.
-        metadata_url: An https URL with the client's metadata, for servers that take it as an id.
-        port: The port of the page that the browser comes back to; 0 takes a free one.
+        metadata_url: An https URL with the client's metadata, for servers that accept it as an id.
+        port: The port of the redirect URI; 0 uses a free one.
     """
 
     id: str | None = None
@@ -57,12 +57,12 @@ async def log_in(
 
     Args:
         server: The server, reached over HTTP.
-        show: Called with the address of the page where they agree.
+        show: Called with the URL of the authorization page.
         client: How the gateway is known to the authorization server.
-        seconds: How long they may take.
+        seconds: Timeout of the login.
 
     Raises:
-        LoginError: the server takes no login, or it failed; the error says why.
+        LoginError: the server does not accept logins, or it failed; the error says why.
     """
     if not takes_login(server):
         stdio = server.transport == "stdio"
@@ -73,7 +73,7 @@ async def log_in(
         with CallbackPage(known.port) as page, anyio.fail_after(seconds):
             return await _flow(server, page, known, show)
     except TimeoutError as error:
-        raise _failed(server, f"nobody logged in within {seconds:g} s") from error
+        raise _failed(server, f"the login was not completed within {seconds:g} s") from error
     except OAuthRegistrationError as error:
         raise _failed(server, _one_line(error), _NO_REGISTRATION) from error
     except (OAuthFlowError, httpx2.HTTPError, httpx2.InvalidURL, ValueError, OSError) as error:
@@ -92,8 +92,8 @@ async def _flow(server: McpServer, page: CallbackPage, known: KnownClient, show:
     async def callback() -> AuthorizationCodeResult:
         given = await page.answer()
         if "error" in given:
-            said = " ".join(filter(None, (given["error"], given.get("error_description"))))
-            raise OAuthFlowError(f"the login was refused: {said}")
+            message = " ".join(filter(None, (given["error"], given.get("error_description"))))
+            raise OAuthFlowError(f"the login was refused: {message}")
         return AuthorizationCodeResult(code=given.get("code", ""), state=given.get("state"), iss=given.get("iss"))
 
     metadata = OAuthClientMetadata.model_validate(
@@ -115,7 +115,7 @@ async def _flow(server: McpServer, page: CallbackPage, known: KnownClient, show:
         ) as http,
         http.stream("POST", server.url, json=_HELLO, headers=_ACCEPT),
     ):
-        pass  # the answer is of no interest: there are tokens, or the flow has failed
+        pass  # the response does not matter: there are tokens, or the flow has failed
     context = provider.context
     if context.current_tokens is None or context.client_info is None:
         raise OAuthFlowError("its authorization server gave no token")
@@ -151,7 +151,7 @@ _ACCEPT = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Versio
 
 
 class _Demanded(httpx2.Auth):
-    """The provider's login, also at a server that only some requests need it for."""
+    """Starts the provider's login even if the server does not require one for this request."""
 
     def __init__(self, provider: OAuthClientProvider) -> None:
         self._provider = provider
@@ -216,7 +216,7 @@ def _failed(server: McpServer, reason: str, remedy: str = "") -> LoginError:
 
 
 def _one_line(error: Exception) -> str:
-    said = " ".join(str(error).split())
-    if "State parameter mismatch" in said:  # it would show the state
-        said = "State parameter mismatch"
-    return (said or type(error).__name__)[:_LONGEST_REASON]
+    message = " ".join(str(error).split())
+    if "State parameter mismatch" in message:  # it would show the state
+        message = "State parameter mismatch"
+    return (message or type(error).__name__)[:_LONGEST_REASON]

@@ -32,7 +32,7 @@ def takes_login(server: McpServer) -> bool:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Login:
-    """What a person agreed to at an authorization server. Its `repr` leaves out the secrets.
+    """A person's authorization at an authorization server. Its `repr` leaves out the secrets.
 
     Args:
         url: The server that the tokens are for; they are sent nowhere else.
@@ -44,7 +44,7 @@ class Login:
         expires_at: When the access token ends; None if that is not known.
         lifetime: For how many seconds it lives.
         ended: Why it cannot be renewed any more; the person has to log in again.
-        id: Which login it is: renewing keeps it, logging in again does not.
+        id: Identifies the login: renewing keeps it, logging in again does not.
     """
 
     url: str
@@ -60,12 +60,12 @@ class Login:
 
     @property
     def access_token(self) -> str:
-        """What is sent to the server."""
+        """The bearer token that is sent to the server."""
         return str(self.tokens["access_token"])
 
     @property
     def refresh_token(self) -> str | None:
-        """What the access token is renewed with."""
+        """The token that renews the access token."""
         return self.tokens.get("refresh_token")
 
     @property
@@ -79,7 +79,7 @@ class Login:
         """Raise unless it is a login to the server at `url`, with a token that can be sent.
 
         Raises:
-            ValueError: it is not; somebody changed the file.
+            ValueError: it is not; the file was changed.
         """
         texts = (self.token_endpoint, self.ended, self.id, self.tokens.get("access_token"))
         optional = (self.revocation_endpoint, self.resource, self.tokens.get("refresh_token"))
@@ -90,7 +90,7 @@ class Login:
             or not all(text is None or isinstance(text, str) for text in optional)
             or not str(self.tokens["access_token"]).isascii()
         ):
-            raise ValueError("it is no login")
+            raise ValueError("it is not a login")
 
     def renewed(self, tokens: dict[str, Any]) -> Login:
         """The same login with the tokens of a renewal; what it leaves out stays (RFC 6749, section 6)."""
@@ -134,7 +134,7 @@ class Logins:
         return login
 
     def write(self, server: McpServer, login: Login) -> None:
-        """Keep `login`.
+        """Store `login`.
 
         Raises:
             OSError: it cannot be written.
@@ -147,18 +147,18 @@ class Logins:
         replace_file(self._path(server), text.encode(), private=True)
 
     def delete(self, server: McpServer) -> None:
-        """Keep no login to `server`."""
+        """Delete the login to `server`."""
         with suppress(OSError):
             self._path(server).unlink()
         _from_keyring(self._key(server), delete=True)
 
     def id_of(self, server: McpServer) -> str | None:
-        """Which login to `server` is kept now, without its secrets."""
+        """The id of the stored login to `server`."""
         record = self._record(server)
         return None if record is None else str(record.get("id"))
 
     def lock(self, server: McpServer) -> AbstractAsyncContextManager[None]:
-        """Keeps other processes from renewing the login to `server` meanwhile."""
+        """Lock that keeps other processes from renewing the login to `server`."""
         return file_lock(self._path(server).with_suffix(".lock"))
 
     def _record(self, server: McpServer) -> dict[str, Any] | None:
@@ -181,7 +181,7 @@ class Logins:
 
 
 def _keyring() -> Any | None:
-    """The `keyring` package, if it is installed and has a place to keep secrets in."""
+    """The `keyring` package, if it is installed and has a usable backend."""
     try:
         import keyring
     except ImportError:
@@ -197,8 +197,8 @@ def _to_keyring(key: str, text: str) -> bool:
         return False
     try:
         keyring.set_password(_SERVICE, key, text)
-    except Exception as error:  # locked, refused, or too long for it, as Windows has 2,560 bytes
-        logger.info("the keyring takes no login, so it is kept in a file: %s", type(error).__name__)
+    except Exception as error:  # locked, refused, or too long: the limit of Windows is 2,560 bytes
+        logger.info("the keyring refuses the login, so it is stored in a file: %s", type(error).__name__)
         return False
     return True
 

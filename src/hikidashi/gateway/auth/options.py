@@ -26,7 +26,7 @@ class OAuthOptions:
             audience, if it is a URL, or else the URL that a client asked for.
 
     Raises:
-        ValueError: a URL is not https (http is for loopback addresses), or a value is none.
+        ValueError: a URL is not https (http is for loopback addresses), or a value is invalid.
     """
 
     issuer: str

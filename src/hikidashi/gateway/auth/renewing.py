@@ -25,7 +25,7 @@ _SECONDS = 15.0
 
 
 async def renewed(logins: Logins, server: McpServer, stale: str) -> Login | None:
-    """The login to `server` with another access token than `stale`; as it is where it cannot be renewed now.
+    """The login to `server` with another access token than `stale`; unchanged if it cannot be renewed now.
 
     A new token is kept before it is used: the old refresh token may work no more, and another process needs the new.
     """
@@ -42,7 +42,7 @@ async def renewed(logins: Logins, server: McpServer, stale: str) -> Login | None
 
 
 async def _ask(login: Login) -> Login:
-    """`login` as its authorization server has it from now on; the same one if it cannot be asked."""
+    """`login` after a renewal at its authorization server; unchanged if that cannot be reached."""
     if login.refresh_token is None:
         return replace(login, ended="the login has expired")
     data = {"grant_type": "refresh_token", "refresh_token": login.refresh_token}
@@ -50,17 +50,17 @@ async def _ask(login: Login) -> Login:
     if answer is None or answer.status_code >= 500 or answer.status_code == 429:
         return login
     try:
-        said = cast("dict[str, Any]", json.loads(answer.content))
+        body = cast("dict[str, Any]", json.loads(answer.content))
         if answer.status_code == 200:
-            return login.renewed(OAuthToken.model_validate(said).model_dump(mode="json", exclude_none=True))
-        reason = str(said.get("error", answer.status_code))[:60]
+            return login.renewed(OAuthToken.model_validate(body).model_dump(mode="json", exclude_none=True))
+        reason = str(body.get("error", answer.status_code))[:60]
     except (ValueError, AttributeError):
         reason = f"answer {answer.status_code}"
     return replace(login, ended=f"the login could not be renewed ({reason})")
 
 
 async def revoke(login: Login) -> bool:
-    """Have the authorization server forget the tokens of `login`, where it offers that (RFC 7009)."""
+    """Revoke the tokens of `login` at its authorization server, if it supports that (RFC 7009)."""
     if login.revocation_endpoint is None:
         return False
     token = {"token": login.refresh_token or login.access_token}

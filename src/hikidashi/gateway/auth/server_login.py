@@ -24,7 +24,7 @@ _LOOK_EVERY = 0.5  # seconds
 
 
 class ServerLogin(httpx2.Auth):
-    """Authorizes requests to one server. Where that fails, requests go as they are, and the server refuses them.
+    """Authorizes requests to one server. If that fails, requests are sent as they are, and the server refuses them.
 
     The provider of the `mcp` package is for the login itself: it holds a lock until the server answers, so that one
     slow call would delay all others, forgets after a restart when a token ends and where it is renewed, and begins a
@@ -42,13 +42,13 @@ class ServerLogin(httpx2.Auth):
         """Why the person has to log in; empty while they need not."""
 
     async def begin(self) -> None:
-        """Forget what was wrong, and use the login that is kept now."""
+        """Clear the problem, and use the login that is stored now."""
         self._needed, self.problem = anyio.Event(), ""
         self._id = self._logins.id_of(self._server)
         self._login = await anyio.to_thread.run_sync(self._logins.read, self._server)
 
     def is_another(self) -> bool:
-        """Whether the person has logged in or out since the beginning."""
+        """Whether the person has logged in or out since `begin`."""
         return self._logins.id_of(self._server) != self._id
 
     async def until_another(self) -> None:
@@ -57,7 +57,7 @@ class ServerLogin(httpx2.Auth):
             await anyio.sleep(_LOOK_EVERY)
 
     async def until_needed(self) -> None:
-        """Wait until the server refuses what the login gives."""
+        """Wait until the server refuses the login."""
         await self._needed.wait()
 
     async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:

@@ -1,4 +1,4 @@
-"""Whether a login works: the server is asked for its tools with it."""
+"""Checks a login: lists the server's tools with it."""
 
 from __future__ import annotations
 

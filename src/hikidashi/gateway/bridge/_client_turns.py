@@ -1,7 +1,7 @@
 """Turns of clients at a server up to 2025-11-25, so that each of its requests belongs to one client.
 
 Such a server does not say for which call it sends a request: on stdio there is one stream for all. So the calls of
-different clients take turns, unless none of them can be asked anything. Two rules keep the cost low: a call that waits
+different clients take turns, unless none of them can answer requests. Two rules keep the cost low: a call that waits
 for its client gives up its turn, and until a server has sent its first request, a call waits at most a second.
 """
 

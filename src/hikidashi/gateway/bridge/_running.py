@@ -82,7 +82,7 @@ class RunningCalls:
     async def log(self, upstream: Upstream, params: types.LoggingMessageNotificationParams) -> bool:
         """Send a log message to the clients whose calls `upstream` is working on; False if there are none.
 
-        Nobody gets one that may be about the call of another principal: it does not say which call it is about.
+        One that may be about the call of another principal is not sent: it does not name its call.
         """
         calls = list(self._calls[upstream.name])
         for call in calls if len({call.caller.principal for call in calls}) == 1 else ():
@@ -129,7 +129,7 @@ class RunningCall:
         self.caller = caller
         self.time = time
         self.waiting = 0
-        self._asked = 0
+        self._request_count = 0
         self._turns = turns
         self._trace = current_trace()
         self._deliveries = 0
@@ -156,8 +156,8 @@ class RunningCall:
         self, request: types.InputRequest, on_waiting: Callable[[], None]
     ) -> types.InputResponse | types.ErrorData:
         """Ask its client; other calls may run meanwhile."""
-        self._asked += 1
-        if self._asked > MOST_REQUESTS:
+        self._request_count += 1
+        if self._request_count > MOST_REQUESTS:
             self.time.asks_too_often = True
             self.time.scope.cancel()
             await anyio.sleep_forever()  # an answer would only cause the next request

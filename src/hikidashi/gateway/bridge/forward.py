@@ -90,8 +90,8 @@ class Forwarder:
                 upstream, make(responses, state), DirectCaller(ctx, log_level), repeatable=repeatable
             )
             if is_input_required(answer):
-                asked = types.InputRequiredResult.model_validate(answer).input_requests or {}
-                if refused := unsupported_requests(ctx.session.client_capabilities, asked):
+                requests = types.InputRequiredResult.model_validate(answer).input_requests or {}
+                if refused := unsupported_requests(ctx.session.client_capabilities, requests):
                     raise MCPError.from_error_data(refused)
             return answer
 
@@ -178,7 +178,7 @@ async def _answer(
         except ValidationError as error:
             reason = upstream.server.without_secrets(str(error).splitlines()[0])
             raise MCPError(
-                types.INTERNAL_ERROR, f"The server {upstream.name!r} sent no valid answer: {reason}"
+                types.INTERNAL_ERROR, f"The server {upstream.name!r} sent an invalid response: {reason}"
             ) from error
         time.pause()
         await call.delivered()
@@ -186,7 +186,7 @@ async def _answer(
     if time.asks_too_often:
         raise MCPError(
             types.INTERNAL_ERROR,
-            f"The server {upstream.name!r} asked more than {MOST_REQUESTS} questions in one call, so it was ended.",
+            f"The server {upstream.name!r} sent more than {MOST_REQUESTS} requests in one call, so it was ended.",
         )
     raise MCPError(
         types.REQUEST_TIMEOUT,

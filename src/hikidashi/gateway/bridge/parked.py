@@ -75,15 +75,15 @@ class ParkedCalls:
 
     async def _round(self, ctx: ServerRequestContext[Any, Any], call: _ParkedCall) -> Raw | types.InputRequiredResult:
         try:
-            asked = await call.settled()
+            requests = await call.settled()
         except BaseException:  # the client is gone, or the call failed
             call.cancel()
             raise
-        if asked is None:
+        if requests is None:
             return call.result()
         self._calls[call.id] = call
         call.expires_after(self._seal.seconds, lambda: self._calls.pop(call.id, None))
-        return types.InputRequiredResult(input_requests=asked, request_state=self._seal.seal(ctx, call.id))
+        return types.InputRequiredResult(input_requests=requests, request_state=self._seal.seal(ctx, call.id))
 
 
 class _ParkedCall:
@@ -106,7 +106,7 @@ class _ParkedCall:
         self._requests: dict[str, types.InputRequest] = {}
         self._responses: dict[str, types.InputResponse] = {}
         self._responded = anyio.Event()
-        self._asked = 0
+        self._request_count = 0
         self._result: Raw | None = None
         self._error: BaseException | None = None
         self._ended = False
@@ -127,8 +127,8 @@ class _ParkedCall:
         """Ask the client in its next round; return its response."""
         if missing := missing_capability(self.behalf.capabilities, request):
             return missing
-        self._asked += 1
-        key = f"input-{self._asked}"
+        self._request_count += 1
+        key = f"input-{self._request_count}"
         self._requests[key] = request
         self._changed.set()
         while key not in self._responses:

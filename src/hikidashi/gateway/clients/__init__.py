@@ -1,6 +1,6 @@
-"""MCP clients on this machine: the servers they have, and our line in their configuration.
+"""MCP clients on this machine: the servers they have, and our entry in their configuration.
 
-Boundary: nothing else knows where a client keeps its files, or how they look.
+Boundary: nothing else knows where a client keeps its files, or their format.
 """
 
 from __future__ import annotations

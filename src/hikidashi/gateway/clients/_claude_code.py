@@ -1,8 +1,8 @@
 """Claude Code's permission rules and hook for our tools, in its `settings.json`.
 
-Searching, reading calls and reading on are allowed; `call_tool`, which may change something, stays asked for. The hook
-sees the call before it is made, so that the question names the server and the tool behind `call_tool`, and so that
-rules about the tools behind us stay in force.
+Searching, calls that only read, and `read_result` are allowed; `call_tool`, which may change something, still needs
+permission. The hook sees the call before it is made, so that the permission prompt names the server and the tool behind
+`call_tool`, and so that rules about the tools behind us stay in force.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _HOOK_SECONDS = 30
 
 
 def normalized(name: str) -> str:
-    """A server's name as Claude Code has it in the names of tools."""
+    """A server's name as Claude Code uses it in the names of tools."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", name)
 
 
@@ -34,16 +34,16 @@ def allowed_rules(name: str) -> tuple[str, ...]:
 
 
 def hook_matcher(name: str) -> str:
-    """Which tools the hook sees: all of ours."""
+    """The matcher of the hook: all of our tools."""
     return f"mcp__{normalized(name)}__.*"
 
 
 def hook_command(command: str, args: list[str], *, windows: bool = sys.platform == "win32") -> str:
-    """The line that a shell runs for the hook."""
+    """The shell command of the hook."""
     words = [command, *args]
     if not windows:
         return shlex.join(words)
-    # Claude Code may have it run by Git Bash, where a backslash is no part of a path.
+    # Claude Code may have it run by Git Bash, where a backslash is not a path separator.
     return " ".join(f'"{word}"' if " " in word else word for word in (word.replace("\\", "/") for word in words))
 
 
@@ -51,7 +51,7 @@ def with_rules(text: str, name: str, command: str) -> str:
     """The settings `text` with our rules and our hook.
 
     Raises:
-        JsoncError: it is no JSON.
+        JsoncError: it is not JSON.
         EditError: `permissions` or `hooks` have another form than Claude Code reads.
     """
     text = _without_hook(text, name)
@@ -67,7 +67,7 @@ def without_rules(text: str, name: str) -> str:
     """The settings `text` without our rules and our hook; lists that are empty then are taken out too.
 
     Raises:
-        JsoncError: it is no JSON.
+        JsoncError: it is not JSON.
     """
     rules = allowed_rules(name)
     text = remove_items(text, _ALLOW, lambda item: item in rules, comments=False)

@@ -1,4 +1,4 @@
-"""A client's description of a server in the form of `.mcp.json`, and our own line in the client's form.
+"""A client's description of a server in the form of `.mcp.json`, and our own entry in the client's form.
 
 What has no place in `.mcp.json` is named, never dropped in silence; what would change where or whether a server runs
 makes it one that cannot be taken over.
@@ -29,9 +29,9 @@ _TIMEOUT_UNIT: dict[ClientName, float] = {
     "gemini": 0.001,
     "zed": 1.0,
 }
-"""Seconds in one of what a client's `timeout` counts."""
+"""The unit of a client's `timeout`, in seconds."""
 _NO_VARIABLES: frozenset[ClientName] = frozenset({"claude-desktop", "codex", "zed"})
-"""Clients that take `${NAME}` as it is written."""
+"""Clients that do not expand `${NAME}`."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class _UnusableError(Exception):
 
 
 def our_entry(client: Client, command: str, args: list[str]) -> dict[str, Any]:
-    """Our line in the form of `client`."""
+    """Our entry in the form of `client`."""
     entry: dict[str, Any] = {"command": command, "args": args}
     if client.name in {"vscode", "claude-code", "claude-code-project"}:
         return {"type": "stdio", **entry}
@@ -75,16 +75,16 @@ def is_ours(entry: Any) -> bool:
 
 
 def taken(client: ClientName, given: Any, *, home: str, project: str | None) -> Taken:
-    """What `client` calls a server, in the form of `.mcp.json`.
+    """A server of `client`, in the form of `.mcp.json`.
 
     Args:
-        client: Whose file it is from.
+        client: The client whose file it is from.
         given: The server in that file.
         home: The folder of the user, for `${userHome}`.
         project: The folder that the server belongs to; None if it belongs to the user.
     """
     if not isinstance(given, dict):
-        return Taken({}, problem="it is no object")
+        return Taken({}, problem="it is not an object")
     entry = dict(cast("dict[str, Any]", given))
     if client in _NO_VARIABLES:
         entry = _escaped(entry)
@@ -134,7 +134,7 @@ def _known_form(client: ClientName, entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def _from_zed(entry: dict[str, Any]) -> None:
-    if isinstance(entry.get("command"), dict):  # as Zed wrote it before
+    if isinstance(entry.get("command"), dict):  # the older format of Zed
         nested = cast("dict[str, Any]", entry.pop("command"))
         entry.update({"command": nested.get("path"), **{key: nested[key] for key in ("args", "env") if key in nested}})
     if "command" not in entry and "url" not in entry:
@@ -167,13 +167,13 @@ def _check(entry: dict[str, Any]) -> None:
         raise _UnusableError("it has neither a `command` nor a `url`")
     args: Any = entry.get("args", [])
     if not isinstance(args, list) or not all(map(_is_plain, cast("list[Any]", args))):
-        raise _UnusableError("its `args` are no list of texts")
+        raise _UnusableError("its `args` is not a list of strings")
     for key in ("env", "headers"):
         value: Any = entry.get(key, {})
         if not isinstance(value, dict) or not all(map(_is_plain, cast("dict[str, Any]", value).values())):
-            raise _UnusableError(f"its `{key}` is no object of texts")
+            raise _UnusableError(f"its `{key}` is not an object of strings")
     if not isinstance(entry.get("cwd", ""), str):
-        raise _UnusableError("its `cwd` is no text")
+        raise _UnusableError("its `cwd` is not a string")
     if "command" not in entry and entry.get("type", "http") not in {"http", "sse"}:
         raise _UnusableError(f"its `type` is {entry['type']!r}: only stdio, http and sse can be reached")
     if "envFile" in entry:
@@ -214,7 +214,7 @@ def _variables(value: Any, client: ClientName, home: str, project: str | None) -
 
     def variable(found: re.Match[str]) -> str:
         meant = filled_in(found[2])
-        # Dollars in front of a reference are doubled: in our file `$${NAME}` is no reference.
+        # Dollars in front of a reference are doubled: in our file `$${NAME}` is not a reference.
         return (found[1] * 2 if meant.startswith("${") else found[1]) + meant
 
     def filled_in(name: str) -> str:
@@ -237,7 +237,7 @@ def _variables(value: Any, client: ClientName, home: str, project: str | None) -
 
 
 def _escaped(value: Any) -> Any:
-    """`value` with each text so that it is read as it is."""
+    """`value` with its texts escaped, so that nothing in them is expanded."""
     if isinstance(value, dict):
         return {key: _escaped(item) for key, item in cast("dict[str, Any]", value).items()}
     if isinstance(value, list):

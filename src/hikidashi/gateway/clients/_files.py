@@ -1,4 +1,4 @@
-"""Files of other programs: written whole, with their permissions, beside a backup, and only if nobody else wrote."""
+"""Files of other programs: replaced whole, keeping permissions, with a backup, unless another program changed them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["make_backup", "write_file"]
 
 
 def write_file(file: Path, content: bytes, *, before: bytes | None, private: bool = False) -> None:
-    """Write `content` in the place of `before`; a new file is for its owner only, as is each if `private`.
+    """Replace `before` by `content`; a new file is for its owner only, as is any file if `private`.
 
     Raises:
         ToolSourceError: it cannot be written, or has changed since `before` was read.
@@ -33,7 +33,7 @@ def write_file(file: Path, content: bytes, *, before: bytes | None, private: boo
                     os.chown(file, found.st_uid, found.st_gid)
     except OSError as error:
         reason = f"cannot be written ({error.strerror or error})"
-        raise ToolSourceError(str(file), reason, "Check who may write there.") from error
+        raise ToolSourceError(str(file), reason, "Check the permissions there.") from error
 
 
 def make_backup(file: Path, content: bytes) -> Path:
@@ -56,4 +56,4 @@ def make_backup(file: Path, content: bytes) -> Path:
             return backup
         except OSError as error:
             reason = f"cannot be written ({error.strerror or error})"
-            raise ToolSourceError(str(backup), reason, "Check who may write there.") from error
+            raise ToolSourceError(str(backup), reason, "Check the permissions there.") from error

@@ -1,6 +1,6 @@
 """JSON with comments, changed as text: what is not ours stays byte for byte.
 
-Each result is parsed again and compared with what was wanted, so that a file is changed rightly or not at all.
+Each result is parsed again and compared with what was wanted, so that a file is changed correctly or not at all.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ _REST_OF_LINE = re.compile(r"(?:[ \t]*(?://[^\r\n]*|/\*[^\r\n]*?\*/))*")
 
 
 class EditError(TextError):
-    """The text cannot be changed as asked for; `line` and `column` say what stands in the way."""
+    """The text cannot be edited as requested; `line` and `column` say where."""
 
 
 def put(text: str, path: Path, value: Any, *, comments: bool = True) -> str:
-    """`text` with `value` at `path`; objects on the way are made, and a value that is there is replaced.
+    """`text` with `value` at `path`; missing objects are created, and an existing value is replaced.
 
     Raises:
-        JsoncError: `text` is no JSON.
-        EditError: something on the way is no object.
+        JsoncError: `text` is not JSON.
+        EditError: a value on the path is not an object.
     """
     root = parse(text, comments=comments)
     wanted = _wanted(root)
@@ -51,11 +51,11 @@ def put(text: str, path: Path, value: Any, *, comments: bool = True) -> str:
 
 
 def append(text: str, path: Path, item: Any, *, comments: bool = True) -> str:
-    """`text` with `item` at the end of the array at `path`, which is made if it is not there.
+    """`text` with `item` at the end of the array at `path`, which is created if it is missing.
 
     Raises:
-        JsoncError: `text` is no JSON.
-        EditError: there is no array at `path`, but something else.
+        JsoncError: `text` is not JSON.
+        EditError: the value at `path` is not an array.
     """
     root = parse(text, comments=comments)
     node, missing = _deepest(text, root, path)
@@ -63,7 +63,7 @@ def append(text: str, path: Path, item: Any, *, comments: bool = True) -> str:
         return put(text, path, [item], comments=comments)
     assert node is not None
     if not isinstance(node.value, list):
-        raise _error(text, node.start, f"`{'.'.join(path)}` is no array")
+        raise _error(text, node.start, f"`{'.'.join(path)}` is not an array")
     wanted = _wanted(root)
     _at(wanted, path).append(item)
     return _checked(text, _inserted(text, node, None, item), wanted, comments)
@@ -73,7 +73,7 @@ def remove(text: str, path: Path, *, comments: bool = True) -> str:
     """`text` without the member at `path`, if it is there.
 
     Raises:
-        JsoncError: `text` is no JSON.
+        JsoncError: `text` is not JSON.
     """
     root = parse(text, comments=comments)
     if root is None:
@@ -81,7 +81,7 @@ def remove(text: str, path: Path, *, comments: bool = True) -> str:
     wanted = _wanted(root)
     with suppress(KeyError, TypeError, AttributeError):  # it is not there
         _at(wanted, path[:-1]).pop(path[-1])
-    while True:  # a name may stand there twice
+    while True:  # a key may occur twice
         holder, missing = _deepest(text, parse(text, comments=comments), path[:-1], strict=False)
         if missing or holder is None or holder.child(path[-1]) is None:
             return _checked(text, text, wanted, comments)
@@ -93,7 +93,7 @@ def remove_items(text: str, path: Path, unwanted: Callable[[Any], bool], *, comm
     """`text` without the items of the array at `path` that are `unwanted`.
 
     Raises:
-        JsoncError: `text` is no JSON.
+        JsoncError: `text` is not JSON.
     """
     while True:
         root = parse(text, comments=comments)
@@ -119,7 +119,7 @@ def _at(value: Any, path: Path) -> Any:
 
 
 def _deepest(text: str, node: Node | None, path: Path, *, strict: bool = True) -> tuple[Node | None, Path]:
-    """The deepest value on the way along `path`, and the keys that are missing below it."""
+    """The deepest existing value along `path`, and the keys that are missing below it."""
     for done, key in enumerate(path):
         if node is None:
             return None, path[done:]
@@ -127,7 +127,7 @@ def _deepest(text: str, node: Node | None, path: Path, *, strict: bool = True) -
             if not strict:
                 return node, path[done:]
             what = f"`{'.'.join(path[:done])}`" if done else "the file"
-            raise _error(text, node.start, f"{what} is no object")
+            raise _error(text, node.start, f"{what} is not an object")
         below = node.child(key)
         if below is None:
             return node, path[done:]
@@ -137,7 +137,7 @@ def _deepest(text: str, node: Node | None, path: Path, *, strict: bool = True) -
 
 def _inserted(text: str, node: Node | None, key: str | None, value: Any) -> str:
     newline = "\r\n" if "\r\n" in text else "\n"
-    if node is None:  # nothing but blanks and comments
+    if node is None:  # only whitespace and comments
         start = text if not text.strip("\ufeff \t\r\n") or text.endswith(("\n", "\r")) else text + newline
         return start + _lines({key: value}, "", _unit(text), newline) + newline
     name = "" if key is None else json.dumps(key, ensure_ascii=False) + ": "
@@ -196,7 +196,7 @@ def _lines(value: Any, indent: str, unit: str, newline: str) -> str:
 
 
 def _unit(text: str) -> str:
-    """How the file indents: as its first indented line."""
+    """The indentation of the file: that of its first indented line."""
     found = re.search(r"^([ \t]+)\"", text, re.MULTILINE)
     return found[1] if found else "  "
 
@@ -215,7 +215,7 @@ def _own_line(text: str, child: Child) -> str | None:
 
 
 def _after_comments(text: str, at: int) -> int:
-    """The end of the comments that follow in the same line."""
+    """The end of the comments that follow on the same line."""
     found = _REST_OF_LINE.match(text, at)
     return found.end() if found else at
 

@@ -1,4 +1,4 @@
-"""A parser of JSON with comments and trailing commas that knows where each value stands in the text."""
+"""A parser of JSON with comments and trailing commas that records the position of each value."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class TextError(ValueError):
 
 
 class JsoncError(TextError):
-    """The text is no JSON."""
+    """The text is not JSON."""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A value and its place: `text[start:end]`."""
+    """A value and its position: `text[start:end]`."""
 
     start: int
     end: int
@@ -40,7 +40,7 @@ class Node:
     children: tuple[Child, ...] = ()
 
     def child(self, key: str) -> Node | None:
-        """The member `key`; of several, the last, which is the one that readers of JSON see."""
+        """The member `key`; of duplicates the last, as JSON parsers do."""
         return next((child.node for child in reversed(self.children) if child.key == key), None)
 
 
@@ -57,14 +57,14 @@ class Child:
 
 
 def parse(text: str, *, comments: bool = True) -> Node | None:
-    """The value in `text`; None if there is nothing but blanks and comments.
+    """The value in `text`; None if there are only whitespace and comments.
 
     Args:
         text: The whole file.
         comments: Whether comments and trailing commas are allowed.
 
     Raises:
-        JsoncError: it is no JSON.
+        JsoncError: it is not JSON.
     """
     return _Parser(text, comments=comments).document()
 
@@ -145,7 +145,7 @@ class _Parser:
         return end
 
     def _no_constant(self, name: str) -> NoReturn:
-        raise ValueError(f"{name} is no JSON")
+        raise ValueError(f"{name} is not JSON")
 
     def _fail(self, reason: str, at: int) -> NoReturn:
         before = self._text[:at].replace("\r\n", "\n").replace("\r", "\n")

@@ -1,4 +1,4 @@
-"""Keys taken out of what is shown: values of variables and headers, queries of addresses, whatever looks like a key."""
+"""Masks keys in what is shown: values of variables and headers, queries of URLs, whatever looks like a key."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PREFIX = re.compile(
 _RANDOM = re.compile(r"(?<![A-Za-z0-9_./@+-])[A-Za-z0-9_+=-]{20,}(?![A-Za-z0-9_./@-])")
 _HIDDEN_BELOW = frozenset({"env", "headers", "http_headers", "requestinit", "environment", "oauth", "auth"})
 _SHORTEST = 4
-_SHORTEST_ANYWHERE = 8  # shorter ones would blot out words that are no keys
+_SHORTEST_ANYWHERE = 8  # shorter ones would mask words that are not keys
 
 
 def masked_text(text: str) -> str:
@@ -57,17 +57,17 @@ def masked_args(args: list[str]) -> list[str]:
 
 
 def masked_url(url: str) -> str:
-    """An address without its user, the values of its query and parts of its path that look like keys."""
+    """A URL without its user, the values of its query and parts of its path that look like keys."""
     address, mark, fragment = url.partition("#")
-    address, asked, query = address.partition("?")
+    address, question, query = address.partition("?")
     scheme, slashes, rest = address.partition("://")
     host, slash, path = rest.partition("/")
     if "@" in host:
         host = f"{HIDDEN}@{host.rpartition('@')[2]}"
     parts = [HIDDEN if _PREFIX.fullmatch(part) or _looks_random(part) else part for part in path.split("/")]
     pairs = [pair.partition("=") for pair in query.split("&")]
-    query = "&".join(f"{name}={HIDDEN}" if equals else HIDDEN for name, equals, _ in pairs) if asked else ""
-    return f"{scheme}{slashes}{host}{slash}{'/'.join(parts)}{asked}{query}{mark}{HIDDEN if fragment else ''}"
+    query = "&".join(f"{name}={HIDDEN}" if equals else HIDDEN for name, equals, _ in pairs) if question else ""
+    return f"{scheme}{slashes}{host}{slash}{'/'.join(parts)}{question}{query}{mark}{HIDDEN if fragment else ''}"
 
 
 def masked_file_text(text: str, content: Any) -> str:
@@ -83,7 +83,7 @@ def masked_file_text(text: str, content: Any) -> str:
 
 
 def _secrets(value: Any, *, hidden: bool) -> Iterator[str]:
-    """Each text that is not shown as it is."""
+    """Each text that is masked."""
     if isinstance(value, dict):
         for key, item in cast("dict[str, Any]", value).items():
             below = hidden or key.lower() in _HIDDEN_BELOW

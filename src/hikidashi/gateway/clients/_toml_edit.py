@@ -1,4 +1,4 @@
-"""TOML, changed as text: a table at the end, and out again; everything else stays byte for byte."""
+"""TOML, changed as text: a table is added at the end or removed; everything else stays byte for byte."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class TomlError(TextError):
-    """The text is no TOML."""
+    """The text is not TOML."""
 
 
 def parse_toml(text: str) -> dict[str, Any]:
     """The tables of `text`.
 
     Raises:
-        TomlError: it is no TOML; `line` and `column` say where.
+        TomlError: it is not TOML; `line` and `column` say where.
     """
     try:
         return tomllib.loads(text.removeprefix("\ufeff").replace("\r\n", "\n"))
@@ -45,16 +45,16 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def put_table(text: str, path: tuple[str, str], value: dict[str, Any]) -> str:
-    """`text` with the table `[path]`, in the place of one that is there or at the end.
+    """`text` with the table `[path]`, in the place of an existing one or at the end.
 
     Raises:
-        TomlError: it is no TOML.
+        TomlError: it is not TOML.
         EditError: it has the tables in a form that cannot be added to.
     """
     wanted = copy.deepcopy(parse_toml(text))
     holder = wanted.setdefault(path[0], {})
     if not isinstance(holder, dict):
-        raise EditError(f"`{path[0]}` is no table", 1, 1)
+        raise EditError(f"`{path[0]}` is not a table", 1, 1)
     text = remove_table(text, path)
     cast("dict[str, Any]", holder)[path[1]] = value
     newline = "\r\n" if "\r\n" in text else "\n"
@@ -67,8 +67,8 @@ def remove_table(text: str, path: tuple[str, str]) -> str:
     """`text` without the table `[path]` and those below it, if it is there.
 
     Raises:
-        TomlError: it is no TOML.
-        EditError: it has the table in a form that cannot be taken out.
+        TomlError: it is not TOML.
+        EditError: it has the table in a form that cannot be removed.
     """
     wanted = copy.deepcopy(parse_toml(text))
     holder = wanted.get(path[0])
@@ -98,17 +98,17 @@ def _sections(text: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
     while at < len(text):
         token = _TOKEN.match(text, at)
         end = token.end() if token else at + 1
-        said = text[at:end]
-        if said == "\n":
+        part = text[at:end]
+        if part == "\n":
             fresh = fresh if depth else True
-        elif fresh and not depth and said == "[":
+        elif fresh and not depth and part == "[":
             end = _line_end(text, at)
             found.append((at - _blanks_before(text, at), _name(text[at:end])))
             ends.append(end)
-        elif said.strip() and not said.startswith("#"):
+        elif part.strip() and not part.startswith("#"):
             fresh = False
-            depth += said in {"[", "{"}
-            depth -= said in {"]", "}"}
+            depth += part in {"[", "{"}
+            depth -= part in {"]", "}"}
             if ends:
                 ends[-1] = _line_end(text, end) if not depth else end
         at = end
@@ -156,4 +156,4 @@ def _checked(text: str, wanted: dict[str, Any], path: tuple[str, str]) -> str:
             return text
     except TomlError as error:
         raise EditError(f"`{path[0]}` cannot be changed as it is written here; {remedy}", error.line, 1) from error
-    raise EditError(f"`{path[0]}.{path[1]}` cannot be taken out as it is written here; {remedy}", 1, 1)
+    raise EditError(f"`{path[0]}.{path[1]}` cannot be removed as it is written here; {remedy}", 1, 1)

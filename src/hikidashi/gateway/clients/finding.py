@@ -50,11 +50,11 @@ class Search:
     """The files that were read."""
     problems: tuple[ToolSourceError, ...]
     own: tuple[tuple[Client, Path, str], ...]
-    """Our own lines, which are left out."""
+    """Our own entries, which are left out."""
 
 
 def find_servers(clients: Iterable[Client] = CLIENTS, *, machine: Machine | None = None) -> Search:
-    """The servers in the files of `clients`; a file that cannot be read is told, and the others go on."""
+    """The servers in the files of `clients`; a file that cannot be read is reported, and the others are still read."""
     machine = machine or Machine()
     found: list[Found] = []
     files: list[tuple[Client, Path]] = []
@@ -128,7 +128,7 @@ def _at(content: Any, key: tuple[str, ...]) -> Any:
 
 
 def read_bytes(file: Path) -> bytes | None:
-    """What is in `file`; None where there is none.
+    """The content of `file`; None if it does not exist.
 
     Raises:
         ToolSourceError: it cannot be read.
@@ -139,14 +139,14 @@ def read_bytes(file: Path) -> bytes | None:
         return None
     except OSError as error:
         reason = f"cannot be read ({error.strerror or error})"
-        raise ToolSourceError(str(file), reason, "Check who may read it.") from error
+        raise ToolSourceError(str(file), reason, "Check its permissions.") from error
 
 
 def content_of(file: Path, data: bytes, kind: Format) -> Any:
     """The value in `data`, which `file` has; an empty file has an empty one.
 
     Raises:
-        ToolSourceError: it is broken; the error names line and column.
+        ToolSourceError: it is invalid; the error names line and column.
     """
     try:
         text = data.decode("utf-8")
@@ -154,7 +154,7 @@ def content_of(file: Path, data: bytes, kind: Format) -> Any:
         line = data[: error.start].count(b"\n") + 1
         column = error.start - (data.rfind(b"\n", 0, error.start) + 1) + 1
         reason = f"is not text in UTF-8 (column {column})"
-        raise ToolSourceError(str(file), reason, "Mend it, and try again.", line) from error
+        raise ToolSourceError(str(file), reason, "Fix it, and try again.", line) from error
     try:
         if kind == "toml":
             return parse_toml(text)
@@ -165,13 +165,13 @@ def content_of(file: Path, data: bytes, kind: Format) -> Any:
 
 
 def source_error(file: Path, kind: Format, error: TextError) -> ToolSourceError:
-    """The error for a file that is broken, or cannot be changed as asked for."""
+    """The error for a file that is invalid, or cannot be edited as requested."""
     what = {"toml": "TOML", "json": "JSON", "jsonc": "JSON with comments"}[kind]
-    said = error.reason if isinstance(error, EditError) else f"is not {what}: {error.reason}"
-    reason = re.sub(r"\s+", " ", f"{said} (column {error.column})")
-    return ToolSourceError(str(file), reason, "Nothing was written; mend it, and try again.", error.line)
+    problem = error.reason if isinstance(error, EditError) else f"is not {what}: {error.reason}"
+    reason = re.sub(r"\s+", " ", f"{problem} (column {error.column})")
+    return ToolSourceError(str(file), reason, "Nothing was written; fix it, and try again.", error.line)
 
 
 def fingerprint(entry: dict[str, Any]) -> str:
-    """The same for servers that are the same."""
+    """A digest that is equal for equal servers."""
     return hashlib.sha256(json.dumps(entry, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()

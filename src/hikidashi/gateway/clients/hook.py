@@ -1,7 +1,7 @@
-"""What Claude Code asks before it calls one of our tools: which server and tool is behind the call.
+"""The PreToolUse hook of Claude Code: decides on calls of our tools by the server and tool behind them.
 
-Its own rules name our tools alone. A rule about a tool behind us, such as `mcp__github__delete_repo`, would be passed
-by, so it is looked up here.
+Its own rules match our tools only. A rule about a tool behind us, such as `mcp__github__delete_repo`, would be
+bypassed, so it is applied here.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ _LONGEST = 600  # characters of the arguments in a question
 
 @dataclass(frozen=True)
 class Decision:
-    """What is told to Claude Code."""
+    """The decision that Claude Code gets."""
 
     behaviour: Behaviour
     reason: str
 
     def as_json(self) -> dict[str, Any]:
-        """In the form of a PreToolUse hook's answer."""
+        """The decision as the output of a PreToolUse hook."""
         return {
             "hookSpecificOutput": {
                 "hookEventName": "PreToolUse",
@@ -52,17 +52,17 @@ class Decision:
         }
 
 
-def answer(given: bytes, *, config: Path | None, name: str, machine: Machine | None = None) -> str:
-    """What is printed for the call that Claude Code gave on standard input; nothing leaves it to its own rules.
+def answer(data: bytes, *, config: Path | None, name: str, machine: Machine | None = None) -> str:
+    """The output for the call that Claude Code sent on standard input; empty leaves it to its own rules.
 
     Raises:
-        ToolSourceError: `given` is no JSON.
+        ToolSourceError: `data` is not JSON.
     """
     try:
-        call: Any = json.loads(given.decode("utf-8", "replace"))
+        call: Any = json.loads(data.decode("utf-8", "replace"))
     except (ValueError, RecursionError) as error:
         remedy = "Claude Code runs this command; `hikidashi serve install claude-code` sets it up."
-        raise ToolSourceError("standard input", f"is no JSON ({error})", remedy) from error
+        raise ToolSourceError("standard input", f"is not JSON ({error})", remedy) from error
     folder: Any = cast("dict[str, Any]", call).get("cwd") if isinstance(call, dict) else None
     try:
         rules = rules_for(Path(folder) if isinstance(folder, str) else Path.cwd(), machine)
@@ -75,21 +75,21 @@ def answer(given: bytes, *, config: Path | None, name: str, machine: Machine | N
 def decide(
     call: Any, *, servers: Sequence[str], rules: dict[Behaviour, list[str]], name: str = "hikidashi"
 ) -> Decision | None:
-    """What to do about a call; None leaves it to Claude Code's own rules.
+    """The decision on a call; None leaves it to Claude Code's own rules.
 
     Args:
-        call: What the hook was given.
+        call: The input of the hook.
         servers: The names of the servers behind us.
         rules: The person's permission rules.
         name: Our own name in Claude Code.
     """
-    given = cast("dict[str, Any]", call) if isinstance(call, dict) else {}
+    hook_input = cast("dict[str, Any]", call) if isinstance(call, dict) else {}
     prefix = f"mcp__{normalized(name)}__"
-    asked = given.get("tool_name")
-    if not isinstance(asked, str) or not asked.startswith(prefix):
+    called = hook_input.get("tool_name")
+    if not isinstance(called, str) or not called.startswith(prefix):
         return None
-    own = asked.removeprefix(prefix)
-    arguments: Any = given.get("tool_input")
+    own = called.removeprefix(prefix)
+    arguments: Any = hook_input.get("tool_input")
     tool = own
     if own in _CALLING:
         inner = cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else {}
@@ -102,19 +102,21 @@ def decide(
     for behaviour in ("deny", "ask", "allow"):
         rule = next((rule for rule in rules.get(behaviour, ()) if _fits(rule, tool, servers, own=prefix)), None)
         if rule is not None:
-            said = f"{shown}, by your rule {rule}."
-            return Decision(behaviour, said if behaviour != "ask" else f"{said} Arguments: {_told(arguments)}")
-    allowed = any(_fits(rule, asked.removeprefix("mcp__")) for rule in rules.get("allow", ()))
-    if own == "call_tool" and not allowed:  # whoever allowed `call_tool` itself wants no questions
-        return Decision("ask", f"{shown} wants to be called. Arguments: {_told(arguments)}")
+            reason = f"{shown}, by your rule {rule}."
+            return Decision(
+                behaviour, reason if behaviour != "ask" else f"{reason} Arguments: {_shown_arguments(arguments)}"
+            )
+    allowed = any(_fits(rule, called.removeprefix("mcp__")) for rule in rules.get("allow", ()))
+    if own == "call_tool" and not allowed:  # a rule that allows `call_tool` itself asks for no prompts
+        return Decision("ask", f"{shown} wants to be called. Arguments: {_shown_arguments(arguments)}")
     return None
 
 
 def rules_for(cwd: Path, machine: Machine | None = None) -> dict[Behaviour, list[str]]:
-    """The rules about MCP tools: of whoever manages the machine, of the user, and of the project in `cwd`.
+    """The rules about MCP tools: managed settings, those of the user, and those of the project in `cwd`.
 
     Raises:
-        ToolSourceError: a file of rules is broken.
+        ToolSourceError: a file of rules is invalid.
     """
     machine = machine or Machine()
     user = machine.folder("CLAUDE_CONFIG_DIR|~/.claude") / "settings.json"
@@ -132,7 +134,7 @@ def rules_for(cwd: Path, machine: Machine | None = None) -> dict[Behaviour, list
 
 
 def server_names(config: Path | None) -> list[str]:
-    """The names of the servers in `config`; none where it cannot be read, which the gateway tells."""
+    """The names of the servers in `config`; none where it cannot be read, which the gateway reports."""
     try:
         if config is not None and is_own_format(config):
             return [one.name for one in read_servers([config])]
@@ -171,7 +173,7 @@ def _shown(tool: str, servers: Iterable[str]) -> str:
     return f"Tool {name!r} of server {server!r}" if separator and name else f"Tool {tool!r}"
 
 
-def _told(arguments: Any) -> str:
-    """The arguments as they are: whoever decides must see them."""
+def _shown_arguments(arguments: Any) -> str:
+    """The arguments, not masked: the person who decides must see them."""
     text = json.dumps(arguments, ensure_ascii=False, default=str)
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"

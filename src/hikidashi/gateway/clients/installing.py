@@ -1,4 +1,4 @@
-"""Our line in a client's configuration: put in with a backup, and taken out again."""
+"""Our entry in a client's configuration: added with a backup, and removed again."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ How = Literal["install", "restore", "remove"]
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """What is put in: our name, and the command that starts us."""
+    """The entry that is added: our name, and the command that starts us."""
 
     name: str
     command: str
@@ -41,7 +41,7 @@ class Line:
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """A file as it is and as it will be; None is no file."""
+    """A file before and after; None means no file."""
 
     client: Client
     file: Path
@@ -51,9 +51,9 @@ class Change:
     before: bytes | None
     after: bytes | None
     record: Record | None = None
-    """What was known of the file."""
+    """The record of the file."""
     untouched: bool = True
-    """Whether nobody has changed the file since we did."""
+    """Whether the file is unchanged since we wrote it."""
 
     @property
     def changes(self) -> bool:
@@ -62,10 +62,10 @@ class Change:
 
 
 def plan_install(client: Client, line: Line, records: Records, *, machine: Machine | None = None) -> list[Change]:
-    """The changes that put our line into the files of `client`.
+    """The changes that put our entry into the files of `client`.
 
     Raises:
-        ToolSourceError: a file is broken, or has another server under our name.
+        ToolSourceError: a file is invalid, or has another server under our name.
     """
     machine = machine or Machine()
     place = client.main(machine)
@@ -103,10 +103,10 @@ def plan_install(client: Client, line: Line, records: Records, *, machine: Machi
 def plan_uninstall(
     client: Client, records: Records, *, name: str | None = None, machine: Machine | None = None
 ) -> list[Change]:
-    """The changes that take our line out of the files of `client`; none where it is not there.
+    """The changes that take our entry out of the files of `client`; none where it is not there.
 
     Raises:
-        ToolSourceError: a file is broken.
+        ToolSourceError: a file is invalid.
     """
     machine = machine or Machine()
     changes: list[Change] = []
@@ -232,7 +232,7 @@ def _edited(file: Path, kind: Format, data: bytes, edit: _Edit) -> bytes:
     except TextError as error:
         raise source_error(file, kind, error) from error
     except UnicodeEncodeError as error:
-        reason = "would get a path that is no text in UTF-8"
+        reason = "would get a path that is not valid UTF-8"
         raise ToolSourceError(str(file), reason, "Move hikidashi, or its config, to another folder.") from error
 
 

@@ -1,4 +1,4 @@
-"""What was installed where, so that it can be taken out again as if it had never been there."""
+"""What was installed where, so that uninstalling can restore the files."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ __all__ = ["Record", "Records", "digest"]
 
 
 def digest(data: bytes) -> str:
-    """The same for the same bytes."""
+    """The digest of `data`."""
     return hashlib.sha256(data).hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """A file that has our line."""
+    """A file that has our entry."""
 
     client: str
     file: str
@@ -34,7 +34,7 @@ class Record:
     after: str
     """The digest of what was written."""
     restorable: bool = True
-    """Whether the backup is without our line."""
+    """Whether the backup is without our entry."""
 
     def original(self, current: bytes | None) -> tuple[bool, bytes | None]:
         """Whether `current` is what was written, and what was there before it."""
@@ -56,7 +56,7 @@ class Records:
         self._path = path
 
     def all(self) -> list[Record]:
-        """All records; none where the file is missing or broken."""
+        """All records; none if the file is missing or invalid."""
         try:
             kept: Any = json.loads(self._path.read_text(encoding="utf-8"))
             return [Record(**one) for one in cast("list[dict[str, Any]]", kept)]
@@ -68,7 +68,7 @@ class Records:
         return next((one for one in self.all() if (one.client, one.file) == (client, str(file))), None)
 
     def replace(self, client: str, files: list[Path], new: list[Record]) -> None:
-        """Keep `new` in the place of what is known of these files of `client`.
+        """Replace the records of these files of `client` by `new`.
 
         Raises:
             ToolSourceError: it cannot be written.
@@ -80,4 +80,4 @@ class Records:
             replace_file(self._path, content.encode(), private=True)
         except OSError as error:
             reason = f"cannot be written ({error.strerror or error})"
-            raise ToolSourceError(str(self._path), reason, "Check who may write there.") from error
+            raise ToolSourceError(str(self._path), reason, "Check the permissions there.") from error

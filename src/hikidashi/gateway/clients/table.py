@@ -1,4 +1,4 @@
-"""The MCP clients we know: one row for each, with where its files are and how they look."""
+"""The MCP clients we know: one row for each, with the location and format of its files."""
 
 from __future__ import annotations
 
@@ -89,14 +89,14 @@ class Client:
     title: str
     format: Format
     places: tuple[Place, ...]
-    """The first that fits the system is where our line goes; all are searched."""
+    """The first that fits the system is where our entry goes; all are searched."""
     settings: Place | None = None
     """Where Claude Code keeps its permission rules and hooks."""
     after: str = "Restart it to see the tools."
     """What makes the client read the file again."""
 
     def main(self, machine: Machine) -> Place:
-        """Where our line goes."""
+        """Where our entry goes."""
         return self.on(machine)[0]
 
     def on(self, machine: Machine) -> tuple[Place, ...]:

@@ -44,7 +44,7 @@ def name_all(found: Iterable[Found], to: Path) -> list[Choice]:
     """Each server with a name that no other one has, in `to` or among the found ones.
 
     Raises:
-        ToolSourceError: `to` is broken.
+        ToolSourceError: `to` is invalid.
     """
     _, servers = _own_file(to)[1:]
     known = {name: fingerprint(cast("dict[str, Any]", entry)) for name, entry in servers.items()}
@@ -53,12 +53,12 @@ def name_all(found: Iterable[Found], to: Path) -> list[Choice]:
         if one.taken.problem:
             choices.append(Choice(found=one, name=one.name, status="unusable"))
             continue
-        told = fingerprint(one.entry)
+        digest = fingerprint(one.entry)
         names = [one.name, f"{one.name}-{one.client.name}"]
         names += [f"{names[1]}-{number}" for number in range(2, len(known) + 4)]
-        name = next(name for name in names if known.get(name, told) == told)
+        name = next(name for name in names if known.get(name, digest) == digest)
         choices.append(Choice(found=one, name=name, status="there" if name in known else "new"))
-        known[name] = told
+        known[name] = digest
     return choices
 
 
@@ -66,7 +66,7 @@ def take_over(choices: Iterable[Choice], to: Path) -> None:
     """Write the servers into `to`, which only its owner may read from then on.
 
     Raises:
-        ToolSourceError: `to` is broken, or cannot be written.
+        ToolSourceError: `to` is invalid, or cannot be written.
     """
     before, key, _ = _own_file(to)
     text = "" if before is None else before.decode("utf-8")

@@ -131,7 +131,7 @@ class ToolCalls:
     def _confirmation(
         self, ctx: Context, name: str, arguments: dict[str, Any] | None
     ) -> Callable[[Caller], Awaitable[Raw | None]] | None:
-        """Asks the person before this call; None where the policy does not want it, or the client cannot ask."""
+        """Asks the person before this call; None if the policy does not require it, or the client cannot ask."""
         client, place = client_key(ctx), self._gateway.merged.tool_places[name]
         capabilities = ctx.session.client_capabilities
         if (

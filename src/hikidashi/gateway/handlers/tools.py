@@ -114,9 +114,9 @@ class ToolHandlers:
 
 
 def _called_over_http(ctx: Context) -> str | None:
-    """The tool that this HTTP request calls; None if it is no call.
+    """The tool that this HTTP request calls; None if it is not a call.
 
-    Before a call, the `mcp` package lists the tools to compare the headers that a tool may want (`x-mcp-header`). One
+    Before a call, the `mcp` package lists the tools to compare the headers that a tool declares (`x-mcp-header`). One
     definition is enough for that: there may be thousands.
     """
     if ctx.request is None or ctx.request.headers.get("mcp-method") != "tools/call":

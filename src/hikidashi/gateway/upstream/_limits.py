@@ -25,7 +25,7 @@ class Usage:
         self._last = 0.0
 
     def touch(self) -> None:
-        """Count as used now."""
+        """Mark the connection as used now."""
         self._last = anyio.current_time()
 
     def begin(self) -> None:
@@ -74,6 +74,6 @@ async def until_login_is_needed(login: ServerLogin) -> None:
 
 
 async def until_another_login(login: ServerLogin) -> None:
-    """Wait until the person logs in anew: the server is connected again, since another person may have other tools."""
+    """Wait until the person logs in again: the server is reconnected, since another person may have other tools."""
     await login.until_another()
     raise ConnectionLost("the login to it has changed")

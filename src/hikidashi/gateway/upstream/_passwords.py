@@ -21,7 +21,7 @@ _POLL = 0.02  # seconds
 class Passwords:
     """Looks up the passwords of a server without blocking the event loop.
 
-    In a thread of its own kind: one of the event loop would keep the process from ending as long as it waits.
+    In a daemon thread: a worker thread of the event loop would keep the process from ending while it waits.
     """
 
     def __init__(self, given: GatewayServer) -> None:
@@ -37,10 +37,10 @@ class Passwords:
         """
         if not self._given.needs_keyring:
             return self._given.server
-        if self._thread is None or not self._thread.is_alive():  # else the one before still waits
+        if self._thread is None or not self._thread.is_alive():  # else the last lookup still waits
             self._thread = Thread(target=self._look_up, daemon=True)
             self._thread.start()
-        while self._thread.is_alive():  # noqa: ASYNC110 - it is a thread's end that is waited for
+        while self._thread.is_alive():  # noqa: ASYNC110 - threads set no events
             await anyio.sleep(_POLL)
         if isinstance(self._found, Exception):
             raise self._found

@@ -22,9 +22,12 @@ _REMEDIES: tuple[tuple[tuple[str, ...], Callable[[GatewayServer], str]], ...] = 
     (("403", "Forbidden"), lambda _: "Its key, or the login to it, does not allow this."),
     (("FileNotFoundError", "No such file"), lambda given: f"Install {given.server.command!r}, or give its full path."),
     (("PermissionError",), lambda given: f"Make {given.server.command!r} executable."),
-    (("no answer within",), lambda _: "Start it by hand to see what it waits for, or raise `start_seconds`."),
+    (
+        ("no answer within",),
+        lambda _: "Start it in a terminal to see what it waits for, or raise `start_seconds`.",
+    ),
     (("ConnectError", "ConnectionRefused"), lambda _: "Check its address, and that it is running."),
-    (("more than the",), lambda _: "Raise `memory_mb`, or find out what fills it."),
+    (("more than the",), lambda _: "Raise `memory_mb`, or find out what uses it."),
 )
 
 
@@ -33,4 +36,4 @@ def remedy_for(given: GatewayServer, reason: str) -> str:
     for signs, remedy in _REMEDIES:
         if any(sign in reason for sign in signs):
             return remedy(given)
-    return "Start it by hand to see what is wrong."
+    return "Start it in a terminal to see what is wrong."

@@ -53,7 +53,7 @@ class Listing:
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Listing:
-        """The listing of which `to_json` gave `value`.
+        """The listing that `to_json` returned as `value`.
 
         Raises:
             ValueError, KeyError, TypeError: `value` is not from `to_json`.
@@ -128,7 +128,7 @@ async def list_everything(client: Client) -> Listing:
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{value!r} is no text")
+        raise TypeError(f"{value!r} is not a string")
     return value
 
 

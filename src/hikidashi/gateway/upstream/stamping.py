@@ -37,7 +37,7 @@ class Behalf:
 
 
 def reaches(level: types.LoggingLevel, wanted: types.LoggingLevel | None) -> bool:
-    """Whether `level` is at least `wanted`; None wants no messages."""
+    """Whether `level` is at least `wanted`; None means no messages."""
     return wanted is not None and LEVELS.index(level) >= LEVELS.index(wanted)
 
 
@@ -92,11 +92,11 @@ def _stamp(request: types.JSONRPCRequest, client: Behalf) -> None:
         return  # before 2026-07-28, capabilities are declared once per connection
     stamped = cast("dict[str, Any]", meta)
     can = client.capabilities or types.ClientCapabilities()
-    said = can.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"tasks"})
-    if (extensions := said.get("extensions")) is not None:
+    declared = can.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"tasks"})
+    if (extensions := declared.get("extensions")) is not None:
         extensions.pop(_TASKS, None)
         if not extensions:
-            del said["extensions"]
-    stamped[types.CLIENT_CAPABILITIES_META_KEY] = said
+            del declared["extensions"]
+    stamped[types.CLIENT_CAPABILITIES_META_KEY] = declared
     if client.log_level is not None:
         stamped[types.LOG_LEVEL_META_KEY] = client.log_level

@@ -1,4 +1,4 @@
-"""A slot of a concurrency limit, released while a person is asked."""
+"""A slot of a concurrency limit, released while a person answers."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Turn:
 
     async def _take(self) -> None:
         try:
-            self._limiter.acquire_on_behalf_of_nowait(self)  # the other way yields to the event loop even then
+            self._limiter.acquire_on_behalf_of_nowait(self)  # the blocking method yields to the event loop even then
         except anyio.WouldBlock:
             await self._limiter.acquire_on_behalf_of(self)
         self._held = True

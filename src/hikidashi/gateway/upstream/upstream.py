@@ -58,7 +58,7 @@ class Upstream:
 
     Args:
         given: The server, with its limits.
-        events: Notified of changes, and asked what the server asks.
+        events: Notified of changes, and answers the server's requests.
         reaper: Ends the server's process if the gateway is killed.
         listing: The listing of an earlier connection, if it is known.
         login: The person's login to the server, if it takes one.
@@ -148,7 +148,7 @@ class Upstream:
         return self._client
 
     def refused_login(self, problem: str) -> ServerUnavailableError:
-        """The error of a request that the server refused for want of a login."""
+        """The error of a request that the server refused because of the login."""
         return ServerUnavailableError(self.name, problem, remedy_for(self.given, problem))
 
     @asynccontextmanager
@@ -228,7 +228,7 @@ class Upstream:
             self._after(ended)
 
     async def _pause(self, seconds: float) -> None:
-        """Wait before the next attempt; a new login ends that at once."""
+        """Wait before the next attempt; a new login ends the wait."""
         with anyio.move_on_after(seconds):
             if self.login is None:
                 await anyio.sleep_forever()
@@ -246,7 +246,7 @@ class Upstream:
             self.state = replace(self.state, restarts=self.state.restarts + 1)
             known = self.state.last_error
             self._set("failed", ended.reason, ended.remedy or remedy_for(self.given, ended.reason))
-            if self.state.last_error != known:  # one that is tried again and again fills no log
+            if self.state.last_error != known:  # repeated failures are logged once
                 logger.warning("MCP server %r: %s", self.name, ended.reason)
         else:
             self._set("waiting", ended.reason)

@@ -1,6 +1,6 @@
 """MCP servers as sources of tools: read from a config file, started, listed once or followed live.
 
-`read_mcp_config`, `tools_of_servers`, `LiveServers`; and for the seams, what to do about servers that are lost.
+`read_mcp_config`, `tools_of_servers`, `LiveServers`; error results for calls to lost servers.
 """
 
 from __future__ import annotations

@@ -18,12 +18,12 @@ class Diagnostics:
     """The standard error of a server, or the status lines of its HTTP errors; only the end of it is kept.
 
     Args:
-        server: Whose it is.
+        server: The server that writes it.
     """
 
     def __init__(self, server: McpServer) -> None:
         self.server = server
-        """Whose secrets are left out of what is shown."""
+        """The server whose secrets are masked."""
         self._end = b""
         self._is_cut = False
 
@@ -33,7 +33,7 @@ class Diagnostics:
         self._end = (self._end + data[-_LONGEST:])[-_LONGEST:]
 
     def write(self, line: str) -> None:
-        """Add a line of our own."""
+        """Add a line."""
         self.feed(f"\n{line}\n".encode())
 
     @property
@@ -73,5 +73,5 @@ def _one_line(error: BaseException) -> str:
     """The first error inside nested exception groups, in one line."""
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
-    said = " ".join(str(error).split())
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+    message = " ".join(str(error).split())
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__

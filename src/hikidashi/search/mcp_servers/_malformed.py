@@ -1,4 +1,4 @@
-"""Answers of servers that are no JSON-RPC: whoever waits for one gets an error instead of waiting for ever."""
+"""Malformed JSON-RPC responses of servers: the request gets an error instead of waiting forever."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ except ImportError as error:
 
 __all__ = ["error_for"]
 
-_KINDS: tuple[tuple[type, str], ...] = ((dict, "an object"), (list, "a list"), (str, "a text"), (bool, "a truth value"))
+_KINDS: tuple[tuple[type, str], ...] = ((dict, "an object"), (list, "an array"), (str, "a string"), (bool, "a boolean"))
 
 
 def error_for(line: str) -> SessionMessage | None:
-    """The error that stands for a malformed answer; None where `line` does not say what it answers."""
+    """The error in place of a malformed response; None if `line` does not name its request."""
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):
@@ -33,7 +33,7 @@ def error_for(line: str) -> SessionMessage | None:
     shown = ", ".join(f"`{key}` is {_kind(answer[key])}" for key in ("result", "error") if key in answer)
     failure = types.ErrorData(
         code=types.INTERNAL_ERROR,
-        message=f"The server sent no valid answer: {shown or 'it has neither `result` nor `error`'}.",
+        message=f"The server sent an invalid response: {shown or 'it has neither `result` nor `error`'}.",
     )
     return SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=id_, error=failure))
 

@@ -34,7 +34,7 @@ Streams = tuple[Any, Any]
 """What the `mcp` package reads messages from, and what it writes them to."""
 
 _LONGEST_MESSAGE = 64_000_000  # bytes of one line, held in memory
-_LAST_WORDS = 1.0  # seconds to read the remaining output of an ended process, whose pipe a child may hold open
+_DRAIN_SECONDS = 1.0  # seconds to read the remaining output of an ended process, whose pipe a child may hold open
 _POLL = 0.01  # polling interval in seconds for a process that should end
 
 
@@ -125,7 +125,7 @@ async def stdio_transport(
                 await outgoing.aclose()
                 await incoming.aclose()
                 await _end(process, grace())
-                with anyio.move_on_after(_LAST_WORDS):
+                with anyio.move_on_after(_DRAIN_SECONDS):
                     await at_end.wait()
                     await stderr_at_end.wait()
                 for pipe in (process.stdout, process.stderr):
@@ -144,7 +144,7 @@ async def _end(process: Process, grace: float) -> None:
         await _exited(process, grace / 2)
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, sent)  # the leader may have ended, and left others in its group
-    await _exited(process, 1.0)  # only a process that waits for a disk survives a kill
+    await _exited(process, 1.0)  # only a process in uninterruptible I/O survives SIGKILL
 
 
 async def _exited(process: Process, seconds: float) -> None:

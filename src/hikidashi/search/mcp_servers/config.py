@@ -49,7 +49,7 @@ class McpServer:
     def without_secrets(self, text: str) -> str:
         """`text` with this server's secrets as `***`.
 
-        They are its headers, the query and password of its URL, variables with telling names, and what came from the
+        They are its headers, the query and password of its URL, variables named like a secret, and values from the
         environment or the keyring.
         """
         secrets = [word for value in self.headers.values() for word in value.split()]

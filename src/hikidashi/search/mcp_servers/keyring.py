@@ -21,8 +21,8 @@ def password(service: str, name: str) -> str:
         import keyring
     except ImportError as error:
         missing = MissingExtra("keyring", "keyring")
-        said, _, remedy = str(missing).partition(". ")
-        raise EntryError(f"needs `{shown}`, and {said}", remedy) from error
+        problem, _, remedy = str(missing).partition(". ")
+        raise EntryError(f"needs `{shown}`, and {problem}", remedy) from error
     try:
         found = keyring.get_password(service, name)
     except Exception as error:  # each backend has errors of its own, and none may stop the other servers

@@ -78,7 +78,7 @@ async def tools_of_servers(
     Raises:
         ValueError: `at_once` is less than 1.
     """
-    asked = list(servers)
+    all_servers = list(servers)
     answers: dict[int, ServerTools] = {}
     limits = StartLimit(at_once)
 
@@ -88,9 +88,9 @@ async def tools_of_servers(
         on_answer(answers[place])
 
     async with anyio.create_task_group() as group:
-        for place, server in enumerate(asked):
+        for place, server in enumerate(all_servers):
             group.start_soon(ask, place, server)
-    return [answers[place] for place in range(len(asked))]
+    return [answers[place] for place in range(len(all_servers))]
 
 
 async def _answer(server: McpServer, seconds: float) -> ServerTools:

@@ -3,7 +3,7 @@
     async with LiveServers(read_mcp_config(".mcp.json")) as live:
         server = to_claude_search(live.catalog)
 
-A seam that is given `live.catalog` offers the tools that the servers have at the moment.
+An adapter that gets `live.catalog` offers the tools that the servers have at the moment.
 """
 
 from __future__ import annotations

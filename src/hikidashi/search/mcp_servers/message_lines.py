@@ -1,7 +1,7 @@
 """JSON-RPC messages, one per line, as the streams that the `mcp` package reads from and writes to.
 
 The package's own transports pass each message through a memory stream to a task that writes it, and another the other
-way: four tasks that wake each other for one call. These streams read and write where they are asked to.
+way: four tasks that wake each other for one call. These streams read and write in the task that uses them.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ GONE = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream,
 
 
 class _Stream:
-    """What a reader and a writer have in common."""
+    """Base class of the reader and the writer."""
 
     async def aclose(self) -> None:
-        """End it."""
+        """Close the stream."""
         raise NotImplementedError
 
     async def __aenter__(self) -> Self:
@@ -47,12 +47,12 @@ class _Stream:
 
 
 class MessageReader(_Stream):
-    """Messages out of pieces of bytes.
+    """Parses messages from chunks of bytes.
 
     Args:
-        read: The next piece; nothing, or one of `GONE`, at the end.
-        longest: How many bytes a line may have.
-        on_end: Called once, with whether a line was too long: then nothing more is read.
+        read: Returns the next chunk; at the end, returns nothing or raises one of `GONE`.
+        longest: Maximum number of bytes of a line.
+        on_end: Called once at the end, with whether a line was too long, after which nothing is read.
     """
 
     def __init__(
@@ -62,16 +62,16 @@ class MessageReader(_Stream):
         self._longest = longest
         self._on_end = on_end
         self._lines: deque[bytes] = deque()
-        self._rest: list[bytes] = []  # pieces of a line that has not ended
+        self._rest: list[bytes] = []  # chunks of an incomplete line
         self._held = 0
         self._ended = False
         self._reading: anyio.CancelScope | None = None
 
     async def receive(self) -> SessionMessage | Exception:
-        """The next message, or why a line is none.
+        """The next message, or the error of a line that is not one.
 
         Raises:
-            anyio.EndOfStream: there is none any more.
+            anyio.EndOfStream: there are no more messages.
         """
         while not self._lines:
             if self._ended:
@@ -80,14 +80,14 @@ class MessageReader(_Stream):
         return _message(self._lines.popleft())
 
     def end(self) -> None:
-        """Let nobody wait for another message."""
+        """End the stream, also for a pending `receive`."""
         if self._reading is None:
             self._finish(too_long=False)
-        else:  # who waits finishes it
+        else:  # the pending `receive` finishes it
             self._reading.cancel()
 
     async def aclose(self) -> None:
-        """End it."""
+        """Close the stream."""
         self.end()
 
     def __aiter__(self) -> MessageReader:
@@ -127,10 +127,10 @@ class MessageReader(_Stream):
 
 
 class MessageWriter(_Stream):
-    """Messages into bytes.
+    """Writes messages as bytes.
 
     Args:
-        write: Takes the bytes of a line; waits while the other side is slow.
+        write: Writes the bytes of a line; waits while the other side is slow.
         on_gone: Called when the other side is gone.
     """
 
@@ -156,7 +156,7 @@ class MessageWriter(_Stream):
             raise anyio.BrokenResourceError from error
 
     async def aclose(self) -> None:
-        """End it."""
+        """Close the stream."""
         self._closed = True
 
 
@@ -165,7 +165,7 @@ def _message(line: bytes) -> SessionMessage | Exception:
         return SessionMessage(types.jsonrpc_message_adapter.validate_json(line, by_name=False))
     except ValueError as error:
         text = line.decode("utf-8", "replace")
-        try:  # bytes that are no text, and escaped halves of a character, cost a character and not the message
+        try:  # invalid UTF-8 and escaped lone surrogates cost a character, not the message
             text = well_formed(json.dumps(json.loads(text), ensure_ascii=False))
             return SessionMessage(types.jsonrpc_message_adapter.validate_json(text, by_name=False))
         except (ValueError, RecursionError):

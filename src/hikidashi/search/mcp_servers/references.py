@@ -111,7 +111,7 @@ class References:
 
 
 def escaped(text: str) -> str:
-    """`text` so that it is read as it is: without references."""
+    """`text` escaped, so that nothing in it is expanded."""
     return _REFERENCE.sub(lambda match: "$" * len(match["dollars"]) + match[0], text)
 
 
