@@ -205,7 +205,7 @@ async def test_approval_survives_because_each_tool_has_its_own_way_to_be_called(
 async def test_the_first_call_after_a_start_is_held_to_the_same_rule_before_any_list_is_known(
     legacy: McpServer, mode: Mode, search: Literal["on", "auto"]
 ) -> None:
-    call = {"name": "legacy__die", "arguments": {}}
+    call: dict[str, Any] = {"name": "legacy__die", "arguments": {}}
     async with connected([legacy], mode, search=search, options={"most_listed": 1}) as (client, _):
         wrong = await client.session.call_tool("call_read_tool", call)
         found = await client.session.call_tool("search_tools", {"query": "legacy__read"})

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from ...errors import MissingExtra
@@ -38,6 +38,7 @@ class RunningCalls:
 
     def __init__(self) -> None:
         self._calls: defaultdict[str, list[_Call]] = defaultdict(list)
+        self._principals: defaultdict[str, frozenset[str]] = defaultdict(frozenset)
         self._turns: defaultdict[str, ClientTurns] = defaultdict(ClientTurns)
         self._undecided = Counter[str]()
         self._changed = anyio.Event()
@@ -53,8 +54,12 @@ class RunningCalls:
             client, turn = await stack.enter_async_context(upstream.use())
             call = _Call(caller, [*turns, turn], CallTime(upstream.given.options.call_seconds))
             self._calls[upstream.name].append(call)
+            if len(self._principals[upstream.name]) < 2:  # more make no difference
+                self._principals[upstream.name] |= {caller.principal}
             stack.callback(self._end, upstream.name, call)
             yield client, call.time
+        # Nobody waits for this client's turn any more; after its answer, it would not get them.
+        await call.has_logged()
 
     async def ask(self, upstream: Upstream, request: types.InputRequest) -> types.InputResponse | types.ErrorData:
         """The response of the client whose call `upstream` is working on."""
@@ -84,9 +89,16 @@ class RunningCalls:
         Nobody gets one that may be about the call of another principal: it does not say which call it is about.
         """
         calls = list(self._calls[upstream.name])
-        for call in calls if len({call.caller.principal for call in calls}) == 1 else ():
-            await call.caller.log(params)
+        if len({call.caller.principal for call in calls}) == 1:
+            sending = [call.log(params) for call in calls]
+            async with anyio.create_task_group() as tasks:  # a client that reads slowly delays no other
+                for send in sending:
+                    tasks.start_soon(send)
         return bool(calls)
+
+    def principals_of(self, upstream: Upstream) -> frozenset[str]:
+        """The principals whose calls `upstream` has worked on so far; two of them stand for many."""
+        return self._principals[upstream.name]
 
     def _candidates(self, upstream: Upstream) -> list[_Call]:
         """The calls that a request may belong to. One that waits for its client sends no second request meanwhile."""
@@ -130,6 +142,7 @@ class _Call:
         self._asked = 0
         self._turns = turns
         self._trace = current_trace()
+        self._logging: set[anyio.Event] = set()
 
     async def ask(
         self, request: types.InputRequest, on_waiting: Callable[[], None]
@@ -153,6 +166,25 @@ class _Call:
             self.waiting -= 1
             if not self.waiting:
                 self.time.restart()
+
+    def log(self, params: types.LoggingMessageNotificationParams) -> Callable[[], Awaitable[None]]:
+        """Sends a log message to its client; from now on, `has_logged` waits for it."""
+        sent = anyio.Event()
+        self._logging.add(sent)
+
+        async def send() -> None:
+            try:
+                await self.caller.log(params)
+            finally:
+                self._logging.discard(sent)
+                sent.set()
+
+        return send
+
+    async def has_logged(self) -> None:
+        """Wait until its client has got the log messages that came before."""
+        for sent in list(self._logging):
+            await sent.wait()
 
 
 def _refusal(reason: str) -> types.ErrorData:
