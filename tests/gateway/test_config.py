@@ -119,7 +119,7 @@ def test_the_options_in_config_yaml_are_those_of_the_gateway() -> None:
         ("{command: x, call_seconds: -1}", 3, "call_seconds", "-1 is out of range. Write a number above 0."),
         ("{command: x, call_seconds: soon}", 3, "call_seconds", "'soon' is not a number."),
         ("{command: x, at_once: 1.5}", 3, "at_once", "1.5 is not a whole number."),
-        ("{command: x, lazy: sometimes}", 3, "lazy", "'sometimes' is text, not a switch."),
+        ("{command: x, lazy: sometimes}", 3, "lazy", "'sometimes' is text, not a boolean."),
         ("{command: x, confirm: always}", 3, "confirm", "'always' is not allowed. Write never or destructive, or a"),
         ("{command: x, read_only: 'get_*'}", 3, "read_only", "'get_*' is not a list of patterns."),
         ("{command: x, args: --port 1}", 3, "args", "the value is not a list of texts. Write a list such as "),

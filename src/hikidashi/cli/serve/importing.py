@@ -166,6 +166,7 @@ def _line(choice: Choice) -> str:
     words = [shown["url"]] if "url" in shown and "command" not in shown else [shown["command"], *shown.get("args", [])]
     parts = [words[0] if len(words) == 1 else shlex.join(words).replace("'***'", "***")]
     parts += [f"{key} {name}=***" for key in ("env", "headers") for name in shown.get(key, {})]
+    parts += [f"{name} {json.dumps(value, ensure_ascii=False)}" for name, value in shown.get("hikidashi", {}).items()]
     if shown.get("disabled"):
         parts.append("disabled")
     if choice.renamed:
