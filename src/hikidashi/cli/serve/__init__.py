@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from .authorizing import Audience, Issuer, JwksUrl, Resource, Scopes, oauth_options
+from .given import given_options, refuse_options_before, refuse_without_http
 from .login import EXAMPLES as _LOGIN_EXAMPLES
 from .login import login, logout
 
@@ -105,8 +106,12 @@ def _serve(  # pyright: ignore[reportUnusedFunction]
     A client gets a search and two tools that call what it found, instead of hundreds of definitions; few tools are
     listed as they are. Servers are started when they are needed, and stopped when they are idle.
     """
+    given = given_options(context)
     if context.invoked_subcommand is not None:
+        refuse_options_before(context.invoked_subcommand, given)
         return
+    if http is None:
+        refuse_without_http(given)
     from .run import Asked, run_serve
 
     asked = Asked(

@@ -94,6 +94,8 @@ class _Run:
 
 def run_serve(asked: Asked) -> int:
     """Serve until the client, or the person, ends it; return the exit code."""
+    if asked.http is not None:
+        _address(asked.http)  # before anybody is asked about servers
     asked = replace(asked, config=config_files(asked.config))
     run = _Run.of(asked, read_setup(asked.config))
     # The daemon asks again: the file may have changed since whoever started it has read it.
