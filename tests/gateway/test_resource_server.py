@@ -496,11 +496,12 @@ async def test_a_session_is_of_the_principal_that_opened_it_and_so_is_what_they_
     issuer: Issuer, tmp_path: Path
 ) -> None:
     careful = GatewayServer(program(tmp_path, "legacy", LEGACY), ServerOptions(confirm=("read",)))
-    asked: list[str] = []
+    asked: list[bool] = []
     sessions: list[str] = []
 
     async def allow(context: ClientRequestContext, params: types.ElicitRequestParams) -> types.ElicitResult:
-        asked.append(params.message)
+        assert isinstance(params, types.ElicitRequestFormParams)
+        asked.append("remember" in params.requested_schema["properties"])
         return types.ElicitResult(action="accept", content={"remember": True})
 
     async def note(request: httpx2.Request) -> None:
@@ -527,7 +528,7 @@ async def test_a_session_is_of_the_principal_that_opened_it_and_so_is_what_they_
                     await modern.call_tool("legacy__read", {})
 
     assert stolen.status_code == 404
-    assert (once, len(asked)) == (1, 3)
+    assert (once, asked) == (1, [True, False, False])  # what has no session could remember nothing
 
 
 async def test_a_shared_token_is_compared_whole_and_its_kind_in_any_case() -> None:

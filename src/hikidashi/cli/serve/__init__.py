@@ -132,9 +132,12 @@ def _serve(  # pyright: ignore[reportUnusedFunction]
         raise typer.Exit(code)
 
 
-@serve.command()
+@serve.command(short_help="Show the servers, and what is wrong with them.")
 def status(as_json: _Json = False) -> None:
-    """Show the gateways that run here, their servers, and what is wrong with them."""
+    """Show the gateways in the background, their servers, and what is wrong with them.
+
+    One with --http or --no-daemon shows its servers on the terminal that it was started in.
+    """
     from .status import print_status
 
     if code := print_status(as_json=as_json):
@@ -143,7 +146,7 @@ def status(as_json: _Json = False) -> None:
 
 @serve.command()
 def stop() -> None:
-    """Stop the gateways that run here, and their servers."""
+    """Stop the gateways in the background, and their servers."""
     from .status import stop_all
 
     stop_all()

@@ -142,6 +142,7 @@ def _show(search: Search, choices: list[Choice]) -> None:
     if not choices:
         looked = ", ".join(clean(str(file)) for _, file in search.files)
         console.print(Text("No MCP servers were found" + (f" in {looked}." if looked else ": no client has a file.")))
+        console.print(Text("Write your own into a file such as .mcp.json: hikidashi serve --config .mcp.json"))
     heading = ""
     for number, choice in enumerate(choices, 1):
         found = choice.found

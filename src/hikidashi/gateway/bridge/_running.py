@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
 
 from ...errors import MissingExtra
 from ..telemetry.spans import current_trace, within_trace
@@ -167,7 +168,7 @@ class _Call:
             if not self.waiting:
                 self.time.restart()
 
-    def log(self, params: types.LoggingMessageNotificationParams) -> Callable[[], Awaitable[None]]:
+    def log(self, params: types.LoggingMessageNotificationParams) -> Callable[[], Coroutine[Any, Any, None]]:
         """Sends a log message to its client; from now on, `has_logged` waits for it."""
         sent = anyio.Event()
         self._logging.add(sent)

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from ...errors import MissingExtra, ServerUnavailableError
-from ..bridge.callers import Caller, client_key, principal_of
+from ..bridge.callers import Caller, conversation_of, principal_of
 from ..bridge.meta import passed_on
 from ..bridge.parked import Raw
 from ..gateway import Gateway
@@ -138,7 +138,7 @@ class ToolCalls:
         self, ctx: Context, name: str, arguments: dict[str, Any] | None
     ) -> Callable[[Caller], Awaitable[Raw | None]] | None:
         """Asks the person before this call; None where the policy does not want it, or the client cannot ask."""
-        client, place = client_key(ctx), self._gateway.merged.tool_places[name]
+        client, place = conversation_of(ctx), self._gateway.merged.tool_places[name]
         capabilities = ctx.session.client_capabilities
         if (
             not self._gateway.needs_confirmation(name)
