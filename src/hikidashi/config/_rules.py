@@ -53,7 +53,7 @@ class Rule:
     shown: bool = True
     """Whether an error may show the value."""
     raw: bool = False
-    """Whether `${VARIABLE}` is left for whoever uses the value."""
+    """Whether `${VARIABLE}` is left for the code that uses the value."""
     convert: Callable[[Any], Any] = field(default=lambda value: value)
     """Makes the value of the section from a value that the rule allows."""
 

@@ -36,7 +36,7 @@ class ServerConfig(Section):
     url: str | None = field(default=None, repr=False, metadata=text("an address", raw=True))
     """The address of a server that runs elsewhere."""
     type: Literal["http", "sse"] | None = field(default=None, metadata=one_of(Literal["http", "sse"]))
-    """How to talk to the address: streamable HTTP where nothing is written, or SSE for old servers."""
+    """How to talk to the address: streamable HTTP by default, or SSE for old servers."""
     headers: Mapping[str, str] | None = field(
         default=None, repr=False, metadata=named_texts("{Authorization: 'Bearer ${TOKEN}'}")
     )
@@ -48,13 +48,13 @@ class ServerConfig(Section):
     start_seconds: float = field(default=30.0, metadata=amount())
     """How long it may take to start and to list what it has."""
     call_seconds: float = field(default=300.0, metadata=amount())
-    """How long a call may take; progress begins it anew."""
+    """How long a call may take; progress restarts the limit."""
     at_once: int = field(default=16, metadata=number(1))
     """How many calls run at the same time; more wait."""
     result_characters: int = field(default=100_000, metadata=number(1))
     """How long a result may be before it is cut and the rest is read with `read_result`."""
     memory_mb: int | None = field(default=None, metadata=number(1))
-    """How much memory its processes may use together; no limit where nothing is written."""
+    """How much memory its processes may use together; no limit by default."""
     idle_seconds: float = field(default=900.0, metadata=amount(zero=True, note=" (0 is never)"))
     """After how long without a call a process is stopped; 0 is never."""
     read_only: tuple[str, ...] = field(default=(), metadata=patterns("['get_*', 'list_*']"))
@@ -62,7 +62,7 @@ class ServerConfig(Section):
     confirm: Literal["never", "destructive"] | tuple[str, ...] | None = field(
         default=None, metadata=patterns("['delete_*']", words=_CONFIRM)
     )
-    """Which calls a person is asked for, or patterns of tools; as `gateway.confirm` where nothing is written."""
+    """Which calls a person is asked for, or patterns of tools; as `gateway.confirm` by default."""
 
     @classmethod
     def conflicts(cls, given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -103,7 +103,7 @@ class GatewayConfig(Section):
     pin: tuple[str, ...] = field(default=(), metadata=patterns("['files__*']"))
     """Patterns of tools that are always listed; `most-used` or `most-used:10` are those most called by `record`."""
     record: str | None = field(default=None, metadata=text("a file"))
-    """Where searches and calls are kept, relative to the config file; nowhere where nothing is written."""
+    """Where searches and calls are kept, relative to the config file; by default they are not kept."""
     most_listed: int = field(default=10, metadata=number(0))
     """With `search: auto`, how many tools are listed at most."""
     most_tokens: int = field(default=3_000, metadata=number(0))

@@ -1,4 +1,4 @@
-"""Answers of servers that are no JSON-RPC: whoever waits for one gets an error instead of waiting for ever."""
+"""Answers of servers that are not JSON-RPC: the request gets an error instead of waiting for ever."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ class MessageReader(_Stream):
         return _message(self._lines.popleft())
 
     def end(self) -> None:
-        """Let nobody wait for another message."""
+        """End the stream: no more messages are waited for."""
         if self._reading is None:
             self._finish(too_long=False)
         else:  # who waits finishes it
