@@ -139,6 +139,9 @@ async def test_one_config_puts_them_all_behind_one_server_wherever_it_is_started
             "move the dentist to Friday at ten",
             "会議室の予約を取り消したい",
             "how much did we spend on food",
+            "今月は食費にいくら使った?",
+            "歯医者の30分前に知らせて",
+            "割り勘にしたい",
         ):
             found = text_of(await client.call_tool("search_tools", {"query": question}))
             first[question] = json.loads(found.splitlines()[1])["name"]
@@ -149,6 +152,9 @@ async def test_one_config_puts_them_all_behind_one_server_wherever_it_is_started
         "calendar__move_event",
         "company__facilities_delete_meeting_room_booking",
         "expenses__spending_by_category",
+        "expenses__spending_by_category",
+        "calendar__set_reminder",
+        "expenses__split_expense",
     ]
     assert read.structured_content == {"food": 31_580, "fun": 15_000}
     assert all(f"{name} ({count} tools)" in listed["search_tools"] for name, count in TOOLS.items())

@@ -164,6 +164,33 @@ def test_an_address_that_is_none_is_refused(address: str, said: str, config: Pat
     assert said in refused.stderr
 
 
+@pytest.mark.parametrize(
+    ("options", "name", "said"),
+    [
+        (["--token-env", "TOKEN"], "--token-env", "Add --http PORT"),
+        (["--oauth-issuer", "https://a.example", "--oauth-audience", "b"], "--oauth-issuer", "Add --http PORT"),
+        (["--oauth-scope", "tools"], "--oauth-scope", "Add --http PORT"),
+        (["status"], "--config", "has no effect before 'status'"),
+        (["--search", "on", "import"], "--config", "`hikidashi serve import --help`"),
+        (["--http", "eight"], "--http", "is 'eight': give a port"),
+    ],
+)
+def test_an_option_that_would_have_no_effect_is_refused_by_name(
+    options: list[str], name: str, said: str, config: Path, hikidashi: Command
+) -> None:
+    refused = hikidashi("serve", "--config", str(config), *options)
+
+    assert refused.returncode == 2
+    assert f"Invalid value for {name}: " in refused.stderr
+    assert said in " ".join(refused.stderr.split())
+
+
+async def test_variables_for_http_do_not_concern_a_client_over_stdio(config: Path, environment: dict[str, str]) -> None:
+    settings = {"HIKIDASHI_OAUTH_ISSUER": "https://a.example", "HIKIDASHI_OAUTH_AUDIENCE": "b"}
+    async with client_of(config, {**environment, **settings}, "--no-daemon") as client:
+        assert (await client.list_tools()).tools
+
+
 def test_a_port_that_is_taken_is_named(config: Path, hikidashi: Command) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

@@ -136,7 +136,7 @@ async def test_a_person_logs_in_by_the_command_and_a_running_gateway_uses_it_at_
 
     assert before.tools == []
     assert shown.returncode == 1
-    assert "Log in: hikidashi serve login behind" in " ".join(shown.stdout.split())
+    assert f"Log in: hikidashi serve login behind --config {given}".replace(" ", "") in "".join(shown.stdout.split())
     assert unknown.returncode == 2
     assert "There are: behind" in " ".join(unknown.stderr.split())
     assert asked == b"Log in to behind on this page:"
@@ -148,3 +148,22 @@ async def test_a_person_logs_in_by_the_command_and_a_running_gateway_uses_it_at_
     assert again.stdout == "There was no login to behind.\n"
     assert secrets
     assert not any(secret in logs + shown.stdout for secret in secrets)
+
+
+def test_the_server_to_log_in_to_is_found_in_the_files_of_serve_and_then_in_the_project(
+    tmp_path: Path, environment: dict[str, str], hikidashi: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment["XDG_CONFIG_HOME"] = str(tmp_path / "config")
+    monkeypatch.chdir(tmp_path)
+    nothing = hikidashi("serve", "logout", "mine")
+    own = tmp_path / "config" / "hikidashi"
+    own.mkdir(parents=True)
+    (own / "config.yaml").write_text("servers: {mine: {url: https://mine.example/mcp}}\n")
+    (tmp_path / ".mcp.json").write_text('{"mcpServers": {"project": {"url": "https://project.example/mcp"}}}')
+    found = [hikidashi("serve", "logout", name).stdout for name in ("mine", "project")]
+    unknown = hikidashi("serve", "logout", "nobody")
+
+    assert nothing.returncode == unknown.returncode == 2
+    assert "Make it with `hikidashi serve import`" in nothing.stderr
+    assert found == ["There was no login to mine.\n", "There was no login to project.\n"]
+    assert f"'nobody' is not in {own / 'config.yaml'}, .mcp.json. There are: mine, project." in unknown.stderr

@@ -43,6 +43,7 @@ for line in sys.stdin:
         heard.append(method + " " + str(params.get("uri", params.get("level"))))
         send({"id": asked, "result": {}})
         if method == "resources/subscribe":
+            send({"method": "notifications/message", "params": {"level": "critical", "data": "outside of calls"}})
             send({"method": "notifications/resources/updated", "params": {"uri": params["uri"]}})
     elif method == "notifications/cancelled":
         heard.append("cancelled")

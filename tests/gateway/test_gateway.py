@@ -200,6 +200,22 @@ async def test_approval_survives_because_each_tool_has_its_own_way_to_be_called(
     assert text_of(other) == "'legacy__read' only reads: call it with call_read_tool."
 
 
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("search", ["on", "auto"])
+async def test_the_first_call_after_a_start_is_held_to_the_same_rule_before_any_list_is_known(
+    legacy: McpServer, mode: Mode, search: Literal["on", "auto"]
+) -> None:
+    call: dict[str, Any] = {"name": "legacy__die", "arguments": {}}
+    async with connected([legacy], mode, search=search, options={"most_listed": 1}) as (client, _):
+        wrong = await client.session.call_tool("call_read_tool", call)
+        found = await client.session.call_tool("search_tools", {"query": "legacy__read"})
+
+    assert isinstance(wrong, types.CallToolResult)
+    assert isinstance(found, types.CallToolResult)
+    assert text_of(wrong) == "'legacy__die' may change something: call it with call_tool."
+    assert '"name":"legacy__read"' in text_of(found)
+
+
 async def test_the_person_may_say_which_tools_only_read(legacy: McpServer) -> None:
     mine = GatewayServer(legacy, ServerOptions(read_only=("lo*",)))
     async with connected([mine], search="on") as (client, _):

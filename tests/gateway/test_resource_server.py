@@ -498,11 +498,12 @@ async def test_a_session_is_of_the_principal_that_opened_it_and_so_is_what_they_
     issuer: Issuer, tmp_path: Path
 ) -> None:
     careful = GatewayServer(program(tmp_path, "legacy", LEGACY), ServerOptions(confirm=("read",)))
-    asked: list[str] = []
+    asked: list[bool] = []
     sessions: list[str] = []
 
     async def allow(context: ClientRequestContext, params: types.ElicitRequestParams) -> types.ElicitResult:
-        asked.append(params.message)
+        assert isinstance(params, types.ElicitRequestFormParams)
+        asked.append("remember" in params.requested_schema["properties"])
         return types.ElicitResult(action="accept", content={"remember": True})
 
     async def note(request: httpx2.Request) -> None:
@@ -529,7 +530,7 @@ async def test_a_session_is_of_the_principal_that_opened_it_and_so_is_what_they_
                     await modern.call_tool("legacy__read", {})
 
     assert stolen.status_code == 404
-    assert (once, len(asked)) == (1, 3)
+    assert (once, asked) == (1, [True, False, False])  # what has no session could remember nothing
 
 
 async def test_a_shared_token_is_compared_whole_and_its_kind_in_any_case() -> None:
@@ -575,3 +576,46 @@ async def test_a_log_message_that_may_be_about_the_call_of_another_principal_rea
             await bobs.call_tool("faulty__chatter", {})
 
     assert (during, len(heard)) == (0, 400)
+
+
+async def test_a_log_message_outside_of_calls_reaches_only_the_principal_whose_calls_it_may_be_about(
+    issuer: Issuer, tmp_path: Path
+) -> None:
+    heard: dict[str, list[Any]] = {"ann": [], "bob": []}
+
+    def listening(who: str) -> dict[str, Any]:
+        async def hear(params: types.LoggingMessageNotificationParams) -> None:
+            heard[who].append(params.data)
+
+        return {"mode": "legacy", "logging_callback": hear}
+
+    async with (
+        Gateway([program(tmp_path, "faulty", STDIO)], options=GatewayOptions(search="off")) as gateway,
+        mcp_at(gateway, issuer) as url,
+        client_with(issuer.token(sub="ann"), url, **listening("ann")) as ann,
+        client_with(issuer.token(sub="bob"), url, **listening("bob")) as bob,
+    ):
+
+        async def have_the_server_say_something() -> None:
+            one, no_more = (
+                types.SubscribeRequestParams(uri="note://one"),
+                types.UnsubscribeRequestParams(uri="note://one"),
+            )
+            await ann.session.send_request(types.SubscribeRequest(params=one), types.EmptyResult)
+            await ann.session.send_request(types.UnsubscribeRequest(params=no_more), types.EmptyResult)
+
+        with anyio.fail_after(30):
+            await ann.list_tools()
+            await bob.list_tools()
+            await ann.call_tool("faulty__heard", {})
+            await have_the_server_say_something()
+            while not heard["ann"]:
+                await anyio.sleep(0.01)
+            await bob.call_tool("faulty__heard", {})
+            await have_the_server_say_something()
+            for client in (ann, bob):
+                await client.call_tool("faulty__chatter", {})
+            while not all("error 199" in said for said in heard.values()):
+                await anyio.sleep(0.01)
+
+    assert [said.count("outside of calls") for said in heard.values()] == [1, 0]

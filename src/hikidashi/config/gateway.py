@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
-from ..common.language import Language
 from ._rules import amount, flag, named_texts, number, one_of, one_of_on_off, patterns, text, texts
 from .section import Section
 
@@ -113,5 +112,3 @@ class GatewayConfig(Section):
         default="never", metadata=patterns("['delete_*']", words=_CONFIRM)
     )
     """Which calls a person must confirm, unless a server says otherwise."""
-    language: Language = field(default="en", metadata=one_of(Language))
-    """The language of what the model reads."""

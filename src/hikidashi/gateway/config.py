@@ -19,7 +19,15 @@ from .options import Confirm, Entry, GatewayOptions, GatewayServer, ServerOption
 if TYPE_CHECKING:
     from ..config import Config, GatewayConfig
 
-__all__ = ["GatewaySetup", "identity_of", "is_own_format", "read_servers", "read_setup", "server_of_entry"]
+__all__ = [
+    "GatewaySetup",
+    "identity_of",
+    "is_own_format",
+    "options_of_entry",
+    "read_servers",
+    "read_setup",
+    "server_of_entry",
+]
 
 _OPTIONS = "hikidashi"
 _OWN_FORMATS = frozenset({".yaml", ".yml", ".toml"})
@@ -92,7 +100,10 @@ def server_of_entry(name: str, given: Mapping[str, Any], source: str) -> Gateway
     Raises:
         ToolSourceError: its options cannot be used.
     """
-    options = _options(source, name, given.get(_OPTIONS))
+    try:
+        options = options_of_entry(given.get(_OPTIONS))
+    except EntryError as error:
+        raise ToolSourceError(source, f"server {name!r} {error.reason}", error.remedy) from error
     named = frozenset(given.get(_OPTIONS) or ())
     return _server(Entry(source=source, given=given, options=named), name, options)
 
@@ -177,22 +188,25 @@ def _with_confirm(one: GatewayServer, confirm: Confirm | tuple[str, ...]) -> Gat
     return replace(one, options=replace(one.options, confirm=confirm))
 
 
-def _options(source: str, server: str, given: Any) -> ServerOptions:
+def options_of_entry(given: Any) -> ServerOptions:
+    """The options under the key `hikidashi` of an entry.
+
+    Raises:
+        EntryError: they cannot be used.
+    """
     if given is None:
         return ServerOptions()
-    wrong = f"server {server!r} has `{_OPTIONS}` options that cannot be used"
+    wrong = f"has `{_OPTIONS}` options that cannot be used"
     if not isinstance(given, dict):
-        raise ToolSourceError(source, wrong, f'Write "{_OPTIONS}": {{"call_seconds": 60}}.')
+        raise EntryError(wrong, f'Write "{_OPTIONS}": {{"call_seconds": 60}}.')
     options = cast("dict[str, Any]", given)
     known = ServerOptions.names()
     if unknown := sorted(set(options) - known):
-        raise ToolSourceError(
-            source, f"{wrong}: there is no {', '.join(unknown)}", f"There are {', '.join(sorted(known))}."
-        )
+        raise EntryError(f"{wrong}: there is no {', '.join(unknown)}", f"There are {', '.join(sorted(known))}.")
     try:
         return ServerOptions(**{key: _tuple(value) for key, value in options.items()})
     except ValueError as error:
-        raise ToolSourceError(source, wrong, str(error)) from error
+        raise EntryError(wrong, str(error)) from error
 
 
 def _tuple(value: Any) -> Any:

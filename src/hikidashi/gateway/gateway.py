@@ -17,7 +17,7 @@ from ._merged import Merged, merged
 from ._policy import is_read_only, is_repeatable, matches, needs_confirmation
 from .auth.logins import Logins, takes_login
 from .auth.server_login import ServerLogin
-from .bridge.callers import client_key, is_modern
+from .bridge.callers import client_key, is_modern, principal_of
 from .bridge.forward import Forwarder
 from .bridge.parked import ParkedCalls
 from .bridge.sealing import Seal
@@ -94,8 +94,8 @@ class Gateway:
         self._seal = Seal(keys)
         self._stack = AsyncExitStack()
         self._events: anyio.Event | None = None
-        self.sessions: dict[str, ServerSession] = {}
-        """Clients up to 2025-11-25 that notifications are sent to."""
+        self.sessions: dict[str, tuple[ServerSession, str]] = {}
+        """Clients up to 2025-11-25 that notifications are sent to, each with its principal."""
         self.subscribers: dict[str, set[str]] = {}
         """Which clients, and streams of clients, watch a resource."""
         self._pending: list[ServerEvent] = []
@@ -216,9 +216,9 @@ class Gateway:
         """Send notifications to the client of a request; one since 2026-07-28 listens by itself."""
         if is_modern(ctx):
             return
-        key, session = client_key(ctx), ctx.session
+        key = client_key(ctx)
         self.sessions.pop(key, None)
-        self.sessions[key] = session
+        self.sessions[key] = ctx.session, principal_of(ctx)
         while len(self.sessions) > _MOST_SESSIONS:
             self.sessions.pop(next(iter(self.sessions)))
 
@@ -247,10 +247,15 @@ class Gateway:
         return await self.forwarder.running.ask(upstream, request)
 
     async def log(self, upstream: Upstream, params: types.LoggingMessageNotificationParams) -> None:
-        """Pass a log message of a server to clients."""
-        if not await self.forwarder.running.log(upstream, params):
-            for key, session in list(self.sessions.items()):
-                if reaches(params.level, self.forwarder.levels.of_client(key)):
+        """Pass a log message of a server to clients.
+
+        One that comes outside of calls may still be about an earlier one, so it is for its principal only.
+        """
+        running = self.forwarder.running
+        if not await running.log(upstream, params):
+            for key, (session, principal) in list(self.sessions.items()):
+                concerns = running.principals_of(upstream) <= {principal}
+                if concerns and reaches(params.level, self.forwarder.levels.of_client(key)):
                     await _quietly(session.send_notification, types.LoggingMessageNotification(params=params))
 
     def _merge(self) -> None:
@@ -279,7 +284,7 @@ class Gateway:
             events, self._pending = list(dict.fromkeys(self._pending)), []
             for event in events:
                 await self.bus.publish(event)
-                for key, session in list(self.sessions.items()):
+                for key, (session, _) in list(self.sessions.items()):
                     if not await _quietly(_notify, session, key, event, self.subscribers):
                         self.sessions.pop(key, None)
 

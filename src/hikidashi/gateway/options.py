@@ -144,7 +144,6 @@ class GatewayOptions:
             records at the start.
         most_listed: With "auto", how many tools are listed at most.
         most_tokens: With "auto", how many tokens their definitions may cost.
-        language: The language of what the model reads.
 
     Raises:
         ValueError: a value is not allowed.
@@ -156,10 +155,9 @@ class GatewayOptions:
     pin: tuple[str, ...] = ()
     most_listed: int = 10
     most_tokens: int = 3_000
-    language: Literal["en", "ja"] = "en"
 
     def __post_init__(self) -> None:
-        choices = (("names", ("prefixed", "plain")), ("search", ("auto", "on", "off")), ("language", ("en", "ja")))
+        choices = (("names", ("prefixed", "plain")), ("search", ("auto", "on", "off")))
         for name, allowed in choices:
             if getattr(self, name) not in allowed:
                 raise ValueError(f"`{name}` is {getattr(self, name)!r}: use {', '.join(map(repr, allowed))}.")

@@ -39,6 +39,11 @@ from hikidashi.search.mcp_servers.references import References
         ("claude-code", {"url": "x", "type": "ws"}, "its `type` is 'ws': only stdio, http and sse can be reached"),
         ("vscode", {"command": "${config:x}"}, "it uses `${config:x}`, which only vscode fills in: write the value"),
         (
+            "cursor",
+            {"command": "x", "hikidashi": {"at_once": 0}},
+            "it has `hikidashi` options that cannot be used. `at_once` is 0: use a whole number above 0.",
+        ),
+        (
             "vscode",
             {"command": "${workspaceFolder}/x"},
             "it uses `${workspaceFolder}`, which only vscode fills in: write the value",
@@ -65,6 +70,11 @@ def test_what_cannot_be_taken_over_says_why(client: ClientName, entry: Any, prob
             "codex",
             {"command": "x", "startup_timeout_ms": 500},
             {"command": "x", "cwd": "/p", "hikidashi": {"start_seconds": 0.5}},
+        ),
+        (
+            "codex",
+            {"url": "u", "tool_timeout_sec": 9, "hikidashi": {"call_seconds": 60, "read_only": ["${a}*"]}},
+            {"url": "u", "hikidashi": {"call_seconds": 60, "read_only": ["${a}*"]}},
         ),
         ("claude-code-project", {"command": "x", "cwd": "/own", "disabled": False}, {"command": "x", "cwd": "/own"}),
     ],

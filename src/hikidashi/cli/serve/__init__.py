@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from .authorizing import Audience, Issuer, JwksUrl, Resource, Scopes, oauth_options
+from .given import given_options, refuse_options_before, refuse_without_http
 from .login import EXAMPLES as _LOGIN_EXAMPLES
 from .login import login, logout
 
@@ -106,8 +107,12 @@ def _serve(  # pyright: ignore[reportUnusedFunction]
     A client gets a search and two tools that call what it found, instead of hundreds of definitions; few tools are
     listed as they are. Servers are started when they are needed, and stopped when they are idle.
     """
+    given = given_options(context)
     if context.invoked_subcommand is not None:
+        refuse_options_before(context.invoked_subcommand, given)
         return
+    if http is None:
+        refuse_without_http(given)
     from .run import ServeArguments, run_serve
 
     args = ServeArguments(
@@ -128,9 +133,12 @@ def _serve(  # pyright: ignore[reportUnusedFunction]
         raise typer.Exit(code)
 
 
-@serve.command()
+@serve.command(short_help="Show the servers, and what is wrong with them.")
 def status(as_json: _Json = False) -> None:
-    """Show the gateways that run here, their servers, and what is wrong with them."""
+    """Show the gateways in the background, their servers, and what is wrong with them.
+
+    One with --http or --no-daemon shows its servers on the terminal that it was started in.
+    """
     from .status import print_status
 
     if code := print_status(as_json=as_json):
@@ -139,7 +147,7 @@ def status(as_json: _Json = False) -> None:
 
 @serve.command()
 def stop() -> None:
-    """Stop the gateways that run here, and their servers."""
+    """Stop the gateways in the background, and their servers."""
     from .status import stop_all
 
     stop_all()

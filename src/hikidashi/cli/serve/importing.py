@@ -142,6 +142,7 @@ def _show(search: Search, choices: list[Choice]) -> None:
     if not choices:
         looked = ", ".join(clean(str(file)) for _, file in search.files)
         console.print(Text("No MCP servers were found" + (f" in {looked}." if looked else ": no client has a file.")))
+        console.print(Text("Write your own into a file such as .mcp.json: hikidashi serve --config .mcp.json"))
     heading = ""
     for number, choice in enumerate(choices, 1):
         found = choice.found
@@ -166,6 +167,7 @@ def _line(choice: Choice) -> str:
     words = [shown["url"]] if "url" in shown and "command" not in shown else [shown["command"], *shown.get("args", [])]
     parts = [words[0] if len(words) == 1 else shlex.join(words).replace("'***'", "***")]
     parts += [f"{key} {name}=***" for key in ("env", "headers") for name in shown.get(key, {})]
+    parts += [f"{name} {json.dumps(value, ensure_ascii=False)}" for name, value in shown.get("hikidashi", {}).items()]
     if shown.get("disabled"):
         parts.append("disabled")
     if choice.renamed:

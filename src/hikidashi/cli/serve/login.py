@@ -32,7 +32,7 @@ _Config = Annotated[
     typer.Option(
         metavar="FILE",
         help="Where it is configured; repeatable.",
-        show_default=".mcp.json, or hikidashi/mcp.json in your config folder",
+        show_default="as for `serve`, then .mcp.json",
     ),
 ]
 
@@ -144,16 +144,20 @@ def _forget_listing(given: GatewayServer) -> None:
 
 
 def _server(name: str, config: list[Path] | None) -> GatewayServer:
-    from hikidashi.gateway.clients.taking import default_config
     from hikidashi.gateway.config import read_servers
 
     from ..tools.text import clean
+    from .files import config_files, default_files
 
-    files = config or [path for path in (Path(".mcp.json"), default_config()) if path.exists()][:1]
-    if not files:
-        raise typer.BadParameter("is missing: name the file with the server.", param_hint="--config")
-    servers = {one.name: one for one in read_servers(files)}
-    if name not in servers:
-        known = ", ".join(map(clean, servers)) or "none"
-        raise typer.BadParameter(f"{name!r} is not in {files[0]}. There are: {known}.", param_hint="SERVER")
-    return servers[name]
+    # The person's own files first: a project could name another server alike.
+    groups = [tuple(config)] if config else [default_files(), tuple(filter(Path.exists, [Path(".mcp.json")]))]
+    files = [file for group in groups for file in group] or config_files(())
+    known: dict[str, None] = {}
+    for group in groups:
+        servers = {one.name: one for one in read_servers(group)}
+        if name in servers:
+            return servers[name]
+        known |= dict.fromkeys(servers)
+    there = ", ".join(map(clean, known)) or "none"
+    named = ", ".join(clean(str(file)) for file in files)
+    raise typer.BadParameter(f"{name!r} is not in {named}. There are: {there}.", param_hint="SERVER")

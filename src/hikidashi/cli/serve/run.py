@@ -94,6 +94,8 @@ class _Run:
 
 def run_serve(args: ServeArguments) -> int:
     """Serve until the client, or the person, ends it; return the exit code."""
+    if args.http is not None:
+        _address(args.http)  # before a person is asked about servers
     args = replace(args, config=config_files(args.config))
     run = _Run.of(args, read_setup(args.config))
     # The daemon asks again: the file may have changed since the process that started it read it.

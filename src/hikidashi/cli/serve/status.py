@@ -28,7 +28,7 @@ def print_status(*, as_json: bool) -> int:
     if as_json:
         print(json.dumps(running, indent=2))  # noqa: T201
     elif not running:
-        console.print("No gateway runs. A client starts one: hikidashi serve install CLIENT")
+        console.print("No gateway runs in the background. A client starts one: hikidashi serve install CLIENT")
     for number, status in enumerate([] if as_json else running):
         if number:
             console.print()

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from typing import Any
 
 from ...errors import MissingExtra
 from ..telemetry.spans import current_trace, within_trace
@@ -39,6 +41,7 @@ class RunningCalls:
 
     def __init__(self) -> None:
         self._calls: defaultdict[str, list[RunningCall]] = defaultdict(list)
+        self._principals: defaultdict[str, frozenset[str]] = defaultdict(frozenset)
         self._turns: defaultdict[str, ClientTurns] = defaultdict(ClientTurns)
         self._undecided = Counter[str]()
         self._changed = anyio.Event()
@@ -54,8 +57,11 @@ class RunningCalls:
             client, turn = await stack.enter_async_context(upstream.use())
             call = RunningCall(caller, [*turns, turn], CallTime(upstream.given.options.call_seconds))
             self._calls[upstream.name].append(call)
+            if len(self._principals[upstream.name]) < 2:  # more make no difference
+                self._principals[upstream.name] |= {caller.principal}
             stack.callback(self._end, upstream.name, call)
             yield client, call
+        await call.delivered()  # after it has given up its turn: nothing else waits for a slow client
 
     async def ask(self, upstream: Upstream, request: types.InputRequest) -> types.InputResponse | types.ErrorData:
         """The response of the client whose call `upstream` is working on."""
@@ -85,10 +91,16 @@ class RunningCalls:
         One that may be about the call of another principal is not sent: it does not name its call.
         """
         calls = list(self._calls[upstream.name])
-        for call in calls if len({call.caller.principal for call in calls}) == 1 else ():
-            with call.delivering():
-                await call.caller.log(params)
+        if len({call.caller.principal for call in calls}) == 1:
+            sending = [call.delivery(partial(call.caller.log, params)) for call in calls]
+            async with anyio.create_task_group() as tasks:  # a client that reads slowly delays no other
+                for send in sending:
+                    tasks.start_soon(send)
         return bool(calls)
+
+    def principals_of(self, upstream: Upstream) -> frozenset[str]:
+        """The principals whose calls `upstream` has worked on so far; two of them stand for many."""
+        return self._principals[upstream.name]
 
     def _candidates(self, upstream: Upstream) -> list[RunningCall]:
         """The calls that a request may belong to. One that waits for its client sends no second request meanwhile."""
@@ -135,15 +147,18 @@ class RunningCall:
         self._deliveries = 0
         self._delivered = anyio.Event()
 
-    @contextmanager
-    def delivering(self) -> Generator[None]:
-        """A notification of the server is sent to the client in this block."""
+    def delivery(self, send: Callable[[], Awaitable[None]]) -> Callable[[], Coroutine[Any, Any, None]]:
+        """`send`, which sends a notification of the server to the client; from now on `delivered` waits for it."""
         self._deliveries += 1
-        try:
-            yield
-        finally:
-            self._deliveries -= 1
-            self._delivered.set()
+
+        async def deliver() -> None:
+            try:
+                await send()
+            finally:
+                self._deliveries -= 1
+                self._delivered.set()
+
+        return deliver
 
     async def delivered(self) -> None:
         """Wait for the notifications that came before the answer: after it, a client does not get them."""
@@ -174,6 +189,25 @@ class RunningCall:
             self.waiting -= 1
             if not self.waiting:
                 self.time.restart()
+
+    def log(self, params: types.LoggingMessageNotificationParams) -> Callable[[], Coroutine[Any, Any, None]]:
+        """Sends a log message to its client; from now on, `has_logged` waits for it."""
+        sent = anyio.Event()
+        self._logging.add(sent)
+
+        async def send() -> None:
+            try:
+                await self.caller.log(params)
+            finally:
+                self._logging.discard(sent)
+                sent.set()
+
+        return send
+
+    async def has_logged(self) -> None:
+        """Wait until its client has got the log messages that came before."""
+        for sent in list(self._logging):
+            await sent.wait()
 
 
 def _refusal(reason: str) -> types.ErrorData:

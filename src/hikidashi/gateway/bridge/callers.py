@@ -25,6 +25,7 @@ __all__ = [
     "Caller",
     "DirectCaller",
     "client_key",
+    "conversation_of",
     "is_modern",
     "missing_capability",
     "principal_of",
@@ -34,6 +35,8 @@ __all__ = [
 
 CONNECTION = "connection"
 """Key of the connection id in the lifespan context."""
+
+_ALONE = "request "
 
 _RESULT_OF: dict[type[Any], type[Any]] = {
     types.ElicitRequest: types.ElicitResult,
@@ -84,7 +87,13 @@ def client_key(ctx: ServerRequestContext[Any, Any]) -> str:
     session_id = ctx.request.headers.get("mcp-session-id")
     if session_id and not is_modern(ctx):  # modern requests have no session, and nothing checks such a header
         return f"session {session_id} {principal_of(ctx)}"
-    return f"request {ctx.request.scope.setdefault('hikidashi.request', secrets.token_hex(8))}"
+    return f"{_ALONE}{ctx.request.scope.setdefault('hikidashi.request', secrets.token_hex(8))}"
+
+
+def conversation_of(ctx: ServerRequestContext[Any, Any]) -> str | None:
+    """What `client_key` gives; None for a stateless HTTP request, which belongs to no conversation that is known."""
+    key = client_key(ctx)
+    return None if key.startswith(_ALONE) else key
 
 
 class DirectCaller:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, TypeVar, cast
 
 from ...errors import MissingExtra, ServerUnavailableError
@@ -168,8 +169,7 @@ async def _answer(
 
     async def on_progress(progress: float, total: float | None, message: str | None) -> None:
         time.restart()
-        with call.delivering():
-            await caller.progress(progress, total, message)
+        await call.delivery(partial(caller.progress, progress, total, message))()
 
     with time.scope:
         try:
@@ -181,7 +181,6 @@ async def _answer(
                 types.INTERNAL_ERROR, f"The server {upstream.name!r} sent an invalid response: {reason}"
             ) from error
         time.pause()
-        await call.delivered()
         return _cleaned(raw, request)
     if time.asks_too_often:
         raise MCPError(

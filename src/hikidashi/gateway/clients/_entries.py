@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, cast
 
-from ...search.mcp_servers.references import escaped
+from ...search.mcp_servers.references import EntryError, escaped
+from ..config import options_of_entry
 from .table import Client, ClientName
 
 __all__ = ["Taken", "is_ours", "our_entry", "taken"]
@@ -91,7 +92,7 @@ def taken(client: ClientName, given: Any, *, home: str, project: str | None) -> 
     try:
         entry = _known_form(client, entry)
         _check(entry)
-        options = _limits(client, entry)
+        options = {**_limits(client, entry), **_own_options(cast("dict[str, Any]", given))}
         carried = {key: value for key, value in entry.items() if key in _CARRIED}
         ignored = tuple(sorted(key for key in entry if key not in _CARRIED | _HARMLESS))
         if client not in _NO_VARIABLES:
@@ -200,6 +201,15 @@ def _limits(client: ClientName, entry: dict[str, Any]) -> dict[str, float]:
             options[option] = max(round(value * factor, 3), 0.001)
             del entry[name]
     return options
+
+
+def _own_options(given: dict[str, Any]) -> dict[str, Any]:
+    """The options that somebody has written for the gateway, as they are written."""
+    try:
+        options_of_entry(given.get("hikidashi"))
+    except EntryError as error:
+        raise _UnusableError(f"it {error.reason}. {error.remedy}") from error
+    return _object(given.get("hikidashi"))
 
 
 def _variables(value: Any, client: ClientName, home: str, project: str | None) -> Any:

@@ -26,30 +26,35 @@ class Confirmations:
     def __init__(self) -> None:
         self._remembered: OrderedDict[tuple[str, str], None] = OrderedDict()
 
-    def is_remembered(self, client: str, tool: str) -> bool:
+    def is_remembered(self, client: str | None, tool: str) -> bool:
         """Whether the user of this client has allowed `tool` for the whole conversation."""
-        return (client, tool) in self._remembered
+        return client is not None and (client, tool) in self._remembered
 
     async def ask(
-        self, caller: Caller, client: str, tool: str, *, server: str, name: str, arguments: dict[str, Any] | None
+        self, caller: Caller, client: str | None, tool: str, *, server: str, name: str, arguments: dict[str, Any] | None
     ) -> dict[str, Any] | None:
-        """Ask for confirmation; None if it was given, else the result of the call."""
+        """Ask for confirmation; None if it was given, else the result of the call.
+
+        Args:
+            caller: Whom to ask.
+            client: The conversation; None where each request stands alone, so that nothing could be remembered.
+            tool: The tool, by the name under which it is offered.
+            server: Its server.
+            name: Its name there.
+            arguments: The arguments of the call.
+        """
+        remember = {
+            "type": "boolean",
+            "title": "Do not ask again for this tool in this conversation",
+            "default": False,
+        }
         params = types.ElicitRequestFormParams(
             message=_question(server, name, arguments),
-            requested_schema={
-                "type": "object",
-                "properties": {
-                    "remember": {
-                        "type": "boolean",
-                        "title": "Do not ask again for this tool in this conversation",
-                        "default": False,
-                    }
-                },
-            },
+            requested_schema={"type": "object", "properties": {} if client is None else {"remember": remember}},
         )
         answer = await caller.ask(types.ElicitRequest(params=params))
         if isinstance(answer, types.ElicitResult) and answer.action == "accept":
-            if (answer.content or {}).get("remember") is True:
+            if client is not None and (answer.content or {}).get("remember") is True:
                 self._remembered[client, tool] = None
                 while len(self._remembered) > _MOST_REMEMBERED:
                     self._remembered.popitem(last=False)

@@ -6,10 +6,11 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from ...errors import MissingExtra, ServerUnavailableError
-from ..bridge.callers import Caller, client_key, principal_of
+from ..bridge.callers import Caller, conversation_of, principal_of
 from ..bridge.meta import passed_on
 from ..bridge.parked import Raw
 from ..gateway import Gateway
+from ..own_tools import CALL_READ_TOOL
 from ..telemetry.spans import call_span, describe_call
 from ._arguments import argument_problems
 from ._confirm import Confirmations
@@ -53,7 +54,7 @@ class ToolCalls:
         name: str,
         arguments: dict[str, Any] | None,
         *,
-        explain: bool = False,
+        through: str | None = None,
     ) -> Raw | types.Result:
         """The result of the tool `name`.
 
@@ -62,7 +63,8 @@ class ToolCalls:
             params: Its parameters: the answers and the state of an earlier round.
             name: The tool, by the name under which it is offered.
             arguments: Its arguments.
-            explain: Whether the tool's definition is added to an error, for a model that may not have seen it.
+            through: The tool of ours that calls it, which must be the right one; the tool's definition is added to an
+                error then, for a model that may not have seen it.
         """
         gateway = self._gateway
         if name not in gateway.merged.tool_places:
@@ -70,10 +72,14 @@ class ToolCalls:
         place = gateway.merged.tool_places.get(name)
         if place is None:
             return error_result(gateway.finder.nearest(name, searching=gateway.searching))
+        # Here, where its definition is known: the name may be older than the list.
+        if through is not None and through != (right := gateway.finder.call_with(name)):
+            kind = "only reads" if right == CALL_READ_TOOL else "may change something"
+            return error_result(f"{name!r} {kind}: call it with {right}.")
         if _is_first_round(params):
             self._records.called(ctx, name)
-        with call_span(name, place.server) if explain else describe_call(place.server):
-            return await self._forward(ctx, params, name, arguments, explain=explain)
+        with describe_call(place.server) if through is None else call_span(name, place.server):
+            return await self._forward(ctx, params, name, arguments, explain=through is not None)
 
     async def _forward(
         self,
@@ -132,7 +138,7 @@ class ToolCalls:
         self, ctx: Context, name: str, arguments: dict[str, Any] | None
     ) -> Callable[[Caller], Awaitable[Raw | None]] | None:
         """Asks the person before this call; None if the policy does not require it, or the client cannot ask."""
-        client, place = client_key(ctx), self._gateway.merged.tool_places[name]
+        client, place = conversation_of(ctx), self._gateway.merged.tool_places[name]
         capabilities = ctx.session.client_capabilities
         if (
             not self._gateway.needs_confirmation(name)

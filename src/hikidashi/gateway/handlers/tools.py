@@ -11,7 +11,7 @@ from ...errors import MissingExtra, ToolSearchError
 from ..bridge.callers import client_key, is_modern, principal_of
 from ..bridge.parked import Raw
 from ..gateway import Gateway
-from ..own_tools import CALL_READ_TOOL, OWN_TOOLS, READ_RESULT, SEARCH_TOOLS
+from ..own_tools import OWN_TOOLS, READ_RESULT, SEARCH_TOOLS
 from ..telemetry.spans import search_span
 from ._records import ClientRecords
 from ._results import LongResults
@@ -50,6 +50,8 @@ class ToolHandlers:
 
     async def call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> Raw | types.Result:
         """Answer `tools/call`."""
+        if params.name in OWN_TOOLS and not self._gateway.searching:  # by what is known so far
+            await self._gateway.listed(WAIT_FOR_LISTS)
         if not self._gateway.searching or params.name not in OWN_TOOLS:
             return await self._calls.call(ctx, params, params.name, params.arguments)
         given = params.arguments or {}
@@ -68,11 +70,7 @@ class ToolHandlers:
             return error_result(f"`name` is {name!r}: give the name of a tool, as {SEARCH_TOOLS} shows it.")
         if arguments is None:
             return error_result(f"`arguments` is {given.get('arguments')!r}: give an object.")
-        right = self._gateway.finder.call_with(name)
-        if name in self._gateway.merged.tools and params.name != right:
-            kind = "only reads" if right == CALL_READ_TOOL else "may change something"
-            return error_result(f"{name!r} {kind}: call it with {right}.")
-        return await self._calls.call(ctx, params, name, arguments, explain=True)
+        return await self._calls.call(ctx, params, name, arguments, through=params.name)
 
     async def _search(self, ctx: Context, given: dict[str, Any]) -> types.Result:
         query = given.get("query")

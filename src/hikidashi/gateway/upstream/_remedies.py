@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
+from pathlib import Path
 
 from ..auth.logins import takes_login
 from ..options import GatewayServer
@@ -14,7 +15,10 @@ __all__ = ["remedy_for"]
 def _log_in(given: GatewayServer) -> str:
     if not takes_login(given.server):
         return "Its key is refused: check its `headers`."
-    return f"Log in: hikidashi serve login {shlex.quote(given.name)} (or set its key in `headers`)."
+    command = ["hikidashi", "serve", "login", given.name]
+    if given.entry is not None:  # the person may be in another folder
+        command += ["--config", str(Path(given.entry.source).absolute())]
+    return f"Log in: {shlex.join(command)} (or set its key in `headers`)."
 
 
 _REMEDIES: tuple[tuple[tuple[str, ...], Callable[[GatewayServer], str]], ...] = (
