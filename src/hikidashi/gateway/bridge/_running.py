@@ -190,25 +190,6 @@ class RunningCall:
             if not self.waiting:
                 self.time.restart()
 
-    def log(self, params: types.LoggingMessageNotificationParams) -> Callable[[], Coroutine[Any, Any, None]]:
-        """Sends a log message to its client; from now on, `has_logged` waits for it."""
-        sent = anyio.Event()
-        self._logging.add(sent)
-
-        async def send() -> None:
-            try:
-                await self.caller.log(params)
-            finally:
-                self._logging.discard(sent)
-                sent.set()
-
-        return send
-
-    async def has_logged(self) -> None:
-        """Wait until its client has got the log messages that came before."""
-        for sent in list(self._logging):
-            await sent.wait()
-
 
 def _refusal(reason: str) -> types.ErrorData:
     return types.ErrorData(
