@@ -39,9 +39,9 @@ class Conversation:
             return True
         id_, method = _id_of(message), message.get("method")
         if method is None:
-            if id_ not in self._asked:
+            if id_ not in self._asked and message.keys() & {"result", "error"}:
                 return False
-            self._asked.discard(id_)
+            self._asked.discard(cast("_Id", id_))
         elif id_ is not None:
             self._waiting[id_] = str(method)
         self._keep(message, method)
@@ -72,7 +72,7 @@ class Conversation:
 
     def beginning(self, name: str) -> list[Message]:
         """What a new daemon is told first, with ids that begin with `name`."""
-        if self._hello is None:
+        if self._hello is None or _id_of(self._hello) in self._waiting:  # it is the message that is sent next
             return []
         told: list[Message] = [{**self._hello, "id": f"{name} 0"}]
         if self._is_initialized:
