@@ -12,7 +12,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Iterable
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from ..errors import HikidashiError
 from ._conversation import Conversation, Message
@@ -84,7 +84,7 @@ class Shim:
             try:
                 daemon.settimeout(_GREETING_SECONDS)
                 daemon.sendall(b"mcp\n")
-                lines = daemon.makefile("rb", buffering=_PIECE)
+                lines = cast("BinaryIO", daemon.makefile("rb", buffering=_PIECE))
                 if beginning := self._conversation.beginning(_OWN):
                     daemon.sendall(_line(beginning[0]))
                     while _OWN.encode() not in (answer := lines.readline()):
