@@ -16,6 +16,7 @@ from tests.gateway.test_gateway import connected, text_of
 
 from hikidashi.gateway import Gateway, GatewayServer, ServerOptions
 from hikidashi.gateway.auth.logins import Login, Logins
+from hikidashi.gateway.cache import ListingCache
 from hikidashi.gateway.server import GatewayMCPServer
 from hikidashi.search.mcp_servers import McpServer
 
@@ -103,3 +104,16 @@ async def test_a_server_is_kept_for_those_who_watch_its_resources_and_stopped_wh
 
     assert watched == "ready"
     assert left == ({}, {})
+
+
+async def test_a_server_that_never_answers_delays_the_lists_of_the_others_once_at_most(tmp_path: Path) -> None:
+    legacy, cache = program(tmp_path, "legacy", LEGACY), ListingCache(tmp_path / "cache")
+    async with connected([legacy], cache=cache) as (client, _):
+        await client.list_tools()
+    silent = program(tmp_path, "silent", "import sys; sys.stdin.read()")
+    slow = GatewayServer(silent, ServerOptions(start_seconds=600))
+    async with connected([slow, legacy], cache=cache) as (client, _):
+        with anyio.fail_after(9):
+            lists = [await client.list_tools(cache_mode="bypass") for _ in range(20)]
+
+    assert all("legacy__read" in [tool.name for tool in listed.tools] for listed in lists)
