@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
+import subprocess
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,23 @@ def test_a_host_that_others_can_reach_needs_a_token_or_an_issuer_and_an_audience
 
     assert refused.returncode == 2
     assert said in " ".join(refused.stderr.replace("│", " ").split())
+
+
+def test_an_option_for_http_is_refused_on_stdio_and_a_variable_is_passed_over(
+    config: Path, environment: dict[str, str]
+) -> None:
+    command = [HIKIDASHI, "serve", "--config", str(config), "--yes", "--no-daemon"]
+    more = {"HIKIDASHI_OAUTH_ISSUER": "https://issuer.example"}
+    refused, taken = (
+        subprocess.run(
+            [*command, *given], env=environment | more, input="", capture_output=True, text=True, check=False
+        )
+        for given in (["--token-env", "TOKEN"], [])
+    )
+
+    assert (refused.returncode, taken.returncode) == (2, 0)
+    assert "--token-env" in refused.stderr
+    assert "give --http" in " ".join(refused.stderr.replace("│", " ").split())
 
 
 async def test_the_command_serves_clients_with_an_access_token_and_nobody_else(

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from .authorizing import Audience, Issuer, JwksUrl, Resource, Scopes, oauth_options
+from .authorizing import Audience, Issuer, JwksUrl, Resource, Scopes, oauth_options, refuse_without_http
 from .login import EXAMPLES as _LOGIN_EXAMPLES
 from .login import login, logout
 
@@ -109,6 +109,8 @@ def _serve(  # pyright: ignore[reportUnusedFunction]
         return
     from .run import Asked, run_serve
 
+    if http is None:
+        refuse_without_http(context)
     asked = Asked(
         config=tuple(config or ()),
         http=http,
@@ -121,7 +123,9 @@ def _serve(  # pyright: ignore[reportUnusedFunction]
         token_env=token_env,
         yes=yes,
         as_daemon=as_daemon,
-        oauth=oauth_options(oauth_issuer, oauth_audience, oauth_jwks, oauth_scope, oauth_resource),
+        oauth=None
+        if http is None
+        else oauth_options(oauth_issuer, oauth_audience, oauth_jwks, oauth_scope, oauth_resource),
     )
     if code := run_serve(asked):
         raise typer.Exit(code)

@@ -10,7 +10,16 @@ import typer
 from hikidashi.common.urls import is_loopback
 from hikidashi.gateway.auth.options import OAuthOptions
 
-__all__ = ["Audience", "Issuer", "JwksUrl", "Resource", "Scopes", "oauth_options", "shared_token"]
+__all__ = [
+    "Audience",
+    "Issuer",
+    "JwksUrl",
+    "Resource",
+    "Scopes",
+    "oauth_options",
+    "refuse_without_http",
+    "shared_token",
+]
 
 Issuer = Annotated[
     str | None,
@@ -87,6 +96,21 @@ def oauth_options(
         )
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--oauth-…") from error
+
+
+def refuse_without_http(context: typer.Context) -> None:
+    """Refuse options that only mean something over HTTP; variables that are set for other uses are passed over.
+
+    Raises:
+        typer.BadParameter: one is given.
+    """
+    for name in ("token_env", "oauth_issuer", "oauth_audience", "oauth_jwks", "oauth_scope", "oauth_resource"):
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            raise typer.BadParameter(
+                "is for clients over HTTP: give --http [HOST:]PORT too, or leave it out.",
+                param_hint=f"--{name.replace('_', '-')}",
+            )
 
 
 def shared_token(name: str | None, host: str, oauth: OAuthOptions | None) -> str | None:
