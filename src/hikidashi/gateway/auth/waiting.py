@@ -20,7 +20,7 @@ _POLL = 0.02  # seconds
 
 
 class WaitingCall(Generic[_T]):
-    """Calls a function without blocking the event loop; whoever waits for it can be cancelled.
+    """Calls a function without blocking the event loop; waiting for it can be cancelled.
 
     In a thread of its own kind: one of the event loop would keep the process from ending as long as it waits. A call
     that still waits is joined, so that attempts do not pile up.
