@@ -36,6 +36,8 @@ def test_each_request_is_answered_once_by_the_daemon_or_with_an_error(given: lis
 
 @given(st.binary() | st.recursive(st.none() | st.text(), st.lists).map(lambda value: json.dumps(value).encode()))
 @example(b"[" * 100_000)
+@example(b"{}")
+@example(b'{"id": 5}')
 def test_a_line_that_is_no_message_is_for_the_daemon_to_refuse(sent: bytes) -> None:
     spoken = Conversation()
 
@@ -69,6 +71,8 @@ def test_a_new_daemon_is_told_of_the_session_as_it_is_now() -> None:
         ]
     ):
         spoken.client_sends(line(id=id_, method=method, params=params))
+    assert spoken.beginning("own") == []  # a daemon that answered no `initialize` leaves it to be sent as it is
+    spoken.daemon_sends(line(id=0, result={}))
     spoken.client_sends(line(method="notifications/initialized"))
 
     assert spoken.beginning("own") == [

@@ -47,9 +47,9 @@ def legacy(tmp_path: Path) -> McpServer:
 
 
 @contextmanager
-def forgetful(folder: Path) -> Generator[McpServer]:
+def forgetful(folder: Path, source: str = FORGETFUL_HTTP) -> Generator[McpServer]:
     path = folder / "forgetful.py"
-    path.write_text(FORGETFUL_HTTP)
+    path.write_text(source)
     with subprocess.Popen([sys.executable, str(path)], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         port = process.stdout.readline().strip()

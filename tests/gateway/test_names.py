@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hikidashi.gateway.names import LONGEST_NAME, exposed_names
+from hikidashi.gateway.names import LONGEST_NAME, NameStyle, exposed_names
 
 NAMES = st.text(min_size=1, max_size=80)
 SERVERS = st.dictionaries(NAMES, st.lists(NAMES, max_size=6), max_size=5)
 
 
-@given(SERVERS)
-def test_every_name_is_unique_and_short_enough_for_a_client(servers: dict[str, list[str]]) -> None:
-    shown = exposed_names(servers)
+@given(SERVERS, st.sampled_from(get_args(NameStyle)))
+def test_every_name_is_unique_and_short_enough_for_a_client(servers: dict[str, list[str]], style: NameStyle) -> None:
+    shown = exposed_names(servers, style)
     assert len(set(shown.values())) == len(shown) == sum(len(set(names)) for names in servers.values())
-    assert all(len(name) <= LONGEST_NAME and name.isascii() for name in shown.values())
-    assert exposed_names(servers) == shown
+    assert all(len(name) <= LONGEST_NAME and (style == "plain" or name.isascii()) for name in shown.values())
+    assert exposed_names(servers, style) == shown
 
 
 def test_a_name_has_its_server_in_front() -> None:

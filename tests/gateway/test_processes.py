@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Generator
@@ -23,6 +25,10 @@ from mcp.client.subscriptions import SubscriptionLost
 from tests.gateway.processes import Home, ended, home, processes_of, speaking
 from tests.gateway.servers import free_port
 from tests.gateway.test_gateway import MODES, Mode, text_of
+
+from hikidashi.gateway import Gateway
+from hikidashi.gateway.attach import ask_daemon
+from hikidashi.gateway.daemon import run_daemon
 
 SIGNALS = [
     signal.SIGKILL,
@@ -213,3 +219,28 @@ async def test_a_gateway_over_http_ends_when_it_is_told_to_with_clients_that_lis
 
     assert sorted(ends) == ["listened", "waited"]
     assert await ended(*processes_of(machine.environment))
+
+
+async def test_a_daemon_waits_for_the_servers_of_the_one_before_and_gives_way_to_one_that_serves(machine: Home) -> None:
+    path = Path(machine.environment["XDG_RUNTIME_DIR"]) / "one.sock"
+    served: list[bool] = []
+
+    async def serve() -> None:
+        served.append(await run_daemon(Gateway([]), path))
+
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as tasks:
+            with path.with_suffix(".lock").open("w") as before:  # held until the servers of a daemon have ended
+                fcntl.flock(before, fcntl.LOCK_EX)
+                tasks.start_soon(serve)
+                await anyio.wait_all_tasks_blocked()
+                assert served == []
+            while await anyio.to_thread.run_sync(ask_daemon, path, "status") is None:
+                pass
+            await serve()
+            assert served == [False]
+            with socket.socket(socket.AF_UNIX) as silent:  # one that never says what it wants
+                silent.connect(str(path))
+                await anyio.to_thread.run_sync(ask_daemon, path, "stop")
+                assert await anyio.to_thread.run_sync(silent.recv, 1) == b""
+    assert served == [False, True]

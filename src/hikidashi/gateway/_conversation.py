@@ -39,9 +39,9 @@ class Conversation:
             return True
         id_, method = _id_of(message), message.get("method")
         if method is None:
-            if id_ not in self._daemon_requests:
+            if id_ not in self._daemon_requests and message.keys() & {"result", "error"}:
                 return False
-            self._daemon_requests.discard(id_)
+            self._daemon_requests.discard(cast("_Id", id_))
         elif id_ is not None:
             self._waiting[id_] = str(method)
         self._keep(message, method)
@@ -74,7 +74,7 @@ class Conversation:
 
     def beginning(self, name: str) -> list[Message]:
         """The first messages to a new daemon, with ids that begin with `name`."""
-        if self._hello is None:
+        if self._hello is None or _id_of(self._hello) in self._waiting:  # it is the message that is sent next
             return []
         messages: list[Message] = [{**self._hello, "id": f"{name} 0"}]
         if self._is_initialized:

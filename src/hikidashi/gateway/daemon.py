@@ -12,6 +12,7 @@ import fcntl
 import json
 import logging
 import os
+import socket as socket_module
 import time
 from functools import partial
 from pathlib import Path
@@ -27,28 +28,46 @@ logger = logging.getLogger("hikidashi.gateway")
 
 _LONGEST_LINE = 64_000_000
 _PIECE = 1 << 16
+_POLL = 0.05  # seconds
 
 
 async def run_daemon(gateway: Gateway, socket: Path, *, linger: float = 10.0) -> bool:
     """Serve clients on `socket` until the last one has been gone for `linger` seconds.
+
+    A process before, whose servers are still ending, is waited for.
 
     Returns:
         False if another process already serves there.
     """
     lock = os.open(socket.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(lock)
-        return False
-    try:
+        while not _is_locked(lock):
+            if _is_served(socket):
+                return False
+            await asyncio.sleep(_POLL)
         _remove(socket)
-        async with gateway:
-            await _Daemon(gateway, linger).serve(socket)
+        try:
+            async with gateway:
+                await _Daemon(gateway, linger).serve(socket)
+        finally:
+            _remove(socket)
         return True
     finally:
-        _remove(socket)
         os.close(lock)
+
+
+def _is_locked(lock: int) -> bool:
+    """Whether this process has the lock now."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _is_served(path: Path) -> bool:
+    with socket_module.socket(socket_module.AF_UNIX) as connection:
+        return connection.connect_ex(str(path)) == 0
 
 
 def _remove(socket: Path) -> None:
@@ -77,8 +96,12 @@ class _Daemon:
                     await asyncio.wait_for(self._stop.wait(), 0.5)
                 if not self._clients and time.monotonic() - self._alone_since > self._linger:
                     break
-        for task in self._tasks:
-            task.cancel()
+            listening.close()
+            # Before the end of the block, which waits for open connections since Python 3.12.
+            tasks = list(self._tasks)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()

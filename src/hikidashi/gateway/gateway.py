@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Iterable, Sequence
 from contextlib import AsyncExitStack
 from types import TracebackType
@@ -52,6 +53,7 @@ logger = logging.getLogger("hikidashi.gateway")
 
 _NAME = "hikidashi"
 _MOST_SESSIONS = 1_024
+_PATIENCE = 2.0  # seconds from the start that new servers are waited for where others are known from before
 
 
 class Gateway:
@@ -109,6 +111,8 @@ class Gateway:
             listing = None if cache is None else cache.read(one.server)
             login = None if logins is None or not takes_login(one.server) else ServerLogin(logins, one.server)
             self.upstreams[one.name] = Upstream(one, self, self._reaper, listing, login)
+        self._patience = _PATIENCE if any(one.listing for one in self.upstreams.values()) else math.inf
+        self._entered_at = math.inf
         self._pin = pins_at_start(self.options, record, self.upstreams)
         self._merge()
 
@@ -120,6 +124,7 @@ class Gateway:
             stack.callback(tasks.cancel_scope.cancel)
             self.forwarder = Forwarder(ParkedCalls(tasks, self._seal), self._seal)
             self._events = anyio.Event()
+            self._entered_at = anyio.current_time()
             tasks.start_soon(self._notify_clients)
             for upstream in self.upstreams.values():
                 tasks.start_soon(upstream.run)
@@ -188,9 +193,14 @@ class Gateway:
         }
 
     async def listed(self, seconds: float) -> None:
-        """Wait at most `seconds` until every server has been listed, or has failed."""
+        """Wait until every server has been listed or has failed: at most `seconds` from the start of the gateway.
+
+        So a server that never answers delays the first requests only, whichever they are.
+        """
         missing = [upstream for upstream in self.upstreams.values() if not upstream.listed.is_set()]
-        with anyio.move_on_after(seconds if missing else None):
+        if not missing:
+            return
+        with anyio.move_on_at(self._entered_at + min(seconds, self._patience)):
             for upstream in missing:
                 await upstream.listed.wait()
 

@@ -35,9 +35,8 @@ def exposed_names(
     used = set(reserved)
     exposed: dict[tuple[str, str], str] = {}
     for server, name in listed:
-        if style == "plain" and taken[name] == 1 and name not in used:
-            shown = name
-        else:
+        shown = _short(name, (server, name)) if style == "plain" and taken[name] == 1 else ""
+        if not shown or shown in used:
             shown = _short(_NOT_ALLOWED.sub("_", server_prefix(server) + name), (server, name))
             if shown in used:  # two servers whose names differ in characters that the APIs do not take
                 shown = _short(shown, (server, name), always=True)

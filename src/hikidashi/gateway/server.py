@@ -26,6 +26,8 @@ except ImportError as error:
 
 __all__ = ["GatewayMCPServer"]
 
+_FORGET_SECONDS = 5.0
+
 _Context = ServerRequestContext[Any, Any]
 
 
@@ -35,6 +37,7 @@ class GatewayMCPServer(Server[Any]):
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
         tools, resources, prompts = ToolHandlers(gateway), ResourceHandlers(gateway), PromptHandlers(gateway)
+        self._resources = resources
         # Raw results pass unchanged, which the types of these handlers do not allow for.
         raw: dict[str, Any] = {
             "on_call_tool": tools.call_tool,
@@ -53,7 +56,7 @@ class GatewayMCPServer(Server[Any]):
             on_unsubscribe_resource=resources.unsubscribe,
             on_subscriptions_listen=resources.listen,
             on_list_prompts=prompts.list_prompts,
-            lifespan=_lifespan,
+            lifespan=lambda _: self._connection(),
             **raw,
         )
         self.middleware[:] = [RequestSpans()]
@@ -96,7 +99,13 @@ class GatewayMCPServer(Server[Any]):
                 tasks.start_soon(upstream.set_level, params.level)
         return types.EmptyResult()
 
-
-@asynccontextmanager
-async def _lifespan(_: Server[Any]) -> AsyncGenerator[dict[str, str]]:
-    yield {CONNECTION: secrets.token_hex(8)}
+    @asynccontextmanager
+    async def _connection(self) -> AsyncGenerator[dict[str, str]]:
+        """A connection over pipes or a socket, or all of them over HTTP."""
+        client = f"connection {secrets.token_hex(8)}"
+        try:
+            yield {CONNECTION: client}
+        finally:
+            self._gateway.sessions.pop(client, None)
+            with anyio.CancelScope(shield=True), anyio.move_on_after(_FORGET_SECONDS):
+                await self._resources.forget(client)

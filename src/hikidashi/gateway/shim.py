@@ -12,9 +12,9 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Iterable
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
-from ..errors import HikidashiError, ServerUnavailableError
+from ..errors import HikidashiError
 from ._conversation import Conversation, Message
 
 __all__ = ["Shim"]
@@ -22,6 +22,7 @@ __all__ = ["Shim"]
 _PIECE = 1 << 16
 _GREETING_SECONDS = 20.0
 _OWN = "hikidashi attached again"  # prefix of the ids of requests that the client did not send
+_ATTEMPTS = 3
 _LOST = "The gateway ended before it answered. The next request starts it again."
 
 
@@ -65,18 +66,7 @@ class Shim:
     def _again(self) -> socket.socket | None:
         """A connection to a new daemon with the client's session restored; None if it cannot start."""
         try:
-            daemon = self._attach()
-            daemon.settimeout(_GREETING_SECONDS)
-            daemon.sendall(b"mcp\n")
-            lines = daemon.makefile("rb", buffering=_PIECE)
-            beginning = self._conversation.beginning(_OWN)
-            if beginning:
-                daemon.sendall(_line(beginning[0]))
-                while _OWN.encode() not in (answer := lines.readline()):
-                    if not answer:
-                        raise ServerUnavailableError("hikidashi serve", "it ended at once")
-                daemon.sendall(b"".join(map(_line, beginning[1:])))
-            daemon.settimeout(None)
+            daemon, lines = self._greeted()
         except (HikidashiError, OSError) as error:
             with self._lock:
                 self._to_client(self._conversation.give_up(f"The gateway ended, and does not start again: {error}"))
@@ -87,8 +77,35 @@ class Shim:
         threading.Thread(target=self._from_daemon, args=(daemon, lines), daemon=True).start()
         return daemon
 
+    def _greeted(self) -> tuple[socket.socket, BinaryIO]:
+        """A connection to a daemon that was told of the session; one that just ends may still take connections."""
+        for attempt in range(1, _ATTEMPTS + 1):
+            daemon = self._attach()
+            try:
+                daemon.settimeout(_GREETING_SECONDS)
+                daemon.sendall(b"mcp\n")
+                lines = cast("BinaryIO", daemon.makefile("rb", buffering=_PIECE))
+                if beginning := self._conversation.beginning(_OWN):
+                    daemon.sendall(_line(beginning[0]))
+                    while _OWN.encode() not in (answer := lines.readline()):
+                        if not answer:
+                            raise ConnectionResetError("it ended at once")
+                    daemon.sendall(b"".join(map(_line, beginning[1:])))
+                daemon.settimeout(None)
+            except OSError as error:
+                daemon.close()
+                if attempt == _ATTEMPTS or not isinstance(error, ConnectionError):
+                    raise
+            else:
+                return daemon, lines
+        raise AssertionError
+
     def _begin(self, daemon: socket.socket) -> None:
-        daemon.sendall(b"mcp\n")
+        try:
+            daemon.sendall(b"mcp\n")
+        except OSError:  # it just ended: the first request finds another
+            daemon.close()
+            return
         self._daemon = daemon
         lines = daemon.makefile("rb", buffering=_PIECE)
         threading.Thread(target=self._from_daemon, args=(daemon, lines), daemon=True).start()

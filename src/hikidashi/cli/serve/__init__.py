@@ -127,7 +127,9 @@ def _serve(  # pyright: ignore[reportUnusedFunction]
         token_env=token_env,
         yes=yes,
         as_daemon=as_daemon,
-        oauth=oauth_options(oauth_issuer, oauth_audience, oauth_jwks, oauth_scope, oauth_resource),
+        oauth=None
+        if http is None
+        else oauth_options(oauth_issuer, oauth_audience, oauth_jwks, oauth_scope, oauth_resource),
     )
     if code := run_serve(args):
         raise typer.Exit(code)

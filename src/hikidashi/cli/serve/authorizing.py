@@ -10,7 +10,15 @@ import typer
 from hikidashi.common.urls import is_loopback
 from hikidashi.gateway.auth.options import OAuthOptions
 
-__all__ = ["Audience", "Issuer", "JwksUrl", "Resource", "Scopes", "oauth_options", "shared_token"]
+__all__ = [
+    "Audience",
+    "Issuer",
+    "JwksUrl",
+    "Resource",
+    "Scopes",
+    "oauth_options",
+    "shared_token",
+]
 
 Issuer = Annotated[
     str | None,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
+from hikidashi import __version__
 from hikidashi.common.folders import cache_folder, state_folder
 from hikidashi.common.unicode import visible
 from hikidashi.errors import ToolSourceError
@@ -134,7 +135,9 @@ def _approved(args: ServeArguments) -> _Run:
 
 def _daemon(args: ServeArguments, run: _Run) -> tuple[Path, socket.socket]:
     """The socket of the daemon of this configuration, and a connection to it."""
-    path = socket_path(identity_of(run.servers, run.options, str(run.record), sys.executable))
+    # Another version or another home would serve other tools under the same configuration.
+    place = (sys.executable, __version__, os.environ.get("HOME", ""))
+    path = socket_path(identity_of(run.servers, run.options, str(run.record), *place))
     command = [sys.executable, "-m", "hikidashi", "serve", *args.to_argv(), "--as-daemon", str(path)]
     return path, start_daemon(path, command, path.with_suffix(".log"))
 

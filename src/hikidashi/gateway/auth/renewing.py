@@ -9,10 +9,10 @@ from typing import Any, cast
 from ...errors import MissingExtra
 from ...search.mcp_servers import McpServer
 from .logins import Login, Logins
+from .waiting import WaitingCall
 
 try:
     import anyio
-    import anyio.to_thread
     import httpx2
     from mcp.client.auth import OAuthClientProvider
     from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
@@ -31,12 +31,12 @@ async def renewed(logins: Logins, server: McpServer, stale: str) -> Login | None
     """
     with anyio.CancelScope(shield=True), anyio.move_on_after(2 * _SECONDS):
         async with logins.lock(server):
-            login = await anyio.to_thread.run_sync(logins.read, server)
+            login = await WaitingCall(lambda: logins.read(server))()
             if login is None or login.ended or login.access_token != stale:
                 return login
             after = await _ask(login)
             if after is not login:
-                await anyio.to_thread.run_sync(logins.write, server, after)
+                await WaitingCall(lambda: logins.write(server, after))()
             return after
     return None
 

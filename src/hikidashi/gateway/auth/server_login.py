@@ -10,10 +10,10 @@ from ...errors import MissingExtra
 from ...search.mcp_servers import McpServer
 from .logins import Login, Logins
 from .renewing import renewed
+from .waiting import WaitingCall
 
 try:
     import anyio
-    import anyio.to_thread
     import httpx2
 except ImportError as error:
     raise MissingExtra("mcp", "mcp") from error
@@ -35,6 +35,7 @@ class ServerLogin(httpx2.Auth):
         self._logins = logins
         self._server = server
         self._origin = _origin(server.url)
+        self._look_up = WaitingCall(lambda: logins.read(server))
         self._login: Login | None = None
         self._id: str | None = None
         self._needed = anyio.Event()
@@ -45,7 +46,12 @@ class ServerLogin(httpx2.Auth):
         """Clear the problem, and use the login that is stored now."""
         self._needed, self.problem = anyio.Event(), ""
         self._id = self._logins.id_of(self._server)
-        self._login = await anyio.to_thread.run_sync(self._logins.read, self._server)
+        self._login = await self._look_up()
+
+    @property
+    def waits_for_keyring(self) -> bool:
+        """Whether the keyring has not answered yet; it may wait for a person to unlock it."""
+        return self._look_up.waits
 
     def is_another(self) -> bool:
         """Whether the person has logged in or out since `begin`."""

@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 CONNECTION = "connection"
-"""Key of the connection id in the lifespan context."""
+"""Key of the client key of a connection in the lifespan context."""
 
 _ALONE = "request "
 
@@ -83,7 +83,7 @@ def client_key(ctx: ServerRequestContext[Any, Any]) -> str:
     A key is never reused for another client: what one person allowed must not be allowed for another.
     """
     if ctx.request is None:
-        return f"connection {ctx.lifespan_context[CONNECTION]}"
+        return ctx.lifespan_context[CONNECTION]
     session_id = ctx.request.headers.get("mcp-session-id")
     if session_id and not is_modern(ctx):  # modern requests have no session, and nothing checks such a header
         return f"session {session_id} {principal_of(ctx)}"

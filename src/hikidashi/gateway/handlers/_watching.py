@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from ...errors import MissingExtra, ServerUnavailableError
 from ..gateway import Gateway
 
@@ -42,8 +44,17 @@ class Watching:
         if watching:
             return
         self._gateway.subscribers.pop(uri, None)
-        for place in self._gateway.merged.places_of(uri)[:1]:
-            await self._gateway.upstream_of(place.server).unsubscribe(place.name)
+        try:
+            for place in self._gateway.merged.places_of(uri)[:1]:
+                await self._gateway.upstream_of(place.server).unsubscribe(place.name)
+        except ServerUnavailableError as error:
+            raise MCPError(types.INTERNAL_ERROR, str(error)) from error
+
+    async def forget(self, client: str) -> None:
+        """Unsubscribe a client that is gone from everything."""
+        for uri in [uri for uri, watching in self._gateway.subscribers.items() if client in watching]:
+            with suppress(MCPError):
+                await self.end(uri, client)
 
 
 def no_resource(uri: str) -> MCPError:

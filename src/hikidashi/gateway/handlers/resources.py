@@ -108,5 +108,8 @@ class ResourceHandlers:
             return await self._listen(ctx, params)
         finally:
             with anyio.CancelScope(shield=True), anyio.move_on_after(WAIT_FOR_LISTS):
-                for uri in uris:
-                    await self._watching.end(uri, listener)
+                await self._watching.forget(listener)
+
+    async def forget(self, client: str) -> None:
+        """End the subscriptions of a client that is gone."""
+        await self._watching.forget(client)

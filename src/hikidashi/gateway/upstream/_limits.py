@@ -1,8 +1,11 @@
-"""Watchers of one connection: each runs beside it and raises `ConnectionLost` when its limit is reached."""
+"""Limits of one connection. Watchers run beside it, and raise `ConnectionLost` when their limit is reached."""
 
 from __future__ import annotations
 
-from ...errors import MissingExtra
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+from ...errors import MissingExtra, ServerUnavailableError
 from ..auth.server_login import ServerLogin
 from ._lost import ConnectionLost
 from ._memory import memory_of_group
@@ -12,7 +15,15 @@ try:
 except ImportError as error:
     raise MissingExtra("mcp", "mcp") from error
 
-__all__ = ["Usage", "until_another_login", "until_closed", "until_idle", "until_login_is_needed", "until_too_large"]
+__all__ = [
+    "Usage",
+    "answered_within",
+    "until_another_login",
+    "until_closed",
+    "until_idle",
+    "until_login_is_needed",
+    "until_too_large",
+]
 
 _MEMORY_EVERY = 5.0  # seconds
 
@@ -42,17 +53,32 @@ class Usage:
         return self._last + seconds - anyio.current_time()
 
 
+@contextmanager
+def answered_within(server: str, seconds: float) -> Generator[None]:
+    """Bound a request that is not a call.
+
+    Raises:
+        ServerUnavailableError: it takes longer.
+    """
+    try:
+        with anyio.fail_after(seconds):
+            yield
+    except TimeoutError:
+        reason = f"it did not answer within {seconds:g} s"
+        raise ServerUnavailableError(server, reason, "Raise `call_seconds` if it needs longer.") from None
+
+
 async def until_closed(closed: anyio.Event) -> None:
     """Wait until the server closes the connection."""
     await closed.wait()
     raise ConnectionLost("it closed the connection")
 
 
-async def until_idle(usage: Usage, seconds: float) -> None:
-    """Wait until no request has used the connection for `seconds`."""
+async def until_idle(usage: Usage, seconds: float, is_needed: Callable[[], bool]) -> None:
+    """Wait until no request has used the connection for `seconds`, and nothing else needs it."""
     while True:
         left = usage.idle_in(seconds)
-        if left <= 0 and not usage.running:
+        if left <= 0 and not usage.running and not is_needed():
             raise ConnectionLost(f"it was idle for {seconds:g} s", failed=False)
         await anyio.sleep(max(left, 1.0))
 

@@ -40,6 +40,9 @@ class Subscriptions:
         self._on_updated = on_updated
         self._on_list_changed = on_list_changed
 
+    def __len__(self) -> int:
+        return len(self._uris)
+
     async def add(self, client: Client, uri: str) -> None:
         """Subscribe to a resource."""
         if _is_modern(client):

@@ -13,11 +13,13 @@ from ...errors import MissingExtra, ServerUnavailableError
 from ...search.mcp_servers.connection import Diagnostics, connected
 from ...search.mcp_servers.references import EntryError
 from ..auth.server_login import ServerLogin
+from ..auth.waiting import WaitingCall
 from ..options import GatewayServer
 from ..telemetry.spans import inject_headers
 from ._callbacks import ServerCallbacks
 from ._limits import (
     Usage,
+    answered_within,
     until_another_login,
     until_closed,
     until_idle,
@@ -25,7 +27,6 @@ from ._limits import (
     until_too_large,
 )
 from ._lost import ConnectionLost, lost_in
-from ._passwords import Passwords
 from ._remedies import remedy_for
 from ._subscriptions import Subscriptions
 from .listing import Listing, list_everything
@@ -46,7 +47,9 @@ __all__ = ["Upstream"]
 
 logger = logging.getLogger("hikidashi.gateway")
 
-_GRACE = 2.0  # seconds that a process has to end by itself
+_GRACE = 2.0  # seconds that a process has to end by itself, and a session over HTTP
+_LEVEL_SECONDS = 2.0  # a server that does not confirm a log level is not waited for
+_STABLE_SECONDS = 30.0  # a server that runs for so long has recovered from its failures
 _FIRST_PAUSE = 0.2
 _LONGEST_PAUSE = 60.0
 _FAILURES_TO_OPEN = 3  # consecutive failures that open the circuit: requests are refused until the pause is over
@@ -76,7 +79,7 @@ class Upstream:
         self.server = given.server
         """How it was last reached, with its passwords."""
         self.login = login
-        self._passwords = Passwords(given)
+        self._with_passwords = WaitingCall(given.with_passwords)
         self.listing = listing
         self.state = ServerState(given.name)
         self.listed = anyio.Event()
@@ -96,6 +99,7 @@ class Upstream:
         self._waiting = 0
         self._failures = 0
         self._retry_at = 0.0
+        self._ready_at = 0.0
         self._group: int | None = None
         self._log_level: types.LoggingLevel | None = None
         self._callbacks = ServerCallbacks(self, events, self._relist_soon)
@@ -160,6 +164,7 @@ class Upstream:
                 client = await self.client()
                 self.state = replace(self.state, calls=self.state.calls + 1)
                 yield client, turn
+                self._failures = 0
             except BaseException:
                 self.state = replace(self.state, errors=self.state.errors + 1)
                 raise
@@ -168,11 +173,14 @@ class Upstream:
 
     async def subscribe(self, uri: str) -> None:
         """Subscribe to changes of a resource, also across restarts."""
-        await self._subscriptions.add(await self.client(), uri)
+        client = await self.client()
+        with answered_within(self.name, self.given.options.call_seconds):
+            await self._subscriptions.add(client, uri)
 
     async def unsubscribe(self, uri: str) -> None:
         """End a subscription."""
-        await self._subscriptions.remove(self._client, uri)
+        with answered_within(self.name, self.given.options.call_seconds):
+            await self._subscriptions.remove(self._client, uri)
 
     async def set_level(self, level: types.LoggingLevel) -> None:
         """Have the server send log messages of `level` and above; a lower level set before stays."""
@@ -180,7 +188,8 @@ class Upstream:
             return
         self._log_level = level
         if self._client is not None:
-            await self._send_level(self._client)
+            with anyio.move_on_after(_LEVEL_SECONDS):
+                await self._send_level(self._client)
 
     async def roots_changed(self) -> None:
         """Notify a connected server up to 2025-11-25 that the roots of a client changed."""
@@ -216,7 +225,7 @@ class Upstream:
                 except EntryError as error:
                     ended = ConnectionLost(f"it {error.reason}", remedy=error.remedy)
                 except TimeoutError:
-                    is_locked = self.given.needs_keyring and self.server is self.given.server
+                    is_locked = self._with_passwords.waits or (self.login is not None and self.login.waits_for_keyring)
                     who = "the keyring gave no answer" if is_locked else "no answer"
                     remedy = "Unlock it, or raise `start_seconds`." if is_locked else ""
                     ended = ConnectionLost(f"{who} within {self.given.options.start_seconds:g} s", remedy=remedy)
@@ -240,7 +249,9 @@ class Upstream:
         """Decide when to connect again."""
         was_ready = self.state.status == "ready"
         if ended.failed:
-            self._failures = 1 if was_ready else self._failures + 1
+            if was_ready and anyio.current_time() - self._ready_at > _STABLE_SECONDS:
+                self._failures = 0
+            self._failures += 1
             pause = min(_FIRST_PAUSE * 2 ** (self._failures - 1), _LONGEST_PAUSE)
             self._retry_at = anyio.current_time() + pause
             self.state = replace(self.state, restarts=self.state.restarts + 1)
@@ -252,7 +263,7 @@ class Upstream:
             self._set("waiting", ended.reason)
         if was_ready and self._waiting:
             return  # requests that came while the connection ended wait for the next one
-        if (self.given.lazy and self.listing is not None) or not ended.failed:
+        if ((self.given.lazy and self.listing is not None) or not ended.failed) and not self._subscriptions:
             self._wanted = anyio.Event()
         self.listed.set()
         self._settle()
@@ -260,12 +271,14 @@ class Upstream:
     async def _connection(self, diagnostics: Diagnostics) -> None:
         options = self.given.options
         closed = anyio.Event()
-        if self.login is not None:
-            await self.login.begin()
         self.server = self.given.server
-        with anyio.CancelScope(deadline=anyio.current_time() + options.start_seconds) as starting:
+        ended: Exception = TimeoutError()
+        with anyio.CancelScope(deadline=anyio.current_time() + options.start_seconds) as limit:
             try:
-                self.server = diagnostics.server = await self._passwords.server()
+                if self.login is not None:
+                    await self.login.begin()
+                if self.given.needs_keyring:
+                    self.server = diagnostics.server = await self._with_passwords()
                 async with connected(
                     self.server,
                     diagnostics,
@@ -282,27 +295,38 @@ class Upstream:
                     listing = await list_everything(client)
                     await self._send_level(client)
                     await self._subscriptions.restore(client)
-                    starting.deadline = math.inf
+                    limit.deadline = math.inf
                     self._ready(client, listing)
-                    async with anyio.create_task_group() as tasks:
-                        tasks.start_soon(self._subscriptions.listen, client)
-                        tasks.start_soon(until_closed, closed)
-                        tasks.start_soon(self._until_stopped)
-                        if self.given.server.transport == "stdio" and self.given.lazy and options.idle_seconds:
-                            tasks.start_soon(until_idle, self._usage, options.idle_seconds)
-                        if options.memory_mb is not None and self._group is not None:
-                            tasks.start_soon(until_too_large, self._group, options.memory_mb)
-                        if self.login is not None:
-                            tasks.start_soon(until_login_is_needed, self.login)
-                            tasks.start_soon(until_another_login, self.login)
-                        await self._relist(client)
+                    try:
+                        await self._watch(client, closed)
+                    except Exception as error:
+                        ended = error
+                        raise
+                    finally:
+                        self._client = None
+                        limit.deadline = anyio.current_time() + _GRACE
             finally:
-                self._client = None
                 if self._group is not None:
                     self._reaper.discard(self._group)
                     self._group = None
-        if starting.cancelled_caught:
-            raise TimeoutError
+        if limit.cancelled_caught:
+            raise ended
+
+    async def _watch(self, client: Client, closed: anyio.Event) -> None:
+        """Follow what the server lists until the connection ends, which raises why."""
+        options = self.given.options
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._subscriptions.listen, client)
+            tasks.start_soon(until_closed, closed)
+            tasks.start_soon(self._until_stopped)
+            if self.given.server.transport == "stdio" and self.given.lazy and options.idle_seconds:
+                tasks.start_soon(until_idle, self._usage, options.idle_seconds, lambda: bool(self._subscriptions))
+            if options.memory_mb is not None and self._group is not None:
+                tasks.start_soon(until_too_large, self._group, options.memory_mb)
+            if self.login is not None:
+                tasks.start_soon(until_login_is_needed, self.login)
+                tasks.start_soon(until_another_login, self.login)
+            await self._relist(client)
 
     def _on_process(self, group: int) -> None:
         self._group = group
@@ -310,7 +334,7 @@ class Upstream:
 
     def _ready(self, client: Client, listing: Listing) -> None:
         self._client = client
-        self._failures = 0
+        self._ready_at = anyio.current_time()
         self._usage.touch()
         self.state = replace(self.state, protocol=client.protocol_version)
         self._set("ready")
