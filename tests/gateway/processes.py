@@ -33,10 +33,13 @@ class Home:
 
     def status(self) -> dict[str, Any] | None:
         """What the daemon says of itself; None where there is none."""
-        command = [HIKIDASHI, "serve", "status", "--json"]
-        said = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=True).stdout
-        found = json.loads(said)
+        found = self.statuses()
         return found[0] if found else None
+
+    def statuses(self) -> list[dict[str, Any]]:
+        """What every gateway says of itself."""
+        command = [HIKIDASHI, "serve", "status", "--json"]
+        return json.loads(subprocess.run(command, env=self.environment, capture_output=True, check=True).stdout)
 
     def stop(self) -> None:
         """End the daemon."""

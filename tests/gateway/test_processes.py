@@ -221,6 +221,23 @@ async def test_a_gateway_over_http_ends_when_it_is_told_to_with_clients_that_lis
     assert await ended(*processes_of(machine.environment))
 
 
+async def test_status_and_stop_see_gateways_over_http_and_without_a_daemon(machine: Home) -> None:
+    port = free_port()
+    http = await anyio.open_process([*machine.serve(), "--http", str(port)], env=machine.environment)
+    alone = await anyio.open_process([*machine.serve(), "--no-daemon"], env=machine.environment)
+    with anyio.fail_after(60):
+        while len(found := machine.statuses()) < 2:
+            await anyio.sleep(0.05)
+        machine.stop()
+        await http.wait()
+        await alone.wait()
+
+    assert {one["address"]: one["pid"] for one in found} == {f"http://127.0.0.1:{port}/mcp": http.pid, None: alone.pid}
+    assert [server["name"] for one in found for server in one["servers"]] == ["faulty", "faulty"]
+    assert machine.statuses() == []
+    assert await ended(*processes_of(machine.environment))
+
+
 async def test_a_daemon_waits_for_the_servers_of_the_one_before_and_gives_way_to_one_that_serves(machine: Home) -> None:
     path = Path(machine.environment["XDG_RUNTIME_DIR"]) / "one.sock"
     served: list[bool] = []

@@ -18,9 +18,9 @@ from functools import partial
 from pathlib import Path
 
 from ..search.mcp_servers.message_lines import MessageReader, MessageWriter
+from .control import command_result, open_lock, owner_only_server
 from .gateway import Gateway
 from .server import GatewayMCPServer
-from .status import progress_of, status_of
 
 __all__ = ["run_daemon"]
 
@@ -39,7 +39,7 @@ async def run_daemon(gateway: Gateway, socket: Path, *, linger: float = 10.0) ->
     Returns:
         False if another process already serves there.
     """
-    lock = os.open(socket.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    lock = open_lock(socket)
     try:
         while not _is_locked(lock):
             if _is_served(socket):
@@ -85,12 +85,7 @@ class _Daemon:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def serve(self, socket: Path) -> None:
-        before = os.umask(0o177)  # owner only from the first moment on
-        try:
-            listening = await asyncio.start_unix_server(self._accept, str(socket))
-        finally:
-            os.umask(before)
-        async with listening:
+        async with await owner_only_server(self._accept, socket) as listening:
             while not self._stop.is_set():
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._stop.wait(), 0.5)
@@ -116,25 +111,22 @@ class _Daemon:
             writer.close()
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        match (await reader.readline()).strip():
-            case b"mcp":
-                self._clients += 1
-                try:
-                    await self._speak(reader, writer)
-                finally:
-                    self._clients -= 1
-                    self._alone_since = time.monotonic()
-            case b"status" | b"progress" as command:
-                status = status_of(self._gateway) if command == b"status" else progress_of(self._gateway)
-                answer = {**status, "pid": os.getpid(), "clients": self._clients}
-                writer.write(json.dumps(answer).encode() + b"\n")
-                await writer.drain()
-            case b"stop":
-                writer.write(b"{}\n")
-                await writer.drain()
-                self._stop.set()
-            case _:
-                return
+        command = (await reader.readline()).strip()
+        if command == b"mcp":
+            self._clients += 1
+            try:
+                await self._speak(reader, writer)
+            finally:
+                self._clients -= 1
+                self._alone_since = time.monotonic()
+            return
+        result = command_result(command, self._gateway, clients=self._clients)
+        if result is None:
+            return
+        writer.write(json.dumps(result).encode() + b"\n")
+        await writer.drain()
+        if command == b"stop":
+            self._stop.set()
 
     async def _speak(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         incoming = MessageReader(partial(reader.read, _PIECE), longest=_LONGEST_LINE)

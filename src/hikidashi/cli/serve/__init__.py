@@ -137,10 +137,7 @@ def _serve(  # pyright: ignore[reportUnusedFunction]
 
 @serve.command(short_help="Show the servers, and what is wrong with them.")
 def status(as_json: _Json = False) -> None:
-    """Show the gateways in the background, their servers, and what is wrong with them.
-
-    One with --http or --no-daemon shows its servers on the terminal that it was started in.
-    """
+    """Show the gateways that run here, their servers, and what is wrong with them."""
     from .status import print_status
 
     if code := print_status(as_json=as_json):
@@ -149,7 +146,7 @@ def status(as_json: _Json = False) -> None:
 
 @serve.command()
 def stop() -> None:
-    """Stop the gateways in the background, and their servers."""
+    """Stop the gateways that run here, and their servers."""
     from .status import stop_all
 
     stop_all()

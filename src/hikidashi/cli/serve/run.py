@@ -7,7 +7,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, replace
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
@@ -113,7 +113,8 @@ def run_serve(args: ServeArguments) -> int:
         from hikidashi.gateway.transports import serve_stdio
 
         async def main() -> None:
-            async with _gateway(run) as gateway:
+            gateway = _gateway(run)
+            async with _controlled(gateway), gateway:
                 with _progress(lambda: progress_of(gateway)):
                     await serve_stdio(gateway)
 
@@ -174,6 +175,15 @@ def _gateway(run: _Run) -> Gateway:
     )
 
 
+def _controlled(gateway: Gateway, address: str | None = None) -> AbstractAsyncContextManager[None]:
+    """Answer `serve status` and `serve stop` while the gateway runs in this process."""
+    if sys.platform == "win32":
+        return nullcontext()
+    from hikidashi.gateway.control import control_socket
+
+    return control_socket(gateway, socket_path(f"process-{os.getpid()}"), address=address)
+
+
 def _run_daemon(path: Path, run: _Run) -> int:
     import anyio
 
@@ -202,7 +212,8 @@ def _run_http(args: ServeArguments, run: _Run) -> int:
     listening = _listening(host, port)
 
     async def main() -> None:
-        async with _gateway(run) as gateway:
+        gateway, url = _gateway(run), f"http://{_shown(host)}:{port}/mcp"
+        async with _controlled(gateway, url), gateway:
             app = http_app(gateway, host=host, token=token, oauth=args.oauth)
             config = uvicorn.Config(
                 app,
@@ -214,7 +225,7 @@ def _run_http(args: ServeArguments, run: _Run) -> int:
             )
             server = uvicorn.Server(config)
             # Clients wait for this line: once it is written, they can connect.
-            sys.stderr.write(f"Serving MCP on http://{_shown(host)}:{port}/mcp\n")
+            sys.stderr.write(f"Serving MCP on {url}\n")
             sys.stderr.flush()
             with _progress(lambda: progress_of(gateway)):
                 await server.serve(sockets=[listening])

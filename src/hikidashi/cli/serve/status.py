@@ -28,7 +28,7 @@ def print_status(*, as_json: bool) -> int:
     if as_json:
         print(json.dumps(running, indent=2))  # noqa: T201
     elif not running:
-        console.print("No gateway runs in the background. A client starts one: hikidashi serve install CLIENT")
+        console.print("No gateway runs. A client starts one: hikidashi serve install CLIENT")
     for number, status in enumerate([] if as_json else running):
         if number:
             console.print()
@@ -60,11 +60,7 @@ def _running() -> list[dict[str, Any]]:
 def _print_gateway(console: Console, status: dict[str, Any]) -> None:
     servers: list[dict[str, Any]] = status["servers"]
     shown = "search" if status["searching"] else "list"
-    console.print(
-        Text.assemble(
-            (f"gateway {status['pid']}", "bold"), f": {counted(status['clients'], 'client')}, tools by {shown}"
-        )
-    )
+    console.print(Text.assemble((f"gateway {status['pid']}", "bold"), f": {_reached(status)}, tools by {shown}"))
     console.print(_table(servers))
     for server in servers:
         if server["status"] == "failed":
@@ -81,6 +77,13 @@ def _print_gateway(console: Console, status: dict[str, Any]) -> None:
             for line in wrapped(Text(note, "dim"), max(20, console.width - 2)):
                 console.print(Text("  ") + line)
     _print_names(console, status)
+
+
+def _reached(status: dict[str, Any]) -> str:
+    """How clients reach a gateway: how many share it in the background, its address, or one on its own."""
+    if status["clients"] is not None:
+        return counted(status["clients"], "client")
+    return status["address"] or "one client on standard input"
 
 
 def _table(servers: list[dict[str, Any]]) -> Table:
