@@ -17,7 +17,7 @@ from ..common.private import private_folder
 from .gateway import Gateway
 from .status import progress_of, status_of
 
-__all__ = ["command_result", "control_socket", "open_lock", "owner_only_server"]
+__all__ = ["command_result", "control_socket", "open_lock", "owner_only_server", "remove_socket"]
 
 logger = logging.getLogger("hikidashi.gateway")
 
@@ -70,15 +70,20 @@ async def control_socket(gateway: Gateway, path: Path, *, address: str | None = 
             yield
         finally:
             server.close()
-            path.unlink(missing_ok=True)
+            remove_socket(path)
     finally:
-        path.with_suffix(".lock").unlink(missing_ok=True)
+        remove_socket(path.with_suffix(".lock"))
         os.close(lock)
 
 
 def open_lock(socket: Path) -> int:
     """The lock file of a socket, created if missing."""
     return os.open(socket.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+
+
+def remove_socket(path: Path) -> None:
+    """Remove the file of a socket, if there is one."""
+    path.unlink(missing_ok=True)
 
 
 async def owner_only_server(accept: Any, path: Path) -> asyncio.Server:

@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 
 from ..search.mcp_servers.message_lines import MessageReader, MessageWriter
-from .control import command_result, open_lock, owner_only_server
+from .control import command_result, open_lock, owner_only_server, remove_socket
 from .gateway import Gateway
 from .server import GatewayMCPServer
 
@@ -45,12 +45,12 @@ async def run_daemon(gateway: Gateway, socket: Path, *, linger: float = 10.0) ->
             if _is_served(socket):
                 return False
             await asyncio.sleep(_POLL)
-        _remove(socket)
+        remove_socket(socket)
         try:
             async with gateway:
                 await _Daemon(gateway, linger).serve(socket)
         finally:
-            _remove(socket)
+            remove_socket(socket)
         return True
     finally:
         os.close(lock)
@@ -68,10 +68,6 @@ def _is_locked(lock: int) -> bool:
 def _is_served(path: Path) -> bool:
     with socket_module.socket(socket_module.AF_UNIX) as connection:
         return connection.connect_ex(str(path)) == 0
-
-
-def _remove(socket: Path) -> None:
-    socket.unlink(missing_ok=True)
 
 
 class _Daemon:
