@@ -5,18 +5,23 @@ from __future__ import annotations
 import threading
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
 
 import anyio
-from mcp import types
+import anyio.to_thread
+import pytest
+from mcp import MCPError, types
 from mcp.client import Client
 from tests.gateway.faulty import FORGETFUL_HTTP, STDIO
 from tests.gateway.servers import LEGACY, program
 from tests.gateway.test_faults import forgetful
-from tests.gateway.test_gateway import connected, text_of
+from tests.gateway.test_gateway import choose_blue, connected, text_of
 
 from hikidashi.gateway import Gateway, GatewayServer, ServerOptions
+from hikidashi.gateway.attach import ask_daemon
 from hikidashi.gateway.auth.logins import Login, Logins
 from hikidashi.gateway.cache import ListingCache
+from hikidashi.gateway.daemon import run_daemon
 from hikidashi.gateway.server import GatewayMCPServer
 from hikidashi.search.mcp_servers import McpServer
 
@@ -117,3 +122,61 @@ async def test_a_server_that_never_answers_delays_the_lists_of_the_others_once_a
             lists = [await client.list_tools(cache_mode="bypass") for _ in range(20)]
 
     assert all("legacy__read" in [tool.name for tool in listed.tools] for listed in lists)
+
+
+async def test_a_server_whose_processes_use_more_memory_than_allowed_is_ended(tmp_path: Path) -> None:
+    large = GatewayServer(program(tmp_path, "large", LEGACY), ServerOptions(lazy=False, memory_mb=1))
+    async with connected([large]) as (_, gateway):
+        with anyio.fail_after(20):
+            while "MB" not in gateway.states[0].reason:
+                await anyio.sleep(0.02)
+            state = gateway.states[0]
+
+    assert state.reason.endswith("MB, more than the 1 MB that `memory_mb` allows")
+    assert "memory_mb" in state.remedy
+
+
+async def test_a_daemon_ends_after_its_last_client(tmp_path: Path) -> None:
+    path = tmp_path / "d.sock"
+    ended: list[bool] = []
+
+    async def serve() -> None:
+        ended.append(await run_daemon(Gateway([]), path, linger=0.0))
+
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(serve)
+            while not path.exists():
+                await anyio.sleep(0)
+            async with await anyio.connect_unix(path) as client:
+                await client.send(b"mcp\n")
+                while (await anyio.to_thread.run_sync(ask_daemon, path, "status") or {}).get("clients") != 1:
+                    pass
+            assert ended == []
+
+    assert ended == [True]
+    assert not path.exists()
+
+
+async def test_a_call_that_waits_in_another_replica_is_refused_with_a_typed_error(tmp_path: Path) -> None:
+    key = "k" * 32
+    legacy = program(tmp_path, "legacy", LEGACY)
+    async with (
+        Gateway([legacy], keys=[key]) as first,
+        Gateway([legacy], keys=[key]) as second,
+        Client(GatewayMCPServer(first), elicitation_callback=choose_blue) as one,
+        Client(GatewayMCPServer(second), elicitation_callback=choose_blue) as other,
+    ):
+        asked = await one.session.call_tool("legacy__ask", {}, allow_input_required=True)
+        assert isinstance(asked, types.InputRequiredResult)
+        answers: Any = {name: types.ElicitResult(action="decline") for name in asked.input_requests or {}}
+        with pytest.raises(MCPError, match="waits in another process") as refused:
+            await other.session.call_tool(
+                "legacy__ask",
+                {},
+                input_responses=answers,
+                request_state=asked.request_state,
+                allow_input_required=True,
+            )
+
+    assert refused.value.error.data == {"reason": "parked_elsewhere"}
