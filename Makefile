@@ -28,7 +28,7 @@ run: setup ## the tour: a thousand tools behind one server, and the real Claude 
 	@$(BIN)/hikidashi tour --docs README.md --docs README.ja.md --docs docs
 
 test: setup ## the tests
-	@$(BIN)/python -m pytest -n 2 --dist worksteal
+	@$(BIN)/python -m pytest -n 3 --dist worksteal
 
 lint: setup ## ruff format, ruff check, pyright strict
 	@$(BIN)/ruff format --check .

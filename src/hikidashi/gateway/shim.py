@@ -78,7 +78,7 @@ class Shim:
         return daemon
 
     def _greeted(self) -> tuple[socket.socket, BinaryIO]:
-        """A connection to a daemon that was told of the session; one that just ends may still take connections."""
+        """A connection to a daemon with the session restored; one that is ending may still accept connections."""
         for attempt in range(1, _ATTEMPTS + 1):
             daemon = self._attach()
             try:

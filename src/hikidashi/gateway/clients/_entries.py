@@ -204,7 +204,7 @@ def _limits(client: ClientName, entry: dict[str, Any]) -> dict[str, float]:
 
 
 def _own_options(given: dict[str, Any]) -> dict[str, Any]:
-    """The options that somebody has written for the gateway, as they are written."""
+    """The options for the gateway in an entry, unchanged."""
     try:
         options_of_entry(given.get("hikidashi"))
     except EntryError as error:
