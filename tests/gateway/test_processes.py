@@ -235,6 +235,7 @@ async def test_status_and_stop_see_gateways_over_http_and_without_a_daemon(machi
     assert {one["address"]: one["pid"] for one in found} == {f"http://127.0.0.1:{port}/mcp": http.pid, None: alone.pid}
     assert [server["name"] for one in found for server in one["servers"]] == ["faulty", "faulty"]
     assert machine.statuses() == []
+    assert not list(Path(machine.environment["XDG_RUNTIME_DIR"]).rglob(f"*{http.pid}.*"))
     assert await ended(*processes_of(machine.environment))
 
 

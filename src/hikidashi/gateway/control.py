@@ -17,9 +17,11 @@ from ..common.private import private_folder
 from .gateway import Gateway
 from .status import progress_of, status_of
 
-__all__ = ["command_result", "control_socket", "open_lock", "owner_only_server", "remove_socket"]
+__all__ = ["command_result", "control_socket", "open_lock", "owner_only_server", "process_socket_name", "remove_socket"]
 
 logger = logging.getLogger("hikidashi.gateway")
+
+_PROCESS = "process-"
 
 
 def command_result(
@@ -58,6 +60,7 @@ async def control_socket(gateway: Gateway, path: Path, *, address: str | None = 
 
     try:
         private_folder(path.parent)
+        _remove_stale(path.parent)
         lock = open_lock(path)
     except OSError as error:
         logger.warning("`hikidashi serve status` does not see this gateway: %s", error)
@@ -74,6 +77,23 @@ async def control_socket(gateway: Gateway, path: Path, *, address: str | None = 
     finally:
         remove_socket(path.with_suffix(".lock"))
         os.close(lock)
+
+
+def process_socket_name() -> str:
+    """The name of the socket of a gateway in this process, without its suffix."""
+    return f"{_PROCESS}{os.getpid()}"
+
+
+def _remove_stale(folder: Path) -> None:
+    """Remove the sockets of processes that were killed."""
+    for socket in folder.glob(f"{_PROCESS}*.sock"):
+        try:
+            os.kill(int(socket.stem.removeprefix(_PROCESS)), 0)
+        except (ProcessLookupError, ValueError):
+            remove_socket(socket)
+            remove_socket(socket.with_suffix(".lock"))
+        except OSError:
+            continue
 
 
 def open_lock(socket: Path) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import socket
 import sys
 from collections.abc import Callable, Sequence
@@ -179,9 +180,9 @@ def _controlled(gateway: Gateway, address: str | None = None) -> AbstractAsyncCo
     """Answer `serve status` and `serve stop` while the gateway runs in this process."""
     if sys.platform == "win32":
         return nullcontext()
-    from hikidashi.gateway.control import control_socket
+    from hikidashi.gateway.control import control_socket, process_socket_name
 
-    return control_socket(gateway, socket_path(f"process-{os.getpid()}"), address=address)
+    return control_socket(gateway, socket_path(process_socket_name()), address=address)
 
 
 def _run_daemon(path: Path, run: _Run) -> int:
@@ -227,6 +228,8 @@ def _run_http(args: ServeArguments, run: _Run) -> int:
             # Clients wait for this line: once it is written, they can connect.
             sys.stderr.write(f"Serving MCP on {url}\n")
             sys.stderr.flush()
+            # uvicorn raises the signal again when it has ended; the default action would skip the rest of this block.
+            signal.signal(signal.SIGTERM, lambda *_: None)
             with _progress(lambda: progress_of(gateway)):
                 await server.serve(sockets=[listening])
 
