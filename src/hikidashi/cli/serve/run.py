@@ -229,12 +229,16 @@ def _run_http(args: ServeArguments, run: _Run) -> int:
             sys.stderr.write(f"Serving MCP on {url}\n")
             sys.stderr.flush()
             # uvicorn raises the signal again when it has ended; the default action would skip the rest of this block.
-            signal.signal(signal.SIGTERM, lambda *_: None)
+            signal.signal(signal.SIGTERM, _ignore)
             with _progress(lambda: progress_of(gateway)):
                 await server.serve(sockets=[listening])
 
     anyio.run(main)
     return 0
+
+
+def _ignore(_: int, __: object) -> None:
+    """A signal handler that child processes do not inherit, unlike SIG_IGN."""
 
 
 def _listening(host: str, port: int) -> socket.socket:
