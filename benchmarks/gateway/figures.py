@@ -23,6 +23,7 @@ _WORDS: dict[str, dict[Language, str]] = {
         "en": "| measured | hikidashi | beside it | ratio |",
         "ja": "| 計測したもの | hikidashi | 比べた相手 | 比 |",
     },
+    "tokens": {"en": " tokens", "ja": " トークン"},
     "fastmcp": {"en": "FastMCP's proxy, ", "ja": "FastMCP のプロキシ、"},
     "bm25": {"en": "FastMCP's proxy with BM25, ", "ja": "FastMCP のプロキシ(BM25)、"},
     "all": {"en": "all tools listed, ", "ja": "全ツールの一覧、"},
