@@ -123,7 +123,7 @@ class Authorization:
         self.refresh.clear()
 
     async def exchange_identity_assertion(self, client: Any, params: Any) -> OAuthToken:
-        raise NotImplementedError
+        raise TokenError("unsupported_grant_type")
 
     def _tokens(self, client: OAuthClientInformationFull, scopes: list[str]) -> OAuthToken:
         access, refresh = f"access-{secrets.token_hex(20)}", f"refresh-{secrets.token_hex(20)}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -34,7 +35,7 @@ _HOST = re.compile(r"[A-Za-z0-9.:\[\]-]+")
 _ANY_PAGE = {"Access-Control-Allow-Origin": "*", "Access-Control-Allow-Headers": "*", "Cache-Control": "no-store"}
 
 
-class _RequireToken:
+class _RequireToken(ABC):
     """Passes requests on whose token `_admit` accepts."""
 
     _scope = ""
@@ -61,9 +62,9 @@ class _RequireToken:
     def _is_public(self, path: str) -> bool:
         return False
 
+    @abstractmethod
     async def _admit(self, scope: Scope, token: bytes) -> Scope | Response:
         """The scope of the accepted request, or the response that refuses it."""
-        raise NotImplementedError
 
     def _challenge(self, scope: Scope) -> dict[str, str]:
         """Further parameters of the challenge."""

@@ -7,6 +7,7 @@ way: four tasks that wake each other for one call. These streams read and write 
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -30,12 +31,12 @@ GONE = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream,
 """What reading and writing raise when the other side is gone."""
 
 
-class _Stream:
+class _Stream(ABC):
     """Base class of the reader and the writer."""
 
+    @abstractmethod
     async def aclose(self) -> None:
         """Close the stream."""
-        raise NotImplementedError
 
     async def __aenter__(self) -> Self:
         return self
