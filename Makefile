@@ -16,12 +16,12 @@ help: ## this list
 
 setup: $(STAMP) ## .venv with every extra, from pinned versions
 
-$(STAMP): requirements/dev.txt pyproject.toml
+$(STAMP): requirements/dev.txt pyproject.toml packages/hikidashi-encoder/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "hikidashi needs Python 3.11 or newer, and $(PYTHON) is %d.%d. Try: make PYTHON=python3.12" % sys.version_info[:2])'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing pinned packages into $(VENV) (about a minute the first time) ..."
 	@$(BIN)/python -m pip install --quiet --no-deps -r requirements/dev.txt
-	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e packages/hikidashi-encoder -e .
 	@touch $@
 
 run: setup ## the tour: a thousand tools behind one server, and the real Claude Code CLI
@@ -62,7 +62,7 @@ soak: setup ## slow matters: long runs, many processes
 	@$(BIN)/python -m pytest -m soak
 
 PIN := uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate \
-  --no-emit-index-url --no-emit-find-links
+  --no-emit-index-url --no-emit-find-links --no-emit-package hikidashi-encoder
 COMPILE := $(PIN) pyproject.toml
 
 pins: ## renew requirements/*.txt (needs uv)

@@ -7,6 +7,7 @@ downloaded.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -31,7 +32,10 @@ if TYPE_CHECKING:
 __all__ = ["Embedder", "EmbeddingIndex", "default_embedder", "embedder_of"]
 
 _FLOOR = 0.45  # of the default model: less similar texts have only their style in common
-_MOST_LETTERS = 1_000  # characters of a description: its beginning says what the tool does
+_MOST_LETTERS = 220  # characters of a description: its beginning says what the tool does, and models read 64 tokens
+_MOST_ARGUMENTS = 12
+_BETWEEN_WORDS = re.compile(r"[_\-./:\s]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？]")
 _BYTES = 4  # of a float32
 
 
@@ -204,9 +208,24 @@ def _unusable(what: str, texts: list[str]) -> ToolSearchError:
 
 
 def text_of(entry: Entry) -> str:
-    """The text that is embedded of a tool: its name in words, its aliases, the beginning of its description."""
-    name = " ".join(entry.name.replace("_", " ").replace("-", " ").split())
-    return ". ".join(part for part in (name, *entry.aliases, entry.description[:_MOST_LETTERS]) if part)
+    """The text that is embedded of a tool: name in words, aliases, first sentences, names of the arguments."""
+    described = _beginning(" ".join(entry.description.split()))
+    arguments = ", ".join(map(_in_words, entry.argument_names[:_MOST_ARGUMENTS]))
+    return ". ".join(part for part in (_in_words(entry.name), *entry.aliases, described, arguments) if part)
+
+
+def _in_words(name: str) -> str:
+    """`issue_write` and `issueWrite` as `issue write`."""
+    return " ".join(_BETWEEN_WORDS.sub(" ", name).split())
+
+
+def _beginning(text: str) -> str:
+    """The first sentences of a text, or its first words where no sentence ends soon enough."""
+    if len(text) <= _MOST_LETTERS:
+        return text.rstrip(".")
+    start = text[: _MOST_LETTERS + 1]
+    ends = [match.start() for match in _SENTENCE_END.finditer(start)]
+    return start[: ends[-1]] if ends and ends[-1] >= _MOST_LETTERS // 3 else start.rpartition(" ")[0] or start
 
 
 def _numpy() -> Any:

@@ -1,0 +1,1 @@
+"""Training of the encoder: `python -m encoder_training --help`."""

@@ -1,0 +1,128 @@
+"""The training sets: tools, and questions with the tools that answer them.
+
+Three sources: the labelled public sets (`../shared/toolsearch`, or `--data DIR`), the operations of public OpenAPI
+descriptions there, and the servers and questions in `data/`, which were written for this encoder.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hikidashi.search.engine.embeddings import text_of
+from hikidashi.search.engine.entry import entry_of
+
+from .server_files import Server, read_negatives, read_servers
+
+__all__ = ["PUBLIC", "TrainingSet", "own_sets", "public_sets", "questions_without_tool"]
+
+PUBLIC = ("bfcl", "sealtools", "stabletoolbench", "metatool", "restbench", "acebench_zh")
+_OWN = Path(__file__).parent.parent / "data"
+_SHORTEST_SUMMARY = 3  # words: a shorter summary is no question
+_PREFIXED = 0.5  # the share of servers whose tools are named `server__tool`, as gateways name them
+_CATALOGUE = 12  # servers in each catalogue made of our own
+
+
+@dataclass
+class TrainingSet:
+    """A catalogue, and questions with the tools that answer them."""
+
+    name: str
+    tools: list[dict[str, Any]]
+    questions: list[tuple[str, list[int]]] = field(default_factory=list[tuple[str, list[int]]])
+    """Each with the places of its tools."""
+
+    def texts(self) -> list[str]:
+        """The text of each tool that is embedded."""
+        return [text_of(entry_of(tool)) for tool in self.tools]
+
+
+def public_sets(folder: Path, *, without: str | None = None) -> list[TrainingSet]:
+    """The labelled sets and the OpenAPI operations in `folder`, without one that is left out."""
+    sets = [_labelled(folder / name) for name in PUBLIC if name != without and (folder / name).is_dir()]
+    operations = folder / "openapi_ops" / "ops.jsonl"
+    return [*sets, _operations(operations)] if operations.exists() else sets
+
+
+def own_sets(seed: int) -> list[TrainingSet]:
+    """The servers written for this encoder, a few joined into each catalogue, as a person has them."""
+    draw = random.Random(seed)
+    servers = read_servers(_OWN / "servers")
+    draw.shuffle(servers)
+    return [
+        _joined(f"own_{start // _CATALOGUE}", servers[start : start + _CATALOGUE], draw)
+        for start in range(0, len(servers), _CATALOGUE)
+    ]
+
+
+def questions_without_tool() -> list[str]:
+    """Utterances that no tool serves."""
+    return read_negatives(_OWN / "negatives.txt")
+
+
+def _labelled(folder: Path) -> TrainingSet:
+    tools = list(_lines(folder / "tools.jsonl"))
+    places = {tool["name"]: place for place, tool in enumerate(tools)}
+    questions: list[tuple[str, list[int]]] = []
+    for line in _lines(folder / "queries.jsonl"):
+        gold = [places[name] for name in [*line["gold"], *_flat(line.get("alt", []))] if name in places]
+        if gold:
+            questions.append((line["query"], gold))
+    return TrainingSet(folder.name, tools, questions)
+
+
+def _operations(path: Path) -> TrainingSet:
+    found = TrainingSet("openapi_ops", [])
+    for line in _lines(path):
+        summary: str = line["s"]
+        if len(summary.split()) < _SHORTEST_SUMMARY:
+            continue
+        described: str = line["d"] or ""
+        # The summary is the question: what is left has to be found without it.
+        described = described.replace(summary, "").strip() or f"{line['m']} {line['path']}"
+        found.questions.append((summary, [len(found.tools)]))
+        found.tools.append(
+            {
+                "name": line["op"] or line["path"],
+                "description": f"{line['api']}. {described}",
+                "input_schema": {"type": "object", "properties": {name: {} for name in line["args"]}},
+            }
+        )
+    return found
+
+
+def _joined(name: str, servers: list[Server], draw: random.Random) -> TrainingSet:
+    found = TrainingSet(name, [])
+    for server in servers:
+        prefix = f"{server.name}__" if draw.random() < _PREFIXED else ""
+        places = {tool.name: len(found.tools) + place for place, tool in enumerate(server.tools)}
+        for tool in server.tools:
+            found.tools.append(
+                {
+                    "name": prefix + tool.name,
+                    "description": tool.description,
+                    "input_schema": {"type": "object", "properties": {name: {} for name in tool.arguments}},
+                }
+            )
+            found.questions += [
+                (asked.text, [places[tool.name], *(places[other] for other in asked.also)]) for asked in tool.questions
+            ]
+    return found
+
+
+def _flat(given: list[Any]) -> Iterator[str]:
+    for item in given:
+        if isinstance(item, list):
+            yield from item
+        else:
+            yield item
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    with path.open(encoding="utf-8") as lines:
+        for line in lines:
+            yield json.loads(line)
