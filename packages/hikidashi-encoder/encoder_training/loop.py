@@ -12,7 +12,7 @@ import torch
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import Tensor, nn
 
-from .mining import by_meaning, by_words
+from .mining import NearByMeaning, NearByWords
 from .network import FrozenStates, Network
 from .sets import TrainingSet
 
@@ -62,25 +62,24 @@ def train(
     if step >= settings.steps:
         return network
     texts = {one.name: one.texts() for one in sets}
-    words = {one.name: by_words(one) for one in sets}
-    meanings: dict[str, list[list[int]]] = {}
+    by_words = {one.name: NearByWords(one) for one in sets}
+    by_meaning = NearByMeaning(texts)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, TextColumn("loss {task.fields[loss]:.3f}")) as progress:
         task = progress.add_task(title, total=settings.steps, completed=step, loss=float("nan"))
-        average = float("nan")
+        average, start = float("nan"), step
         network.train()
         while step < settings.steps:
-            if step % settings.renew == 0 or not meanings:
+            if step % settings.renew == 0 or step == start:
                 progress.update(task, description=f"{title}: mining")
-                meanings = {one.name: by_meaning(one, network) for one in sets}
+                by_meaning.renew(network)
                 progress.update(task, description=title)
             # Seeded by the step: a run that was interrupted draws the same batches.
             draw = random.Random(settings.seed * 1_000_003 + step)
             one = _drawn(sets, settings, draw)
-            batch = _batch(one, words[one.name], meanings[one.name], talk, settings, draw)
             # Twice as fast as float32 where the processor has bfloat16, and as good: the optimizer's state stays float32.
             with torch.autocast("cpu", dtype=torch.bfloat16):
-                loss = _loss(network, batch, texts, settings)
+                loss = _loss(network, one, texts[one.name], by_words[one.name], by_meaning, talk, settings, draw)
             for group in optimizer.param_groups:
                 group["lr"] = settings.rate * _schedule(step, settings)
             optimizer.zero_grad()
@@ -95,15 +94,6 @@ def train(
     return network
 
 
-@dataclass
-class _Batch:
-    name: str
-    questions: list[str]
-    gold: list[list[int]]
-    tools: list[int]
-    """The answer of each question, then the hard negatives."""
-
-
 def _drawn(sets: list[TrainingSet], settings: Settings, draw: random.Random) -> TrainingSet:
     """A set: OpenAPI operations and our own by their shares, the others by the square root of their size."""
     own = [one for one in sets if one.name.startswith("own_")]
@@ -116,36 +106,40 @@ def _drawn(sets: list[TrainingSet], settings: Settings, draw: random.Random) -> 
     return draw.choices(pool, [math.sqrt(len(one.questions)) for one in pool])[0]
 
 
-def _batch(
+def _loss(
+    network: Network,
     one: TrainingSet,
-    words: list[list[int]],
-    meanings: list[list[int]],
+    texts: list[str],
+    by_words: NearByWords,
+    by_meaning: NearByMeaning,
     talk: list[str],
     settings: Settings,
     draw: random.Random,
-) -> _Batch:
+) -> Tensor:
+    """Cross-entropy of the answers among the tools of a batch and "no tool".
+
+    The tools are the answers to the questions of the batch, and a hard negative for each question: near by words or
+    near by meaning.
+    """
     places = draw.sample(range(len(one.questions)), min(settings.batch, len(one.questions)))
-    answers = [draw.choice(one.questions[place][1]) for place in places]
-    hard = [draw.choice(near) for place in places if (near := draw.choice([words[place][:6], meanings[place][:6]]))]
-    questions = [one.questions[place][0] for place in places]
-    gold = [one.questions[place][1] for place in places]
     spoken = draw.sample(talk, min(settings.talk, len(talk)))
-    return _Batch(one.name, questions + spoken, gold + [[] for _ in spoken], list(dict.fromkeys(answers + hard)))
-
-
-def _loss(network: Network, batch: _Batch, texts: dict[str, list[str]], settings: Settings) -> Tensor:
-    """Cross-entropy of the answers among all tools of the batch and "no tool"; several answers share the mass."""
-    tools = network([texts[batch.name][place] for place in batch.tools])
-    questions = network(batch.questions)
-    similarities = questions @ tools.T
+    gold = [one.questions[place][1] for place in places] + [[] for _ in spoken]
+    questions = network([one.questions[place][0] for place in places] + spoken)
+    near = by_meaning(one.name, questions, gold)
+    hard = [
+        by_words(place) if row < len(places) and draw.random() < 0.5 else near[row] for row, place in enumerate(places)
+    ]
+    hard += near[len(places) :]
+    tools = [draw.choice(answers) for answers in gold if answers] + [draw.choice(some[:6]) for some in hard if some]
+    tools = list(dict.fromkeys(tools))
+    similarities = questions @ network([texts[place] for place in tools]).T
     nothing = torch.full((len(questions), 1), settings.nothing)
     scores = torch.cat([similarities, nothing], dim=1) / settings.temperature
     right = torch.zeros_like(scores, dtype=torch.bool)
-    for row, gold in enumerate(batch.gold):
-        known = set(gold)
-        for column, place in enumerate(batch.tools):
-            right[row, column] = place in known
-        right[row, -1] = not gold
+    for row, answers in enumerate(gold):
+        for column, place in enumerate(tools):
+            right[row, column] = place in answers
+        right[row, -1] = not answers
     # One answer at a time: with several in the batch, each has to beat what is wrong, not the other answers.
     wrong = torch.logsumexp(scores.masked_fill(right, -torch.inf), dim=1, keepdim=True)
     each = torch.where(right, nn.functional.softplus(wrong - scores), torch.zeros_like(scores))

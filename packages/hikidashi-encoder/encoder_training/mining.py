@@ -6,46 +6,60 @@ from typing import TYPE_CHECKING
 
 import torch
 from hikidashi.search import ToolCatalog
-from hikidashi.search.engine.limits import MAX_LIMIT
 
 from .sets import TrainingSet
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from .network import Network
 
-__all__ = ["by_meaning", "by_words"]
+__all__ = ["NearByMeaning", "NearByWords"]
 
-_DEPTH = 12
+_DEPTH = 8
 _SKIPPED = 0.95  # of the similarity of the answer: a tool as near as this is probably an answer nobody labelled
 
 
-def by_words(one: TrainingSet) -> list[list[int]]:
-    """For each question, the wrong tools that BM25 ranks highest."""
-    names = [f"{place} {tool['name']}" for place, tool in enumerate(one.tools)]
-    catalog = ToolCatalog(
-        [{**tool, "name": name} for tool, name in zip(one.tools, names, strict=True)],
-        limit_tools=max(10_000, len(names)),
-        limit_query=100_000,
-        glossary=False,
-    )
-    places = {name: place for place, name in enumerate(names)}
-    found: list[list[int]] = []
-    for question, gold in one.questions:
-        hits = catalog.search(question, limit=min(_DEPTH, MAX_LIMIT))
-        found.append([place for hit in hits if (place := places[hit.name]) not in gold])
-    return found
+class NearByWords:
+    """The wrong tools that BM25 ranks highest for a question of a set; searched when first asked for."""
+
+    def __init__(self, one: TrainingSet) -> None:
+        self._set = one
+        names = [f"{place} {tool['name']}" for place, tool in enumerate(one.tools)]
+        self._places = {name: place for place, name in enumerate(names)}
+        self._catalog = ToolCatalog(
+            [{**tool, "name": name} for tool, name in zip(one.tools, names, strict=True)],
+            ranker="lexical",
+            limit_tools=max(10_000, len(names)),
+            limit_query=100_000,
+            glossary=False,
+        )
+
+    def __call__(self, question: int) -> list[int]:
+        """The places of the wrong tools, nearest first."""
+        text, gold = self._set.questions[question]
+        found = [self._places[hit.name] for hit in self._catalog.search(text, limit=_DEPTH)]
+        return [place for place in found if place not in gold]
 
 
-def by_meaning(one: TrainingSet, network: Network) -> list[list[int]]:
-    """For each question, the wrong tools that the network itself ranks highest."""
-    tools = network.embed(one.texts())
-    questions = network.embed([question for question, _ in one.questions])
-    found: list[list[int]] = []
-    for start in range(0, len(questions), 256):
-        similarities = questions[start : start + 256] @ tools.T
-        nearest = torch.topk(similarities, min(_DEPTH, len(tools)), dim=1).indices.tolist()
+class NearByMeaning:
+    """The wrong tools that the network ranks highest; `renew` embeds the tools anew, by the network as it is then."""
+
+    def __init__(self, texts: dict[str, list[str]]) -> None:
+        self._texts = texts
+        self._vectors: dict[str, Tensor] = {}
+
+    def renew(self, network: Network) -> None:
+        """Embed all tools again."""
+        self._vectors = {name: network.embed(texts) for name, texts in self._texts.items()}
+
+    def __call__(self, name: str, questions: Tensor, gold: list[list[int]]) -> list[list[int]]:
+        """For each vector of a question about the set `name`, the places of the wrong tools, nearest first."""
+        similarities = questions.detach().float() @ self._vectors[name].T
+        nearest = torch.topk(similarities, min(_DEPTH, similarities.shape[1]), dim=1).indices.tolist()
+        found: list[list[int]] = []
         for row, places in enumerate(nearest):
-            gold = one.questions[start + row][1]
-            most = _SKIPPED * float(similarities[row, gold].max())
-            found.append([place for place in places if place not in gold and float(similarities[row, place]) < most])
-    return found
+            answers = gold[row]
+            most = _SKIPPED * float(similarities[row, answers].max()) if answers else 1.0
+            found.append([place for place in places if place not in answers and float(similarities[row, place]) < most])
+        return found

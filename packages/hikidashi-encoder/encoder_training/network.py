@@ -83,14 +83,15 @@ class Network(nn.Module):
 
     @torch.no_grad()
     def embed(self, texts: Sequence[str]) -> Tensor:
-        """The vectors of any number of texts, without gradients or dropout."""
+        """The vectors of any number of texts, without gradients or dropout; during training in bfloat16."""
         training = self.training
         self.eval()
         order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
         vectors = torch.empty(len(texts), 384)
         for start in range(0, len(order), _BATCH):
             places = order[start : start + _BATCH]
-            vectors[places] = self([texts[place] for place in places])
+            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=training):
+                vectors[places] = self([texts[place] for place in places]).float()
         self.train(training)
         return vectors
 
