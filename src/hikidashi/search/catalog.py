@@ -15,7 +15,6 @@ from .engine import saved as store
 from .engine.analyzer import Analyzer
 from .engine.entry import Entry
 from .engine.explain import HELD_BACK, Explanation, explained, matches_of
-from .engine.fusion import fused
 from .engine.gate import Judgement, judged
 from .engine.glossary import Glossary, is_grammar
 from .engine.index.bm25 import Index
@@ -32,13 +31,15 @@ from .engine.limits import (
     full,
 )
 from .engine.match import ToolMatch
+from .engine.meaning.fusion import fused
 from .engine.query import Query, read_query
 from .engine.regex import Pattern
 from .engine.rows import Rows, Snapshot, is_identifier
 from .overlay import Overlay, entry_with, overlay_of
 
 if TYPE_CHECKING:
-    from .engine.embeddings import Embedder, EmbeddingIndex
+    from .engine.embeddings import Embedder
+    from .engine.meaning.vectors import EmbeddingIndex
 
     Embed = Callable[[list[str]], Any] | Embedder
 
@@ -402,7 +403,8 @@ class ToolCatalog:
 
 
 def _meanings(embed: Embed | None) -> EmbeddingIndex:
-    from .engine.embeddings import EmbeddingIndex, embedder_of  # needed by hybrid catalogues only
+    from .engine.embeddings import embedder_of  # needed by hybrid catalogues only
+    from .engine.meaning.vectors import EmbeddingIndex
 
     return EmbeddingIndex(embedder_of(embed))
 

@@ -11,7 +11,8 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ....search.engine.embeddings import Embedder, EmbeddingIndex, embedder_of
+from ....search.engine.embeddings import Embedder, embedder_of
+from ....search.engine.meaning.vectors import EmbeddingIndex
 
 if TYPE_CHECKING:
     from .index import Found
