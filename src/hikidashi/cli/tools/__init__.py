@@ -74,7 +74,10 @@ def search(
     mcp: _Mcp = None,
     regex: Annotated[bool, typer.Option("--regex", help="QUERY is a regular expression.")] = False,
     limit: Annotated[int, typer.Option(metavar="N", help="How many tools at most.", min=1, max=50)] = 5,
-    ranker: Annotated[Literal["lexical", "hybrid"], typer.Option(help="By words, or by meaning too.")] = "lexical",
+    ranker: Annotated[
+        Literal["auto", "lexical", "hybrid"],
+        typer.Option(help="By words, or by meaning too; auto: by meaning if the extra `semantic` is installed."),
+    ] = "auto",
     explain: Annotated[
         bool, typer.Option("--explain", help="Show what became of each word, and what was held back.")
     ] = False,
@@ -91,10 +94,12 @@ def search(
     from hikidashi.search.overlay import overlay_of
 
     from ..output import stdout
-    from .load import load
+    from .load import load, make_ready
     from .search_view import print_matches
 
     loaded = load(catalog, mcp, seconds=timeout, ranker=ranker, overlay=overlay_of(overlay))
+    if not regex and not query.startswith("select:"):
+        make_ready(loaded.catalog)
     if explain and not regex:
         found = loaded.catalog.explain(query, limit=limit)
     else:
