@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from .card import with_tables
+from .places import CARD, FIGURES, PACKAGE, WORK
 from .server_files import check as check_files
 from .sets import TrainingSet, own_sets, public_sets
 from .sources import missing_sets, needed
@@ -16,8 +18,7 @@ if TYPE_CHECKING:
     from .loop import Settings
 
 # PyTorch is imported where it is used: checking the data and writing the card need none.
-_PACKAGE = Path(__file__).parent.parent
-_DATA = _PACKAGE.parent.parent.parent / "shared" / "toolsearch"
+_DATA = PACKAGE.parent.parent.parent / "shared" / "toolsearch"
 
 Data = Annotated[Path, typer.Option("--data", envvar="DATA", help="The folder of the labelled sets.")]
 OwnOnly = Annotated[bool, typer.Option("--own-only", help="Train on the data of this package alone.")]
@@ -47,7 +48,7 @@ def train(
 ) -> None:
     """Train on all sets. An interrupted run goes on from its last checkpoint."""
     sets = None if own_only else _required(data)
-    from .runs import WORK, Run
+    from .runs import Run
     from .states import KeptStates
 
     run = Run(WORK / ("own-only" if own_only else "train"), sets, _settings(steps, seed))
@@ -70,7 +71,6 @@ def measure(
     if missing := missing_sets(data, labelled_only=own_only):
         _stop(needed(data, missing) + "\nThe sets are what is measured on, so there is nothing to measure without.")
     from .folds import leave_one_out
-    from .runs import WORK
     from .states import KeptStates
 
     settings, states = _settings(steps, seed), KeptStates(WORK)
@@ -85,23 +85,20 @@ def export(
     checkpoint: Annotated[Path | None, typer.Option(help="Another checkpoint than that of `train`.")] = None,
 ) -> None:
     """Write the trained network as int8 ONNX into the package, if recall@5 stays that of float."""
-    from .finish import finish
-    from .runs import WORK, trained
-    from .states import KeptStates
-
     path = checkpoint or WORK / ("own-only" if own_only else "train") / "checkpoint.pt"
     if not path.exists():
         _stop(f"{path} does not exist. Run first: make encoder DO=train")
+    from .finish import finish
+    from .runs import trained
+    from .states import KeptStates
+
     finish(trained(path, KeptStates(WORK)), _to_compare(data))
 
 
 @app.command()
 def card() -> None:
-    """Write the table of README.md from figures.json."""
-    from .card import with_table
-
-    path = _PACKAGE / "README.md"
-    path.write_text(with_table(path.read_text(encoding="utf-8"), _PACKAGE / "figures.json"), encoding="utf-8")
+    """Write the tables of README.md from figures.json."""
+    CARD.write_text(with_tables(CARD.read_text(encoding="utf-8"), FIGURES), encoding="utf-8")
 
 
 @app.command()

@@ -13,7 +13,7 @@ from .baselines import of_network
 from .export import MODEL, export
 from .measure import recall
 from .network import Network
-from .runs import WORK
+from .places import WORK
 from .sets import TrainingSet
 
 __all__ = ["finish"]

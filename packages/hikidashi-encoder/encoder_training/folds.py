@@ -16,13 +16,12 @@ from .export import export
 from .loop import Settings
 from .measure import Recall, difference, recall
 from .network import Network
-from .runs import WORK, Run
+from .places import FIGURES, WORK
+from .runs import Run
 from .sets import PUBLIC, TrainingSet, public_sets
 from .states import KeptStates
 
-__all__ = ["FIGURES", "leave_one_out", "measured"]
-
-FIGURES = Path(__file__).parent.parent / "figures.json"
+__all__ = ["leave_one_out", "measured"]
 
 
 def leave_one_out(

@@ -16,9 +16,7 @@ from .network import Network
 from .sets import TrainingSet, own_sets, public_sets, questions_without_tool
 from .states import KeptStates
 
-__all__ = ["WORK", "Run", "trained"]
-
-WORK = Path(__file__).parent.parent / "work"
+__all__ = ["Run", "trained"]
 
 
 class Run:

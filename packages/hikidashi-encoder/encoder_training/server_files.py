@@ -19,7 +19,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-DATA = Path(__file__).parent.parent / "data"
+from .places import PACKAGE
+
+DATA = PACKAGE / "data"
 KINDS = {
     "m": "a model's search",
     "p": "a person's words",
