@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import shutil
 import subprocess
 import sys
@@ -161,3 +162,10 @@ def test_importing_the_package_loads_no_runtime_and_needs_no_installation(tmp_pa
     assert imported()[-1] != ID  # a model that was trained again is another one
     model.unlink()
     assert imported()[-1] == f"hikidashi-encoder-{hikidashi_encoder.__version__}-unavailable"
+
+
+def test_the_example_of_the_card_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    card = (Path(__file__).parents[2] / "packages" / "hikidashi-encoder" / "README.md").read_text(encoding="utf-8")
+    example = card.split("```python\n", 1)[1].split("```", 1)[0]
+    exec(example, {})
+    assert capsys.readouterr().out.split() == re.findall("# (True)$", example, re.MULTILINE)

@@ -92,7 +92,8 @@ def export(
     from .runs import trained
     from .states import KeptStates
 
-    finish(trained(path, KeptStates(WORK)), _to_compare(data))
+    states = KeptStates(WORK)
+    finish(trained(path, states), states, _to_compare(data))
 
 
 @app.command()

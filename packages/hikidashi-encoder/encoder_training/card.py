@@ -10,8 +10,8 @@ from typing import Any
 
 __all__ = ["with_tables"]
 
-_RANKERS = {"lexical": "words", "static": "+ static vectors", "base": "+ MiniLM, untuned", "tuned": "+ this encoder"}
-_BELOW = {"lexical": "above words", "base": "above untuned"}
+_RANKERS = {"lexical": "words", "static": "+ static vectors", "base": "+ untuned MiniLM", "tuned": "+ this encoder"}
+_BELOW = {"lexical": "gain on words", "base": "on untuned"}
 
 
 def with_tables(card: str, figures: Path) -> str:

@@ -14,14 +14,16 @@ from .export import MODEL, export
 from .measure import recall
 from .network import Network
 from .places import WORK
+from .runs import all_texts
 from .sets import TrainingSet
+from .states import KeptStates
 
 __all__ = ["finish"]
 
 _MOST_LOST = 0.5  # points of recall@5, over all questions
 
 
-def finish(network: Network, sets: list[TrainingSet], *, folder: Path = MODEL) -> None:
+def finish(network: Network, states: KeptStates, sets: list[TrainingSet], *, folder: Path = MODEL) -> None:
     """Export `network` as int8 into `folder`, unless recall@5 on `sets` differs from that of the network.
 
     Raises:
@@ -34,6 +36,7 @@ def finish(network: Network, sets: list[TrainingSet], *, folder: Path = MODEL) -
     whole: list[float] = []
     small: list[float] = []
     for one in sets:
+        states.fill(all_texts(one))
         of_float = recall(one, of_network(network))
         of_int8 = recall(one, Embedder(embed=Encoder(folder=made).embed))
         print(f"  {one.name:16} {of_int8.mean:6.2f} {of_float.mean:6.2f}", flush=True)

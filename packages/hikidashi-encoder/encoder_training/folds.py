@@ -17,7 +17,7 @@ from .loop import Settings
 from .measure import Recall, difference, recall
 from .network import Network
 from .places import FIGURES, WORK
-from .runs import Run
+from .runs import Run, all_texts
 from .sets import PUBLIC, TrainingSet, public_sets
 from .states import KeptStates
 
@@ -61,6 +61,7 @@ def leave_one_out(
 def measured(one: TrainingSet, network: Network, states: KeptStates, folder: Path) -> dict[str, Any]:
     """Recall@5 on a set: of words alone, and of words with each kind of vectors; `folder` gets the int8 model."""
     export(network, folder)
+    states.fill(all_texts(one))
     embedders: dict[str, Embedder | None] = {
         "lexical": None,
         "base": of_network(Network(states)),

@@ -77,8 +77,8 @@ def train(
             # Seeded by the step: a run that was interrupted draws the same batches.
             draw = random.Random(settings.seed * 1_000_003 + step)
             one = _drawn(sets, settings, draw)
-            batch = _batch(one, words[one.name], meanings[one.name], talk, settings, draw=draw)
-            # Twice as fast as float32 where the processor has bfloat16, and as good: the weights stay float32.
+            batch = _batch(one, words[one.name], meanings[one.name], talk, settings, draw)
+            # Twice as fast as float32 where the processor has bfloat16, and as good: the optimizer's state stays float32.
             with torch.autocast("cpu", dtype=torch.bfloat16):
                 loss = _loss(network, batch, texts, settings)
             for group in optimizer.param_groups:
@@ -122,7 +122,6 @@ def _batch(
     meanings: list[list[int]],
     talk: list[str],
     settings: Settings,
-    *,
     draw: random.Random,
 ) -> _Batch:
     places = draw.sample(range(len(one.questions)), min(settings.batch, len(one.questions)))

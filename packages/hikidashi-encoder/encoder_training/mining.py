@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import torch
-
 from hikidashi.search import ToolCatalog
 from hikidashi.search.engine.limits import MAX_LIMIT
 
@@ -25,7 +24,6 @@ def by_words(one: TrainingSet) -> list[list[int]]:
     names = [f"{place} {tool['name']}" for place, tool in enumerate(one.tools)]
     catalog = ToolCatalog(
         [{**tool, "name": name} for tool, name in zip(one.tools, names, strict=True)],
-        ranker="lexical",
         limit_tools=max(10_000, len(names)),
         limit_query=100_000,
         glossary=False,

@@ -16,7 +16,7 @@ from .network import Network
 from .sets import TrainingSet, own_sets, public_sets, questions_without_tool
 from .states import KeptStates
 
-__all__ = ["Run", "trained"]
+__all__ = ["Run", "all_texts", "trained"]
 
 
 class Run:
@@ -38,7 +38,7 @@ class Run:
 
     def texts(self) -> list[str]:
         """All texts that pass through the network."""
-        return [*self.talk, *(text for one in self.sets for text in _texts(one))]
+        return [*self.talk, *(text for one in self.sets for text in all_texts(one))]
 
     def network(self, states: KeptStates, *, fresh: bool = False, adopt: bool = False) -> Network:
         """The trained network; goes on from the checkpoint, if it is of the same settings and data.
@@ -54,8 +54,13 @@ class Run:
         if fresh:
             rmtree(self.folder, ignore_errors=True)
         self._check(adopt=adopt)
-        states.fill(self.texts())
+        if not self._finished():
+            states.fill(self.texts())
         return train(self.sets, self.talk, self.settings, self.folder, states, title=self._title)
+
+    def _finished(self) -> bool:
+        path = self.folder / "checkpoint.pt"
+        return path.exists() and torch.load(path, weights_only=True, mmap=True)["step"] >= self.settings.steps
 
     def _check(self, *, adopt: bool) -> None:
         described = json.dumps(self._description(), indent=2) + "\n"
@@ -70,11 +75,12 @@ class Run:
         path.write_text(described, encoding="utf-8")
 
     def _description(self) -> dict[str, Any]:
-        sets = {one.name: _digest([*_texts(one), *(str(gold) for _, gold in one.questions)]) for one in self.sets}
+        sets = {one.name: _digest([*all_texts(one), *(str(gold) for _, gold in one.questions)]) for one in self.sets}
         return {"settings": asdict(self.settings), "sets": sets, "talk": _digest(self.talk)}
 
 
-def _texts(one: TrainingSet) -> list[str]:
+def all_texts(one: TrainingSet) -> list[str]:
+    """The texts of the tools and of the questions."""
     return one.texts() + [question for question, _ in one.questions]
 
 
