@@ -4,12 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PEERS := $(VENV)/.peers
+ENCODER := packages/hikidashi-encoder
+TRAINING := $(ENCODER)/.venv/.installed
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # The tests start hundreds of processes, each of which would compile every module anew.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint check fix docs bench conformance counterparts soak pins clean
+.PHONY: help setup run test lint check fix docs bench conformance counterparts encoder soak pins clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,6 +60,19 @@ conformance: setup ## the official MCP conformance suite, straight on a server a
 counterparts: setup ## the gateway with other people's servers and clients, from npm and PyPI
 	@$(BIN)/python -m tests.gateway.real
 
+# With dependencies: builds of PyTorch for a GPU pin libraries of their own. With PIP_EXTRA_INDEX_URL set to PyTorch's
+# index for the CPU, the smaller build is installed.
+$(TRAINING): requirements/encoder.txt pyproject.toml $(ENCODER)/pyproject.toml
+	@test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	@echo "Installing PyTorch and pinned packages into $(@D) ..."
+	@$(@D)/bin/python -m pip install --quiet -r requirements/encoder.txt
+	@$(@D)/bin/python -m pip install --quiet --no-deps --no-build-isolation -e $(ENCODER) -e .
+	@touch $@
+
+DO ?= train export
+encoder: $(TRAINING) ## train the encoder again: DO="train export measure card", DATA=DIR, ARGS=--help (two hours on two cores)
+	@set -e; for step in $(DO); do PYTHONPATH=$(ENCODER) $(ENCODER)/.venv/bin/python -m encoder_training $$step $(ARGS); done
+
 soak: setup ## slow matters: long runs, many processes
 	@$(BIN)/python -m pytest -m soak
 
@@ -68,7 +83,8 @@ COMPILE := $(PIN) pyproject.toml
 pins: ## renew requirements/*.txt (needs uv)
 	@$(COMPILE) --all-extras --group dev --group docs -o requirements/dev.txt
 	@$(COMPILE) --group bench -c requirements/dev.txt | grep -vxFf requirements/dev.txt > requirements/bench.txt
+	@$(COMPILE) --group encoder -c requirements/dev.txt -o requirements/encoder.txt
 	@printf '%s\n' 'mcp<2' mcp-server-git mcp-server-time | $(PIN) - -o requirements/old-mcp.txt
 
 clean: ## remove .venv and caches
-	@rm -rf $(VENV) .conformance .counterparts site .ruff_cache .hypothesis .coverage .coverage.*
+	@rm -rf $(VENV) $(ENCODER)/.venv .conformance .counterparts site .ruff_cache .hypothesis .coverage .coverage.*

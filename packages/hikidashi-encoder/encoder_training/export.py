@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 import tempfile
+import warnings
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +34,26 @@ class _Pooled(nn.Module):
         return pooled(hidden, attention_mask)
 
 
+@contextmanager
+def _quiet() -> Generator[None]:
+    """Warnings of tracing, whose branches are the same for every text, and advice on quantization are not shown."""
+    root = logging.getLogger()
+    level = root.level
+    root.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        root.setLevel(level)
+
+
 def export(network: Network, folder: Path = MODEL) -> Path:
     """Write `model.onnx` (int8) and `tokenizer.json` into `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
     ids = torch.ones((2, 8), dtype=torch.long)
     names = {0: "texts", 1: "tokens"}
-    with tempfile.TemporaryDirectory() as scratch:
+    with tempfile.TemporaryDirectory() as scratch, _quiet():
         whole = Path(scratch) / "float.onnx"
         torch.onnx.export(
             _Pooled(network).eval(),

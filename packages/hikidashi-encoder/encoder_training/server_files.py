@@ -1,4 +1,4 @@
-"""Read the catalogue of tools and questions strictly, and count it.
+"""The files of `data/`: read strictly, checked and counted. `python -m encoder_training check` does all three.
 
 A file ``servers/<server>.txt`` is one server::
 
@@ -7,18 +7,21 @@ A file ``servers/<server>.txt`` is one server::
     m create github issue
     s look for a report and if there is none write one up -> search_issues
 
-``negatives.txt`` holds one utterance per line that no tool serves. Run as a script, this prints the counts and every
-fault, and leaves with 1 where a fault was found.
+``negatives.txt`` holds one utterance per line that no tool serves. ``asked_in_other_languages.txt`` is a test set, not
+for training: ``<server>/<tool>``, a language code and a question on each line, with tabs between, and comments that
+begin with ``#``.
 """
 
 from __future__ import annotations
 
 import re
-import sys
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from .places import PACKAGE
+
+DATA = PACKAGE / "data"
 KINDS = {
     "m": "a model's search",
     "p": "a person's words",
@@ -31,6 +34,7 @@ KINDS = {
 HUMAN = frozenset("piv")
 FEWEST, MOST = 6, 10
 ARROW = " -> "
+LANGUAGES = ("ja", "zh", "ko", "de", "fr", "es")
 
 _SERVER = re.compile(r"# (?P<name>[a-z0-9_]+): (?P<purpose>\S.*)")
 _TOOL = re.compile(r"(?P<name>[A-Za-z][\w.:/-]*)\((?P<arguments>[^()]*)\) \| (?P<description>\S.*)")
@@ -39,6 +43,8 @@ _QUESTION = re.compile(rf"(?P<kind>[{''.join(KINDS)}]) (?P<text>\S.*)")
 
 @dataclass(frozen=True)
 class Question:
+    """A question for a tool, with its kind."""
+
     kind: str
     text: str
     also: tuple[str, ...] = ()
@@ -47,6 +53,8 @@ class Question:
 
 @dataclass
 class Tool:
+    """A tool and its questions."""
+
     name: str
     arguments: tuple[str, ...]
     description: str
@@ -55,9 +63,21 @@ class Tool:
 
 @dataclass
 class Server:
+    """A server and its tools."""
+
     name: str
     purpose: str
     tools: list[Tool] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """A question in another language than English, for testing alone."""
+
+    server: str
+    tool: str
+    language: str
+    text: str
 
 
 class FormatError(ValueError):
@@ -65,6 +85,7 @@ class FormatError(ValueError):
 
 
 def read_question(line: str) -> Question | None:
+    """The question of a line; None if it is not one."""
     match = _QUESTION.fullmatch(line)
     if match is None:
         return None
@@ -105,11 +126,29 @@ def read_server(path: Path) -> Server:
 
 
 def read_servers(folder: Path) -> list[Server]:
+    """All servers of a folder, by name."""
     return [read_server(path) for path in sorted(folder.glob("*.txt"))]
 
 
 def read_negatives(path: Path) -> list[str]:
+    """The utterances that no tool serves."""
     return [line for line in path.read_text(encoding="utf-8").splitlines() if line]
+
+
+def read_foreign(path: Path) -> list[Foreign]:
+    """The questions in other languages; FormatError names the first line that is not of the format."""
+    found: list[Foreign] = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        if not line or line.startswith("#"):
+            continue
+        where, parts = f"{path.name}:{number}", line.split("\t")
+        if len(parts) != 3 or any(not part or part != part.strip() for part in parts):
+            raise FormatError(f"{where}: not three parts with tabs between: {line!r}")
+        server, slash, tool = parts[0].partition("/")
+        if not slash or parts[1] not in LANGUAGES:
+            raise FormatError(f"{where}: not <server>/<tool> and one of {', '.join(LANGUAGES)}: {line!r}")
+        found.append(Foreign(server, tool, parts[1], parts[2]))
+    return found
 
 
 def folded(text: str) -> str:
@@ -156,10 +195,24 @@ def duplicates(servers: list[Server], negatives: list[str]) -> list[str]:
     return found
 
 
-def main() -> int:
-    folder = Path(__file__).parent
+def foreign_faults(questions: list[Foreign], servers: list[Server]) -> list[str]:
+    """Questions in other languages that name no tool of the catalogue, or that are there twice."""
+    tools = {(server.name, tool.name) for server in servers for tool in server.tools}
+    counts = Counter(folded(question.text) for question in questions)
+    found = [
+        f"{question.language}: no tool {question.server}/{question.tool}"
+        for question in questions
+        if (question.server, question.tool) not in tools
+    ]
+    return found + [f"other languages: {text!r} is there {count} times" for text, count in counts.items() if count > 1]
+
+
+def check(folder: Path = DATA) -> int:
+    """Print the counts and every fault; return the exit code, which is 1 where a fault was found."""
+    foreign_path = folder / "asked_in_other_languages.txt"
     try:
         servers = read_servers(folder / "servers")
+        foreign = read_foreign(foreign_path) if foreign_path.exists() else []
     except FormatError as error:
         print(error)
         return 1
@@ -175,11 +228,10 @@ def main() -> int:
     shares = " ".join(f"{kind}{total[kind]:5}" for kind in KINDS)
     print(f"{len(servers)} servers, {sum(len(server.tools) for server in servers)} tools, {total.total()} questions")
     print(f"{shares}; {len(negatives)} negatives")
+    languages = Counter(question.language for question in foreign)
+    print("in other languages:", " ".join(f"{language} {languages[language]}" for language in LANGUAGES))
 
     found = [fault for server in servers for fault in faults(server)] + duplicates(servers, negatives)
+    found += foreign_faults(foreign, servers)
     print("\n".join(found) or "no faults")
     return bool(found)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

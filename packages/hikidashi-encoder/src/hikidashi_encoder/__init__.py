@@ -3,68 +3,171 @@
 from hikidashi_encoder import Encoder
 
 vectors = Encoder().embed(["cancel my meeting on monday"])  # one normalised row of 384 numbers per text
+
+Importing this is cheap: ONNX Runtime is loaded with the first `Encoder`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.metadata import version
-from importlib.resources import as_file, files
-from threading import Lock
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import blake2b
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime
 from numpy.typing import NDArray
-from tokenizers import Tokenizer
 
-__all__ = ["DIMENSIONS", "ID", "MOST_TOKENS", "Encoder"]
+__all__ = ["DIMENSIONS", "ID", "MOST_TOKENS", "Encoder", "ModelError", "__version__"]
 
+__version__ = "0.1.0"
 DIMENSIONS = 384
 MOST_TOKENS = 64
 """Longer texts are truncated."""
-ID = f"hikidashi-encoder-{version('hikidashi-encoder')}"
-"""Name and version of the model, under which its vectors can be cached."""
 
-_BATCH = 32
+_FOLDER = Path(__file__).parent / "model"
+_MODEL, _TOKENIZER = "model.onnx", "tokenizer.json"
+_MOST_CHARACTERS = 10_000  # far more than 64 tokens need: megabytes are not tokenized to be truncated
+_SAMPLED, _STRIDE = 4_096, 1 << 20
+
+
+class ModelError(RuntimeError):
+    """A file of the model is missing or damaged."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(path, reason)
+        self.path = path
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return (
+            f"The model of hikidashi-encoder cannot be loaded: {self.path} {self.reason}. "
+            "Run: pip install --force-reinstall hikidashi-encoder (in a checkout of hikidashi: make encoder)"
+        )
 
 
 class Encoder:
     """The model, loaded once; `embed` may be called from several threads.
 
     Args:
-        threads: The threads of one call; more than one pays only for long lists of texts on an idle machine.
+        threads: How many texts of one call are embedded at a time; more than one pays for long lists on an idle
+            machine.
+        folder: The folder with another model that was exported by `make encoder`; None for the one in this package.
+
+    Raises:
+        ModelError: A file of the model is missing or damaged.
     """
 
-    def __init__(self, *, threads: int = 1) -> None:
-        options: Any = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
-        options.inter_op_num_threads = 1
-        # Threads that wait by spinning take the processor from everybody else.
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        options.log_severity_level = 3
-        folder = files(__name__) / "model"
-        with as_file(folder / "tokenizer.json") as path:
-            self._tokenizer = Tokenizer.from_file(str(path))
-        self._tokenizer.enable_truncation(MOST_TOKENS)
-        self._tokenizer.enable_padding()
-        self._session: Any = onnxruntime.InferenceSession(
-            (folder / "model.onnx").read_bytes(), options, providers=["CPUExecutionProvider"]
-        )
-        self._tokenizing = Lock()
+    def __init__(self, *, threads: int = 1, folder: Path | None = None) -> None:
+        if threads < 1:
+            raise ValueError(f"threads must be at least 1, not {threads}")
+        self._threads = threads
+        self._tokenizer = _load_tokenizer((folder or _FOLDER) / _TOKENIZER)
+        self._session = _load_session((folder or _FOLDER) / _MODEL)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """The normalised vector of each text, one row each."""
+        """The normalised vector of each text, one row each.
+
+        A text has the same vector in every list: the scale of int8 activations is that of all texts which pass through
+        the network together, so each passes alone. That takes no longer, since no text is padded to the longest.
+        """
+        _check(texts)
         vectors = np.empty((len(texts), DIMENSIONS), np.float32)
-        # Texts of like length together: every text of a batch is padded to the longest.
-        order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
-        for start in range(0, len(order), _BATCH):
-            places = order[start : start + _BATCH]
-            with self._tokenizing:
-                encoded = self._tokenizer.encode_batch([texts[place] for place in places])
-            given = {
-                "input_ids": np.array([one.ids for one in encoded], np.int64),
-                "attention_mask": np.array([one.attention_mask for one in encoded], np.int64),
-            }
-            vectors[places] = self._session.run(["vectors"], given)[0]
+        if self._threads > 1 and len(texts) > 1:
+            with ThreadPoolExecutor(self._threads) as pool:
+                for place, vector in enumerate(pool.map(self._vector, texts)):
+                    vectors[place] = vector
+        else:
+            for place, text in enumerate(texts):
+                vectors[place] = self._vector(text)
         return vectors
+
+    def _vector(self, text: str) -> NDArray[np.float32]:
+        encoded = self._tokenizer.encode(_well_formed(text.strip()[:_MOST_CHARACTERS]))
+        given = {
+            "input_ids": np.array([encoded.ids], np.int64),
+            "attention_mask": np.array([encoded.attention_mask], np.int64),
+        }
+        return self._session.run(["vectors"], given)[0][0]
+
+
+def _load_tokenizer(path: Path) -> Any:
+    from tokenizers import Tokenizer
+
+    _check_file(path)
+    try:
+        tokenizer: Any = Tokenizer.from_file(str(path))
+    except Exception as error:  # the library raises no narrower type
+        raise ModelError(path, f"is damaged ({_first_line(error)})") from error
+    tokenizer.enable_truncation(MOST_TOKENS)
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def _load_session(path: Path) -> Any:
+    onnxruntime: Any = import_module("onnxruntime")  # it has no types
+    _check_file(path)
+    options = onnxruntime.SessionOptions()
+    # A text is too little work for two threads, and a thread that waits takes the processor from everything else.
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    try:
+        session: Any = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        outputs = {output.name: output.shape for output in session.get_outputs()}
+    except Exception as error:  # one class per status code, none of them public
+        raise ModelError(path, f"is damaged ({_first_line(error)})") from error
+    if outputs.get("vectors", [0])[-1] != DIMENSIONS:
+        raise ModelError(path, f"is another model: it has no output `vectors` of {DIMENSIONS} numbers")
+    return session
+
+
+def _check_file(path: Path) -> None:
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        raise ModelError(path, "is missing" if isinstance(error, FileNotFoundError) else str(error)) from error
+    if not size:
+        raise ModelError(path, "is empty")
+
+
+def _check(texts: Sequence[str]) -> None:
+    given: Any = texts
+    if isinstance(given, str):
+        raise TypeError("embed takes a list of texts, not a text. Use: embed([text])")
+    for place, text in enumerate(given):
+        if not isinstance(text, str):
+            raise TypeError(f"embed takes texts, and number {place} is of type {type(text).__name__}")
+
+
+def _well_formed(text: str) -> str:
+    """`text` without lone surrogates, which the tokenizer refuses: each becomes U+FFFD."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def _fingerprint(path: Path) -> str:
+    """A digest of samples of the model: one that was trained again differs in every layer."""
+    digest = blake2b(digest_size=6)
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, 2)
+            digest.update(str(size).encode())
+            for start in range(0, size, _STRIDE):
+                file.seek(start)
+                digest.update(file.read(_SAMPLED))
+    except OSError:  # `Encoder` says what is wrong
+        return "unavailable"
+    return digest.hexdigest()
+
+
+ID = f"hikidashi-encoder-{__version__}-{_fingerprint(_FOLDER / _MODEL)}"
+"""Name, version and digest of the model: vectors that are kept under it are of this model alone."""

@@ -1,0 +1,147 @@
+"""`python -m encoder_training`: train the encoder, measure it, export it, and write its card."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+from .card import with_tables
+from .places import CARD, FIGURES, PACKAGE, WORK
+from .server_files import check as check_files
+from .sets import TrainingSet, own_sets, public_sets
+from .sources import missing_sets, needed
+
+if TYPE_CHECKING:
+    from .loop import Settings
+
+# PyTorch is imported where it is used: checking the data and writing the card need none.
+_DATA = PACKAGE.parent.parent.parent / "shared" / "toolsearch"
+
+Data = Annotated[Path, typer.Option("--data", envvar="DATA", help="The folder of the labelled sets.")]
+OwnOnly = Annotated[bool, typer.Option("--own-only", help="Train on the data of this package alone.")]
+Steps = Annotated[int | None, typer.Option(help="Fewer steps than the recipe has, to try things out.", min=1)]
+Seed = Annotated[int | None, typer.Option(help="Another seed than the recipe's.")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Begin again, whatever checkpoint is there.")]
+Adopt = Annotated[bool, typer.Option("--adopt", help="Take a checkpoint that does not say what it was trained with.")]
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="Train the encoder, measure it, export it, and write its card.",
+)
+
+
+@app.command()
+def train(
+    *,
+    data: Data = _DATA,
+    own_only: OwnOnly = False,
+    steps: Steps = None,
+    seed: Seed = None,
+    fresh: Fresh = False,
+    adopt: Adopt = False,
+) -> None:
+    """Train on all sets. An interrupted run goes on from its last checkpoint."""
+    sets = None if own_only else _required(data)
+    from .runs import Run
+    from .states import KeptStates
+
+    run = Run(WORK / ("own-only" if own_only else "train"), sets, _settings(steps, seed))
+    run.network(KeptStates(WORK), fresh=fresh, adopt=adopt)
+    print(f"Trained: {run.folder / 'checkpoint.pt'}. Next: make encoder DO=export")
+
+
+@app.command()
+def measure(
+    *,
+    data: Data = _DATA,
+    own_only: OwnOnly = False,
+    steps: Steps = None,
+    seed: Seed = None,
+    fresh: Fresh = False,
+    adopt: Adopt = False,
+    again: Annotated[bool, typer.Option("--again", help="Measure again, without training again.")] = False,
+) -> None:
+    """Leave-one-set-out: train without each set in turn, measure on it, and write figures.json."""
+    if missing := missing_sets(data, labelled_only=own_only):
+        _stop(needed(data, missing) + "\nThe sets are what is measured on, so there is nothing to measure without.")
+    from .folds import leave_one_out
+    from .states import KeptStates
+
+    settings, states = _settings(steps, seed), KeptStates(WORK)
+    leave_one_out(data, settings, states, own_only=own_only, fresh=fresh, adopt=adopt, again=again)
+    print("Measured. Next: make encoder DO=card")
+
+
+@app.command()
+def export(
+    data: Data = _DATA,
+    own_only: OwnOnly = False,
+    checkpoint: Annotated[Path | None, typer.Option(help="Another checkpoint than that of `train`.")] = None,
+) -> None:
+    """Write the trained network as int8 ONNX into the package, if recall@5 stays that of float."""
+    path = checkpoint or WORK / ("own-only" if own_only else "train") / "checkpoint.pt"
+    if not path.exists():
+        _stop(f"{path} does not exist. Run first: make encoder DO=train")
+    from .finish import finish
+    from .runs import trained
+    from .states import KeptStates
+
+    states = KeptStates(WORK)
+    finish(trained(path, states), states, _to_compare(data))
+
+
+@app.command()
+def card() -> None:
+    """Write the tables of README.md from figures.json."""
+    CARD.write_text(with_tables(CARD.read_text(encoding="utf-8"), FIGURES), encoding="utf-8")
+
+
+@app.command()
+def check() -> None:
+    """Check the files of data/ and count them."""
+    raise typer.Exit(check_files())
+
+
+@app.command()
+def processors() -> None:
+    """Compare the vectors with those of older processors, emulated by QEMU."""
+    from .other_processors import compare
+
+    raise typer.Exit(compare())
+
+
+def _settings(steps: int | None, seed: int | None) -> Settings:
+    from .loop import Settings
+
+    settings = Settings()
+    return replace(settings, steps=steps or settings.steps, seed=settings.seed if seed is None else seed)
+
+
+def _required(data: Path) -> Path:
+    if missing := missing_sets(data):
+        _stop(
+            f"{needed(data, missing)}\n"
+            "Without them: --own-only trains on the servers and questions in data/ alone. Such an encoder has seen no"
+            " catalogue written by other people, so it ranks less well than the published figures say;"
+            " `measure --own-only` tells by how much."
+        )
+    return data
+
+
+def _to_compare(data: Path) -> list[TrainingSet]:
+    """The labelled sets where they are there, else our own."""
+    return [one for one in public_sets(data) if one.name != "openapi_ops"] or own_sets(7)
+
+
+def _stop(message: str) -> NoReturn:
+    raise SystemExit(message)
+
+
+if __name__ == "__main__":
+    app(prog_name="python -m encoder_training")

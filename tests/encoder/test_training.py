@@ -1,0 +1,121 @@
+"""`python -m encoder_training`, as far as it goes without PyTorch; and that the model card says what the code has."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from inline_snapshot import snapshot
+
+PACKAGE = Path(__file__).parents[2] / "packages" / "hikidashi-encoder"
+MARKED = "1\n<!-- figures -->\nold\n<!-- /figures -->\n2\n<!-- settings -->\n<!-- /settings -->\n3\n"
+CARD = (PACKAGE / "README.md").read_text(encoding="utf-8")
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The command, in a copy of its package."""
+    shutil.copytree(PACKAGE / "encoder_training", folder / "encoder_training", dirs_exist_ok=True)
+    command = [sys.executable, "-m", "encoder_training", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("command", ["train", "measure"])
+def test_without_the_labelled_sets_it_says_which_are_missing_and_what_can_be_done(tmp_path: Path, command: str) -> None:
+    data = tmp_path / "data"
+    (data / "bfcl").mkdir(parents=True)
+    for name in ("tools.jsonl", "queries.jsonl"):
+        (data / "bfcl" / name).touch()
+    (data / "restbench").mkdir()
+    (data / "restbench" / "tools.jsonl").touch()
+
+    done = run(tmp_path, command, "--data", str(data))
+
+    assert done.returncode == 1
+    assert done.stderr.startswith(
+        f"These sets are not in {data}:\n  sealtools/ (tools.jsonl, queries.jsonl): Seal-Tools"
+    )
+    named = re.findall(r"^  (\w+)/", done.stderr, re.MULTILINE)
+    assert named == ["sealtools", "stabletoolbench", "metatool", "restbench", "acebench_zh", "openapi_ops"]
+    last = done.stderr.splitlines()[-1]
+    assert ("--own-only trains on" in last) if command == "train" else ("nothing to measure" in last)
+
+
+def test_an_export_without_a_trained_network_names_the_step_before(tmp_path: Path) -> None:
+    done = run(tmp_path, "export")
+    assert done.returncode == 1
+    checkpoint = tmp_path / "work" / "train" / "checkpoint.pt"
+    assert done.stderr == f"{checkpoint} does not exist. Run first: make encoder DO=train\n"
+
+
+def figures(**above: list[float]) -> dict[str, Any]:
+    recall = {"lexical": 80.04, "base": 84.0, "tuned": 86.46, "tuned_float": 86.5}
+    one = {"tools": 1_853, "questions": 1_500, "recall": recall, "above": {"lexical": [6.42, 5.0, 7.9], **above}}
+    other = {
+        "tools": 94,
+        "questions": 155,
+        "recall": recall | {"static": 81.0},
+        "above": {"lexical": [-0.42, -1.5, 0.7], "base": [2.46, 1.0, 4.0]},
+    }
+    return {"own_only": False, "settings": {"steps": 900, "rate": 3e-5}, "sets": {"bfcl": one, "restbench": other}}
+
+
+def test_the_card_gets_the_table_of_the_figures_between_its_markers(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text(MARKED, encoding="utf-8")
+    (tmp_path / "figures.json").write_text(json.dumps(figures(base=[2.46, 1.0, 4.0])), encoding="utf-8")
+    first, second = run(tmp_path, "card"), run(tmp_path, "card")
+    assert (first.returncode, second.returncode) == (0, 0), first.stderr
+    assert (tmp_path / "README.md").read_text(encoding="utf-8") == snapshot("""\
+1
+<!-- figures -->
+| set | tools | questions | words | + static vectors | + untuned MiniLM | + this encoder | gain on words | on untuned |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- |
+| bfcl | 1,853 | 1,500 | 80.0 | – | 84.0 | 86.5 | +6.4 (+5.0 to +7.9) | +2.5 (+1.0 to +4.0) |
+| restbench | 94 | 155 | 80.0 | 81.0 | 84.0 | 86.5 | -0.4 (-1.5 to +0.7) | +2.5 (+1.0 to +4.0) |
+| mean of the sets |  |  | 80.0 | – | 84.0 | 86.5 | +6.4 | +2.5 |
+<!-- /figures -->
+2
+<!-- settings -->
+| setting | value |
+| --- | --- |
+| `steps` | 900 |
+| `rate` | 3e-05 |
+<!-- /settings -->
+3
+""")
+
+
+def test_a_card_without_figures_or_markers_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("no markers\n", encoding="utf-8")
+    missing = run(tmp_path, "card")
+    (tmp_path / "figures.json").write_text(json.dumps(figures()), encoding="utf-8")
+    unmarked = run(tmp_path, "card")
+    assert (missing.returncode, unmarked.returncode) == (1, 1)
+    assert "figures.json does not exist. Run: make encoder DO=measure" in missing.stderr
+    assert "has no lines <!-- figures --> and <!-- /figures -->" in unmarked.stderr
+    assert (tmp_path / "README.md").read_text(encoding="utf-8") == "no markers\n"
+
+
+def test_the_tables_of_the_card_are_those_of_the_figures(tmp_path: Path) -> None:
+    if not (PACKAGE / "figures.json").exists():
+        assert "<!-- figures -->\nNot measured yet.\n<!-- /figures -->" in CARD
+        return
+    for name in ("README.md", "figures.json"):
+        shutil.copy(PACKAGE / name, tmp_path)
+    done = run(tmp_path, "card")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "README.md").read_text(encoding="utf-8") == CARD
+
+
+def test_the_card_names_every_set_with_its_source_and_licence() -> None:
+    source = (PACKAGE / "encoder_training" / "sources.py").read_text(encoding="utf-8")
+    rows = re.findall(r'"(\w+)": Source\("([^"]+)", "([^"]+)", "([^"]+)"', source)
+    assert len(rows) == 7
+    for name, title, repository, licence in rows:
+        row = rf"^\| `{name}` \| {re.escape(title)} \|.*\| {re.escape(repository)} \| {re.escape(licence)} \|$"
+        assert re.search(row, CARD, re.MULTILINE), name
