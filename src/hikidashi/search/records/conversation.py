@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 from ._store import PRELOAD
 from .log import FoundBy, Recorder, SearchLog
 
-__all__ = ["ConversationRecord", "record_call"]
+__all__ = ["ConversationRecord", "in_conversation", "record_call", "record_preload"]
 
 
 class ConversationRecord:
@@ -39,25 +39,33 @@ class ConversationRecord:
     def preloaded(self, message: str, names: Sequence[str]) -> None:
         """Record that the user's `message` loaded the tools `names`; a message that loads none is not recorded."""
         self.remember(names, "preload")
-        if self._record is not None and names:
-            with self._session():
-                self._record.searched(message, PRELOAD, names)
+        if self._record is not None:
+            with in_conversation(self._record, self._name):
+                record_preload(self._record, message, names)
 
     def searched(self, query: str, kind: str, names: Sequence[str]) -> None:
         """Record a search of the model."""
         self.remember(names, "search")
         if self._record is not None:
-            with self._session():
+            with in_conversation(self._record, self._name):
                 self._record.searched(query, kind, names)
 
     def called(self, name: str) -> None:
         """Record a call of the tool `name`, and how it was found."""
         if self._record is not None:
-            with self._session():
+            with in_conversation(self._record, self._name):
                 record_call(self._record, name, self._found.get(name, "nothing"))
 
-    def _session(self) -> AbstractContextManager[object]:
-        return self._record.conversation(self._name) if isinstance(self._record, SearchLog) else nullcontext()
+
+def in_conversation(record: Recorder, name: str) -> AbstractContextManager[object]:
+    """A block whose records belong to the conversation `name`, or to the session that the caller has begun."""
+    return record.conversation(name) if isinstance(record, SearchLog) else nullcontext()
+
+
+def record_preload(record: Recorder, message: str, names: Sequence[str]) -> None:
+    """Record that the user's `message` loaded the tools `names`; a message that loads none is not recorded."""
+    if names:
+        record.searched(message, PRELOAD, names)
 
 
 def record_call(record: Recorder, name: str, found_by: FoundBy | None) -> None:
