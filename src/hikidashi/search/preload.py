@@ -7,15 +7,16 @@ messages in their order, so that a conversation that is resumed loads the same t
 from __future__ import annotations
 
 import logging
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping, Sequence
 from itertools import islice, zip_longest
 from threading import Lock
+from typing import Any
 
 from ..errors import ToolSearchError
 from .catalog import MAX_LIMIT, ToolCatalog
 from .engine.user_message import is_talk, requests_in, text_of
 
-__all__ = ["MAX_PRELOAD", "MessageSearch", "Preloader", "check_preload", "preloader"]
+__all__ = ["MAX_PRELOAD", "MessageSearch", "Preloader", "check_preload", "first_new_message", "preloader"]
 
 logger = logging.getLogger("hikidashi")
 
@@ -111,6 +112,10 @@ class Preloader:
         """Whether the tool was loaded."""
         return name in self._loaded
 
+    def remember(self, names: Iterable[str]) -> None:
+        """Count `names` as loaded: what the saved state of a conversation says, where its messages are gone."""
+        self._loaded.update(dict.fromkeys(names))
+
     def load(self, message: object, *, among: Container[str] | None = None) -> list[str]:
         """The names of the tools to load now for a user's `message`: new ones only, best first.
 
@@ -164,6 +169,12 @@ def check_preload(preload: object, most: object = None) -> int:
     count = _checked_count(preload, "preload")
     _checked_most(most, count, "preload_most")
     return count
+
+
+def first_new_message(messages: Sequence[Mapping[str, Any]]) -> int:
+    """The index of the first message after the last reply of the model, in messages with a `role`."""
+    replies = (index for index in range(len(messages), 0, -1) if messages[index - 1].get("role") == "assistant")
+    return next(replies, 0)
 
 
 def _checked_count(count: object, option: str = "count") -> int:

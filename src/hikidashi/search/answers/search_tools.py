@@ -18,6 +18,7 @@ from ..catalog import MAX_LIMIT, MAX_TOOLS, ToolCatalog
 from ..engine.entry import Entry, entry_of
 from ..mcp_servers.lost_connection import reporting_lost_connections
 from ..mcp_servers.unreachable import unreachable_of
+from ..records.conversation import record_call
 from .budget import AnswerBudget, Shown, budget_of
 from .texts import CALL_TOOL, SEARCH_TOOLS, Language, Recorder, wording
 
@@ -341,7 +342,7 @@ def _object(value: object) -> dict[str, Any] | None:
 
 def _recorded(tool: Tool, record: Recorder) -> Tool:
     async def call(arguments: dict[str, Any]) -> ToolResult:
-        record.called(tool.name)
+        record_call(record, tool.name, "listed")
         return await tool.call(arguments)
 
     return replace(tool, call=call)
