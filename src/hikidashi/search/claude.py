@@ -139,8 +139,8 @@ class _Preloading:
         if not self._has_hooks:
             self._has_hooks = True
             logger.warning(
-                "Nothing is preloaded: pass `hooks=search_hooks(server)` in `ClaudeAgentOptions`, with the server itself, "
-                "or give the tools to a `ClaudeCodeModel` with `to_pydantic_ai_search(tools, preload=...)`."
+                "Nothing is preloaded: pass `hooks=search_hooks(server)` in `ClaudeAgentOptions`, with the server "
+                "itself, or give the tools to a `ClaudeCodeModel` with `to_pydantic_ai_search(tools, preload=...)`."
             )
 
 
