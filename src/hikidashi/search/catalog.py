@@ -139,6 +139,11 @@ class ToolCatalog:
         with self._lock:
             return self._rows.entry(self._rows.numbers[name]).tool if name in self else None
 
+    def reads_as_statement(self, text: str) -> bool:
+        """Whether `text` states something rather than asks for it: `she never liked that colour`."""
+        with self._lock:
+            return read_query(text, self._vocabulary, own=self._glossary, bundled=self._bundled).is_statement
+
     def raise_limit(self, tools: int) -> None:
         """Have room for `tools` tools in all; a higher `limit_tools` stays."""
         with self._lock:
@@ -202,11 +207,6 @@ class ToolCatalog:
         with self._lock:
             judgement, asked = self._judged(query, meaning, limit + HELD_BACK)
             return explained(judgement, asked, limit, self._rows.entry, self._index)
-
-    def reads_as_statement(self, text: str) -> bool:
-        """Whether `text` states something rather than asks for it: `she never liked that colour`."""
-        with self._lock:
-            return read_query(text, self._vocabulary, own=self._glossary, bundled=self._bundled).is_statement
 
     def _judged(self, query: str, meaning: Any, limit: int) -> tuple[Judgement, Query]:
         """The hits for a question, and its terms; the caller holds the lock."""
