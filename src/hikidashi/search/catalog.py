@@ -134,15 +134,15 @@ class ToolCatalog:
         """A number that changes when a tool is added or removed."""
         return self._index.version
 
-    def get(self, name: str) -> Any | None:
-        """The tool of exactly this name, as it was added; None if there is none."""
-        with self._lock:
-            return self._rows.entry(self._rows.numbers[name]).tool if name in self else None
-
     def reads_as_statement(self, text: str) -> bool:
         """Whether `text` states something rather than asks for it: `she never liked that colour`."""
         with self._lock:
             return read_query(text, self._vocabulary, own=self._glossary, bundled=self._bundled).is_statement
+
+    def get(self, name: str) -> Any | None:
+        """The tool of exactly this name, as it was added; None if there is none."""
+        with self._lock:
+            return self._rows.entry(self._rows.numbers[name]).tool if name in self else None
 
     def raise_limit(self, tools: int) -> None:
         """Have room for `tools` tools in all; a higher `limit_tools` stays."""
