@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from typing import Any, cast
 
 from ._statement import REQUEST_VERBS
@@ -106,6 +107,7 @@ def requests_in(text: str, most: int, is_left_out: Callable[[str], bool] = lambd
     sentences = [part.strip() for part in _SENTENCE.split(text) if _WORD.search(part)]
     if len(sentences) > _PARTS:
         sentences = [*sentences[: _PARTS // 2], *sentences[-_PARTS // 2 :]]
+    is_left_out = cache(is_left_out)
     cut = {sentence: _cut(sentence, min(most, _LONGEST)) for sentence in sentences}
     asked = [sentence for sentence in sentences if not is_left_out(cut[sentence])]
     parts = [whole] if len(whole) <= most else []  # sentences that ask for nothing say what the others are about
