@@ -129,6 +129,11 @@ class ToolCatalog:
         with self._lock:
             return list(self._rows.numbers)
 
+    @property
+    def version(self) -> int:
+        """A number that changes when a tool is added or removed."""
+        return self._index.version
+
     def get(self, name: str) -> Any | None:
         """The tool of exactly this name, as it was added; None if there is none."""
         with self._lock:

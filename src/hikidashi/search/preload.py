@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Container, Iterable, Mapping, Sequence
-from itertools import chain, zip_longest
+from itertools import islice, zip_longest
+from threading import Lock
 from typing import Any
 
 from ..errors import ToolSearchError
 from .catalog import MAX_LIMIT, ToolCatalog
 from .engine.user_message import is_talk, requests_in, text_of
 
-__all__ = ["MAX_PRELOAD", "Preloader", "check_preload", "first_new_message", "preloader"]
+__all__ = ["MAX_PRELOAD", "MessageSearch", "Preloader", "check_preload", "first_new_message", "preloader"]
 
 logger = logging.getLogger("hikidashi")
 
@@ -23,13 +24,62 @@ MAX_PRELOAD = 20
 """The most tools that one message may load: with more, the prompt is longer than a search costs."""
 
 _MOST = 4  # the default bound of a conversation, in tools of one message
+_REMEMBERED = 1_000  # messages
+
+
+class MessageSearch:
+    """The tools that match a user's message; the last messages are remembered.
+
+    A conversation that is resumed is searched for from its first message, so a seam keeps one of these for all of its
+    conversations.
+    """
+
+    def __init__(self, catalog: ToolCatalog) -> None:
+        self._catalog = catalog
+        self._version = catalog.version
+        self._remembered: dict[str, list[list[str]]] = {}
+        self._lock = Lock()
+
+    def __len__(self) -> int:
+        return len(self._catalog)
+
+    def rankings(self, text: str) -> list[list[str]]:
+        """For each request in `text`, the names of the tools that the search is confident of, best first."""
+        version = self._catalog.version
+        with self._lock:
+            if version != self._version:
+                self._version, self._remembered = version, {}
+            known = self._remembered.pop(text, None)
+        rankings = known if known is not None else self._searched(text)
+        with self._lock:
+            if version == self._version:
+                self._remembered[text] = rankings
+                if len(self._remembered) > _REMEMBERED:
+                    del self._remembered[next(iter(self._remembered))]
+        return rankings
+
+    def _searched(self, text: str) -> list[list[str]]:
+        requests = requests_in(text, self._catalog.limit_query, self._asks_for_nothing)
+        return [ranking for ranking in map(self._confident, requests) if ranking]
+
+    def _asks_for_nothing(self, text: str) -> bool:
+        # Stricter than the search: a model that searches has decided that it needs a tool, a user has not.
+        return is_talk(text) or self._catalog.reads_as_statement(text)
+
+    def _confident(self, request: str) -> list[str]:
+        try:
+            matches = self._catalog.search(request, limit=MAX_LIMIT)
+        except ToolSearchError as error:  # one part that cannot be searched for, such as `select:` with unknown names
+            logger.debug("%r was not searched for: %s", request, error)
+            return []
+        return [match.name for match in matches if match.confident]
 
 
 class Preloader:
     """Which tools to load for the messages of one conversation; a seam keeps one per conversation.
 
     Args:
-        catalog: The tools.
+        catalog: The tools, or a search of them that several conversations share.
         count: How many tools one message may load, from 1 to 20.
         most: How many tools a conversation may load in all; by default four times `count`.
         listed: Names of tools that the model has anyway. They are never loaded, but a message for which one of them is
@@ -40,11 +90,16 @@ class Preloader:
     """
 
     def __init__(
-        self, catalog: ToolCatalog, count: int, *, most: int | None = None, listed: Iterable[str] = ()
+        self,
+        catalog: ToolCatalog | MessageSearch,
+        count: int,
+        *,
+        most: int | None = None,
+        listed: Iterable[str] = (),
     ) -> None:
         self.count = _checked_count(count)
         self.most = _checked_most(most, self.count)
-        self._catalog = catalog
+        self._search = catalog if isinstance(catalog, MessageSearch) else MessageSearch(catalog)
         self._listed = frozenset(listed)
         self._loaded: dict[str, None] = {}
 
@@ -64,47 +119,29 @@ class Preloader:
     def load(self, message: object, *, among: Container[str] | None = None) -> list[str]:
         """The names of the tools to load now for a user's `message`: new ones only, best first.
 
-        None for a message that asks for nothing a tool does, or once the conversation has all it may load. A search
+        Empty for a message that asks for nothing a tool does, and once the conversation has all it may load. A search
         that fails is logged and loads nothing.
 
         Args:
             message: Text, or a message or content of any framework, of which the text parts are read.
             among: The names that may be loaded; by default those of the catalogue.
         """
-        if len(self._loaded) >= self.most or not len(self._catalog):
+        if len(self._loaded) >= self.most or not len(self._search):
             return []
         try:
-            best = self._best(text_of(message), among)
+            rankings = self._search.rankings(text_of(message))
         except Exception:
             # Without these tools the model can still search: never a reason to end a run.
             logger.warning("Nothing was preloaded for a message, since the search failed.", exc_info=True)
             return []
+        if among is not None:
+            rankings = [[name for name in ranking if name in among] for ranking in rankings]
+        merged = (name for names in zip_longest(*rankings) for name in names if name is not None)
+        best = islice(dict.fromkeys(merged), self.count)
         new = [name for name in best if name not in self._loaded and name not in self._listed]
         new = new[: self.most - len(self._loaded)]
         self._loaded.update(dict.fromkeys(new))
         return new
-
-    def _best(self, text: str, among: Container[str] | None) -> list[str]:
-        """The best tools for each request in `text`, merged by rank."""
-        limit = self.count if among is None else MAX_LIMIT  # tools of others may rank first
-        requests = requests_in(text, self._catalog.limit_query, self._asks_for_nothing)
-        ranked = [self._found(request, limit, among) for request in requests]
-        merged = chain.from_iterable(zip_longest(*ranked))
-        return list(dict.fromkeys(name for name in merged if name is not None))[: self.count]
-
-    def _asks_for_nothing(self, text: str) -> bool:
-        # Stricter than the search: a model that searches has decided that it needs a tool, a user has not.
-        return is_talk(text) or self._catalog.reads_as_statement(text)
-
-    def _found(self, request: str, limit: int, among: Container[str] | None) -> list[str]:
-        try:
-            matches = self._catalog.search(request, limit=limit)
-        except (
-            ToolSearchError
-        ) as error:  # one part of a message that cannot be searched, such as `select:` with unknown names
-            logger.debug("%r was not searched for: %s", request, error)
-            return []
-        return [match.name for match in matches if match.confident and (among is None or match.name in among)]
 
 
 def preloader(

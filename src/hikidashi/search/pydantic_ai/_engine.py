@@ -15,6 +15,7 @@ from ..answers.search_tools import Found, Strategy, search_catalog
 from ..answers.texts import Recorder, Wording
 from ..catalog import MAX_LIMIT, ToolCatalog
 from ..engine.entry import Entry, entry_of
+from ..preload import MessageSearch, Preloader
 
 try:
     from pydantic_ai import RunContext
@@ -60,6 +61,7 @@ class Engine:
         """The tools in the catalogue that were added from an agent."""
         self._last: Sequence[ToolDefinition] = ()
         self._own_tools: tuple[list[Any], ToolCatalog] | None = None
+        self._messages: tuple[ToolCatalog, MessageSearch] | None = None
         self._sizes: dict[str, tuple[str | None, Any, ToolDefinition | None]] = {}
 
     def __call__(self, _: RunContext[Any], queries: Sequence[str], tools: Sequence[ToolDefinition]) -> list[str]:
@@ -79,6 +81,14 @@ class Engine:
         if notes is not None:
             notes.extend(self._notes(found, shown, refused))
         return [entry.name for entry in shown.whole]
+
+    def preloader(self, tools: Sequence[ToolDefinition], count: int, most: int | None) -> Preloader:
+        """A preloader for a conversation of an agent with `tools`."""
+        with self._lock:
+            self._update(tools)
+            if self._messages is None or self._messages[0] is not self.catalog:
+                self._messages = self.catalog, MessageSearch(self.catalog)
+            return Preloader(self._messages[1], count, most=most)
 
     def _answered(self, queries: Sequence[str], offered: Collection[str]) -> tuple[dict[str, Found], list[str]]:
         """What each query finds, and the errors of invalid queries.

@@ -6,7 +6,8 @@ processors remove it; a `ToolAvailabilityDeltaPart` at the end adds the tools ag
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from ...errors import MissingExtra
 
@@ -14,6 +15,7 @@ try:
     from pydantic_ai.messages import (
         ModelMessage,
         ModelRequest,
+        ModelRequestPart,
         NativeToolSearchReturnPart,
         ToolAvailabilityDeltaPart,
         ToolReturnPart,
@@ -23,7 +25,7 @@ try:
 except ImportError as error:
     raise MissingExtra("pydantic-ai-slim", "pydantic-ai") from error
 
-__all__ = ["found_or_called", "shown_again"]
+__all__ = ["found_or_called", "shown_again", "without_additions"]
 
 
 def found_or_called(messages: Iterable[ModelMessage]) -> Iterator[str]:
@@ -41,6 +43,29 @@ def shown_again(messages: Sequence[ModelMessage], found: Iterable[str]) -> Model
     seen = {name for part in parts for name in _found_in(part)}
     lost = [name for name in found if name not in seen]
     return ModelRequest(parts=[ToolAvailabilityDeltaPart(tools_added=lost)]) if lost else None
+
+
+def without_additions(messages: Sequence[ModelMessage], names: Container[str]) -> list[ModelMessage]:
+    """`messages` that do not say of tools in `names` that they were added; a request that says no more is left out."""
+    kept: list[ModelMessage] = []
+    for message in messages:
+        if not any(name in names for part in message.parts for name in _added_in(part)):
+            kept.append(message)
+        elif isinstance(message, ModelRequest):
+            parts = [rest for part in message.parts if (rest := _without(part, names)) is not None]
+            kept += [replace(message, parts=parts)] if parts else []
+    return kept
+
+
+def _without(part: ModelRequestPart, names: Container[str]) -> ModelRequestPart | None:
+    if not isinstance(part, ToolAvailabilityDeltaPart):
+        return part
+    added = [name for name in part.tools_added if name not in names]
+    return replace(part, tools_added=added) if added else None
+
+
+def _added_in(part: object) -> Iterable[str]:
+    return part.tools_added if isinstance(part, ToolAvailabilityDeltaPart) else ()
 
 
 def _found_in(part: object) -> Iterable[str]:
