@@ -166,7 +166,7 @@ async def test_the_history_of_another_agent_loads_the_same_tools_in_the_same_ord
 
 async def test_a_tool_that_the_history_called_is_loaded_though_no_message_finds_it(messages_server: Server) -> None:
     def used(name: str, number: int, status: str) -> list[Any]:
-        use = {"toolUseId": f"t{number}", "name": name, "input": {}}
+        use: Any = {"toolUseId": f"t{number}", "name": name, "input": {}}
         result = {"toolUseId": f"t{number}", "status": status, "content": [{"text": "?"}]}
         return [
             {"role": "assistant", "content": [{"toolUse": use}]},
