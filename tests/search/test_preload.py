@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hikidashi.search import ToolCatalog
-from hikidashi.search.preload import Preloader, check_preload, preloader
+from hikidashi.search.preload import Preloader, check_preload
 
 ERRANDS = load(EVERYDAY)
 TOOLS = [
@@ -171,11 +171,8 @@ def test_the_same_messages_load_the_same_tools_in_the_same_order(errands: ToolCa
     assert len(first.loaded) == 12
 
 
-def test_preloading_is_off_by_default(catalog: ToolCatalog) -> None:
-    assert preloader(catalog, None) is preloader(catalog, 0) is None
-    on = preloader(catalog, 3, most=4)
-    assert on is not None
-    assert (on.count, on.most) == (3, 4)
+def test_no_count_and_zero_turn_preloading_off() -> None:
+    assert [check_preload(None), check_preload(0), check_preload(3), check_preload(20, 20)] == [0, 0, 3, 20]
 
 
 @pytest.mark.parametrize("value", [-1, 21, True, False, 2.0, "3", [3]])

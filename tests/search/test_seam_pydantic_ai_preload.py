@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,7 +25,7 @@ from tests.pydantic_ai_support import anthropic_model, scripted
 from tests.support import PIXEL
 
 from hikidashi import Tool, from_function
-from hikidashi.search import ToolCatalog, deferred, to_pydantic_ai_search
+from hikidashi.search import SearchLog, ToolCatalog, deferred, to_pydantic_ai_search
 from hikidashi.search.pydantic_ai import tool_search
 from hikidashi.testing import MessagesServer, call, say
 
@@ -188,6 +189,28 @@ async def test_definitions_are_not_copied_for_each_request() -> None:
     assert first.parameters_json_schema is TOOLS.tools["send_mail"].function_schema.json_schema
     assert all(tool.parameters_json_schema is first.parameters_json_schema for tool in others)
     assert len(others) == 2
+
+
+async def test_the_record_says_what_found_each_tool_that_was_called(tmp_path: Path) -> None:
+    def agent_with(log: SearchLog, *script: ToolCallPart | str) -> Agent[Any, str]:
+        toolset = deferred(TOOLS, always_loaded=["book_room"])
+        search = to_pydantic_ai_search(preload=1, record=log)
+        return Agent(scripted(*script), toolsets=[toolset], capabilities=[search])
+
+    weather = ToolCallPart("get_weather", {"city": "Rome"})
+    asks = ToolCallPart("search_tools", {"queries": ["weather in a city"]})
+    room = ToolCallPart("book_room", {"time": "9:00"})
+    with SearchLog(tmp_path / "log.sqlite3") as log:
+        history = (await agent_with(log, SENDS, asks, weather, room, "done").run(MAIL)).all_messages()
+        await agent_with(log, weather, SENDS, "done").run(THANKS, message_history=history)
+        calls, searches = log.calls(), log.searches()
+    found_by = [("send_mail", "preload"), ("get_weather", "search"), ("book_room", "listed")]
+    assert [(one.name, one.found_by) for one in calls] == [*found_by, *reversed(found_by[:2])]
+    assert [(one.query, one.kind, one.names) for one in searches] == [
+        (MAIL, "preload", ("send_mail",)),
+        ("weather in a city", "words", ("get_weather",)),
+    ]
+    assert len({one.session for one in (*calls, *searches)}) == 1
 
 
 # Models

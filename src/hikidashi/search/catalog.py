@@ -134,6 +134,11 @@ class ToolCatalog:
         """A number that changes when a tool is added or removed."""
         return self._index.version
 
+    def reads_as_statement(self, text: str) -> bool:
+        """Whether `text` states something rather than asks for it: `she never liked that colour`."""
+        with self._lock:
+            return read_query(text, self._vocabulary, own=self._glossary, bundled=self._bundled).is_statement
+
     def get(self, name: str) -> Any | None:
         """The tool of exactly this name, as it was added; None if there is none."""
         with self._lock:
@@ -202,11 +207,6 @@ class ToolCatalog:
         with self._lock:
             judgement, asked = self._judged(query, meaning, limit + HELD_BACK)
             return explained(judgement, asked, limit, self._rows.entry, self._index)
-
-    def reads_as_statement(self, text: str) -> bool:
-        """Whether `text` states something rather than asks for it: `she never liked that colour`."""
-        with self._lock:
-            return read_query(text, self._vocabulary, own=self._glossary, bundled=self._bundled).is_statement
 
     def _judged(self, query: str, meaning: Any, limit: int) -> tuple[Judgement, Query]:
         """The hits for a question, and its terms; the caller holds the lock."""

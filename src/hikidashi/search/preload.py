@@ -16,7 +16,7 @@ from ..errors import ToolSearchError
 from .catalog import MAX_LIMIT, ToolCatalog
 from .engine.user_message import is_talk, requests_in, text_of
 
-__all__ = ["MAX_PRELOAD", "MessageSearch", "Preloader", "check_preload", "first_new_message", "preloader"]
+__all__ = ["MAX_PRELOAD", "MessageSearch", "Preloader", "check_preload", "first_new_message"]
 
 logger = logging.getLogger("hikidashi")
 
@@ -142,18 +142,6 @@ class Preloader:
         new = new[: self.most - len(self._loaded)]
         self._loaded.update(dict.fromkeys(new))
         return new
-
-
-def preloader(
-    catalog: ToolCatalog, preload: int | None, *, most: int | None = None, listed: Iterable[str] = ()
-) -> Preloader | None:
-    """The preloader of one conversation for the options `preload` and `preload_most`; None if they turn it off.
-
-    Raises:
-        ValueError: one of them is out of range.
-    """
-    count = check_preload(preload, most)
-    return Preloader(catalog, count, most=most, listed=listed) if count else None
 
 
 def check_preload(preload: object, most: object = None) -> int:

@@ -7,7 +7,7 @@ processors remove it; a `ToolAvailabilityDeltaPart` at the end adds the tools ag
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from ...errors import MissingExtra
 
@@ -16,16 +16,46 @@ try:
         ModelMessage,
         ModelRequest,
         ModelRequestPart,
+        ModelResponse,
         NativeToolSearchReturnPart,
         ToolAvailabilityDeltaPart,
         ToolReturnPart,
         ToolSearchReturnPart,
+        UserPromptPart,
         post_compaction_window,
     )
 except ImportError as error:
     raise MissingExtra("pydantic-ai-slim", "pydantic-ai") from error
 
-__all__ = ["found_or_called", "shown_again", "without_additions"]
+__all__ = ["Happened", "found_or_called", "happened_in", "shown_again", "without_additions"]
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """What a part of a history says about tools: that a search found some, or what the user wrote."""
+
+    found: Sequence[str] = ()
+    """The names of the tools that a search found."""
+    message: object = None
+    """The content of a user's message."""
+    is_first: bool = False
+    """Whether it was before the first answer of a model."""
+    is_new: bool = False
+    """Whether it was after the last answer of a model."""
+
+
+def happened_in(history: Sequence[ModelMessage]) -> Iterator[Happened]:
+    """Searches and messages of the user, in the order of the conversation."""
+    answers = [place for place, message in enumerate(history) if isinstance(message, ModelResponse)]
+    first, last = (answers[0], answers[-1]) if answers else (len(history), -1)
+    for place, message in enumerate(history):
+        # Beside the results of tools, user prompts are what the tools returned.
+        has_results = any(isinstance(part, ToolReturnPart) for part in message.parts)
+        for part in message.parts:
+            if isinstance(part, ToolSearchReturnPart | NativeToolSearchReturnPart):
+                yield Happened(found=list(_found_in(part)))
+            elif isinstance(part, UserPromptPart) and not has_results:
+                yield Happened(message=part.content, is_first=place < first, is_new=place > last)
 
 
 def found_or_called(messages: Iterable[ModelMessage]) -> Iterator[str]:

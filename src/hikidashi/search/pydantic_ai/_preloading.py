@@ -8,30 +8,41 @@ would refuse their calls.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ...errors import MissingExtra
+from ..engine.user_message import text_of
 from ..preload import Preloader
+from ..records.conversation import ConversationRecord
 
 try:
-    from pydantic_ai.messages import ModelMessage, ModelResponse, ToolReturnPart, UserPromptPart
+    from pydantic_ai.messages import ModelMessage
     from pydantic_ai.tools import ToolDefinition
 except ImportError as error:
     raise MissingExtra("pydantic-ai-slim", "pydantic-ai") from error
 
 from ._engine import Engine
+from ._history import happened_in
 
 __all__ = ["Preloading"]
 
 
 class Preloading:
-    """The tools that are preloaded in one run."""
+    """The tools that are preloaded in one run, and how all tools of its conversation were found.
 
-    def __init__(self, engine: Engine, count: int, most: int | None) -> None:
+    Args:
+        engine: The search of the agent.
+        count: How many tools one message may load; 0 for none.
+        most: How many tools the conversation may load.
+        conversation: The records of the conversation.
+    """
+
+    def __init__(self, engine: Engine, count: int, most: int | None, conversation: ConversationRecord) -> None:
         self._engine = engine
         self._count = count
         self._most = most
+        self._conversation = conversation
         self._preloader: Preloader | None = None
         self._read: list[object] = []
         self.first: set[str] = set()
@@ -45,21 +56,27 @@ class Preloading:
 
     def read(self, history: Sequence[ModelMessage], tools: Sequence[ToolDefinition]) -> None:
         """Load the tools for the messages of users in `history` that were not read before, among deferred `tools`."""
-        new = [(content, is_first) for content, is_first in _user_messages(history) if content not in self._read]
-        if not new:
-            return
-        # `with_native` marks the deferred tools that may be searched: those of an unloaded capability may not.
-        searched = [tool for tool in tools if tool.defer_loading and tool.with_native]
-        if not searched:
-            return
-        if self._preloader is None:
-            self._preloader = self._engine.preloader(searched, self._count, self._most)
-        names = {tool.name for tool in searched}
-        for content, is_first in new:
+        searched: dict[str, ToolDefinition] | None = None
+        for happened in happened_in(history):
+            self._conversation.remember(happened.found, "search")
+            content = happened.message
+            if not self._count or content is None or content in self._read:
+                continue
+            if searched is None:
+                # `with_native` marks deferred tools that may be searched: those of an unloaded capability may not.
+                searched = {tool.name: tool for tool in tools if tool.defer_loading and tool.with_native}
+            if not searched:
+                return
+            if self._preloader is None:
+                self._preloader = self._engine.preloader([*searched.values()], self._count, self._most)
             self._read.append(content)
-            loaded = self._preloader.load(content, among=names)
-            if is_first:
-                self.first.update(loaded)
+            names = self._preloader.load(content, among=searched)
+            if happened.is_first:
+                self.first.update(names)
+            if happened.is_new:
+                self._conversation.preloaded(text_of(content), names)
+            else:
+                self._conversation.remember(names, "preload")
 
     def shown(self, tools: Sequence[ToolDefinition], *, lists_deferred: bool) -> list[ToolDefinition]:
         """`tools` with the preloaded ones last, in the order in which they were loaded; the first are not deferred.
@@ -80,16 +97,3 @@ class Preloading:
         if known is None or (known[0] is not tool and known[0] != tool):
             known = self._visible[tool.name] = tool, replace(tool, defer_loading=False, with_native=None)
         return known[1]
-
-
-def _user_messages(history: Iterable[ModelMessage]) -> Iterator[tuple[object, bool]]:
-    """What users wrote, and whether it was before the first answer of a model."""
-    is_first = True
-    for message in history:
-        if isinstance(message, ModelResponse):
-            is_first = False
-        elif not any(isinstance(part, ToolReturnPart) for part in message.parts):
-            # Beside results of tools, such parts are what the tools returned.
-            for part in message.parts:
-                if isinstance(part, UserPromptPart):
-                    yield part.content, is_first

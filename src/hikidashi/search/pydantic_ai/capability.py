@@ -24,6 +24,7 @@ from ..answers.texts import Language, Recorder, Wording, wording
 from ..catalog import MAX_LIMIT, ToolCatalog
 from ..mcp_servers.lost_connection import is_lost_connection
 from ..preload import check_preload
+from ..records.conversation import ConversationRecord
 
 try:
     from pydantic_ai import RunContext
@@ -36,7 +37,7 @@ try:
 except ImportError as error:
     raise MissingExtra("pydantic-ai-slim", "pydantic-ai") from error
 
-from ._engine import NOTES, Engine, UnanswerableError
+from ._engine import SEARCH, Engine, Search, UnanswerableError
 from ._history import found_or_called, shown_again, without_additions
 from ._preloading import Preloading
 from ._toolsets import deferred, toolset_of
@@ -151,6 +152,8 @@ class _EngineSearch(ToolSearch[Any]):
     words: Wording = field(kw_only=True, repr=False)
     preload: int = field(default=0, kw_only=True)
     preload_most: int | None = field(default=None, kw_only=True)
+    conversation: ConversationRecord | None = field(default=None, kw_only=True, repr=False)
+    """The records of the conversation of a run."""
 
     @classmethod
     def combine(cls, capabilities: Sequence[AbstractCapability[Any]]) -> AbstractCapability[Any]:
@@ -166,8 +169,9 @@ class _EngineSearch(ToolSearch[Any]):
 
     async def for_run(self, ctx: RunContext[Any]) -> AbstractCapability[Any]:
         engine: Any = self.strategy
-        preloading = Preloading(engine, self.preload, self.preload_most) if self.preload else None
-        return CombinedCapability([self, _KeepFound(engine, preloading)])
+        conversation = ConversationRecord(self.record, name=ctx.conversation_id)
+        preloading = Preloading(engine, self.preload, self.preload_most, conversation)
+        return CombinedCapability([replace(self, conversation=conversation), _KeepFound(engine, preloading)])
 
     async def wrap_tool_execute(
         self,
@@ -179,20 +183,22 @@ class _EngineSearch(ToolSearch[Any]):
         handler: Callable[[dict[str, Any]], Awaitable[Any]],
     ) -> Any:
         if tool_def.tool_kind != "tool-search":
-            if self.record is not None:
-                self.record.called(tool_def.name)
+            if self.conversation is not None:
+                if not tool_def.defer_loading:
+                    self.conversation.remember([tool_def.name], "listed")
+                self.conversation.called(tool_def.name)
             return await self._called(tool_def.name, handler, args)
         asked = [query for query in args["queries"] if query.strip()]
         if not asked:
             return _nothing_found(self.parameter_description or "")
         notes: list[str] = []
-        token = NOTES.set(notes)
+        token = SEARCH.set(Search(notes, self.conversation))
         try:
             result = await handler(args)
         except UnanswerableError as error:
             return _nothing_found(str(error))
         finally:
-            NOTES.reset(token)
+            SEARCH.reset(token)
         if not result["discovered_tools"]:
             return _nothing_found("\n".join(notes) or self.words.nothing(", ".join(asked)))
         return {**result, "message": "\n".join(notes)} if notes else result
@@ -215,7 +221,7 @@ class _KeepFound(AbstractCapability[Any]):
     later still, but makes pydantic-ai copy every definition for each request.
     """
 
-    def __init__(self, engine: Engine, preloading: Preloading | None) -> None:
+    def __init__(self, engine: Engine, preloading: Preloading) -> None:
         self._engine = engine
         self._preloading = preloading
         self._found: dict[str, None] = {}
@@ -230,14 +236,13 @@ class _KeepFound(AbstractCapability[Any]):
         deferred = {tool.name for tool in parameters.function_tools if tool.defer_loading}
         seen = chain(found_or_called(ctx.messages), found_or_called(request_context.messages))
         self._found.update((name, None) for name in seen if name in deferred)
-        if self._preloading is not None:
-            self._preloading.read(ctx.messages, parameters.function_tools)
-            self._found.update((name, None) for name in self._preloading.loaded if name in deferred)
+        self._preloading.read(ctx.messages, parameters.function_tools)
+        self._found.update((name, None) for name in self._preloading.loaded if name in deferred)
         found = [name for name in self._found if name in deferred]
         if (again := _found_again(ctx.messages, found)) is not None:
             ctx.messages.append(again)  # the history of the run, where pydantic-ai itself records such parts
         tools, messages = parameters.function_tools, request_context.messages
-        if self._preloading is not None and self._preloading.loaded:
+        if self._preloading.loaded:
             lists_deferred = request_context.model.tool_deferral_mode is not None
             tools, first = self._preloading.shown(tools, lists_deferred=lists_deferred), self._preloading.first
             messages = without_additions(messages, first)
