@@ -153,7 +153,7 @@ def search_tool_names(server_name: str = "tools") -> list[str]:
 
 
 def search_hooks(
-    server: str | McpSdkServerConfig = "tools", *, language: Language = "en"
+    server_name: str | McpSdkServerConfig = "tools", *, language: Language = "en"
 ) -> dict[HookEvent, list[HookMatcher]]:
     """Hooks for `ClaudeAgentOptions(hooks=...)` that advise a model to search if it calls a tool by its own name.
 
@@ -161,16 +161,16 @@ def search_hooks(
     each message of the user.
 
     Args:
-        server: The server, or its key in `mcp_servers`.
+        server_name: The server, or its key in `mcp_servers`.
         language: Language of the advice.
     """
     words = wording(language)
-    own = f"mcp__{shown_name(server if isinstance(server, str) else server['name'])}__"
+    own = f"mcp__{shown_name(server_name if isinstance(server_name, str) else server_name['name'])}__"
 
     def advice(names: list[str]) -> str:
         own_names = [name for name in names if name.startswith(own) or not name.startswith("mcp__")]
         return "\n".join(map(words.not_listed, own_names))
 
     hooks = hooks_for_unknown(advice)
-    preloading = None if isinstance(server, str) else _PRELOADING.get(server["instance"])
+    preloading = None if isinstance(server_name, str) else _PRELOADING.get(server_name["instance"])
     return hooks if preloading is None else {**hooks, "UserPromptSubmit": [preloading.hook()]}
