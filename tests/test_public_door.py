@@ -364,6 +364,7 @@ ROOMS_BELOW = {
         "search.answers",
         "search.engine",
         "search.mcp_servers",
+        "search.records",
         "tool",
     },
     "search.records": {"common", "errors", "search", "search.engine", "search.engine.index"},

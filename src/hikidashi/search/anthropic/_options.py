@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict
 
+from ..answers.search_tools import check_max_results
 from ..wire.models import Provider
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from ..answers.texts import Language
     from ..records.log import Recorder
 
-__all__ = ["Expand", "LoopOptions", "RunOptions"]
+__all__ = ["Expand", "LoopOptions", "RunOptions", "max_results_of"]
 
 Expand = Literal["auto", "references", "tools"]
 
@@ -51,6 +52,11 @@ class LoopOptions(TypedDict, total=False):
     """Recorder notified of each search and call: a `SearchLog`."""
     budget: AnswerBudget | int
     """Maximum number of tokens in the definitions that one search loads; default 5,000. See `AnswerBudget`."""
+    preload: int | None
+    """How many of the best tools for a message of the user to load before the model is asked, if the message asks for
+    something that a tool does; they stay loaded. None or 0, the default, loads none."""
+    preload_most: int | None
+    """How many tools all messages of a conversation may load; default four times `preload`."""
 
 
 class RunOptions(LoopOptions, total=False):
@@ -85,3 +91,17 @@ class RunOptions(LoopOptions, total=False):
     tool_choice: Any
     user_profile_id: Any
     workspace_id: Any
+
+
+def max_results_of(max_results: int | None, limit: int | None) -> int:
+    """The value of `max_results`, or of its alias `limit`.
+
+    Raises:
+        TypeError: both are given.
+        ValueError: it is out of range.
+    """
+    if max_results is not None and limit is not None:
+        raise TypeError("`limit` is an alias of `max_results`: pass `max_results` alone.")
+    if limit is not None:
+        return check_max_results(limit, "limit")
+    return check_max_results(5 if max_results is None else max_results)
