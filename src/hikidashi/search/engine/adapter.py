@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ...common.atomic import replace_file
 from ...common.folders import data_folder
+from ...errors import ToolSearchError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     Matrix = NDArray[np.float32]
 
-__all__ = ["Adapter", "adapter_path", "installed_adapters", "load_adapter", "save_adapter"]
+__all__ = ["Adapter", "adapter_path", "installed_adapters", "load_adapter", "remove_adapter", "save_adapter"]
 
 logger = logging.getLogger("hikidashi")
 
@@ -87,12 +88,27 @@ def save_adapter(encoder_id: str, adapter: Adapter) -> Path:
     """Install an adapter, atomically; programs that start from now on use it.
 
     Raises:
-        OSError: the file cannot be written.
+        ToolSearchError: the file cannot be written.
     """
     path, content = adapter_path(encoder_id), io.BytesIO()
     _numpy().savez(content, encoder=encoder_id, down=adapter.down, up=adapter.up)
-    replace_file(path, content.getvalue(), private=True)
+    try:
+        replace_file(path, content.getvalue(), private=True)
+    except OSError as error:
+        raise _unusable(path, "written", error) from error
     return path
+
+
+def remove_adapter(path: Path) -> None:
+    """Remove the file of an adapter.
+
+    Raises:
+        ToolSearchError: it cannot be removed.
+    """
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise _unusable(path, "removed", error) from error
 
 
 def _read(path: Path, encoder_id: str) -> Adapter:
@@ -113,6 +129,11 @@ def _read(path: Path, encoder_id: str) -> Adapter:
     if not all(bool(numpy.abs(part).max() <= _MAX_WEIGHT) for part in (down, up)):
         raise ValueError("its matrices have values that are not finite, or too large")
     return Adapter(down.astype(numpy.float32), up.astype(numpy.float32))
+
+
+def _unusable(path: Path, what: str, error: OSError) -> ToolSearchError:
+    remedy = "Check the permissions of the folder, or set XDG_DATA_HOME to another one."
+    return ToolSearchError("unavailable", f"The tuned adapter {path} cannot be {what} ({error.strerror}). {remedy}")
 
 
 def _numpy() -> Any:

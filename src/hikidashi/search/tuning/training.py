@@ -65,7 +65,7 @@ def train(
     trains on all of them. The same arguments give the same adapter.
     """
     inner = np.arange(len(known.vectors)) % _INNER == 0
-    stays = everyday.T @ everyday / max(1, len(everyday))
+    stays = (everyday.T @ everyday / len(everyday)).astype(np.float32)
     first = _Training(known.at(~inner), tools, stays, seed)
     best, epochs = first.loss(known.at(inner)), 0
     for epoch in range(1, _EPOCHS + 1):
@@ -132,19 +132,17 @@ class _Adam:
 
     def __init__(self, parameters: list[Matrix]) -> None:
         self._parameters = parameters
-        self._means = [np.zeros_like(one) for one in parameters]
-        self._squares = [np.zeros_like(one) for one in parameters]
+        self._moments = [(np.zeros_like(one), np.zeros_like(one)) for one in parameters]
         self._steps = 0
 
     def step(self, gradients: list[Matrix]) -> None:
+        """Change each parameter by its gradient."""
         self._steps += 1
-        for parameter, gradient, mean, square in zip(
-            self._parameters, gradients, self._means, self._squares, strict=True
-        ):
-            mean += 0.1 * (gradient - mean)
-            square += 0.001 * (gradient * gradient - square)
+        for parameter, gradient, (mean, square) in zip(self._parameters, gradients, self._moments, strict=True):
+            mean[:] += 0.1 * (gradient - mean)
+            square[:] += 0.001 * (gradient * gradient - square)
             root = np.sqrt(square / (1 - 0.999**self._steps)) + 1e-8
-            parameter -= _LEARNING_RATE * (mean / (1 - 0.9**self._steps)) / root
+            parameter[:] -= _LEARNING_RATE * (mean / (1 - 0.9**self._steps)) / root
 
 
 def _softmax(similarities: Matrix) -> Matrix:
