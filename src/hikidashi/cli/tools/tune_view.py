@@ -1,9 +1,8 @@
-"""What a tune measured, for a person or as JSON."""
+"""What a tune measured, for a person or as JSON. Needs numpy."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -17,7 +16,7 @@ from ..wrap import wrapped
 from .load import Loaded
 from .text import clean, counted
 
-__all__ = ["print_outcome", "print_removed"]
+__all__ = ["print_outcome"]
 
 _NAMED = 10
 _LEGEND = (
@@ -50,17 +49,6 @@ def print_outcome(
         _print(console, Text(kept))
     console.print()
     _print(console, _verdict(outcome, path, dry_run=dry_run))
-
-
-def print_removed(console: Console, paths: Sequence[Path], *, dry_run: bool, as_json: bool) -> None:
-    """Print which adapters were removed, or would be."""
-    if as_json:
-        print(json.dumps({"removed": [str(path) for path in paths], "dry_run": dry_run}, ensure_ascii=False, indent=2))  # noqa: T201 - this is the output
-        return
-    if not paths:
-        _print(console, Text("No tune is installed."))
-    for path in paths:
-        _print(console, Text(clean(f"{'Would remove' if dry_run else 'Removed'} {path}")))
 
 
 def _about(outcome: Outcome) -> list[Text]:

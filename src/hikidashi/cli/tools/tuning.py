@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.progress import BarColumn, Progress, TextColumn
+from rich.text import Text
 
 from hikidashi.search.engine.adapter import installed_adapters, load_adapter, remove_adapter, save_adapter
 from hikidashi.search.engine.embeddings import default_embedder
@@ -15,7 +17,7 @@ from hikidashi.search.overlay import Overlay
 
 from ..output import stderr, stdout
 from .load import load
-from .tune_view import print_outcome, print_removed
+from .text import clean
 
 if TYPE_CHECKING:
     from hikidashi.search.tuning.tune import Progress as Report
@@ -50,9 +52,11 @@ def run_tune(
         ToolSearchError: the adapter cannot be written.
     """
     embedder = default_embedder()
-    # Both need numpy, which comes with the encoder.
+    # These need numpy, which comes with the encoder.
     from hikidashi.search.tuning.questions import read_questions
     from hikidashi.search.tuning.tune import tune
+
+    from .tune_view import print_outcome
 
     labelled = read_questions(questions)
     loaded = load(catalog, mcp, seconds=seconds, ranker="lexical", overlay=overlay)
@@ -82,7 +86,13 @@ def remove_tuned(*, dry_run: bool, as_json: bool) -> None:
     paths = installed_adapters()
     for path in [] if dry_run else paths:
         remove_adapter(path)
-    print_removed(stdout(), paths, dry_run=dry_run, as_json=as_json)
+    if as_json:
+        print(json.dumps({"removed": [str(path) for path in paths], "dry_run": dry_run}, ensure_ascii=False, indent=2))  # noqa: T201 - this is the output
+        return
+    if not paths:
+        stdout().print(Text("No tune is installed."))
+    for path in paths:
+        stdout().print(Text(clean(f"{'Would remove' if dry_run else 'Removed'} {path}")), soft_wrap=True)
 
 
 @contextmanager
