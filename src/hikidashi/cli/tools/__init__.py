@@ -85,7 +85,10 @@ def search(
     limit: Annotated[int, typer.Option(metavar="N", help="How many tools at most.", min=1, max=50)] = 5,
     ranker: Annotated[Literal["lexical", "hybrid"], typer.Option(help="By words, or by meaning too.")] = "lexical",
     explain: Annotated[
-        bool, typer.Option("--explain", help="Show what became of each word, and what was held back.")
+        bool,
+        typer.Option(
+            "--explain", help="Show how much of a score is from words and from meaning, and what was held back."
+        ),
     ] = False,
     overlay: _Overlay = None,
     timeout: _Timeout = 30.0,

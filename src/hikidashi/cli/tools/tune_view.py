@@ -48,7 +48,9 @@ def print_outcome(
         kept = f"Other questions: {outcome.kept:.0%} of the tools nearest to everyday sentences stay the same."
         _print(console, Text(kept))
     console.print()
-    _print(console, _verdict(outcome, path, dry_run=dry_run))
+    _print(console, _verdict(outcome, dry_run=dry_run))
+    if path is not None:  # on a line of its own, to copy
+        console.print(Text(clean(str(path))), soft_wrap=True)
 
 
 def _about(outcome: Outcome) -> list[Text]:
@@ -77,7 +79,7 @@ def _print_table(console: Console, outcome: Outcome) -> None:
         columns = [("before", outcome.before), ("after", outcome.after)]
         if outcome.installed is not None:
             columns.insert(1, ("installed", outcome.installed))
-    heads = [name for name, _ in columns] + (["change"] if outcome.change else [])
+    heads = [name for name, _ in columns] + (["change in points"] if outcome.change else [])
     change = outcome.change
     rows = [
         ("recall@5", [figure(found.recall) for _, found in columns], change and change.recall),
@@ -98,16 +100,16 @@ def _shown(one: Figure) -> str:
 
 def _signed(one: Figure) -> str:
     points = [f"{100 * value:+.0f}".replace("-", "−").replace("+0", "0") for value in (one.mean, one.low, one.high)]
-    return f"{points[0]} points ({points[1]} to {points[2]})"
+    return f"{points[0]} ({points[1]} to {points[2]})"
 
 
-def _verdict(outcome: Outcome, path: Path | None, *, dry_run: bool) -> Text:
+def _verdict(outcome: Outcome, *, dry_run: bool) -> Text:
     if outcome.refusal:
-        return Text.assemble(("Not installed. ", "bold yellow"), outcome.refusal)
+        return Text.assemble(("Not better. " if dry_run else "Not installed. ", "bold yellow"), outcome.refusal)
     if dry_run:
         return Text.assemble(("Better. ", "bold green"), "Nothing was installed; without --dry-run it would be.")
-    used = f"Programs that start from now on use {path}. hikidashi tools tune --remove removes it."
-    return Text.assemble(("Better: installed. ", "bold green"), clean(used))
+    used = "Programs that start from now on use it; hikidashi tools tune --remove removes it."
+    return Text.assemble(("Better: installed. ", "bold green"), used)
 
 
 def _print(console: Console, text: Text) -> None:
