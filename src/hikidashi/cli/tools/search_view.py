@@ -101,8 +101,8 @@ def _print_table(console: Console, matches: Sequence[ToolMatch], *, shares: bool
 
 def _shares(match: ToolMatch) -> Text:
     """The parts of a score: their sum is the score."""
-    words, meaning = f"{match.score * match.by_words:.2f}", f"{match.score * match.by_meaning:.2f}"
-    return Text.assemble((words, "cyan"), " by words + ", (meaning, "magenta"), " by meaning")
+    score, words = round(match.score, 2), round(match.score * match.by_words, 2)
+    return Text.assemble((f"{words:.2f}", "cyan"), " by words + ", (f"{score - words:.2f}", "magenta"), " by meaning")
 
 
 def _print_explanation(console: Console, found: Explanation, *, shares: bool, regex: bool) -> None:

@@ -61,7 +61,8 @@ def _about(outcome: Outcome) -> list[Text]:
         text += f": {len(chosen.questions) - outcome.held_out:,} to train on, {outcome.held_out:,} held out"
     lines = [Text(text + ".")]
     if chosen.unanswered:
-        lines.append(Text(f"{counted(len(chosen.unanswered), 'more')} that no tool answers, kept where they are."))
+        stay = "stays as it is" if len(chosen.unanswered) == 1 else "stay as they are"
+        lines.append(Text(f"{counted(len(chosen.unanswered), 'question')} that no tool answers {stay}."))
     if chosen.unknown:
         names = ", ".join(map(clean, chosen.unknown[:_NAMED])) + (" …" if len(chosen.unknown) > _NAMED else "")
         text = f"The catalogue does not have {counted(len(chosen.unknown), 'tool')} that the questions name: {names}."
