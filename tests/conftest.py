@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -15,6 +17,16 @@ settings.load_profile("untimed")
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
     return "asyncio"
+
+
+@pytest.fixture(autouse=True)
+def ranker_of_the_tests(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
+    """By words, since loading the encoder takes half a second per process; `search/meaning` is about the default."""
+    by_default = Path(__file__).parent / "search" / "meaning" in request.path.parents
+    if by_default:
+        monkeypatch.delenv("HIKIDASHI_RANKER", raising=False)
+    elif "HIKIDASHI_RANKER" not in os.environ:  # set by whoever runs all tests by meaning
+        monkeypatch.setenv("HIKIDASHI_RANKER", "lexical")
 
 
 @pytest.fixture(autouse=True, scope="session")

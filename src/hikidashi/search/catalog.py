@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal
 
 from ..convert.checks import listed
-from ..errors import ToolSearchError
 from .engine import saved as store
 from .engine.analyzer import Analyzer
+from .engine.embeddings import Embed
 from .engine.entry import Entry
 from .engine.explain import HELD_BACK, Explanation, explained, matches_of
-from .engine.fusion import fused
 from .engine.gate import Judgement, judged
-from .engine.glossary import Glossary, is_grammar
+from .engine.glossary import Glossary
 from .engine.index.bm25 import Index
 from .engine.index.fields import weighted_terms
 from .engine.index.vocabulary import Vocabulary
@@ -32,41 +32,38 @@ from .engine.limits import (
     full,
 )
 from .engine.match import ToolMatch
+from .engine.meaning.fusion import hybrid
+from .engine.meaning.meanings import Meanings
+from .engine.meaning.reading import reading_of
+from .engine.naming import selected, with_part_of_name
 from .engine.query import Query, read_query
+from .engine.ranker import Ranker, chosen
 from .engine.regex import Pattern
 from .engine.rows import Rows, Snapshot, is_identifier
 from .overlay import Overlay, entry_with, overlay_of
 
-if TYPE_CHECKING:
-    from .engine.embeddings import Embedder, EmbeddingIndex
-
-    Embed = Callable[[list[str]], Any] | Embedder
-
-__all__ = ["MAX_LIMIT", "MAX_QUERY", "MAX_TOOLS", "ToolCatalog"]
+__all__ = ["MAX_LIMIT", "MAX_QUERY", "MAX_TOOLS", "Ranker", "ToolCatalog"]
 
 logger = logging.getLogger("hikidashi")
 
 _SELECT = "select:"
 _NOT_NAME = re.compile(r"^(?:\(\?[aimsux]+\))?\^?|\$$|\\(?=\W)")  # flags, anchors and escapes around a name
 _NAMED = 20  # tools named in a warning
-_CANDIDATES = 50  # hits of each ranking that are fused: more do not change the first ten
-# The weight of the semantic ranking in a hybrid score, from all words of the question known to none. Words that tools
-# have rank better.
-_MEANING = 0.2, 0.8
-Ranker = Literal["lexical", "hybrid"]
 
 
 class ToolCatalog:
     """Tools to search by words, by pattern or by name.
 
     Thread-safe: a search sees the catalogue before or after a change, never in between. A search takes about a
-    millisecond, with the hybrid ranker a few, so that async code can call it directly.
+    millisecond, by meaning a few, so that async code can call it directly; only the first one by meaning takes longer,
+    since it loads the model (`ready` does that in advance).
 
     Args:
         tools: Anthropic, OpenAI or MCP dicts, tools of hikidashi, pydantic-ai, strands or MCP, in any mix.
-        ranker: "lexical" ranks by words alone; "hybrid" also by meaning, which needs the extra `semantic`.
-        embed: For "hybrid", a function from texts to vectors instead of the default model, or an `Embedder`, which also
-            has the name under which vectors are cached on disk.
+        ranker: "lexical" ranks by words alone, "hybrid" also by meaning, which needs the extra `semantic`. "auto" is
+            "hybrid" if that is installed, and else "lexical"; the environment variable HIKIDASHI_RANKER decides for it.
+        embed: A function from texts to vectors instead of the default model, or an `Embedder`, which also has the name
+            under which vectors are cached on disk; the ranker is "hybrid" then.
         limit_tools: The maximum number of tools; by default that of the API.
         limit_query: The maximum length of a query in characters; by default that of the API.
         glossary: Your own words and the English words that tools use for them, or a file of them (tab-separated), in
@@ -77,7 +74,7 @@ class ToolCatalog:
         ToolSourceError: the overlay cannot be read, or is not valid.
         ToolValidationError: `tools` is not a list, or a tool has no name, a schema that is not an object, or the name
             of another tool.
-        ToolSearchError: there are more tools than `limit_tools`.
+        ToolSearchError: there are more tools than `limit_tools`, or `ranker` is not a ranker.
         MissingExtra: the ranker is "hybrid", and the extra is not installed.
     """
 
@@ -85,32 +82,29 @@ class ToolCatalog:
         self,
         tools: Iterable[Any] = (),
         *,
-        ranker: Ranker = "lexical",
+        ranker: Ranker = "auto",
         embed: Embed | None = None,
         limit_tools: int = MAX_TOOLS,
         limit_query: int = MAX_QUERY,
         glossary: Mapping[str, str | Iterable[str]] | str | Path | Literal[False] | None = None,
         overlay: Overlay | Mapping[str, Any] | str | Path | None = None,
     ) -> None:
-        if ranker not in get_args(Ranker):
-            raise ToolSearchError("invalid_tool_input", f'`ranker` is {ranker!r}: use "lexical" or "hybrid".')
-        if embed is not None and ranker != "hybrid":
-            raise ToolSearchError("invalid_tool_input", '`embed` is for `ranker="hybrid"`: pass both, or neither.')
-        self.ranker: Ranker = ranker
-        self._meanings = _meanings(embed) if ranker == "hybrid" else None
+        self._lock = RLock()
+        choice = chosen(ranker, has_embed=embed is not None)
+        is_explicit = choice.is_explicit
+        self._meanings = Meanings(embed, self._lock, is_explicit=is_explicit) if choice.ranker == "hybrid" else None
         self.limit_tools = check_count("limit_tools", limit_tools)
         self.limit_query = check_count("limit_query", limit_query)
         self._glossary = None if glossary is None or glossary is False else Glossary.of(glossary)
         self._bundled = glossary is not False
         self._overlay = overlay_of(overlay)
-        self._lock = RLock()
         self._analyzer = Analyzer()
         self._rows = Rows()
         self._index = Index()
         self._vocabulary = Vocabulary(self._index, self._analyzer)
         self._snapshot: tuple[int, Snapshot] | None = None
         self._fill(entry_with(self._overlay, tool, position) for position, tool in enumerate(listed(tools)))
-        self._embed_tools()
+        self._embed_eagerly()
 
     def __len__(self) -> int:
         return len(self._rows.numbers)
@@ -133,6 +127,26 @@ class ToolCatalog:
         """The tool of exactly this name, as it was added; None if there is none."""
         with self._lock:
             return self._rows.entry(self._rows.numbers[name]).tool if name in self else None
+
+    @property
+    def ranker(self) -> Literal["lexical", "hybrid"]:
+        """How this catalogue ranks; "lexical" also if the default model turned out not to work."""
+        return "lexical" if self._meanings is None or self._meanings.is_off else "hybrid"
+
+    def ready(self, timeout: float | None = None, progress: Callable[[int, int], None] | None = None) -> bool:
+        """Wait until every tool can be found by meaning; before that, a search is by words alone.
+
+        Args:
+            timeout: The maximum number of seconds to wait; None for no maximum.
+            progress: Called with the number of tools that are done and the number of all.
+
+        Returns:
+            False if the time was not enough; True at once if the ranker is "lexical".
+
+        Raises:
+            Exception: whatever the function to embed with raises.
+        """
+        return self._meanings is None or self._meanings.ready(self._seen, timeout, progress)
 
     def raise_limit(self, tools: int) -> None:
         """Have room for `tools` tools in all; a higher `limit_tools` stays."""
@@ -178,10 +192,10 @@ class ToolCatalog:
         query = checked_query(query, self.limit_query)
         check_limit(limit, len(self))
         if query.startswith(_SELECT):
-            return self._select(query.removeprefix(_SELECT))
-        meaning = self._meaning_of(query)
-        with self._lock:
-            return matches_of(*self._judged(query, meaning, limit), limit, self._rows.entry)
+            with self._lock:
+                return selected(self._rows, query.removeprefix(_SELECT))
+        with self._judged(query, limit) as (judgement, asked):
+            return matches_of(judgement, asked, limit, self._rows.entry)
 
     def explain(self, query: str, *, limit: int = 5) -> Explanation:
         """What `search` finds, what it leaves out and why, and how it read each word of `query`.
@@ -192,34 +206,49 @@ class ToolCatalog:
         query = checked_query(query, self.limit_query)
         check_limit(limit, len(self))
         if query.startswith(_SELECT):
-            return Explanation(self._select(query.removeprefix(_SELECT)))
-        meaning = self._meaning_of(query)
-        with self._lock:
-            judgement, asked = self._judged(query, meaning, limit + HELD_BACK)
+            with self._lock:
+                return Explanation(selected(self._rows, query.removeprefix(_SELECT)))
+        with self._judged(query, limit, further=HELD_BACK) as (judgement, asked):
             return explained(judgement, asked, limit, self._rows.entry, self._index)
 
-    def _judged(self, query: str, meaning: Any, limit: int) -> tuple[Judgement, Query]:
-        """The hits for a question, and its terms; the caller holds the lock."""
-        index = self._index
-        asked = read_query(query, self._vocabulary, own=self._glossary, bundled=self._bundled)
-        by_words = meaning is None
-        judgement = judged(index, asked, limit, self._name_terms) if by_words else self._hybrid(asked, meaning)
-        named = self._rows.named_by(query)
-        if not named and (is_identifier(query) or judgement.doubt or not judgement.hits):
-            judgement = self._with_part_of_name(query, judgement, limit)
-        return judgement.preferring(named), asked
+    @contextmanager
+    def _judged(self, query: str, limit: int, further: int = 0) -> Generator[tuple[Judgement, Query]]:
+        """The hits for a question, `further` more than are shown, and its terms; with the lock held."""
+        asked = None if self._meanings is None else self._read(query)
+        meaning = None if asked is None else self._meaning_of(query, asked)
+        with self._lock:
+            if asked is None or asked.version != self._index.version:
+                asked = self._read(query)
+            judgement = self._ranked(asked, meaning, limit, further)
+            named = self._rows.named_by(query)
+            if not named and (is_identifier(query) or judgement.doubt or not judgement.hits):
+                judgement = with_part_of_name(self._rows, query, judgement, limit + further, bundled=self._bundled)
+            yield judgement.preferring(named), asked
 
-    def _with_part_of_name(self, query: str, judgement: Judgement, limit: int) -> Judgement:
-        """`judgement` with the tools whose name contains `query` first."""
-        if self._bundled and is_grammar(query):
-            return judgement
-        named, is_sure = self._rows.named_with(query)
-        if is_sure:
-            return judgement.preferring(named[:limit])
-        if judgement.hits:
-            return judgement
-        return Judgement(
-            [(number, 1.0) for number in named[:limit]], f"Only a piece of a word in its name is {query!r}."
+    def _read(self, query: str) -> Query:
+        with self._lock:
+            return read_query(query, self._vocabulary, own=self._glossary, bundled=self._bundled)
+
+    def _meaning_of(self, query: str, asked: Query) -> tuple[Any, float] | None:
+        """The vector of a question and the share of it that the model has read; None if it is ranked by words alone."""
+        assert self._meanings is not None
+        reading = reading_of(query, asked, multilingual=self._meanings.multilingual)
+        vector = None if reading is None else self._meanings.question(reading.text, self._seen)
+        return None if reading is None or vector is None else (vector, reading.share)
+
+    def _ranked(self, asked: Query, meaning: tuple[Any, float] | None, limit: int, further: int) -> Judgement:
+        meanings, index = self._meanings, self._index
+        if meaning is None or meanings is None or not meanings.has_all(index.version):
+            return judged(index, asked, limit + further, self._name_terms)
+        vector, share = meaning
+        return hybrid(
+            index,
+            asked,
+            self._name_terms,
+            lambda most, others: meanings.similar(vector, most, others),
+            floor=meanings.floor,
+            share=share,
+            limit=limit,
         )
 
     def search_regex(self, pattern: str, *, limit: int = 5) -> list[ToolMatch]:
@@ -236,7 +265,7 @@ class ToolCatalog:
         check_limit(limit, len(self))
         compiled = Pattern(pattern)
         with self._lock:
-            seen = self._seen_by_patterns()
+            _, seen = self._seen()
             name = _NOT_NAME.sub("", pattern).casefold()
             alike = [(number, seen.entry(number)) for number in self._rows.spelled_like(name)]
         first = [number for number, entry in alike if entry.name.casefold() == name]
@@ -257,14 +286,15 @@ class ToolCatalog:
         with self._lock:
             if not self._rows.is_in_order:
                 self._renumber()
-            store.write(Path(path), self._rows, self._index)
+            vectors = self._meanings and self._meanings.stored(list(self._rows.numbers.values()))
+            store.write(Path(path), self._rows, self._index, vectors)
 
     @classmethod
     def load(
         cls,
         path: str | Path,
         *,
-        ranker: Ranker = "lexical",
+        ranker: Ranker = "auto",
         embed: Embed | None = None,
         limit_tools: int = MAX_TOOLS,
         limit_query: int = MAX_QUERY,
@@ -290,10 +320,13 @@ class ToolCatalog:
             glossary=glossary,
             overlay=overlay,
         )
-        catalog._rows, catalog._index, digests = store.read(Path(path))
+        saved = store.read(Path(path))
+        catalog._rows, catalog._index = saved.rows, saved.index
+        if catalog._meanings is not None:
+            catalog._meanings.restore(saved.vectors)
         catalog._vocabulary = Vocabulary(catalog._index, catalog._analyzer)
         if tools is not None:
-            catalog._bind(tools, digests, path)
+            catalog._bind(tools, saved.digests, path)
         elif len(catalog) > limit_tools:
             raise full(limit_tools, f"{str(path)!r} has {len(catalog)}")
         elif catalog._overlay is not None:
@@ -301,7 +334,7 @@ class ToolCatalog:
                 tool = catalog.get(name)
                 catalog.remove(name)
                 catalog.add(tool)
-        catalog._embed_tools()
+        catalog._embed_eagerly()
         return catalog
 
     def _bind(self, tools: Iterable[Any], digests: Mapping[str, bytes], path: str | Path) -> None:
@@ -332,38 +365,16 @@ class ToolCatalog:
         """Add tools to an empty catalogue."""
         self._index.extend(self._terms(entry) for entry in map(self._row, entries))
 
-    def _embed_tools(self) -> None:
-        """Embed all tools that have no vector yet."""
-        if self._meanings is not None and self._rows.numbers:
-            self._meanings.update(self._index.version, self._rows.numbers.values(), self._rows.entry)
+    def _embed_eagerly(self) -> None:
+        """Embed the tools now if the model was asked for, so that its errors are raised here."""
+        if self._meanings is not None and self._meanings.is_explicit and self._rows.numbers:
+            self._meanings.update(self._seen)
 
     def _row(self, entry: Entry) -> Entry:
         if len(self) >= self.limit_tools:
             raise full(self.limit_tools, f"{entry.name!r} would be one more")
         self._rows.add(entry)
         return entry
-
-    def _meaning_of(self, query: str) -> Any:
-        """The vector of a question; None if it is ranked by words alone."""
-        if self._meanings is None or not self._meanings.embedder.reads(query):
-            return None
-        return self._meanings.vector(query)
-
-    def _hybrid(self, asked: Query, meaning: Any) -> Judgement:
-        """The fused hits of the lexical and the semantic ranking."""
-        assert self._meanings is not None
-        self._embed_tools()
-        by_words = self._index.top(asked.weights, _CANDIDATES)
-        by_meaning = self._meanings.similar(meaning, _CANDIDATES, [number for number, _ in by_words])
-        doubt = ""
-        if max(by_meaning.values()) < self._meanings.embedder.floor:
-            words_alone = judged(self._index, asked, _CANDIDATES, self._name_terms)
-            if not words_alone.hits:
-                return words_alone
-            doubt = words_alone.doubt
-        least, most = _MEANING
-        scores = fused(dict(by_words), by_meaning, least + (most - least) * asked.unknown)
-        return Judgement(sorted(scores.items(), key=lambda item: (-item[1], item[0])), doubt)
 
     def _name_terms(self, number: int) -> list[str]:
         entry = self._rows.entry(number)
@@ -373,39 +384,18 @@ class ToolCatalog:
         return weighted_terms(entry, self._analyzer)
 
     def _renumber(self) -> None:
-        entries = [self._rows.entry(number) for number in self._rows.numbers.values()]
+        order = list(self._rows.numbers.values())
+        entries = [self._rows.entry(number) for number in order]
         version = self._index.version + 1  # scores and snapshots of the old index are stale
         self._rows, self._index = Rows(), Index()
         self._vocabulary = Vocabulary(self._index, self._analyzer)
         self._fill(entries)
         self._index.version = version
         if self._meanings is not None:
-            self._meanings.renumbered()
+            self._meanings.renumbered(order)
 
-    def _select(self, listed: str) -> list[ToolMatch]:
-        with self._lock:
-            numbers = self._rows.numbers
-            whole = listed.strip()  # a name may contain a comma
-            parts = [whole] if whole in numbers else listed.split(",")
-            names = list(dict.fromkeys(name.strip() for name in parts if name.strip()))
-            known = [name for name in names if name in numbers]
-            if not known:
-                raise self._rows.no_such_tool(names or [""])
-            entries = [self._rows.entry(numbers[name]) for name in known[:MAX_LIMIT]]
-            return [ToolMatch(entry.name, 1.0, entry, _by_name) for entry in entries]
-
-    def _seen_by_patterns(self) -> Snapshot:
-        """The tools as they are now: a search by pattern does not hold the lock while it matches."""
+    def _seen(self) -> tuple[int, Snapshot]:
+        """The version of the catalogue and its tools as they are now: for work that does not hold the lock."""
         if self._snapshot is None or self._snapshot[0] != self._index.version:
             self._snapshot = self._index.version, self._rows.snapshot()
-        return self._snapshot[1]
-
-
-def _meanings(embed: Embed | None) -> EmbeddingIndex:
-    from .engine.embeddings import EmbeddingIndex, embedder_of  # needed by hybrid catalogues only
-
-    return EmbeddingIndex(embedder_of(embed))
-
-
-def _by_name(entry: Entry) -> dict[str, tuple[str, ...]]:
-    return {"name": (entry.name,)}
+        return self._snapshot

@@ -28,7 +28,7 @@ _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 _SEARCH_TOOL = "tool_search_tool_"
 
 
-def catalog_from(source: str | Path, *, ranker: Ranker = "lexical", overlay: Overlay | None = None) -> ToolCatalog:
+def catalog_from(source: str | Path, *, ranker: Ranker = "auto", overlay: Overlay | None = None) -> ToolCatalog:
     """The catalogue of the tools in `source`, see `tools_from`; a saved catalogue is loaded as it is.
 
     Raises:
@@ -41,7 +41,7 @@ def catalog_from(source: str | Path, *, ranker: Ranker = "lexical", overlay: Ove
 
 
 def catalog_of(
-    tools: Iterable[Any], source: str, *, ranker: Ranker = "lexical", overlay: Overlay | None = None
+    tools: Iterable[Any], source: str, *, ranker: Ranker = "auto", overlay: Overlay | None = None
 ) -> ToolCatalog:
     """The catalogue of `tools`, without a limit on their number; errors name `source`.
 
@@ -88,7 +88,7 @@ def tools_from(source: str | Path) -> list[Any]:
     raise no_such_file(str(source), "Name a JSON file, or Python tools as `module:attribute`.")
 
 
-def _saved(path: Path, *, ranker: Ranker = "lexical", overlay: Overlay | None = None) -> ToolCatalog | None:
+def _saved(path: Path, *, ranker: Ranker = "auto", overlay: Overlay | None = None) -> ToolCatalog | None:
     """The catalogue in a file that `ToolCatalog.save` wrote; None for any other file."""
     try:
         if not path.is_file():

@@ -83,7 +83,10 @@ def search(
     mcp: _Mcp = None,
     regex: Annotated[bool, typer.Option("--regex", help="QUERY is a regular expression.")] = False,
     limit: Annotated[int, typer.Option(metavar="N", help="How many tools at most.", min=1, max=50)] = 5,
-    ranker: Annotated[Literal["lexical", "hybrid"], typer.Option(help="By words, or by meaning too.")] = "lexical",
+    ranker: Annotated[
+        Literal["auto", "lexical", "hybrid"],
+        typer.Option(help="By words, or by meaning too; auto: by meaning if the extra `semantic` is installed."),
+    ] = "auto",
     explain: Annotated[
         bool,
         typer.Option(

@@ -33,7 +33,11 @@ class Explanation:
 
 def matches_of(judgement: Judgement, query: Query, limit: int, entry: EntryOf) -> list[ToolMatch]:
     """The tools to show, best first."""
-    return [_match(entry(number), score, query, judgement.doubt) for number, score in judgement.shown[:limit]]
+    by_meaning = judgement.by_meaning
+    return [
+        _match(entry(number), score, query, judgement.doubt, by_meaning.get(number, 0.0))
+        for number, score in judgement.shown[:limit]
+    ]
 
 
 def explained(judgement: Judgement, query: Query, limit: int, entry: EntryOf, index: Index) -> Explanation:
@@ -41,15 +45,21 @@ def explained(judgement: Judgement, query: Query, limit: int, entry: EntryOf, in
     shown = judgement.shown
     kept = {number for number, _ in shown[:limit]}
     held_back = [
-        _match(entry(number), score, query, _why_not(place, judgement, (number, score) in shown, limit))
+        _match(
+            entry(number),
+            score,
+            query,
+            _why_not(place, judgement, (number, score) in shown, limit),
+            judgement.by_meaning.get(number, 0.0),
+        )
         for place, (number, score) in enumerate(judgement.hits[: limit + HELD_BACK])
         if number not in kept
     ]
     return Explanation(matches_of(judgement, query, limit, entry), held_back, _words(query, index, entry))
 
 
-def _match(entry: Entry, score: float, query: Query, doubt: str) -> ToolMatch:
-    return ToolMatch(entry.name, score, entry, query.words_in, doubt)
+def _match(entry: Entry, score: float, query: Query, doubt: str, by_meaning: float) -> ToolMatch:
+    return ToolMatch(entry.name, score, entry, query.words_in, doubt, by_meaning)
 
 
 def _why_not(place: int, judgement: Judgement, is_shown: bool, limit: int) -> str:

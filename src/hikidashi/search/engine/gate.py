@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from .analyzer import is_everyday, is_inflection, is_request, is_weak, share_of_word
@@ -11,7 +11,7 @@ from .match import whole_words
 from .query import Query
 from .stem import stem
 
-__all__ = ["NEAREST", "Judgement", "judged"]
+__all__ = ["NEAREST", "Judgement", "TermsOf", "judged"]
 
 NEAREST = 3  # hits shown when the search is confident of none: enough to recognise the right one
 
@@ -50,6 +50,8 @@ class Judgement:
     """All of them, best first."""
     doubt: str = ""
     """Why none of them may be what was asked for; empty if the search is confident."""
+    by_meaning: Mapping[int, float] = field(default_factory=dict[int, float])
+    """The share of meaning in the score of each hit, where there is any."""
 
     @property
     def shown(self) -> list[tuple[int, float]]:
@@ -63,7 +65,8 @@ class Judgement:
             return self
         best = self.hits[0][1] if self.hits else 0.0
         others = [] if self.doubt else [hit for hit in self.hits if hit[0] not in named]
-        return Judgement([(number, best + 1.0) for number in named] + others)
+        by_meaning = {number: share for number, share in self.by_meaning.items() if number not in named}
+        return Judgement([(number, best + 1.0) for number in named] + others, by_meaning=by_meaning)
 
 
 def judged(index: Index, query: Query, limit: int, name_terms: TermsOf) -> Judgement:

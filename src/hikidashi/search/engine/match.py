@@ -26,11 +26,18 @@ class ToolMatch:
     reasons: Reasons = field(repr=False, compare=False)
     doubt: str = ""
     """Why this may not be what was asked for; empty if the search is confident."""
+    by_meaning: float = 0.0
+    """The share of the score that is from meaning; the rest, `by_words`, is from words, a pattern or the name."""
 
     @property
     def confident(self) -> bool:
         """Whether the tool is about the question; if not, it is only the nearest there is."""
         return not self.doubt
+
+    @property
+    def by_words(self) -> float:
+        """The share of the score that is from words: 1 in a search by words alone, by pattern or by name."""
+        return 1.0 - self.by_meaning
 
     @property
     def tool(self) -> Any:

@@ -60,6 +60,10 @@ class Query:
     """The words that a glossary translates to a term that some tool has."""
     is_statement: bool = False
     """Whether it is a statement rather than a request."""
+    understanding: Understanding = field(default_factory=Understanding)
+    """How the glossaries read it."""
+    version: int = 0
+    """The version of the index whose terms these are."""
 
     def word_of(self, term: str) -> str:
         """The word of the question that `term` stands for."""
@@ -126,7 +130,11 @@ def read_query(text: str, vocabulary: Vocabulary, *, own: Glossary | None = None
     for term in _stop_terms(understanding, analyzer):
         sources.pop(term, None)
     asked = [term for term in sources if not is_request(term)] or list(sources)
-    query = Query(is_statement=is_statement(text) if understanding.is_statement is None else understanding.is_statement)
+    query = Query(
+        is_statement=is_statement(text) if understanding.is_statement is None else understanding.is_statement,
+        understanding=understanding,
+        version=vocabulary.version,
+    )
     translated = {stem(word) for word in understanding.explained}
     hinted = _add_synonyms(query, understanding, asked, vocabulary)
     # `billing-api`, `suzuki-san`: hyphenated with a word that no tool has, unlike `follow-up`.

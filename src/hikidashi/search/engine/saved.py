@@ -23,15 +23,16 @@ from ...errors import ToolSearchError
 from .entry import Entry
 from .index.bm25 import Index
 from .index.postings import Postings
+from .meaning.stored import StoredVectors
 from .rows import Rows
 
-__all__ = ["NAME", "digest_of", "read", "write"]
+__all__ = ["NAME", "Saved", "digest_of", "read", "write"]
 
 NAME = b"hikidashi catalogue "  # the first bytes of a file of any version
-FORMAT_VERSION = 5
+FORMAT_VERSION = 6
 """Raise it when the layout of the file changes."""
 RULES_VERSION = 1
-"""Raise it when the indexing rules change: terms, fields, weights or searchable text.
+"""Raise it when the indexing rules change: terms, fields, weights, searchable text or the text that is embedded.
 
 A query that is analysed by other rules would miss the terms in the file. `tests/search/engine/test_rules.py` fails when
 the rules change and this number does not.
@@ -39,10 +40,22 @@ the rules change and this number does not.
 _MAGIC = NAME + f"{FORMAT_VERSION} {RULES_VERSION}\n".encode()
 _VERSIONS = re.compile(re.escape(NAME) + rb"(\d{1,9})(?: (\d{1,9})\n)?")
 _DIGEST = 8  # bytes: enough to tell two versions of one tool apart
-_SECTIONS = ("names", "rows", "row_ends", "texts", "text_ends", "terms", "term_ends", "packed", "lengths", "digests")
+_SECTIONS = (
+    "names",
+    "rows",
+    "row_ends",
+    "texts",
+    "text_ends",
+    "terms",
+    "term_ends",
+    "packed",
+    "lengths",
+    "digests",
+    "vectors",
+)
 
 
-def write(path: Path, rows: Rows, index: Index) -> None:
+def write(path: Path, rows: Rows, index: Index, vectors: StoredVectors | None = None) -> None:
     """Write a catalogue to a file, atomically.
 
     The tools of `rows` and `index` must be numbered without gaps.
@@ -68,6 +81,7 @@ def write(path: Path, rows: Rows, index: Index) -> None:
         "packed": _bytes(packed),
         "lengths": _bytes(array("Q", index.lengths)),
         "digests": b"".join(map(digest_of, entries)),
+        "vectors": b"" if vectors is None else vectors.to_bytes(),
     }
     sizes = _bytes(array("Q", (len(body[name]) for name in _SECTIONS)))
     content = sizes + b"".join(body[name] for name in _SECTIONS)
@@ -79,8 +93,19 @@ def digest_of(entry: Entry) -> bytes:
     return hashlib.blake2b(repr(entry.texts()).encode(), digest_size=_DIGEST).digest()
 
 
-def read(path: Path) -> tuple[Rows, Index, dict[str, bytes]]:
-    """The catalogue in a file, and the digest of each tool by name.
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What is in a file."""
+
+    rows: Rows
+    index: Index
+    digests: dict[str, bytes]
+    """The digest of each tool by name."""
+    vectors: StoredVectors | None
+
+
+def read(path: Path) -> Saved:
+    """The catalogue in a file.
 
     Raises:
         ToolSearchError: the file is missing, damaged, of another version, or not a catalogue.
@@ -112,7 +137,7 @@ def _why_unreadable(content: bytes) -> str:
     return f"was saved by an older version of hikidashi, with other indexing rules. {again[0].upper()}{again[1:]}"
 
 
-def _parse(content: bytes, head: int) -> tuple[Rows, Index, dict[str, bytes]]:
+def _parse(content: bytes, head: int) -> Saved:
     start = head + 8 * len(_SECTIONS)
     part: dict[str, bytes] = {}
     for name, size in zip(_SECTIONS, _array(content[head:start]), strict=True):
@@ -133,7 +158,8 @@ def _parse(content: bytes, head: int) -> tuple[Rows, Index, dict[str, bytes]]:
     index.stored = stored.postings
     digests = part["digests"]
     digest_of_name = {name: digests[at * _DIGEST : (at + 1) * _DIGEST] for name, at in rows.numbers.items()}
-    return rows, index, digest_of_name
+    vectors = StoredVectors.from_bytes(part["vectors"]) if part["vectors"] else None
+    return Saved(rows, index, digest_of_name, vectors)
 
 
 @dataclass(frozen=True, slots=True)

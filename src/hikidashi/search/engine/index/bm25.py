@@ -208,6 +208,10 @@ class Index:
             found = {doc: score for doc, score in found.items() if score >= floor}
         return sorted(found.items(), key=lambda item: (-item[1], item[0]))[:limit]
 
+    def scores(self, query: Mapping[str, float], docs: Iterable[int]) -> dict[int, float]:
+        """The scores of some tools for weighted terms; 0 for those that have none of them."""
+        return self._sums(set(docs), sorted(self._lists(query)))
+
     def _sums(self, docs: set[int], lists: list[tuple[float, str, float, Postings]]) -> dict[int, float]:
         """The scores of `docs`."""
         found = dict.fromkeys(docs, 0.0)

@@ -25,6 +25,11 @@ class Vocabulary:
         self._nearest: dict[str, list[str]] = {}
         self._version = -1
 
+    @property
+    def version(self) -> int:
+        """The version of the index."""
+        return self._index.version
+
     def __contains__(self, term: str) -> bool:
         """Whether some tool has `term`."""
         return term in self._index.terms

@@ -11,7 +11,8 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ....search.engine.embeddings import Embedder, EmbeddingIndex, embedder_of
+from ....search.engine.embeddings import Embedder, embedder_of
+from ....search.engine.meaning.vectorizer import Vectorizer
 
 if TYPE_CHECKING:
     from .index import Found
@@ -40,17 +41,17 @@ class SemanticRanker:
     """
 
     def __init__(self, embed: Embed | None = None) -> None:
-        self._meanings = EmbeddingIndex(embedder_of(embed))
+        self._vectorizer = Vectorizer(embedder_of(embed))
 
     def ranked(self, question: str, found: Iterable[tuple[Found, _Digest]]) -> Iterator[tuple[Found, _Digest]]:
         """`found`, ranked by words, reranked by the weighted mean of both scores."""
         rest = iter(found)
-        if not self._meanings.embedder.reads(question):
+        if not self._reads(question):
             yield from rest
             return
         best = list(islice(rest, _CANDIDATES))
         if len(best) > 1:
-            asked, *passages = self._meanings.vectors([question, *(_text_of(one) for one, _ in best)])
+            asked, *passages = self._vectorizer.vectors([question, *(_text_of(one) for one, _ in best)])
             near = [min(1.0, max(0.0, float((vector * asked).sum()))) for vector in passages]
             scored = [
                 (replace(one, score=(1 - _WEIGHT) * one.score + _WEIGHT * similarity), digest)
@@ -61,6 +62,11 @@ class SemanticRanker:
         lowest = best[-1][0].score if best else 0.0
         for one, digest in rest:
             yield replace(one, score=min(one.score, lowest)), digest
+
+    def _reads(self, question: str) -> bool:
+        """Whether the model can embed `question`: all letters are Latin, or the model is multilingual."""
+        latin = all(letter < "\u0250" for letter in question if letter.isalpha())
+        return latin or self._vectorizer.embedder.multilingual
 
 
 def _text_of(found: Found) -> str:

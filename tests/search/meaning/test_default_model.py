@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from hikidashi import ToolCatalog
-from hikidashi.errors import ToolSearchError
 from hikidashi.search.engine.embeddings import default_embedder
 
 TOOLS = [
@@ -33,7 +32,7 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_default_model_finds_by_meaning_what_shares_no_word(tmp_path: Path) -> None:
     kept = replace(default_embedder(), cache=tmp_path / "vectors")
     question = "flying with an airline"
-    assert ToolCatalog(TOOLS, glossary=False).search(question) == []
+    assert ToolCatalog(TOOLS, ranker="lexical", glossary=False).search(question) == []
     by_meaning = ToolCatalog(TOOLS, ranker="hybrid", embed=kept, glossary=False).search(question)
     assert [match.name for match in by_meaning][:1] == ["book_flight"]
 
@@ -41,21 +40,8 @@ def test_the_default_model_finds_by_meaning_what_shares_no_word(tmp_path: Path) 
 @pytest.mark.usefixtures("no_network")
 def test_a_question_in_a_script_it_does_not_know_is_searched_by_words(tmp_path: Path) -> None:
     kept = replace(default_embedder(), cache=tmp_path / "vectors")
-    words, meaning = ToolCatalog(TOOLS), ToolCatalog(TOOLS, ranker="hybrid", embed=kept)
+    words, meaning = ToolCatalog(TOOLS, ranker="lexical"), ToolCatalog(TOOLS, ranker="hybrid", embed=kept)
     assert [m.name for m in meaning.search("音楽を再生して")] == [m.name for m in words.search("音楽を再生して")]
-
-
-def test_a_user_without_a_home_folder_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    def nowhere() -> Path:
-        raise RuntimeError("Could not determine home directory.")
-
-    for module in [name for name in sys.modules if name.partition(".")[0] == "wordllama"]:
-        monkeypatch.delitem(sys.modules, module)
-    monkeypatch.setattr(Path, "home", nowhere)
-    default_embedder.cache_clear()
-    with pytest.raises(ToolSearchError, match=r"wordllama cannot be loaded: .* Set HOME to any folder\.") as caught:
-        ToolCatalog(TOOLS, ranker="hybrid")
-    assert caught.value.code == "unavailable"
 
 
 def test_loading_it_leaves_the_logging_of_the_program_alone() -> None:

@@ -15,9 +15,8 @@ import pytest
 
 from hikidashi.errors import MissingExtra, ToolSearchError
 from hikidashi.search import Embedder, ToolCatalog
-from hikidashi.search.engine._vector_cache import VectorCache
-from hikidashi.search.engine.embeddings import default_embedder
-from hikidashi.search.engine.fusion import fused
+from hikidashi.search.engine.meaning.fusion import fused
+from hikidashi.search.engine.meaning.vector_cache import VectorCache
 
 CONCEPTS = {
     "mail": 0, "email": 0, "letter": 0, "correspondence": 0,
@@ -79,9 +78,13 @@ def test_meaning_makes_a_match_certain_and_words_alone_may_not(model: Model) -> 
     told = "he whispered so sadly that the mail was late"
     sure = ToolCatalog(TOOLS, ranker="hybrid", embed=Embedder(embed=model, floor=0.1))
     unsure = ToolCatalog(TOOLS, ranker="hybrid", embed=Embedder(embed=model, floor=2.0))
-    assert all(match.confident for match in sure.search(told))
-    assert [match.confident for match in unsure.search(told)][:1] == [False]
-    assert len(unsure.search(told)) <= 3
+    asked = "is there any late correspondence"
+    assert [match.confident for match in sure.search(asked)] == [True]
+    assert unsure.search(asked) == []
+    for catalog in (sure, unsure):  # a statement is near to the tools it is about, but asks for none
+        assert {match.confident for match in catalog.search(told)} == {False}
+        assert len(catalog.search(told)) <= 3
+    assert unsure.search(told)[0].doubt.endswith("rather than a request, and no tool is near in meaning.")
 
 
 def test_a_question_in_a_script_the_model_does_not_know_is_ranked_by_words_alone(model: Model) -> None:
@@ -110,7 +113,7 @@ def test_only_new_tools_are_embedded(model: Model) -> None:
     catalog.remove("get_weather")
     assert names(catalog, "umbrella")[0] == "rain_radar"
     assert "get_weather" not in names(catalog, "umbrella")
-    assert model.asked == ["umbrella", "rain radar. rain", "umbrella"]
+    assert model.asked == ["rain radar. rain", "umbrella", "umbrella"]
 
 
 def test_vectors_outlive_the_numbers_of_their_tools(model: Model) -> None:
@@ -244,8 +247,8 @@ def test_an_async_function_is_refused() -> None:
 
 
 def test_what_is_no_function_is_refused_at_once() -> None:
-    with pytest.raises(ToolSearchError, match="`embed` is 'wordllama': pass a function"):
-        ToolCatalog(TOOLS, ranker="hybrid", embed=cast("Any", "wordllama"))
+    with pytest.raises(ToolSearchError, match="`embed` is 'my-model': pass a function"):
+        ToolCatalog(TOOLS, ranker="hybrid", embed=cast("Any", "my-model"))
 
 
 def test_a_search_after_a_failed_one_embeds_what_is_missing(model: Model) -> None:
@@ -265,7 +268,7 @@ def test_a_search_after_a_failed_one_embeds_what_is_missing(model: Model) -> Non
         catalog.search("umbrella")
     model.asked.clear()
     assert "rain_radar" in names(catalog, "umbrella")
-    assert model.asked == ["umbrella", "rain radar. rain"]
+    assert model.asked == ["rain radar. rain", "umbrella"]
 
 
 def test_texts_reach_the_model_as_valid_unicode(model: Model) -> None:
@@ -297,14 +300,15 @@ from hikidashi.search import Embedder, ToolCatalog
 first = int(sys.argv[2])
 tools = [{"name": f"tool_{number}", "description": "mail"} for number in range(first, first + 300)]
 embedder = Embedder(embed=lambda texts: [[1.0, len(text)] for text in texts], id="toy", cache=Path(sys.argv[1]))
-print(len(ToolCatalog(tools, ranker="hybrid", embed=embedder).search("mail")))
+catalog = ToolCatalog(tools, ranker="hybrid", embed=embedder)
+print(catalog.ready(), len(catalog.search("mail")))
 """
     file = tmp_path / "vectors.sqlite"
     running = [
         subprocess.Popen([sys.executable, "-c", script, str(file), str(first)], stdout=-1, stderr=-1, text=True)
         for first in (0, 300, 150)
     ]
-    assert [process.communicate(timeout=60) for process in running] == [("5\n", "")] * 3
+    assert [process.communicate(timeout=60) for process in running] == [("True 5\n", "")] * 3
     with closing(sqlite3.connect(file)) as database:
         assert database.execute("SELECT count(*) FROM vectors").fetchone() == (600,)
 
@@ -315,21 +319,22 @@ def test_arrays_are_taken_as_lists_are() -> None:
     assert names(catalog, "umbrella")[0] == "get_weather"
 
 
-def test_an_embedding_function_without_the_hybrid_ranker_is_refused(model: Model) -> None:
+def test_an_embedding_function_with_the_lexical_ranker_is_refused(model: Model) -> None:
     with pytest.raises(ToolSearchError, match="`embed` is for"):
-        ToolCatalog(TOOLS, embed=model)
+        ToolCatalog(TOOLS, ranker="lexical", embed=model)
 
 
-@pytest.mark.parametrize(("package", "embed"), [("wordllama", None), ("numpy", Model())])
+@pytest.mark.parametrize(("package", "embed"), [("hikidashi_encoder", None), ("numpy", Model())])
 def test_what_is_not_installed_is_named_with_its_extra(
     monkeypatch: pytest.MonkeyPatch, package: str, embed: Model | None
 ) -> None:
-    default_embedder.cache_clear()
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingExtra, match=rf"`{package}` is not installed.*hikidashi\[semantic\]"):
         ToolCatalog(TOOLS, ranker="hybrid", embed=embed)
 
 
 def test_fused_scores_are_stretched_and_weighted() -> None:
-    assert fused({1: 4.0, 2: 2.0}, {1: 0.1, 2: 0.5, 3: 0.9}, 0.4) == pytest.approx({1: 0.6, 2: 0.5, 3: 0.4})
-    assert fused({}, {7: 0.5}, 0.4) == {7: 0.0}
+    both = fused({1: 4.0, 2: 2.0}, {1: 0.1, 2: 0.5, 3: 0.9}, 0.4)
+    assert {number: one.score for number, one in both.items()} == pytest.approx({1: 0.6, 2: 0.5, 3: 0.4})
+    assert {number: one.by_meaning for number, one in both.items()} == pytest.approx({1: 0.0, 2: 0.2, 3: 0.4})
+    assert fused({}, {7: 0.5}, 0.4) == {7: (0.4, 0.4)}

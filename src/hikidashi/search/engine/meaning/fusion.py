@@ -1,0 +1,99 @@
+"""Fusion of the lexical and the semantic ranking."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from ..gate import Judgement, TermsOf, judged
+from ..index.bm25 import Index
+from ..query import Query
+
+__all__ = ["MEANING", "Fused", "fused", "hybrid"]
+
+MEANING = 0.5
+"""The weight of the semantic ranking in a score; the lexical one has the rest.
+
+One number, chosen on sets of questions of which each was left out in turn: `packages/hikidashi-encoder`.
+"""
+_CANDIDATES = 50  # hits of each ranking that are fused: more do not change the first ten
+_UNDERSTOOD = 0.5  # the share of a question that a model must have read for its similarity to be evidence
+
+
+class Fused(NamedTuple):
+    """The score of a tool, from 0 to 1, and the part of it that is from meaning."""
+
+    score: float
+    by_meaning: float
+
+
+def fused(words: Mapping[int, float], meaning: Mapping[int, float], share: float) -> dict[int, Fused]:
+    """Weighted sum of two normalised rankings, for the tools of `meaning`.
+
+    `meaning` is min-max-normalised and weighted by `share`; `words` is divided by its maximum, with 0 for tools that it
+    lacks, its minimum. Measured, this beats reciprocal rank fusion, which ignores the distances between scores.
+    """
+    highest = max(words.values(), default=0.0) or 1.0
+    low, high = min(meaning.values(), default=0.0), max(meaning.values(), default=0.0)
+    found: dict[int, Fused] = {}
+    for number, similarity in meaning.items():
+        near = share * ((similarity - low) / (high - low) if high > low else 1.0)
+        found[number] = Fused((1 - share) * words.get(number, 0.0) / highest + near, near)
+    return found
+
+
+def hybrid(
+    index: Index,
+    asked: Query,
+    name_terms: TermsOf,
+    similar: Callable[[int, Sequence[int]], dict[int, float]],
+    *,
+    floor: float,
+    share: float,
+    limit: int,
+) -> Judgement:
+    """The hits of both rankings, fused, and whether the search is confident of them.
+
+    It is if the lexical gate is confident of the best hit by words, which is then among the first `limit`, or if a tool
+    is near in meaning and the question is not a statement.
+
+    Args:
+        index: The lexical index.
+        asked: The question.
+        name_terms: The terms in the name of a tool.
+        similar: The nearest tools, as many as given, and then the given others, with their similarity.
+        floor: The similarity from which a tool is about the question.
+        share: The share of the question that the model has read.
+        limit: The number of hits that are shown.
+    """
+    words = judged(index, asked, _CANDIDATES, name_terms)
+    similarities = similar(_CANDIDATES, [number for number, _ in words.hits])
+    is_near = max(similarities.values()) >= floor and share >= _UNDERSTOOD
+    if not words.hits and not is_near:
+        return words
+    # Tools that are found by meaning may have words of the question too, if not enough for the best fifty.
+    scores = index.scores(asked.weights, similarities)
+    both = fused(scores, similarities, MEANING * share)
+    hits = sorted(((number, one.score) for number, one in both.items()), key=lambda hit: (-hit[1], hit[0]))
+    is_sure = bool(words.hits) and not words.doubt
+    if is_sure and not is_near:
+        hits = _showing(words.hits[0][0], hits, limit)
+    doubt = "" if is_sure or (is_near and not asked.is_statement) else _doubt(words, is_near=is_near)
+    return Judgement(hits, doubt, {number: one.by_meaning / one.score for number, one in both.items() if one.score})
+
+
+def _showing(number: int, hits: list[tuple[int, float]], limit: int) -> list[tuple[int, float]]:
+    """`hits` with a tool among the first `limit`."""
+    place = next(place for place, hit in enumerate(hits) if hit[0] == number)
+    last = limit - 1
+    if place <= last:
+        return hits
+    return [*hits[:last], (number, hits[last][1]), *hits[last:place], *hits[place + 1 :]]
+
+
+def _doubt(words: Judgement, *, is_near: bool) -> str:
+    if not words.hits:
+        return "No word of the question matches, and it reads like a statement rather than a request."
+    if is_near:
+        return words.doubt
+    return f"{words.doubt.removesuffix('.')}, and no tool is near in meaning."

@@ -1,0 +1,297 @@
+"""`Meanings`: the vectors of a catalogue's tools, embedded when they are needed.
+
+Nothing is embedded, and no model is loaded, before a search by words needs it, unless the model was asked for. Few
+tools are embedded at once, many in a thread. Until every tool has its vector, a search is by words alone: an answer is
+never ranked by vectors that some tools have and others lack.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from threading import RLock
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from ..embeddings import Embed, embedder_of, text_of
+from ..ranker import RANKER_VARIABLE
+from ..rows import Snapshot
+from .background import Job
+from .stored import StoredVectors
+from .vector_index import VectorIndex
+from .vectorizer import Vectorizer, key_of
+
+if TYPE_CHECKING:
+    from .vectorizer import Matrix
+
+__all__ = ["Meanings"]
+
+logger = logging.getLogger("hikidashi")
+
+Seen = Callable[[], tuple[int, Snapshot]]
+"""The version of a catalogue and its tools; called with its lock held."""
+
+# Texts that a search embeds itself: about .3 seconds of the default model.
+_AT_ONCE = 64
+_ROUNDS = 3  # if the catalogue is changed during as many, the search is by words
+
+_Result = TypeVar("_Result")
+
+_warned: set[str] = set()  # reasons, once in a process each: programs build a catalogue per request
+
+
+class _Batch(NamedTuple):
+    """Tools that are being embedded: the keys of their texts by number, and how often numbers had changed by then."""
+
+    generation: int
+    keys: dict[int, bytes]
+
+
+class _Failure(NamedTuple):
+    """What a thread has failed with, and whether `ready` has raised it."""
+
+    error: BaseException
+    is_told: bool = False
+
+
+class Meanings:
+    """The vectors of a catalogue's tools.
+
+    Args:
+        embed: A function from texts to vectors, or an `Embedder`; the default model if None.
+        lock: The lock of the catalogue. It is not held while texts are embedded.
+        is_explicit: Whether the model was asked for. If so, its errors are raised; if not, the first is logged, and
+            the search is by words from then on.
+    """
+
+    def __init__(self, embed: Embed | None, lock: RLock, *, is_explicit: bool) -> None:
+        self.is_explicit = is_explicit
+        """Whether the model was asked for."""
+        self.is_off = False
+        """Whether the model cannot be used, and the search is by words."""
+        self._embedder = None if embed is None else embedder_of(embed)
+        self._lock = lock
+        self._vectorizer: Vectorizer | None = None
+        self._index: VectorIndex | None = None
+        self._stored: StoredVectors | None = None
+        self._version = -1
+        self._generation = 0
+        self._found: dict[bytes, Matrix] = {}
+        self._job: Job | None = None
+        self._job_batch = _Batch(0, {})
+        self._failure: _Failure | None = None
+
+    @property
+    def multilingual(self) -> bool:
+        """Whether the model reads other languages than English; the default one does not."""
+        return self._embedder is not None and self._embedder.multilingual
+
+    @property
+    def floor(self) -> float:
+        """The similarity from which a tool is about the question."""
+        return self._loaded().embedder.floor
+
+    def has_all(self, version: int) -> bool:
+        """Whether every tool of this version of the catalogue has its vector."""
+        return version == self._version and not self.is_off
+
+    def update(self, seen: Seen) -> None:
+        """Embed the tools that have no vector, or begin to.
+
+        Raises:
+            Exception: whatever the function to embed with raises, if it was asked for.
+        """
+        if not self.is_off:
+            self._guarded(lambda: self._complete(seen))
+
+    def question(self, text: str, seen: Seen) -> Matrix | None:
+        """The vector of a question; None if it has to be searched by words.
+
+        Raises:
+            Exception: whatever the function to embed with raises, if it was asked for; also what it raised in the
+                thread since the last search.
+        """
+        with self._lock:
+            self._collect()
+            failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure.error
+        if self.is_off:
+            return None
+        return self._guarded(lambda: self._loaded().question(text) if self._complete(seen) else None)
+
+    def ready(self, seen: Seen, timeout: float | None, progress: Callable[[int, int], None] | None) -> bool:
+        """Wait until all tools have vectors; False if they have not after `timeout` seconds.
+
+        Raises:
+            Exception: whatever the function to embed with raises, if it was asked for; called again, it tries again.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        with self._lock:
+            if self._failure is not None and self._failure.is_told:
+                self._failure = None
+        while True:
+            self._raise_failure()
+            if self.is_off:
+                return True
+            is_complete = self._guarded(lambda: self._complete(seen, wait=True))
+            with self._lock:
+                job, total = self._job, len(seen()[1].numbers)
+            done = 0 if job is None else len(job.found)
+            if progress is not None and not self.is_off:
+                progress(total if is_complete else max(0, total - job.total + done) if job else 0, total)
+            if is_complete:
+                return True
+            left = None if deadline is None else deadline - time.monotonic()
+            if left is not None and left <= 0:
+                return False
+            if job is not None:
+                job.wait(done, left)
+
+    def similar(self, vector: Matrix, limit: int, others: Sequence[int]) -> dict[int, float]:
+        """The tools nearest to a question, and `others`, with their similarity; `has_all` must be true."""
+        assert self._index is not None
+        return self._index.similar(vector, limit, others)
+
+    def renumbered(self, order: Sequence[int]) -> None:
+        """Follow the catalogue: the tool at each place of `order`, its number so far, gets that place as number."""
+        self._generation += 1
+        self._version = -1
+        if self._index is not None:
+            self._index.renumbered(order)
+        if self._stored is not None:
+            self._stored = self._stored.renumbered(order)
+
+    def restore(self, stored: StoredVectors | None) -> None:
+        """Take the vectors of a saved catalogue; those of another model are forgotten when the model is loaded."""
+        self._stored = stored
+
+    def stored(self, numbers: Sequence[int]) -> StoredVectors | None:
+        """The vectors to save with these tools; None if there are none, or the model has no name."""
+        if self._stored is not None:
+            return self._stored.only(numbers)
+        if self._index is None or self._vectorizer is None or not self._vectorizer.embedder.id:
+            return None
+        there = [number for number in numbers if number in self._index.numbers]
+        if not there:
+            return None
+        packed, size = self._vectorizer.packed(self._index.rows(there)), self._vectorizer.size
+        rows = {number: packed[place * size : (place + 1) * size] for place, number in enumerate(there)}
+        return StoredVectors(self._vectorizer.embedder.id, rows)
+
+    def _loaded(self) -> Vectorizer:
+        if self._vectorizer is None:
+            self._vectorizer = Vectorizer(embedder_of(self._embedder))
+        return self._vectorizer
+
+    def _complete(self, seen: Seen, *, wait: bool = False) -> bool:
+        """Whether every tool has its vector; embeds those that have none, or begins to.
+
+        Args:
+            seen: The catalogue.
+            wait: Embed in the thread, however few tools there are: the caller waits for it.
+        """
+        for _ in range(_ROUNDS):
+            with self._lock:
+                version, tools = seen()
+                if version == self._version or not tools.numbers:
+                    return True
+            vectorizer = self._loaded()
+            _ = vectorizer.size  # may embed a text, which is not done with the lock held
+            with self._lock:
+                self._collect()
+                version, tools = seen()
+                missing = self._missing(tools, vectorizer)
+                if not missing:
+                    self._version, self._found = version, {}
+                    return True
+                if self._job is not None or self._failure is not None or self.is_off:
+                    return False
+                generation = self._generation
+            texts = {number: text_of(tools.entry(number)) for number in missing}
+            batch = _Batch(generation, {number: key_of(text) for number, text in texts.items()})
+            found = {key: self._found[key] for key in batch.keys.values() if key in self._found}
+            found |= vectorizer.cached({key for key in batch.keys.values() if key not in found})
+            unknown = {key: texts[number] for number, key in batch.keys.items() if key not in found}
+            if len(unknown) > _AT_ONCE or (wait and unknown):
+                self._begin(unknown, vectorizer, found, batch)
+                return False
+            found |= vectorizer.embed(unknown)
+            with self._lock:
+                self._insert(found, batch)
+        return False
+
+    def _missing(self, tools: Snapshot, vectorizer: Vectorizer) -> list[int]:
+        """The tools without a vector, after taking those of a saved catalogue."""
+        if self._index is None:
+            self._index = VectorIndex(vectorizer.numpy)
+        if self._stored is not None:
+            stored, self._stored = self._stored.only(tools.numbers), None
+            if stored.model and stored.model == vectorizer.embedder.id:
+                self._index.insert(vectorizer.unpacked(stored.rows))
+        self._index.keep(tools.numbers)
+        return [number for number in tools.numbers if number not in self._index.numbers]
+
+    def _begin(
+        self, unknown: Mapping[bytes, str], vectorizer: Vectorizer, found: dict[bytes, Matrix], batch: _Batch
+    ) -> None:
+        """Start the thread, unless another search has."""
+        with self._lock:
+            self._found |= found
+            if self._job is None:
+                this = weakref.ref(self)
+                self._job, self._job_batch = Job(unknown, vectorizer, lambda: this() is not None), batch
+
+    def _collect(self) -> None:
+        """Take what a thread has embedded that has ended, or that is not in this process, since it was forked."""
+        job = self._job
+        if job is None or not (job.is_done or job.is_lost):
+            return
+        self._job = None
+        self._insert(dict(job.found), self._job_batch)
+        if job.error is None:
+            return
+        if self.is_explicit:
+            self._failure = _Failure(job.error)
+        else:
+            self._give_up(job.error)
+
+    def _insert(self, found: dict[bytes, Matrix], batch: _Batch) -> None:
+        """Take new vectors; those of tools that were numbered anew meanwhile, when they are looked for next."""
+        self._found |= found
+        if batch.generation == self._generation and self._index is not None:
+            known = self._found
+            self._index.insert({number: known[key] for number, key in batch.keys.items() if key in known})
+
+    def _raise_failure(self) -> None:
+        """Raise what a thread has failed with. It stays for the next search, which may be in another place."""
+        with self._lock:
+            self._collect()
+            failure = self._failure
+            if failure is not None:
+                self._failure = _Failure(failure.error, is_told=True)
+        if failure is not None:
+            raise failure.error
+
+    def _guarded(self, work: Callable[[], _Result]) -> _Result | None:
+        """The result of `work`; if it fails and the model was not asked for, None, and the search is by words."""
+        if self.is_explicit:
+            return work()
+        try:
+            return work()
+        except Exception as error:
+            self._give_up(error)
+            return None
+
+    def _give_up(self, error: BaseException) -> None:
+        self.is_off = True
+        reason = f"{error}"
+        if reason not in _warned:
+            _warned.add(reason)
+            logger.warning(
+                "Tools are searched by words alone, since the encoder cannot be used: %s "
+                'To do without it on purpose: ranker="lexical", or %s=lexical.',
+                reason,
+                RANKER_VARIABLE,
+            )

@@ -1,0 +1,69 @@
+"""What a model reads of a question: English, without literal values."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ..analyzer import share_of_word
+from ..literals import without_literals
+from ..query import Query
+
+__all__ = ["Reading", "reading_of"]
+
+_LATIN_END = "\u0250"
+_MOSTLY = 2  # letters in Latin script per letter in another, in an English question with a name in it
+_OTHER_SCRIPT = re.compile(rf"(?:(?![\d_])\w)(?<=[{_LATIN_END}-\U0010ffff])+")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The text of a question for a model, and how much of the question it has."""
+
+    text: str
+    share: float = 1.0
+    """From 0 to 1; less than 1 if words of the question are in no glossary."""
+
+
+def reading_of(text: str, asked: Query, *, multilingual: bool) -> Reading | None:
+    """What a model reads of a question; None if that is nothing.
+
+    A model that is not multilingual reads, of a question in another language than English, the English terms that the
+    glossaries have for its words, and those words that tools have as they are, such as names. Where tools have words of
+    the question in another script, the tools are in a language that the model does not read, too.
+
+    Args:
+        text: The question.
+        asked: The same as the search by words reads it.
+        multilingual: Whether the model reads all languages.
+    """
+    plain = without_literals(text)
+    if multilingual:
+        return Reading(plain)
+    letters = [letter for letter in plain if letter.isalpha()]
+    others = sum(letter >= _LATIN_END for letter in letters)
+    if not asked.understanding.foreign and len(letters) - others >= _MOSTLY * others:
+        english = [english for _, english in _translated(asked)]
+        words = "".join(" " if letter.isalpha() and letter >= _LATIN_END else letter for letter in plain)
+        return Reading(" ".join([*words.split(), *english]))
+    translated = _translated(asked)
+    if not translated:
+        return None
+    guesses = asked.translations.keys() | asked.respelled | asked.synonyms.keys()
+    own = [term for term in asked.weights if term not in guesses]
+    if not all(map(str.isascii, own)):
+        return None
+    words = {word for word, _ in translated}
+    kept = dict.fromkeys(asked.sources[term] for term in own if asked.sources[term] not in words)
+    unknown = sum(share_of_word(word) for word in asked.missing if word not in words) + len(own) - len(kept)
+    known = len(translated) + len(kept)
+    return Reading(" ".join([*(english for _, english in translated), *kept]), known / (known + unknown))
+
+
+def _translated(asked: Query) -> list[tuple[str, str]]:
+    """The words that a glossary has, and the English for each: what tools have of it, or its first meaning."""
+    there: dict[str, list[str]] = {}
+    for term, english in asked.translations.items():
+        there.setdefault(asked.sources[term], []).append(english)
+    found = asked.understanding.translations
+    return [(word, " ".join(there.get(word) or english[:1])) for word, english in found]

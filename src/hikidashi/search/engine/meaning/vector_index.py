@@ -1,0 +1,77 @@
+"""The vectors of tools by number, and those nearest to a question. Needs numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Matrix = NDArray[np.float32]
+
+__all__ = ["VectorIndex"]
+
+
+class VectorIndex:
+    """A matrix with one row per tool.
+
+    Args:
+        numpy: The module.
+    """
+
+    def __init__(self, numpy: Any) -> None:
+        self._numpy = numpy
+        self._matrix: Matrix | None = None
+        self.numbers: set[int] = set()
+        """The tools that have a vector."""
+
+    def insert(self, vectors: Mapping[int, Matrix]) -> None:
+        """Add the vectors of tools, by number."""
+        if not vectors:
+            return
+        rows = max(vectors) + 1
+        known = self._matrix
+        if known is None or len(known) < rows:
+            # At least doubled when it grows, so that adding tools one by one is fast.
+            room = max(rows, 2 * len(known) if known is not None else 0)
+            grown = self._numpy.zeros((room, len(next(iter(vectors.values())))), self._numpy.float32)
+            if known is not None:
+                grown[: len(known)] = known
+            self._matrix = known = cast("Matrix", grown)
+        known[list(vectors)] = self._numpy.stack(list(vectors.values()))
+        self.numbers |= vectors.keys()
+
+    def keep(self, numbers: Collection[int]) -> None:
+        """Forget the tools that are not among `numbers`."""
+        self.numbers.intersection_update(numbers)
+
+    def rows(self, numbers: Sequence[int]) -> Matrix:
+        """The vectors of tools, one row each."""
+        assert self._matrix is not None
+        return self._matrix[numbers]
+
+    def renumbered(self, order: Sequence[int]) -> None:
+        """Number the tools anew: the tool at each place of `order`, its number so far, gets that place as number."""
+        there = {place: number for place, number in enumerate(order) if number in self.numbers}
+        rows = {place: self._matrix[number] for place, number in there.items()} if self._matrix is not None else {}
+        self._matrix, self.numbers = None, set()
+        self.insert(rows)
+
+    def similar(self, vector: Matrix, limit: int, others: Iterable[int]) -> dict[int, float]:
+        """The `limit` tools nearest to a vector, nearest first, and then `others`, with their cosine similarity.
+
+        There must be at least one tool, and `others` must be among the tools.
+        """
+        assert self._matrix is not None
+        # Not `@`: BLAS would start threads for it, which on a busy machine takes 8 ms instead of .5.
+        used = max(self.numbers) + 1
+        similarities: Matrix = self._numpy.einsum("ij,j->i", self._matrix[:used], vector)
+        # Rows of removed tools may be among the nearest: take as many more as there are.
+        few = min(limit + used - len(self.numbers), used)
+        places = self._numpy.argpartition(-similarities, few - 1)[:few]
+        nearest = places[self._numpy.lexsort((places, -similarities[places]))]
+        best = [place for place in nearest.tolist() if place in self.numbers][:limit]
+        best += sorted(set(others).difference(best))
+        return dict(zip(best, similarities[best].tolist(), strict=True))
