@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +57,7 @@ def catalog(tmp_path: Path) -> str:
 def tune(tmp_path: Path, catalog: str) -> Tune:
     """`tune(questions, "--json")` runs `hikidashi tools tune` on them."""
 
-    def run(questions: list[dict[str, Any]], *options: str, columns: int = 80) -> Result:
+    def run(questions: Sequence[Any], *options: str, columns: int = 80) -> Result:
         path = tmp_path / "questions.jsonl"
         path.write_text("\n".join(map(json.dumps, questions)), encoding="utf-8")
         return invoke("tune", str(path), "--catalog", catalog, *options, columns=columns)
@@ -77,15 +77,19 @@ def found(catalog: ToolCatalog, questions: dict[str, str]) -> list[bool]:
 def test_slang_is_learnt_installed_and_used_and_other_questions_find_what_they_found(
     tune: Tune, catalog: str, data: Path
 ) -> None:
-    before = {questions: found(ToolCatalog(TOOLS), asked) for questions, asked in (("en", EVERYDAY), ("ja", JAPANESE))}
-    result = tune(QUESTIONS, "--json")
-    answer = json.loads(result.stdout)
-    assert result.exit_code == 0, answer["refusal"]
-    assert (answer["questions"], answer["trained_on"], answer["held_out"]) == (126, 88, 38)
-    assert (answer["better"], answer["refusal"], answer["installed_as"]) == (True, None, str(data))
-    assert answer["after"]["recall_at_5"]["mean"] >= answer["before"]["recall_at_5"]["mean"] + 0.3
-    assert answer["change"]["both"]["low"] > 0.2
-    assert answer["everyday_kept"] > 0.75
+    before = [found(ToolCatalog(TOOLS), asked) for asked in (EVERYDAY, JAPANESE)]
+    unknown: list[Any] = [{"query": "polish the moon", "tools": ["moon\x1b[2J", "sun"]}, {"query": "hi", "gold": []}]
+    first = tune([*QUESTIONS, *unknown])
+    assert first.exit_code == 0, first.output
+    lines = first.stdout.splitlines()
+    assert max(map(cell_len, lines[:-1])) <= 80
+    assert lines[0] == "126 questions about 9 of 20 tools: 88 to train on, 38 held out."
+    assert "1 question that no tool answers stays as it is." in lines
+    assert "that the questions name: moon, sun. 1 question left out." in " ".join(lines)
+    assert [line.split()[0] for line in lines if "% (" in line] == ["recall@5", "first"]
+    assert "Better: installed." in first.stdout
+    assert lines[-1] == str(data)
+    assert "\x1b" not in first.stdout
 
     forget()
     tuned = ToolCatalog(TOOLS)
@@ -93,35 +97,23 @@ def test_slang_is_learnt_installed_and_used_and_other_questions_find_what_they_f
         True,
         True,
     ]
-    assert found(tuned, EVERYDAY) == before["en"]
-    assert found(tuned, JAPANESE) == before["ja"] == [True] * len(JAPANESE)
+    assert [found(tuned, asked) for asked in (EVERYDAY, JAPANESE)] == before
+    assert before[1] == [True] * len(JAPANESE)
     searched = invoke("search", "zap it for the lady", "--catalog", catalog, "--json")
     assert "refund_payment" in [match["name"] for match in json.loads(searched.stdout)["matches"]]
 
-
-def test_the_same_questions_in_any_order_give_the_same_file(tune: Tune, data: Path) -> None:
-    assert tune(QUESTIONS).exit_code == 0
-    first = data.read_bytes()
-    data.unlink()
-    assert tune(random.Random(1).sample(QUESTIONS, len(QUESTIONS))).exit_code == 0
-    assert data.read_bytes() == first
-
-
-def test_what_is_printed_fits_a_terminal(tune: Tune, data: Path) -> None:
-    unknown = [{"query": "polish the moon", "tools": ["moon\x1b[2J", "sun"]}, {"query": "good morning", "gold": []}]
-    shown = tune([*QUESTIONS, *unknown])
-    lines = shown.stdout.splitlines()
-    assert max(map(cell_len, lines[:-1])) <= 80
-    assert lines[0] == "126 questions about 9 of 20 tools: 88 to train on, 38 held out."
-    assert "1 question that no tool answers stays as it is." in lines
-    assert "that the questions name: moon, sun. 1 question left out." in " ".join(lines)
-    assert [line.split()[0] for line in lines if "%" in line and "(" in line] == ["recall@5", "first"]
-    assert "Better: installed." in shown.stdout
-    assert lines[-1] == str(data)
-    assert "\x1b" not in shown.stdout
-    again = tune(QUESTIONS)
-    assert "before         installed      after          change in points" in again.stdout
-    assert max(map(cell_len, again.stdout.splitlines()[:-1])) <= 80
+    installed = data.read_bytes()
+    again = tune(random.Random(1).sample([*QUESTIONS, *unknown], len(QUESTIONS) + 2), "--json")
+    assert again.exit_code == 0
+    assert data.read_bytes() == installed  # the same questions in any order give the same file
+    answer = json.loads(again.stdout)
+    assert (answer["questions"], answer["trained_on"], answer["held_out"]) == (126, 88, 38)
+    assert (answer["better"], answer["refusal"], answer["installed_as"]) == (True, None, str(data))
+    assert (answer["unknown_tools"], answer["left_out"]["without_tool"]) == (["moon\x1b[2J", "sun"], 1)
+    assert answer["installed"] == answer["after"]
+    assert answer["after"]["recall_at_5"]["mean"] >= answer["before"]["recall_at_5"]["mean"] + 0.3
+    assert answer["change"]["both"]["low"] > 0.2
+    assert answer["everyday_kept"] > 0.75
 
 
 def test_random_labels_are_refused(tune: Tune, data: Path) -> None:
@@ -131,16 +123,6 @@ def test_random_labels_are_refused(tune: Tune, data: Path) -> None:
     assert result.exit_code == 1
     assert "Not installed. On the held-out questions" in " ".join(result.stdout.split())
     assert not data.exists()
-
-
-def test_one_that_is_worse_than_what_is_installed_is_refused(tune: Tune, data: Path) -> None:
-    assert tune(QUESTIONS).exit_code == 0
-    best = data.read_bytes()
-    labelled = [{**question, "tools": ["play_music"]} for question in QUESTIONS[:90]] + QUESTIONS[90:]
-    assert tune(labelled).exit_code == 1 or data.read_bytes() != best
-    few = json.loads(tune(QUESTIONS[:40], "--json").stdout)
-    assert (few["installed"], few["better"]) == (None, False)
-    data.write_bytes(best)
 
 
 def test_too_few_questions_are_measured_but_not_trained_on(tune: Tune, data: Path) -> None:
@@ -169,22 +151,19 @@ def test_questions_about_no_tool_of_the_catalogue_are_refused(tune: Tune) -> Non
     assert "There are 0 questions about tools of the catalogue, and 50 are needed" in text
 
 
-def test_a_dry_run_installs_nothing(tune: Tune, data: Path) -> None:
-    result = tune(QUESTIONS, "--dry-run")
-    assert result.exit_code == 0
-    assert "Better. Nothing was installed; without --dry-run it would be." in " ".join(result.stdout.split())
-    assert not data.exists()
-
-
-def test_recorded_searches_are_questions_too(tmp_path: Path, catalog: str) -> None:
+def test_recorded_searches_are_questions_too_and_a_dry_run_installs_nothing(
+    tmp_path: Path, catalog: str, data: Path
+) -> None:
     with SearchLog(tmp_path / "searches.db") as log:
         for place, question in enumerate(QUESTIONS):
             with log.session(f"conversation {place}"):
                 log.searched(question["query"], "words", ["play_music", *question["tools"]])
                 log.called(question["tools"][0])
-    result = invoke("tune", str(tmp_path / "searches.db"), "--catalog", catalog, "--json")
-    assert json.loads(result.stdout)["questions"] == len(QUESTIONS)
+    result = invoke("tune", str(tmp_path / "searches.db"), "--catalog", catalog, "--dry-run")
     assert result.exit_code == 0
+    assert result.stdout.startswith("126 questions about 9 of 20 tools: 88 to train on, 38 held out.\n")
+    assert "Better. Nothing was installed; without --dry-run it would be." in " ".join(result.stdout.split())
+    assert not data.exists()
 
 
 def test_remove_takes_away_what_was_installed(data: Path) -> None:

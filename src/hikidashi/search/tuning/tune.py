@@ -243,7 +243,7 @@ class _Bench:
 def _normalised(vectors: Any) -> Matrix:
     rows = np.asarray(vectors, np.float32)
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return rows / np.where(lengths > 0, lengths, 1)
+    return (rows / np.where(lengths > 0, lengths, 1)).astype(np.float32)
 
 
 def _nearest(vectors: Matrix, tools: Matrix) -> list[list[int]]:
