@@ -83,7 +83,7 @@ def engines() -> dict[str, Engine]:
 
     every = [
         Engine(OURS, "hikidashi.search", "hikidashi", ours.Lexical, "ToolCatalog.search"),
-        Engine(HYBRID, "wordllama", "'hikidashi[semantic]'", ours.Hybrid, 'ToolCatalog(ranker="hybrid")'),
+        Engine(HYBRID, "hikidashi_encoder", "'hikidashi[semantic]'", ours.Hybrid, 'ToolCatalog(ranker="hybrid")'),
         Engine(
             "bm25s",
             "bm25s",

@@ -17,13 +17,13 @@ _NO_LIMIT = 10_000_000
 
 
 class Lexical:
-    """A `ToolCatalog` as a user gets it, its limits raised."""
+    """A `ToolCatalog` that ranks by words, its limits raised."""
 
     def __init__(self, tools: Sequence[Definition]) -> None:
         self._catalog = ToolCatalog(tools, **self._options())
 
     def _options(self) -> dict[str, Any]:
-        return {"limit_tools": _NO_LIMIT, "limit_query": _NO_LIMIT}
+        return {"ranker": "lexical", "limit_tools": _NO_LIMIT, "limit_query": _NO_LIMIT}
 
     def search(self, query: str, limit: int) -> list[str]:
         """The names of the best tools, best first."""
@@ -64,7 +64,7 @@ class Hybrid(Lexical):
 
     def __init__(self, tools: Sequence[Definition]) -> None:
         super().__init__(tools)
-        self.search("anything", 1)  # tools are embedded when the first question comes
+        self._catalog.ready()
 
     def _options(self) -> dict[str, Any]:
         # Without an id no vectors are kept on disk, where a second run would find them.
