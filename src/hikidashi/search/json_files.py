@@ -25,8 +25,8 @@ def unreadable(path: Path, error: OSError) -> ToolSourceError:
     return ToolSourceError(str(path), f"cannot be read ({error.strerror})", "Check the path and its permissions.")
 
 
-def text_of(path: Path) -> str:
-    """The text of a file.
+def text_of(path: Path, shapes: str = SHAPES) -> str:
+    """The text of a file; `shapes` says what it should have.
 
     Raises:
         ToolSourceError: it cannot be read, or is not UTF-8.
@@ -34,7 +34,7 @@ def text_of(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ToolSourceError(str(path), f"is not text in UTF-8 (byte {error.start})", SHAPES) from error
+        raise ToolSourceError(str(path), f"is not text in UTF-8 (byte {error.start})", shapes) from error
     except OSError as error:
         raise unreadable(path, error) from error
 

@@ -1,4 +1,4 @@
-"""`hikidashi tools`: search a catalogue of tools, count its tokens, report on recorded searches."""
+"""`hikidashi tools`: search a catalogue of tools, count its tokens, report on recorded searches, train on questions."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ Examples:
   hikidashi tools search "send mail" --mcp .mcp.json   what a model would find
   hikidashi tools tokens --mcp .mcp.json               what the tools cost
   hikidashi tools report --log searches.db --catalog tools.json
+  hikidashi tools tune questions.jsonl --mcp .mcp.json  learn how your people ask
 """
 
 _SEARCH_EXAMPLES = """\b
@@ -29,6 +30,14 @@ Examples:
   hikidashi tools report --log searches.db --catalog tools.json
   hikidashi tools report --log searches.db --mcp .mcp.json --json
   hikidashi tools report --log searches.db --mcp .mcp.json --overlay my.yaml
+"""
+
+_TUNE_EXAMPLES = """\b
+Examples:
+  hikidashi tools tune questions.jsonl --catalog tools.json --dry-run
+  hikidashi tools tune questions.jsonl --mcp .mcp.json
+  hikidashi tools tune searches.db --mcp .mcp.json      recorded searches
+  hikidashi tools tune --remove
 """
 
 _TOKENS_EXAMPLES = """\b
@@ -79,7 +88,10 @@ def search(
         typer.Option(help="By words, or by meaning too; auto: by meaning if the extra `semantic` is installed."),
     ] = "auto",
     explain: Annotated[
-        bool, typer.Option("--explain", help="Show what became of each word, and what was held back.")
+        bool,
+        typer.Option(
+            "--explain", help="Show how much of a score is from words and from meaning, and what was held back."
+        ),
     ] = False,
     overlay: _Overlay = None,
     timeout: _Timeout = 30.0,
@@ -168,3 +180,50 @@ def tokens(
 
     source = load(catalog, mcp, seconds=timeout, overlay=overlay_of(overlay))
     print_budget(stdout(), budget_of(source.catalog, loaded=loaded), source, as_json=as_json)
+
+
+@tools.command(epilog=_TUNE_EXAMPLES, short_help="Train the search by meaning on your own questions.")
+def tune(
+    questions: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="QUESTIONS", help="Labelled questions (JSONL), or the file of a SearchLog.", show_default=False
+        ),
+    ] = None,
+    *,
+    catalog: _Catalog = None,
+    mcp: _Mcp = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Measure, and install nothing.")] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Remove what was installed, and exit.")] = False,
+    overlay: _Overlay = None,
+    timeout: _Timeout = 30.0,
+    as_json: _Json = False,
+) -> None:
+    """Train the search by meaning on questions of your own, and install the result if it is better.
+
+    A line of QUESTIONS is {"query": "zap the order", "tools": ["refund_payment"]}. Of a SearchLog, searches count
+    after which a tool was called that they had found. Three tenths of the questions are held out, and searched before
+    and after. Exit code 1 means that it is not better, and was not installed. --dry-run measures your tools.
+    """
+    from hikidashi.search.overlay import overlay_of
+
+    from .tuning import remove_tuned, run_tune
+
+    if remove:
+        if questions is not None:
+            raise typer.BadParameter("--remove takes no questions.", param_hint="QUESTIONS")
+        remove_tuned(dry_run=dry_run, as_json=as_json)
+        return
+    if questions is None:
+        raise typer.BadParameter("name a file of labelled questions, or use --remove.", param_hint="QUESTIONS")
+    is_better = run_tune(
+        questions,
+        catalog,
+        mcp,
+        seconds=timeout,
+        overlay=overlay_of(overlay),
+        dry_run=dry_run,
+        as_json=as_json,
+    )
+    if not is_better and not dry_run:
+        raise typer.Exit(1)

@@ -55,11 +55,11 @@ def print_matches(
         print(json.dumps(answer, ensure_ascii=False, indent=2))  # noqa: T201 - this is the output
         return
     if found.matches:
-        _print_table(console, found.matches)
+        _print_table(console, found.matches, shares=explain and loaded.catalog.ranker == "hybrid" and not regex)
     else:
         _print_nothing(console, query, loaded, regex=regex)
     if explain:
-        _print_explanation(console, found, regex=regex)
+        _print_explanation(console, found, shares=loaded.catalog.ranker == "hybrid", regex=regex)
 
 
 def _as_json(matches: Sequence[ToolMatch]) -> list[dict[str, object]]:
@@ -69,6 +69,8 @@ def _as_json(matches: Sequence[ToolMatch]) -> list[dict[str, object]]:
             "rank": rank,
             "name": match.name,
             "score": round(match.score, 4),
+            "by_words": round(match.by_words, 4),
+            "by_meaning": round(match.by_meaning, 4),
             "description": match.entry.description,
             "why": match.why,
             "confident": match.confident,
@@ -77,7 +79,7 @@ def _as_json(matches: Sequence[ToolMatch]) -> list[dict[str, object]]:
     return found
 
 
-def _print_table(console: Console, matches: Sequence[ToolMatch]) -> None:
+def _print_table(console: Console, matches: Sequence[ToolMatch], *, shares: bool) -> None:
     longest = max(cell_len(clean(match.name)) for match in matches)
     widths = (2, max(len("Tool"), min(longest, max(12, console.width // 3))), 6)
     rest = console.width - sum(widths) - 2 * len(widths)
@@ -85,6 +87,8 @@ def _print_table(console: Console, matches: Sequence[ToolMatch]) -> None:
     print_row(console, header, widths, [Text(cut("What it does, and why it matched", rest), "bold")])
     for rank, match in enumerate(matches, 1):
         lines = [Text(cut(match.entry.description or "(no description)", rest))]
+        if shares:
+            lines += wrapped(Text("score: ", "dim") + _shares(match), rest)
         for name, words in match.why.items():
             label = f"{_FIELDS.get(name, name)}: "
             lines.append(Text.assemble((label, "dim"), (cut(", ".join(words), rest - len(label)), "cyan")))
@@ -95,7 +99,13 @@ def _print_table(console: Console, matches: Sequence[ToolMatch]) -> None:
         _print_lines(console, [Text(f"The nearest match, perhaps not the right one. {matches[0].doubt}")])
 
 
-def _print_explanation(console: Console, found: Explanation, *, regex: bool) -> None:
+def _shares(match: ToolMatch) -> Text:
+    """The parts of a score: their sum is the score."""
+    score, words = round(match.score, 2), round(match.score * match.by_words, 2)
+    return Text.assemble((f"{words:.2f}", "cyan"), " by words + ", (f"{score - words:.2f}", "magenta"), " by meaning")
+
+
+def _print_explanation(console: Console, found: Explanation, *, shares: bool, regex: bool) -> None:
     if regex:
         _print_lines(console, [Text("Only searches by words have an explanation.")])
         return
@@ -104,8 +114,10 @@ def _print_explanation(console: Console, found: Explanation, *, regex: bool) -> 
         _print_lines(console, [Text("Words", "bold"), *texts])
     _print_lines(console, [Text("Held back", "bold")] + ([] if found.held_back else [Text("No other tool matches.")]))
     for why, matches in groupby(found.held_back, key=lambda match: match.doubt):
-        names = [Text.assemble("  ", (clean(match.name), "green"), f" {match.score:.2f}") for match in matches]
-        _print_lines(console, [Text(why), *names])
+        _print_lines(console, [Text(why)])
+        for match in matches:
+            line = Text.assemble("  ", (clean(match.name), "green"), f" {match.score:.2f}")
+            _print_lines(console, [Text.assemble(line, ": ", _shares(match)) if shares else line])
 
 
 def _print_nothing(console: Console, query: str, loaded: Loaded, *, regex: bool) -> None:

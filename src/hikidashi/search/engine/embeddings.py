@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import HikidashiError, MissingExtra, ToolSearchError
+from .adapter import load_adapter
 from .entry import Entry
 from .ranker import ENCODER, is_installed
 
@@ -50,6 +51,8 @@ Embed = Callable[[list[str]], Any] | Embedder
 def default_embedder() -> Embedder:
     """The model of the extra `semantic`, the package hikidashi-encoder, loaded when this is first called.
 
+    Questions also go through the adapter that `hikidashi tools tune` installed, if there is one.
+
     Raises:
         MissingExtra: it, or a package that it needs, is not installed.
         ToolSearchError: it cannot be loaded.
@@ -80,7 +83,13 @@ def _loaded() -> Embedder | HikidashiError:
         )
         broken.__cause__ = error
         return broken
-    return Embedder(embed=lambda texts: _encoder().embed(texts), id=package.ID, floor=_FLOOR)
+    adapter = load_adapter(package.ID)
+    return Embedder(
+        embed=lambda texts: _encoder().embed(texts),
+        question=None if adapter is None else lambda texts: adapter(_encoder().embed(texts)),
+        id=package.ID,
+        floor=_FLOOR,
+    )
 
 
 @cache

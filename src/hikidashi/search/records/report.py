@@ -24,7 +24,17 @@ from ._store import PRELOAD
 from .found_by import FoundByCounts, Preloading, calls_by_finder, conversations_by_finder, preloading
 from .log import RecordedSearch, SearchLog
 
-__all__ = ["CalledTool", "EmptySearch", "FoundTool", "Missed", "Proposal", "Report", "report"]
+__all__ = [
+    "BY_WORDS",
+    "CalledTool",
+    "EmptySearch",
+    "FoundTool",
+    "Missed",
+    "Proposal",
+    "Report",
+    "missed_searches",
+    "report",
+]
 
 _SAME_GOAL = 600.0  # seconds within which a later search has the same goal
 _SAME_MOMENT = 0.05  # seconds: searches at the same moment have different goals
@@ -198,14 +208,15 @@ _Goal = tuple[str, float]
 _Cases = dict[tuple[str, str | None, bool], list[_Goal]]
 """Goals by the query that missed the tool, the query that found it, and whether the tool was called."""
 
-_BY_WORDS = ("words", "nearest")
+BY_WORDS = ("words", "nearest")
+"""The kinds of searches that have a question; `nearest` ones were confident of no tool."""
 
 
 def _proposals(searches: Iterable[RecordedSearch], tools: dict[str, Any]) -> tuple[Proposal, ...]:
     evidence: dict[str, _Cases] = {}
-    for missed, finder, name, called in _missed(searches):
+    for missed, finder, name, called in missed_searches(searches):
         if name in tools and missed.query:
-            later = finder.query if finder.kind in _BY_WORDS else None
+            later = finder.query if finder.kind in BY_WORDS else None
             evidence.setdefault(name, {}).setdefault((missed.query, later, called), []).append(
                 (finder.session, finder.at)
             )
@@ -214,7 +225,7 @@ def _proposals(searches: Iterable[RecordedSearch], tools: dict[str, Any]) -> tup
     return tuple(sorted(filter(None, proposals), key=lambda proposal: (-proposal.count, proposal.tool)))
 
 
-def _missed(searches: Iterable[RecordedSearch]) -> Iterator[tuple[RecordedSearch, RecordedSearch, str, bool]]:
+def missed_searches(searches: Iterable[RecordedSearch]) -> Iterator[tuple[RecordedSearch, RecordedSearch, str, bool]]:
     """Searches by words that missed a tool, the search that found it, the tool, and whether it was called."""
     sessions: dict[str, list[RecordedSearch]] = {}
     for search in searches:
@@ -246,7 +257,7 @@ def _found_later(searches: list[RecordedSearch]) -> Iterator[tuple[RecordedSearc
 
 
 def _recent(searches: list[RecordedSearch], later: RecordedSearch) -> list[RecordedSearch]:
-    return [one for one in searches if one.kind in _BY_WORDS and _SAME_MOMENT < later.at - one.at <= _SAME_GOAL]
+    return [one for one in searches if one.kind in BY_WORDS and _SAME_MOMENT < later.at - one.at <= _SAME_GOAL]
 
 
 def _proposal(name: str, cases: _Cases, vocabulary: _Wording) -> Proposal | None:

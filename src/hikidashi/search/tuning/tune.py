@@ -1,0 +1,257 @@
+"""`tune`: train an adapter on labelled questions, measure it on some that it has not seen, and judge it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..catalog import MAX_QUERY, ToolCatalog
+from ..engine.adapter import Adapter
+from ..engine.embeddings import Embedder, text_of
+from ..engine.meaning.vectorizer import Vectorizer
+from ..overlay import Overlay, entry_with
+from .measuring import Change, Measured, change_of, measured
+from .questions import Labelled, Selection, select
+from .training import examples, train
+
+__all__ = ["FEWEST", "Outcome", "Progress", "Stage", "tune"]
+
+Matrix = NDArray[np.float32]
+Stage = Literal["tools", "measuring", "everyday", "training", "held out"]
+Progress = Callable[[Stage, int, int], None]
+
+FEWEST = 50
+"""Questions that are needed: with fewer, the held-out part cannot tell an improvement from chance."""
+_HELD_OUT = 0.3
+_WORST_FALL = -0.01  # of one of the figures, if the other rises
+_KEPT = 0.7  # good adapters leave .85 to .9 of the nearest tools of everyday sentences as they are, harmful ones .2
+_TESTED = 300  # everyday sentences that are not trained on
+_NEAREST = 5
+_BATCH = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What a tune was trained on, what it found before and after, and whether it is better."""
+
+    tools: int
+    selection: Selection
+    today: Measured
+    """All questions, without any adapter."""
+    held_out: int = 0
+    """How many of the questions were held out of training."""
+    before: Measured | None = None
+    """The held-out questions without an adapter; None if nothing was trained."""
+    after: Measured | None = None
+    installed: Measured | None = None
+    """The held-out questions with the adapter that is installed; None if there is none."""
+    kept: float | None = None
+    """The share of the nearest tools of everyday sentences, by meaning, that stay the same."""
+    adapter: Adapter | None = None
+    refusal: str = ""
+    """Why the adapter must not be installed; empty if it is better."""
+
+    @property
+    def change(self) -> Change | None:
+        """The differences between before and after."""
+        return None if self.before is None or self.after is None else change_of(self.before, self.after)
+
+    def as_json(self) -> dict[str, Any]:
+        """The outcome as a JSON object, without the adapter."""
+        chosen, change = self.selection, self.change
+        return {
+            "tools": self.tools,
+            "questions": len(chosen.questions),
+            "trained_on": len(chosen.questions) - self.held_out if change else 0,
+            "held_out": self.held_out,
+            "unanswered": len(chosen.unanswered),
+            "unknown_tools": chosen.unknown,
+            "left_out": {"without_tool": chosen.without_tool, "beyond_limit": chosen.beyond},
+            "all_questions": self.today.as_json() if chosen.questions else None,
+            "before": self.before.as_json() if self.before else None,
+            "installed": self.installed.as_json() if self.installed else None,
+            "after": self.after.as_json() if self.after else None,
+            "change": change.as_json() if change else None,
+            "everyday_kept": None if self.kept is None else round(self.kept, 4),
+            "better": not self.refusal,
+            "refusal": self.refusal or None,
+        }
+
+
+def tune(
+    tools: Iterable[Any],
+    questions: Iterable[Labelled],
+    *,
+    embedder: Embedder,
+    installed: Adapter | None = None,
+    overlay: Overlay | None = None,
+    seed: int = 0,
+    progress: Progress = lambda stage, done, total: None,
+) -> Outcome:
+    """An adapter for `questions`, measured and judged; the same arguments give the same one.
+
+    Three tenths of the questions are held out, chosen by their text: they are the same in each run, and a question that
+    occurs twice is in one part only. The adapter that is returned is the one that was measured.
+
+    Args:
+        tools: The catalogue.
+        questions: The labelled questions.
+        embedder: The encoder.
+        installed: The adapter that is installed: a new one must not be worse.
+        overlay: That of the catalogue.
+        seed: Of the training.
+        progress: Called with a stage, how much of it is done, and its size.
+    """
+    bench = _Bench(list(tools), replace(embedder, question=None), overlay, progress)
+    selection = select(questions, bench.numbers)
+    chosen = selection.questions
+    today, vectors = bench.today(chosen) if chosen else (Measured(np.zeros(0), np.zeros(0)), [])
+    outcome = Outcome(tools=len(bench.tools), selection=selection, today=today)
+    if len(chosen) < FEWEST:
+        there = "There is 1 question" if len(chosen) == 1 else f"There are {len(chosen)} questions"
+        return replace(
+            outcome,
+            refusal=f"{there} about tools of the catalogue, and {FEWEST} are needed: with fewer, what looks better "
+            "may be chance.",
+        )
+    held_out = round(_HELD_OUT * len(chosen))
+    trained = [(vector, chosen[place].tools) for place, vector in vectors if place >= held_out]
+    if len(trained) < FEWEST // 2:
+        return replace(
+            outcome,
+            refusal=f"The encoder reads {len(trained)} of the questions to train on: the others are searched by words "
+            "alone, since they have no words that it knows.",
+        )
+    adapter, kept = bench.trained(trained, selection.unanswered, seed)
+    outcome = replace(
+        outcome,
+        held_out=held_out,
+        before=today.at(slice(held_out)),
+        after=bench.measured_with(adapter, chosen[:held_out]),
+        installed=None if installed is None else bench.measured_with(installed, chosen[:held_out]),
+        kept=kept,
+        adapter=adapter,
+    )
+    return replace(outcome, refusal=_refusal(outcome))
+
+
+def _refusal(outcome: Outcome) -> str:
+    """Why an adapter is not better; empty if it is."""
+    change = outcome.change
+    assert change is not None
+    assert outcome.after is not None
+    assert outcome.kept is not None
+    if change.both.low <= 0:
+        return "On the held-out questions it is not better than before by more than chance."
+    for name, figure in (("recall@5", change.recall), ("first hit", change.first)):
+        if figure.mean < _WORST_FALL:
+            return f"On the held-out questions, {name} is worse than before."
+    if outcome.installed is not None and outcome.after.both.mean() < outcome.installed.both.mean():
+        return "On the held-out questions it is worse than the one that is installed."
+    if outcome.kept < _KEPT:
+        return (
+            f"It changes what other questions find: only {outcome.kept:.0%} of the nearest tools of everyday sentences "
+            f"stay the same, and {_KEPT:.0%} must."
+        )
+    return ""
+
+
+class _Bench:
+    """A catalogue to train on: its tools, the encoder, and what was embedded."""
+
+    def __init__(self, tools: list[Any], base: Embedder, overlay: Overlay | None, progress: Progress) -> None:
+        self.tools = tools
+        self._base, self._overlay, self._progress = base, overlay, progress
+        self._entries = [entry_with(overlay, tool, place) for place, tool in enumerate(tools)]
+        self.numbers = {entry.name: number for number, entry in enumerate(self._entries)}
+
+    def today(self, questions: Sequence[Labelled]) -> tuple[Measured, list[tuple[int, Matrix]]]:
+        """What is found without an adapter, and the vectors of the questions, each with the place of its question.
+
+        A question that the encoder does not read has none. The vectors are those that the search itself asks for: of
+        a translated question, those of its English terms.
+        """
+        asked: list[tuple[int, Matrix]] = []
+        current = 0
+
+        def question(texts: list[str]) -> Any:
+            vectors = self._base.embed(texts)
+            asked.extend((current, vector) for vector in _normalised(vectors))
+            return vectors
+
+        def begin(place: int) -> None:
+            nonlocal current
+            current = place
+            self._progress("measuring", place, len(questions))
+
+        catalog = self._catalog(question, questions)
+        asked.clear()
+        return measured(catalog, questions, before_each=begin), asked
+
+    def measured_with(self, adapter: Adapter, questions: Sequence[Labelled]) -> Measured:
+        """What is found with an adapter."""
+        catalog = self._catalog(lambda texts: adapter(self._base.embed(texts)), questions)
+        return measured(catalog, questions, before_each=lambda place: self._progress("held out", place, len(questions)))
+
+    def trained(
+        self, known: Sequence[tuple[Matrix, Sequence[str]]], unanswered: list[str], seed: int
+    ) -> tuple[Adapter, float]:
+        """An adapter, and the share of the nearest tools of everyday sentences that stay the same."""
+        tools = self._vectors([text_of(entry) for entry in self._entries], "tools")
+        everyday = self._vectors(_everyday(), "everyday")
+        stays = [everyday[_TESTED:], tools] + ([self._vectors(unanswered, "everyday")] if unanswered else [])
+        adapter = train(
+            examples([vector for vector, _ in known], [self._places(names) for _, names in known], len(tools)),
+            tools,
+            np.concatenate(stays),
+            seed=seed,
+            progress=lambda done, total: self._progress("training", done, total),
+        )
+        before, after = _nearest(everyday[:_TESTED], tools), _nearest(adapter(everyday[:_TESTED]), tools)
+        shared = [len(set(one) & set(other)) / len(one) for one, other in zip(before, after, strict=True)]
+        return adapter, sum(shared) / len(shared)
+
+    def _places(self, names: Iterable[str]) -> list[int]:
+        return [self.numbers[name] for name in names]
+
+    def _catalog(self, question: Callable[[list[str]], Any], questions: Sequence[Labelled]) -> ToolCatalog:
+        catalog = ToolCatalog(
+            self.tools,
+            ranker="hybrid",
+            embed=replace(self._base, question=question),
+            limit_tools=len(self.tools),
+            limit_query=max([MAX_QUERY, *(len(one.text) for one in questions)]),
+            overlay=self._overlay,
+        )
+        catalog.ready(progress=lambda done, total: self._progress("tools", done, total))
+        return catalog
+
+    def _vectors(self, texts: Sequence[str], stage: Stage) -> Matrix:
+        vectorizer = Vectorizer(self._base)
+        found: list[Matrix] = []
+        for start in range(0, len(texts), _BATCH):
+            self._progress(stage, start, len(texts))
+            found.append(vectorizer.vectors(texts[start : start + _BATCH]))
+        return np.concatenate(found)
+
+
+def _normalised(vectors: Any) -> Matrix:
+    rows = np.asarray(vectors, np.float32)
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return (rows / np.where(lengths > 0, lengths, 1)).astype(np.float32)
+
+
+def _nearest(vectors: Matrix, tools: Matrix) -> list[list[int]]:
+    """The numbers of the nearest tools of each vector."""
+    order = np.argsort(-(vectors @ tools.T), axis=1, kind="stable")
+    return order[:, :_NEAREST].tolist()
+
+
+def _everyday() -> list[str]:
+    """Sentences of everyday life: requests for tools of many kinds, and talk."""
+    return Path(__file__).with_name("everyday.txt").read_text(encoding="utf-8").splitlines()

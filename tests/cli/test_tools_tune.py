@@ -1,0 +1,219 @@
+"""`hikidashi tools tune`: what it learns, what it refuses, and what it leaves as it was."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.cells import cell_len
+from tests.search.tuning.company import EVERYDAY, JAPANESE, QUESTIONS, TOOLS
+from typer.testing import CliRunner, Result
+
+from hikidashi import ToolCatalog
+from hikidashi.cli.app import app
+from hikidashi.errors import MissingExtra, ToolSourceError
+from hikidashi.search import SearchLog
+from hikidashi.search.engine import embeddings
+from hikidashi.search.engine.adapter import Adapter, adapter_path, load_adapter, save_adapter
+from hikidashi.search.engine.embeddings import default_embedder
+
+Tune = Callable[..., Result]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_cache(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Sentences are embedded once for all tests of this file."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(autouse=True)
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file in which an adapter is installed."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    forget()
+    return adapter_path(default_embedder().id)
+
+
+def forget() -> None:
+    """Load the encoder and its adapter again, as a new process does."""
+    embeddings._loaded.cache_clear()
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> str:
+    path = tmp_path / "tools.json"
+    path.write_text(json.dumps(TOOLS), encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture
+def tune(tmp_path: Path, catalog: str) -> Tune:
+    """`tune(questions, "--json")` runs `hikidashi tools tune` on them."""
+
+    def run(questions: Sequence[Any], *options: str, columns: int = 80) -> Result:
+        path = tmp_path / "questions.jsonl"
+        path.write_text("\n".join(map(json.dumps, questions)), encoding="utf-8")
+        return invoke("tune", str(path), "--catalog", catalog, *options, columns=columns)
+
+    return run
+
+
+def invoke(*arguments: str, columns: int = 80) -> Result:
+    return CliRunner().invoke(app, ["tools", *arguments], env={"COLUMNS": str(columns), "NO_COLOR": "1"})
+
+
+def found(catalog: ToolCatalog, questions: dict[str, str]) -> list[bool]:
+    catalog.ready()
+    return [tool in [match.name for match in catalog.search(question)] for question, tool in questions.items()]
+
+
+def test_slang_is_learnt_installed_and_used_and_other_questions_find_what_they_found(
+    tune: Tune, catalog: str, data: Path
+) -> None:
+    before = [found(ToolCatalog(TOOLS), asked) for asked in (EVERYDAY, JAPANESE)]
+    unknown: list[Any] = [{"query": "polish the moon", "tools": ["moon\x1b[2J", "sun"]}, {"query": "hi", "gold": []}]
+    first = tune([*QUESTIONS, *unknown])
+    assert first.exit_code == 0, first.output
+    lines = first.stdout.splitlines()
+    assert max(map(cell_len, lines[:-1])) <= 80
+    assert lines[0] == "126 questions about 9 of 20 tools: 88 to train on, 38 held out."
+    assert "1 question that no tool answers stays as it is." in lines
+    assert "that the questions name: moon, sun. 1 question left out." in " ".join(lines)
+    assert [line.split()[0] for line in lines if "% (" in line] == ["recall@5", "first"]
+    assert "Better: installed." in first.stdout
+    assert lines[-1] == str(data)
+    assert "\x1b" not in first.stdout
+
+    forget()
+    tuned = ToolCatalog(TOOLS)
+    assert found(tuned, {"could you zap order 99 for her": "refund_payment", "the beast is hungry": "start_build"}) == [
+        True,
+        True,
+    ]
+    assert [found(tuned, asked) for asked in (EVERYDAY, JAPANESE)] == before
+    assert before[1] == [True] * len(JAPANESE)
+    searched = invoke("search", "zap it for the lady", "--catalog", catalog, "--json")
+    assert "refund_payment" in [match["name"] for match in json.loads(searched.stdout)["matches"]]
+
+    installed = data.read_bytes()
+    again = tune(random.Random(1).sample([*QUESTIONS, *unknown], len(QUESTIONS) + 2), "--json")
+    assert again.exit_code == 0
+    assert data.read_bytes() == installed  # the same questions in any order give the same file
+    answer = json.loads(again.stdout)
+    assert (answer["questions"], answer["trained_on"], answer["held_out"]) == (126, 88, 38)
+    assert (answer["better"], answer["refusal"], answer["installed_as"]) == (True, None, str(data))
+    assert (answer["unknown_tools"], answer["left_out"]["without_tool"]) == (["moon\x1b[2J", "sun"], 1)
+    assert answer["installed"] == answer["after"]
+    assert answer["after"]["recall_at_5"]["mean"] >= answer["before"]["recall_at_5"]["mean"] + 0.3
+    assert answer["change"]["both"]["low"] > 0.2
+    assert answer["everyday_kept"] > 0.75
+
+
+def test_random_labels_are_refused(tune: Tune, data: Path) -> None:
+    names = random.Random(5)
+    labelled = [{**question, "tools": [names.choice(TOOLS)["name"]]} for question in QUESTIONS]
+    result = tune(labelled)
+    assert result.exit_code == 1
+    assert "Not installed. On the held-out questions" in " ".join(result.stdout.split())
+    assert not data.exists()
+
+
+def test_too_few_questions_are_measured_but_not_trained_on(tune: Tune, data: Path) -> None:
+    result = tune(QUESTIONS[:20] * 3)
+    assert result.exit_code == 1
+    text = " ".join(result.stdout.split())
+    assert text.startswith("20 questions about 2 of 20 tools. all, untuned recall@5 ")
+    assert "Not installed. There are 20 questions about tools of the catalogue, and 50 are needed" in text
+    assert not data.exists()
+    measured = tune(QUESTIONS[:20], "--dry-run", "--json")
+    assert measured.exit_code == 0
+    answer = json.loads(measured.stdout)
+    assert (answer["held_out"], answer["before"], answer["better"]) == (0, None, False)
+    assert 0 <= answer["all_questions"]["recall_at_5"]["mean"] <= 1
+
+
+def test_questions_about_no_tool_of_the_catalogue_are_refused(tune: Tune) -> None:
+    result = tune([{"query": "zap", "tools": [f"tool_{number}"]} for number in range(15)])
+    assert result.exit_code == 1
+    text = " ".join(result.stdout.split())
+    assert (
+        "0 questions about 0 of 20 tools. The catalogue does not have 15 tools that the questions name: tool_0," in text
+    )
+    assert "tool_9 …" not in text  # ten are named, in the order of the alphabet
+    assert "tool_4 …" in text
+    assert "There are 0 questions about tools of the catalogue, and 50 are needed" in text
+
+
+def test_recorded_searches_are_questions_too_and_a_dry_run_installs_nothing(
+    tmp_path: Path, catalog: str, data: Path
+) -> None:
+    with SearchLog(tmp_path / "searches.db") as log:
+        for place, question in enumerate(QUESTIONS):
+            with log.session(f"conversation {place}"):
+                log.searched(question["query"], "words", ["play_music", *question["tools"]])
+                log.called(question["tools"][0])
+    result = invoke("tune", str(tmp_path / "searches.db"), "--catalog", catalog, "--dry-run")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("126 questions about 9 of 20 tools: 88 to train on, 38 held out.\n")
+    assert "Better. Nothing was installed; without --dry-run it would be." in " ".join(result.stdout.split())
+    assert not data.exists()
+
+
+def test_remove_takes_away_what_was_installed(data: Path) -> None:
+    identity = Adapter(np.zeros((384, 1), np.float32), np.zeros((1, 384), np.float32))
+    older = save_adapter("an-older-encoder", identity)
+    save_adapter(default_embedder().id, identity)
+    assert json.loads(invoke("tune", "--remove", "--dry-run", "--json").stdout) == {
+        "removed": [str(older), str(data)],
+        "dry_run": True,
+    }
+    assert load_adapter("an-older-encoder") is not None
+    assert invoke("tune", "--remove").stdout == f"Removed {older}\nRemoved {data}\n"
+    assert load_adapter("an-older-encoder") is None
+    assert invoke("tune", "--remove").stdout == "No tune is installed.\n"
+
+
+def test_a_damaged_adapter_is_ignored_and_named(data: Path, caplog: pytest.LogCaptureFixture) -> None:
+    data.parent.mkdir(parents=True)
+    data.write_bytes(b"damaged")
+    forget()
+    catalog = ToolCatalog(TOOLS)
+    assert found(catalog, {"send a mail": "send_email"}) == [True]
+    found(catalog, {"send a mail": "send_email"})
+    assert len([message for message in caplog.messages if "is ignored" in message]) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ((), "name a file of labelled questions, or use --remove."),
+        (("--remove", "questions.jsonl"), "--remove takes no questions."),
+        (("questions.jsonl", "--catalog", "a", "--mcp", "b"), "questions.jsonl: there is no such file"),
+    ],
+)
+def test_wrong_usage_is_named(arguments: tuple[str, ...], why: str) -> None:
+    result = invoke("tune", *arguments)
+    assert why in " ".join(result.output.replace("│", " ").split()) + str(result.exception)
+
+
+def test_a_wrong_line_is_named_before_anything_is_embedded(tune: Tune, tmp_path: Path) -> None:
+    result = tune([*QUESTIONS[:3], {"query": "zap", "tools": [4]}])
+    assert isinstance(result.exception, ToolSourceError)
+    assert str(result.exception).startswith(f"{tmp_path / 'questions.jsonl'}, line 4: `tools` has 4, not the name of a")
+
+
+def test_without_the_extra_the_command_to_run_is_named(
+    tune: Tune, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(embeddings, "is_installed", lambda: False)
+    result = tune(QUESTIONS)
+    assert isinstance(result.exception, MissingExtra)
+    assert str(result.exception).endswith("Run: pip install 'hikidashi[semantic]'")
+    assert invoke("tune", "--remove").stdout == "No tune is installed.\n"

@@ -1,0 +1,139 @@
+"""`tune`: what is trained on, what is held out, and what is refused; with an embedding that takes no time."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+from tests.search.tuning.company import QUESTIONS, TOOLS, by_words
+
+from hikidashi.search.engine.adapter import Adapter
+from hikidashi.search.engine.embeddings import Embedder
+from hikidashi.search.overlay import Overlay
+from hikidashi.search.tuning.questions import Labelled
+from hikidashi.search.tuning.training import examples, train
+from hikidashi.search.tuning.tune import FEWEST, Outcome, Stage, tune
+
+WORDS = Embedder(embed=by_words)
+ASKED = [Labelled(question["query"], tuple(question["tools"])) for question in QUESTIONS]
+
+
+def tuned(asked: list[Labelled] = ASKED, installed: Adapter | None = None, seed: int = 0) -> Outcome:
+    return tune(TOOLS, asked, embedder=WORDS, installed=installed, seed=seed)
+
+
+def unit(rows: NDArray[np.float64]) -> NDArray[np.float32]:
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+
+def adapter_of(outcome: Outcome) -> Adapter:
+    assert outcome.adapter is not None
+    return outcome.adapter
+
+
+def test_slang_is_learnt_and_the_held_out_questions_prove_it() -> None:
+    outcome = tuned()
+    assert outcome.refusal == ""
+    assert outcome.before is not None
+    assert outcome.after is not None
+    assert outcome.change is not None
+    assert outcome.held_out == len(outcome.before.recall) == len(outcome.after.recall) == 38
+    assert outcome.change.both.low > 0.1
+    answer = outcome.as_json()
+    assert (answer["questions"], answer["trained_on"], answer["held_out"], answer["better"]) == (126, 88, 38, True)
+    assert answer["everyday_kept"] > 0.7
+
+
+def test_the_order_of_the_questions_does_not_matter_and_repeated_ones_count_once() -> None:
+    first, second = adapter_of(tuned()), adapter_of(tuned(random.Random(1).sample(ASKED * 2, 2 * len(ASKED))))
+    assert first.down.tobytes() == second.down.tobytes()
+    assert first.up.tobytes() == second.up.tobytes()
+
+
+def test_held_out_questions_are_not_trained_on() -> None:
+    outcome = tuned()
+    held_out = {question.text for question in outcome.selection.questions[: outcome.held_out]}
+    wrong = [replace(question, tools=("play_music",)) if question.text in held_out else question for question in ASKED]
+    assert adapter_of(tuned(wrong)).up.tobytes() == adapter_of(outcome).up.tobytes()
+
+
+def test_random_labels_are_refused() -> None:
+    for seed in range(3):
+        names = random.Random(seed)
+        asked = [replace(question, tools=(names.choice(TOOLS)["name"],)) for question in ASKED]
+        assert tuned(asked).refusal.startswith("On the held-out questions")
+
+
+def test_one_that_is_worse_than_the_installed_one_is_refused() -> None:
+    places = {tool["name"]: place for place, tool in enumerate(TOOLS)}
+    gold = [[places[name] for name in question.tools] for question in ASKED]
+    vectors = unit(by_words([question.text for question in ASKED]))
+    tools = unit(by_words([f"{tool['name'].replace('_', ' ')}. {tool['description']}" for tool in TOOLS]))
+    best = train(examples(list(vectors), gold, len(TOOLS)), tools, tools)  # also on those that are held out
+
+    worse = tuned(installed=best)
+    assert worse.installed is not None
+    assert worse.after is not None
+    assert worse.installed.both.mean() > worse.after.both.mean()
+    assert worse.refusal == "On the held-out questions it is worse than the one that is installed."
+    assert tuned(installed=adapter_of(worse)).refusal == ""  # the same one, once more
+
+
+def test_fewer_questions_than_are_needed_are_measured_only() -> None:
+    outcome = tuned(ASKED[: FEWEST - 1])
+    assert outcome.refusal.startswith("There are 49 questions about tools of the catalogue, and 50 are needed")
+    assert (outcome.adapter, outcome.before, outcome.change) == (None, None, None)
+    assert len(outcome.today.recall) == 49
+    assert tuned(ASKED[:1]).refusal.startswith("There is 1 question about")
+    assert tuned([]).as_json()["all_questions"] is None
+
+
+def test_questions_that_the_encoder_does_not_read_are_no_examples() -> None:
+    asked = [Labelled(f"ぎゃふん{number}ぴよぴよ", ("refund_payment",)) for number in range(60)]
+    outcome = tuned(asked)
+    assert outcome.refusal.startswith("The encoder reads 0 of the questions to train on")
+    assert outcome.adapter is None
+
+
+def test_a_catalogue_without_tools_has_no_questions() -> None:
+    outcome = tune([], ASKED, embedder=WORDS)
+    assert (outcome.tools, outcome.selection.questions) == (0, [])
+    assert outcome.refusal
+
+
+def test_aliases_of_an_overlay_are_part_of_what_is_measured() -> None:
+    overlay = Overlay.of({"tools": {"refund_payment": {"aliases": ["zap"]}}})
+    asked = [Labelled("zap", ("refund_payment",))]
+    without, having = tune(TOOLS, asked, embedder=WORDS), tune(TOOLS, asked, embedder=WORDS, overlay=overlay)
+    assert (without.today.first.tolist(), having.today.first.tolist()) == ([0.0], [1.0])
+
+
+def test_a_map_that_moves_everything_is_refused() -> None:
+    asked = [
+        Labelled(f"{word} {number}", ("refund_payment",))
+        for word in ("please", "the", "my", "what", "is", "can", "you", "a")
+        for number in range(20)
+    ]
+    outcome = tune(TOOLS, asked, embedder=WORDS)
+    assert outcome.kept is not None
+    assert outcome.kept >= 0.7 or "changes what other questions find" in outcome.refusal
+
+
+def test_progress_is_reported_for_each_stage() -> None:
+    seen: dict[Stage, int] = {}
+
+    def report(stage: Stage, done: int, total: int) -> None:
+        assert 0 <= done <= total
+        seen[stage] = total
+
+    tune(TOOLS, ASKED, embedder=WORDS, progress=report)
+    assert seen.keys() == {"tools", "measuring", "everyday", "training", "held out"}
+    assert (seen["measuring"], seen["held out"], seen["everyday"]) == (126, 38, 1200)
+
+
+def test_an_adapter_of_the_embedder_itself_is_not_the_beginning() -> None:
+    turned = replace(WORDS, question=lambda texts: -by_words(texts))
+    first, second = tuned(), tune(TOOLS, ASKED, embedder=turned)
+    assert np.array_equal(first.today.recall, second.today.recall)
