@@ -23,7 +23,7 @@ __all__ = ["Settings", "train"]
 class Settings:
     """The settings of a training run."""
 
-    steps: int = 900
+    steps: int = 600
     batch: int = 24
     talk: int = 4
     """Utterances without a tool in each batch."""

@@ -34,6 +34,7 @@ def recall(one: TrainingSet, embed: Callable[[list[str]], Any] | Embedder | None
     catalog = ToolCatalog(
         one.tools, ranker="hybrid" if embed else "lexical", embed=embed, limit_tools=100_000, limit_query=100_000
     )
+    catalog.ready()
     shares: list[float] = []
     for question, gold in one.questions:
         names = {one.tools[place]["name"] for place in gold}

@@ -239,22 +239,22 @@ class ToolCatalog:
             return read_query(query, self._vocabulary, own=self._glossary, bundled=self._bundled)
 
     def _meaning_of(self, query: str, asked: Query) -> tuple[Any, float] | None:
-        """The vector of a question and the share of it that the model has read; None if it is ranked by words alone."""
+        """The vectors of a question and the share of it that the model has read; None if it is ranked by words alone."""
         assert self._meanings is not None
         reading = reading_of(query, asked, multilingual=self._meanings.multilingual)
-        vector = None if reading is None else self._meanings.question(reading.text, self._seen)
-        return None if reading is None or vector is None else (vector, reading.share)
+        vectors = None if reading is None else self._meanings.question(reading.text, self._seen)
+        return None if reading is None or vectors is None else (vectors, reading.share)
 
     def _ranked(self, asked: Query, meaning: tuple[Any, float] | None, limit: int, further: int) -> Judgement:
         meanings, index = self._meanings, self._index
         if meaning is None or meanings is None or not meanings.has_all(index.version):
             return judged(index, asked, limit + further, self._name_terms)
-        vector, share = meaning
+        vectors, share = meaning
         return hybrid(
             index,
             asked,
             self._name_terms,
-            lambda most, others: meanings.similar(vector, most, others),
+            lambda most, others: meanings.similar(vectors, most, others),
             floor=meanings.floor,
             share=share,
             limit=limit,

@@ -59,15 +59,19 @@ class VectorIndex:
         self._matrix, self.numbers = None, set()
         self.insert(rows)
 
-    def similar(self, vector: Matrix, limit: int, others: Iterable[int]) -> dict[int, float]:
-        """The `limit` tools nearest to a vector, nearest first, and then `others`, with their cosine similarity.
+    def similar(self, vectors: Matrix, limit: int, others: Iterable[int]) -> dict[int, float]:
+        """The `limit` tools nearest to any of the vectors, nearest first, and then `others`, with their similarity.
 
         There must be at least one tool, and `others` must be among the tools.
         """
         assert self._matrix is not None
         # Not `@`: BLAS would start threads for it, which on a busy machine takes 8 ms instead of .5.
         used = max(self.numbers) + 1
-        similarities: Matrix = self._numpy.einsum("ij,j->i", self._matrix[:used], vector)
+        similarities: Matrix = self._numpy.einsum("ij,j->i", self._matrix[:used], vectors[0])
+        for vector in vectors[1:]:
+            self._numpy.maximum(
+                similarities, self._numpy.einsum("ij,j->i", self._matrix[:used], vector), out=similarities
+            )
         # Rows of removed tools may be among the nearest: take as many more as there are.
         few = min(limit + used - len(self.numbers), used)
         places = self._numpy.argpartition(-similarities, few - 1)[:few]

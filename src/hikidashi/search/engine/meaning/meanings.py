@@ -106,7 +106,7 @@ class Meanings:
             self._guarded(lambda: self._complete(seen))
 
     def question(self, text: str, seen: Seen) -> Matrix | None:
-        """The vector of a question; None if it has to be searched by words.
+        """The vectors of a question and of its clauses; None if it has to be searched by words.
 
         Raises:
             Exception: whatever the function to embed with raises, if it was asked for; also what it raised in the
@@ -149,10 +149,10 @@ class Meanings:
             if job is not None:
                 job.wait(done, left)
 
-    def similar(self, vector: Matrix, limit: int, others: Sequence[int]) -> dict[int, float]:
+    def similar(self, vectors: Matrix, limit: int, others: Sequence[int]) -> dict[int, float]:
         """The tools nearest to a question, and `others`, with their similarity; `has_all` must be true."""
         assert self._index is not None
-        return self._index.similar(vector, limit, others)
+        return self._index.similar(vectors, limit, others)
 
     def renumbered(self, order: Sequence[int]) -> None:
         """Follow the catalogue: the tool at each place of `order`, its number so far, gets that place as number."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ....common.unicode import well_formed
 from ....errors import MissingExtra, ToolSearchError
+from ..clauses import clauses_of
 from ..embeddings import Embedder
 from ._vector_cache import VectorCache
 
@@ -47,8 +48,8 @@ class Vectorizer:
         return _BYTES * cast("int", self._columns)
 
     def question(self, text: str) -> Matrix:
-        """The normalised vector of a question."""
-        return self._embedded(self.embedder.question or self.embedder.embed, [text])[0]
+        """The normalised vectors of a question and of its clauses, one row each."""
+        return self._embedded(self.embedder.question or self.embedder.embed, [text, *clauses_of(text)])
 
     def cached(self, keys: Iterable[bytes]) -> dict[bytes, Matrix]:
         """The vectors on disk, by key."""
