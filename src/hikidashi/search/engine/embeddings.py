@@ -18,7 +18,7 @@ from .ranker import ENCODER, is_installed
 
 __all__ = ["Embed", "Embedder", "default_embedder", "embedder_of", "text_of"]
 
-_FLOOR = 0.45  # of the default model: less similar texts have only their style in common
+_FLOOR = 0.4  # of the default model: from here on, talk is as seldom taken for a question as by words alone
 _MOST_LETTERS = 220  # characters of a description: its beginning says what the tool does, and models read 64 tokens
 _MOST_ARGUMENTS = 12
 _BETWEEN_WORDS = re.compile(r"[_\-./:\s]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
