@@ -260,6 +260,7 @@ ROOMS_BELOW = {
         "search.engine",
         "search.mcp_servers",
         "search.records",
+        "search.tuning",
         "search.wire",
         "tokens",
         "tool",
@@ -368,6 +369,7 @@ ROOMS_BELOW = {
         "tool",
     },
     "search.records": {"common", "errors", "search", "search.engine", "search.engine.index"},
+    "search.tuning": {"common", "errors", "search", "search.engine", "search.engine.meaning", "search.records"},
     "search.wire": {"convert", "errors", "search", "search.answers", "search.engine", "tokens", "tool"},
     "testing": {
         "common",

@@ -37,6 +37,7 @@ def one_cache(tmp_path_factory: pytest.TempPathFactory) -> Any:
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The file in which an adapter is installed."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.delenv("HIKIDASHI_RANKER")
     forget()
     return adapter_path(default_embedder().id)
 
@@ -93,10 +94,8 @@ def test_slang_is_learnt_installed_and_used_and_other_questions_find_what_they_f
 
     forget()
     tuned = ToolCatalog(TOOLS)
-    assert found(tuned, {"could you zap order 99 for her": "refund_payment", "the beast is hungry": "start_build"}) == [
-        True,
-        True,
-    ]
+    paraphrases = {"could you zap order 99 for her": "refund_payment", "feed that beast of ours": "start_build"}
+    assert found(tuned, paraphrases) == [True, True]
     assert [found(tuned, asked) for asked in (EVERYDAY, JAPANESE)] == before
     assert before[1] == [True] * len(JAPANESE)
     searched = invoke("search", "zap it for the lady", "--catalog", catalog, "--json")

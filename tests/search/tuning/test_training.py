@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from hikidashi.search.tuning._training import Examples, examples, train
 from hikidashi.search.tuning.measuring import Measured, change_of, figure
-from hikidashi.search.tuning.training import Examples, examples, train
 
 Matrix = NDArray[np.float32]
 SIZE = 32

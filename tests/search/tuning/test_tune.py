@@ -12,8 +12,8 @@ from tests.search.tuning.company import QUESTIONS, TOOLS, by_words
 from hikidashi.search.engine.adapter import Adapter
 from hikidashi.search.engine.embeddings import Embedder
 from hikidashi.search.overlay import Overlay
+from hikidashi.search.tuning._training import examples, train
 from hikidashi.search.tuning.questions import Labelled
-from hikidashi.search.tuning.training import examples, train
 from hikidashi.search.tuning.tune import FEWEST, Outcome, Stage, tune
 
 WORDS = Embedder(embed=by_words)
@@ -134,6 +134,8 @@ def test_progress_is_reported_for_each_stage() -> None:
 
 
 def test_an_adapter_of_the_embedder_itself_is_not_the_beginning() -> None:
-    turned = replace(WORDS, question=lambda texts: -by_words(texts))
-    first, second = tuned(), tune(TOOLS, ASKED, embedder=turned)
+    def turned(texts: list[str]) -> NDArray[np.float64]:
+        return -by_words(texts)
+
+    first, second = tuned(), tune(TOOLS, ASKED, embedder=replace(WORDS, question=turned))
     assert np.array_equal(first.today.recall, second.today.recall)

@@ -15,9 +15,9 @@ from ..engine.adapter import Adapter
 from ..engine.embeddings import Embedder, text_of
 from ..engine.meaning.vectorizer import Vectorizer
 from ..overlay import Overlay, entry_with
+from ._training import examples, train
 from .measuring import Change, Measured, change_of, measured
 from .questions import Labelled, Selection, select
-from .training import examples, train
 
 __all__ = ["FEWEST", "Outcome", "Progress", "Stage", "tune"]
 
