@@ -6,7 +6,7 @@ import math
 import random
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -77,9 +77,10 @@ def train(
             # Seeded by the step: a run that was interrupted draws the same batches.
             draw = random.Random(settings.seed * 1_000_003 + step)
             one = _drawn(sets, settings, draw)
-            # Twice as fast as float32 where the processor has bfloat16, and as good: the optimizer's state stays float32.
+            near = _Near(texts[one.name], by_words[one.name], by_meaning)
+            # Twice as fast as float32 where the processor has bfloat16; the optimizer's state stays float32.
             with torch.autocast("cpu", dtype=torch.bfloat16):
-                loss = _loss(network, one, texts[one.name], by_words[one.name], by_meaning, talk, settings, draw)
+                loss = _loss(network, one, near, settings, draw=draw, talk=talk)
             for group in optimizer.param_groups:
                 group["lr"] = settings.rate * _schedule(step, settings)
             optimizer.zero_grad()
@@ -106,15 +107,16 @@ def _drawn(sets: list[TrainingSet], settings: Settings, draw: random.Random) -> 
     return draw.choices(pool, [math.sqrt(len(one.questions)) for one in pool])[0]
 
 
+class _Near(NamedTuple):
+    """The texts of a set's tools, and those that are near to a question."""
+
+    texts: list[str]
+    by_words: NearByWords
+    by_meaning: NearByMeaning
+
+
 def _loss(
-    network: Network,
-    one: TrainingSet,
-    texts: list[str],
-    by_words: NearByWords,
-    by_meaning: NearByMeaning,
-    talk: list[str],
-    settings: Settings,
-    draw: random.Random,
+    network: Network, one: TrainingSet, tools_near: _Near, settings: Settings, *, draw: random.Random, talk: list[str]
 ) -> Tensor:
     """Cross-entropy of the answers among the tools of a batch and "no tool".
 
@@ -125,14 +127,15 @@ def _loss(
     spoken = draw.sample(talk, min(settings.talk, len(talk)))
     gold = [one.questions[place][1] for place in places] + [[] for _ in spoken]
     questions = network([one.questions[place][0] for place in places] + spoken)
-    near = by_meaning(one.name, questions, gold)
+    near = tools_near.by_meaning(one.name, questions, gold)
     hard = [
-        by_words(place) if row < len(places) and draw.random() < 0.5 else near[row] for row, place in enumerate(places)
+        tools_near.by_words(place) if row < len(places) and draw.random() < 0.5 else near[row]
+        for row, place in enumerate(places)
     ]
     hard += near[len(places) :]
     tools = [draw.choice(answers) for answers in gold if answers] + [draw.choice(some[:6]) for some in hard if some]
     tools = list(dict.fromkeys(tools))
-    similarities = questions @ network([texts[place] for place in tools]).T
+    similarities = questions @ network([tools_near.texts[place] for place in tools]).T
     nothing = torch.full((len(questions), 1), settings.nothing)
     scores = torch.cat([similarities, nothing], dim=1) / settings.temperature
     right = torch.zeros_like(scores, dtype=torch.bool)

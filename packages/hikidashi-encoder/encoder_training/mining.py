@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import torch
+
 from hikidashi.search import ToolCatalog
 
 from .sets import TrainingSet

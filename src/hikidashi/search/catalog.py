@@ -239,7 +239,7 @@ class ToolCatalog:
             return read_query(query, self._vocabulary, own=self._glossary, bundled=self._bundled)
 
     def _meaning_of(self, query: str, asked: Query) -> tuple[Any, float] | None:
-        """The vectors of a question and the share of it that the model has read; None if it is ranked by words alone."""
+        """The vectors of a question and the share of it that the model has read; None to rank by words alone."""
         assert self._meanings is not None
         reading = reading_of(query, asked, multilingual=self._meanings.multilingual)
         vectors = None if reading is None else self._meanings.question(reading.text, self._seen)
