@@ -115,3 +115,8 @@ def test_a_quoted_name_finds_its_tool() -> None:
     for question in ('use "send_mail" now', 'please post "a text that names send_mail among others"'):
         best = catalog.search(question)[0]
         assert (best.name, best.by_words, best.confident) == ("send_mail", 1.0, True)
+
+
+def test_a_question_of_misspelled_words_is_searched_by_words_alone() -> None:
+    assert read("wheather emial") == []
+    assert read("wheather in Kyoto") == ["wheather in Kyoto"]

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from ..analyzer import is_everyday, is_request
 from ..gate import Judgement, TermsOf, judged
 from ..index.bm25 import Index
 from ..query import Query
+from ..stem import stem
 
 __all__ = ["MEANING", "Fused", "fused", "hybrid"]
 
@@ -17,7 +19,10 @@ MEANING = 0.5
 One number, chosen on sets of questions of which each was left out in turn: `packages/hikidashi-encoder`.
 """
 _CANDIDATES = 50  # hits of each ranking that are fused: more do not change the first ten
-_UNDERSTOOD = 0.5  # the share of a question that a model must have read for its similarity to be evidence
+# Of the floor and of the best similarity: a tool without a word of the question must be as near. In a small catalogue
+# every tool is among the nearest.
+_ALONE = 0.6
+_UNDERSTOOD = 0.5  # more than this share of a question must have been read for its similarity to be evidence
 
 
 class Fused(NamedTuple):
@@ -55,7 +60,7 @@ def hybrid(
     """The hits of both rankings, fused, and whether the search is confident of them.
 
     It is if the lexical gate is confident of the best hit by words, which is then among the first `limit`, or if a tool
-    is near in meaning and the question is not a statement.
+    is near in meaning and the question is neither a statement nor of everyday words alone.
 
     Args:
         index: The lexical index.
@@ -68,11 +73,17 @@ def hybrid(
     """
     words = judged(index, asked, _CANDIDATES, name_terms)
     similarities = similar(_CANDIDATES, [number for number, _ in words.hits])
-    is_near = max(similarities.values()) >= floor and share >= _UNDERSTOOD
+    is_near = max(similarities.values()) >= floor and share > _UNDERSTOOD and not _is_everyday(asked)
     if not words.hits and not is_near:
         return words
     # Tools that are found by meaning may have words of the question too, if not enough for the best fifty.
     scores = index.scores(asked.weights, similarities)
+    enough = _ALONE * max(floor, *similarities.values())
+    similarities = {
+        number: similarity
+        for number, similarity in similarities.items()
+        if similarity >= enough or scores.get(number, 0.0) > 0
+    }
     both = fused(scores, similarities, MEANING * share)
     hits = sorted(((number, one.score) for number, one in both.items()), key=lambda hit: (-hit[1], hit[0]))
     is_sure = bool(words.hits) and not words.doubt
@@ -89,6 +100,12 @@ def _showing(number: int, hits: list[tuple[int, float]], limit: int) -> list[tup
     if place <= last:
         return hits
     return [*hits[:last], (number, hits[last][1]), *hits[last:place], *hits[place + 1 :]]
+
+
+def _is_everyday(asked: Query) -> bool:
+    """Whether all words of a question are such as people also say to each other: `do you love me?`."""
+    words = (*(asked.word_of(term) for term in asked.weights if term not in asked.synonyms), *map(stem, asked.missing))
+    return all(is_everyday(word) or is_request(word) for word in words)
 
 
 def _doubt(words: Judgement, *, is_near: bool) -> str:

@@ -20,7 +20,7 @@ class Reading:
 
     text: str
     share: float = 1.0
-    """From 0 to 1; less than 1 if words of the question are in no glossary."""
+    """From 0 to 1; less than 1 if words of the question are misspelled, or in no glossary."""
 
 
 def reading_of(text: str, asked: Query, *, multilingual: bool) -> Reading | None:
@@ -43,7 +43,10 @@ def reading_of(text: str, asked: Query, *, multilingual: bool) -> Reading | None
     if not asked.understanding.foreign and len(letters) - others >= _MOSTLY * others:
         english = [english for _, english in _translated(asked)]
         words = "".join(" " if letter.isalpha() and letter >= _LATIN_END else letter for letter in plain)
-        return Reading(" ".join([*words.split(), *english]))
+        misspelled = len({asked.sources[term] for term in asked.respelled})
+        said = len(set(asked.sources.values())) + len(asked.missing)
+        share = 1 - misspelled / said if misspelled else 1.0
+        return Reading(" ".join([*words.split(), *english]), share) if share else None
     translated = _translated(asked)
     if not translated:
         return None
