@@ -26,6 +26,7 @@ class VectorIndex:
         self._matrix: Matrix | None = None
         self.numbers: set[int] = set()
         """The tools that have a vector."""
+        self._used = 0
 
     def insert(self, vectors: Mapping[int, Matrix]) -> None:
         """Add the vectors of tools, by number."""
@@ -42,6 +43,7 @@ class VectorIndex:
             self._matrix = known = cast("Matrix", grown)
         known[list(vectors)] = self._numpy.stack(list(vectors.values()))
         self.numbers |= vectors.keys()
+        self._used = max(self._used, rows)
 
     def keep(self, numbers: Collection[int]) -> None:
         """Forget the tools that are not among `numbers`."""
@@ -56,7 +58,7 @@ class VectorIndex:
         """Number the tools anew: the tool at each place of `order`, its number so far, gets that place as number."""
         there = {place: number for place, number in enumerate(order) if number in self.numbers}
         rows = {place: self._matrix[number] for place, number in there.items()} if self._matrix is not None else {}
-        self._matrix, self.numbers = None, set()
+        self._matrix, self.numbers, self._used = None, set(), 0
         self.insert(rows)
 
     def similar(self, vectors: Matrix, limit: int, others: Iterable[int]) -> dict[int, float]:
@@ -66,12 +68,11 @@ class VectorIndex:
         """
         assert self._matrix is not None
         # Not `@`: BLAS would start threads for it, which on a busy machine takes 8 ms instead of .5.
-        used = max(self.numbers) + 1
-        similarities: Matrix = self._numpy.einsum("ij,j->i", self._matrix[:used], vectors[0])
+        used = self._used
+        rows = self._matrix[:used]
+        similarities: Matrix = self._numpy.einsum("ij,j->i", rows, vectors[0])
         for vector in vectors[1:]:
-            self._numpy.maximum(
-                similarities, self._numpy.einsum("ij,j->i", self._matrix[:used], vector), out=similarities
-            )
+            similarities = self._numpy.maximum(similarities, self._numpy.einsum("ij,j->i", rows, vector))
         # Rows of removed tools may be among the nearest: take as many more as there are.
         few = min(limit + used - len(self.numbers), used)
         places = self._numpy.argpartition(-similarities, few - 1)[:few]
