@@ -90,9 +90,8 @@ class ToolCatalog:
         overlay: Overlay | Mapping[str, Any] | str | Path | None = None,
     ) -> None:
         self._lock = RLock()
-        choice = chosen(ranker, has_embed=embed is not None)
-        is_explicit = choice.is_explicit
-        self._meanings = Meanings(embed, self._lock, is_explicit=is_explicit) if choice.ranker == "hybrid" else None
+        kind, is_explicit = chosen(ranker, has_embed=embed is not None)
+        self._meanings = Meanings(embed, self._lock, is_explicit=is_explicit) if kind == "hybrid" else None
         self.limit_tools = check_count("limit_tools", limit_tools)
         self.limit_query = check_count("limit_query", limit_query)
         self._glossary = None if glossary is None or glossary is False else Glossary.of(glossary)

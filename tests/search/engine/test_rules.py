@@ -6,6 +6,7 @@ import hashlib
 from typing import Any
 
 from hikidashi.search.engine.analyzer import Analyzer
+from hikidashi.search.engine.embeddings import text_of
 from hikidashi.search.engine.entry import entry_of
 from hikidashi.search.engine.index.fields import FIELD_WEIGHTS, MAX_TERMS, weighted_terms
 from hikidashi.search.engine.regex import searchable_text
@@ -15,6 +16,7 @@ from hikidashi.search.engine.stopwords import FUNCTION, FUNCTION_BIGRAMS
 
 DIGESTS = {
     1: "90441cba58812bcc",
+    2: "4b2cae0774c88ac8",
 }
 """The digest of what is indexed, by `RULES_VERSION`. Add lines, and keep the old ones."""
 
@@ -96,7 +98,7 @@ def indexed() -> str:
     entries = [entry_of(tool) for tool in TOOLS]
     terms = [list(weighted_terms(entry, analyzer)) for entry in entries]
     searched = [(digest_of(entry), searchable_text(entry)) for entry in entries]
-    return repr((tables, terms, searched))
+    return repr((tables, terms, searched, list(map(text_of, entries))))
 
 
 def test_what_is_indexed_changes_only_with_the_version_of_the_rules() -> None:

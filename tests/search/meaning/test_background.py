@@ -100,7 +100,7 @@ def test_a_failure_in_the_thread_of_a_default_is_logged_and_words_go_on(
     slow.error = ValueError("no more memory")
     slow.let.set()
     monkeypatch.setattr(meanings, "_warned", set[str]())
-    monkeypatch.setattr(meanings, "embedder_of", lambda _: Embedder(embed=slow))  # pyright: ignore[reportUnknownLambdaType]
+    monkeypatch.setattr(meanings, "embedder_of", {None: Embedder(embed=slow)}.get)
     catalog = ToolCatalog([*MANY, *FEW])
     with caplog.at_level(logging.WARNING, "hikidashi"):
         assert catalog.ready()

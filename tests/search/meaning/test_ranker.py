@@ -104,12 +104,10 @@ def test_an_encoder_without_what_it_needs_is_warned_of_once(
 def test_a_damaged_encoder_is_warned_of_or_refused(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    import onnxruntime
-
     def damaged(*_: object, **__: object) -> None:
         raise RuntimeError("[ONNXRuntimeError] : 7 : INVALID_PROTOBUF : Protobuf parsing failed.")
 
-    monkeypatch.setattr(onnxruntime, "InferenceSession", damaged)
+    monkeypatch.setattr("onnxruntime.InferenceSession", damaged)
     with caplog.at_level(logging.WARNING, "hikidashi"):
         assert ToolCatalog(TOOLS).search("ticket")[0].name == "open_ticket"
     assert "pip install --force-reinstall hikidashi-encoder" in caplog.text
