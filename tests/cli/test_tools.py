@@ -130,6 +130,8 @@ def test_a_search_as_json(run: Tools, catalog: str) -> None:
         "description": "Weather at a place",
         "why": {"name": ["weather"], "description": ["weather"]},
         "confident": True,
+        "by_words": 1.0,
+        "by_meaning": 0.0,
     }
 
 
@@ -521,7 +523,7 @@ def test_a_report_makes_no_log(run: Tools, tmp_path: Path, catalog: str) -> None
 
 
 def test_every_command_has_help_with_examples_that_fits_80_columns(command: Command) -> None:
-    for arguments in (("--help",), *((name, "--help") for name in ("search", "report", "tokens"))):
+    for arguments in (("--help",), *((name, "--help") for name in ("search", "report", "tokens", "tune"))):
         done = command("tools", *arguments, without=FRAMEWORKS)
         assert (done.returncode, done.stderr) == (0, "")
         assert "Examples:\n    hikidashi tools " in done.stdout

@@ -14,7 +14,7 @@ Examples:
   hikidashi tools search "send mail" --mcp .mcp.json   what a model would find
   hikidashi tools tokens --mcp .mcp.json               what the tools cost
   hikidashi tools report --log searches.db --catalog tools.json
-  hikidashi tools tune questions.jsonl --mcp .mcp.json  learn how your people ask
+  hikidashi tools tune questions.jsonl --mcp .mcp.json
 """
 
 _SEARCH_EXAMPLES = """\b

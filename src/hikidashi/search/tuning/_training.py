@@ -1,5 +1,8 @@
 """Training of an adapter: InfoNCE with all tools as negatives, in numpy, on the vectors of a frozen encoder.
 
+A question must also come near enough to its tool in absolute terms: below the floor of the encoder, a question of which
+no tool has a word finds nothing.
+
 A map that is trained on a company's questions alone learns to send every question to the company's tools: on questions
 about other things, recall@5 fell from 0.74 to 0.23. So the map is penalised for moving everyday sentences
 (`everyday.txt`), with which it stays at 0.73.
@@ -22,6 +25,7 @@ Matrix = NDArray[np.float32]
 
 _RANK = 16  # 32 and 64 are not better
 _TEMPERATURE = 0.05
+_MARGIN = 0.1  # by which a question should be nearer to its tool than the floor, below which a search finds nothing
 _PENALTY = 30.0  # of moving an everyday sentence: with 10, other questions suffer; with 100, less is learnt
 _LEARNING_RATE = 0.01
 _BATCH = 64
@@ -56,6 +60,7 @@ def train(
     tools: Matrix,
     everyday: Matrix,
     *,
+    floor: float = 0.0,
     seed: int = 0,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Adapter:
@@ -63,10 +68,18 @@ def train(
 
     The number of epochs is the one that is best on a fourth of the examples after training on the others; then it
     trains on all of them. The same arguments give the same adapter.
+
+    Args:
+        known: The questions.
+        tools: The vectors of all tools.
+        everyday: Vectors that should stay where they are.
+        floor: The similarity from which a search by meaning finds a tool.
+        seed: Of the training.
+        progress: Called with how much is done, and of how much.
     """
     inner = np.arange(len(known.vectors)) % _INNER == 0
     stays = (everyday.T @ everyday / len(everyday)).astype(np.float32)
-    first = _Training(known.at(~inner), tools, stays, seed)
+    first = _Training(known.at(~inner), tools, stays, floor, seed)
     best, epochs = first.loss(known.at(inner)), 0
     for epoch in range(1, _EPOCHS + 1):
         first.epoch()
@@ -76,7 +89,7 @@ def train(
             best, epochs = loss, epoch
         if epoch - epochs >= _PATIENCE:
             break
-    second = _Training(known, tools, stays, seed)
+    second = _Training(known, tools, stays, floor, seed)
     for epoch in range(1, epochs + 1):
         second.epoch()
         progress(_EPOCHS + epoch * _EPOCHS // epochs, 2 * _EPOCHS)
@@ -87,8 +100,9 @@ def train(
 class _Training:
     """The state of one training: the two matrices, and Adam's moments of their gradients."""
 
-    def __init__(self, known: Examples, tools: Matrix, stays: Matrix, seed: int) -> None:
+    def __init__(self, known: Examples, tools: Matrix, stays: Matrix, floor: float, seed: int) -> None:
         self._known, self._tools, self._stays = known, tools, stays
+        self._wanted = floor + _MARGIN
         self._random = np.random.default_rng(seed)
         size = tools.shape[1]
         self.down = self._random.normal(0, size**-0.5, (size, _RANK)).astype(np.float32)
@@ -102,10 +116,11 @@ class _Training:
             self._adam.step(self._gradients(self._known.at(places)))
 
     def loss(self, asked: Examples) -> float:
-        """InfoNCE on examples."""
-        probabilities = _softmax(self._mapped(asked.vectors)[0] @ self._tools.T)
-        right = np.where(asked.gold, probabilities, 0).sum(axis=1)
-        return float(-np.log(np.maximum(right, 1e-30)).mean())
+        """InfoNCE on examples, and how far their best tools are from being found at all."""
+        similarities = self._mapped(asked.vectors)[0] @ self._tools.T
+        right = np.where(asked.gold, _softmax(similarities), 0).sum(axis=1)
+        best = np.where(asked.gold, similarities, -1).max(axis=1)
+        return float((np.maximum(self._wanted - best, 0) / _TEMPERATURE - np.log(np.maximum(right, 1e-30))).mean())
 
     def _mapped(self, vectors: Matrix) -> tuple[Matrix, Matrix]:
         moved = vectors + (vectors @ self.down) @ self.up
@@ -117,7 +132,9 @@ class _Training:
         similarities = mapped @ self._tools.T
         all_tools = _softmax(similarities)
         right_tools = _softmax(np.where(asked.gold, similarities, -np.inf))
-        of_mapped = (all_tools - right_tools) @ self._tools / (_TEMPERATURE * len(mapped))
+        is_far = np.where(asked.gold, similarities, -1).max(axis=1, keepdims=True) < self._wanted
+        pushes = all_tools - right_tools * np.where(is_far, 2, 1)
+        of_mapped = pushes @ self._tools / (_TEMPERATURE * len(mapped))
         of_moved = (of_mapped - (of_mapped * mapped).sum(axis=1, keepdims=True) * mapped) / lengths
         # The penalty is the mean square of how far everyday sentences move: the trace of (down·up)' stays (down·up).
         moves = self._stays @ self.down @ self.up

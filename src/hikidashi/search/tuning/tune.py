@@ -209,6 +209,7 @@ class _Bench:
             examples([vector for vector, _ in known], [self._places(names) for _, names in known], len(tools)),
             tools,
             np.concatenate(stays),
+            floor=self._base.floor,
             seed=seed,
             progress=lambda done, total: self._progress("training", done, total),
         )
