@@ -1,9 +1,18 @@
-"""What tests of pydantic-ai's tool search share: a model that follows a script, and what tools returned to it."""
+"""What tests of pydantic-ai's tool search share: models that follow a script, and what tools returned to them."""
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from anthropic import AsyncAnthropic
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
+from pydantic_ai.models.anthropic import AnthropicModel
 from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.providers.anthropic import AnthropicProvider
+
+from hikidashi.testing import MessagesServer
 
 Messages = list[ModelMessage]
 
@@ -28,3 +37,12 @@ def searches(*queries: str) -> ToolCallPart:
 def returned(messages: Messages, name: str) -> list[ToolReturnPart]:
     parts = [part for message in messages for part in message.parts]
     return [part for part in parts if isinstance(part, ToolReturnPart) and part.tool_name == name]
+
+
+@asynccontextmanager
+async def anthropic_model(
+    server: MessagesServer, name: str = "claude-sonnet-4-6", **options: Any
+) -> AsyncGenerator[AnthropicModel]:
+    """A real model on a loopback server."""
+    async with AsyncAnthropic(api_key="sk-test", base_url=server.url) as client:
+        yield AnthropicModel(name, provider=AnthropicProvider(anthropic_client=client), **options)

@@ -320,6 +320,44 @@ def test_a_report_shows_what_to_improve(run: Tools, tmp_path: Path, catalog: str
     assert json.loads(run("report", "--log", str(path), "--catalog", catalog, "--json").stdout)["searches"] == 17
 
 
+def test_a_report_shows_how_the_called_tools_were_found(run: Tools, tmp_path: Path, catalog: str) -> None:
+    path = tmp_path / "searches.db"
+    with SearchLog(path) as log:
+        for number in range(40):
+            with log.session():
+                if number < 31:
+                    log.searched("Will it rain?", "preload", ["get_weather", "send_message"])
+                elif number < 38:
+                    log.searched("weather", "words", ["get_weather"])
+                log.called("get_weather", found_by=None if number < 38 else "listed")
+        log.called("会議室予約")
+    said = run("report", "--log", str(path), "--catalog", catalog).stdout
+    assert max(map(cell_len, said.splitlines())) <= 80
+    assert (
+        "How the called tools were found\n"
+        "  Of 41 conversations in which a tool was called: 31 preloaded, 7 by a search, 2\n"
+        "  listed from the start, 1 by nothing (a guessed name).\n"
+        "  Of 41 calls: 31 preloaded, 7 by a search, 2 listed from the start, 1 by\n"
+        "  nothing (a guessed name).\n"
+    ) in said
+    assert (
+        "Tools preloaded and never called  1\n"
+        "  Preloading loaded 62 tools for 31 messages; 31 of them were called. Narrow the\n"
+        "  descriptions of these, or preload fewer: preload=N.\n"
+        "   31× send_message\n"
+    ) in said
+    shown = json.loads(run("report", "--log", str(path), "--catalog", catalog, "--json").stdout)
+    counts = {"total": 41, "preload": 31, "search": 7, "listed": 2, "nothing": 1, "not_recorded": 0}
+    assert (shown["conversations_found_by"], shown["calls_found_by"]) == (counts, counts)
+    assert shown["preloading"] == {
+        "messages": 31,
+        "loaded": 62,
+        "called": 31,
+        "never_called": [{"name": "send_message", "loaded": 31}],
+        "never_called_count": 1,
+    }
+
+
 def test_a_long_report_is_cut_with_a_word_about_the_rest(run: Tools, tmp_path: Path) -> None:
     names = [f"tool_{number:02}" for number in range(12)]
     path, tools = tmp_path / "searches.db", tmp_path / "tools.json"

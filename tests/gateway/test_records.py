@@ -76,6 +76,11 @@ async def test_searches_and_calls_of_several_clients_of_one_daemon_give_a_true_r
     assert [one["query"] for one in report["found_nothing"]] == ["qwertz"]
     assert {one["name"] for one in report["never_called"]} == {"legacy__ask", "legacy__die", "legacy__long"}
     assert report["never_found"] == ["modern__count"]
+    assert report["conversations_found_by"] == {
+        **dict.fromkeys(("preload", "listed", "nothing", "not_recorded"), 0),
+        "total": 2,
+        "search": 2,
+    }
 
 
 async def test_a_call_in_several_rounds_is_one_call(tmp_path: Path) -> None:
@@ -88,6 +93,32 @@ async def test_a_call_in_several_rounds_is_one_call(tmp_path: Path) -> None:
                     await client.call_tool("call_tool", {"name": "legacy__ask", "arguments": {}})
                     await client.call_tool("call_tool", {"name": "no_such_tool", "arguments": {}})
         assert log.usage() == {"legacy__ask": 2}
+
+
+async def test_a_call_says_whether_a_search_or_nothing_found_the_tool_or_it_was_listed(tmp_path: Path) -> None:
+    ways: list[tuple[str, str | None]] = []
+    for search in ("on", "off"):
+        options = GatewayOptions(search=search, pin=("modern__add",))
+        with SearchLog(tmp_path / f"{search}.db") as log:
+            async with (
+                Gateway([program(tmp_path, "modern", MODERN)], options=options, record=log) as gateway,
+                Client(GatewayMCPServer(gateway)) as client,
+            ):
+                await client.call_tool("modern__add", {"a": 1, "b": 2})
+                if search == "on":
+                    await client.call_tool("call_tool", {"name": "modern__count", "arguments": {}})
+                    await client.call_tool("search_tools", {"query": "select:modern__count"})
+                    await client.call_tool("call_tool", {"name": "modern__count", "arguments": {}})
+                else:
+                    await client.call_tool("modern__count", {})
+            ways += [(call.name, call.found_by) for call in log.calls()]
+    assert ways == [
+        ("modern__add", "listed"),
+        ("modern__count", "nothing"),
+        ("modern__count", "search"),
+        ("modern__add", "listed"),
+        ("modern__count", "listed"),
+    ]
 
 
 async def test_clients_without_a_session_are_told_apart_by_who_they_are(tmp_path: Path) -> None:

@@ -193,7 +193,49 @@ async def test_a_claude_code_model_searches_through_it_while_the_mcp_server_runs
     assert server.requests[2].tool_result_texts[0].startswith("sent to Ada")
 
 
+def get_weather(city: str) -> str:
+    """The weather in a city."""
+    return f"rain in {city}"
+
+
+@pytest.mark.cli
+async def test_with_preloading_a_message_brings_the_definitions_that_it_needs(
+    messages_server: Server, claude_code_env: Environment, tmp_path: Path
+) -> None:
+    server = messages_server(
+        [
+            call("call_tool", {"name": "send_mail", "arguments": {"to": "Ada"}}),
+            say("done"),
+            say("gladly"),
+            call("call_tool", {"name": "get_weather", "arguments": {"city": "Rome"}}),
+            say("rain"),
+        ]
+    )
+    heard = Heard()
+    tools = [*filler(50), from_function(send_mail), from_function(get_weather)]
+    config = to_claude_search(tools, preload=2, record=heard)
+    questions = ["Send a mail to Ada.", "thanks, that was great", "What is the weather in Rome?"]
+    hooks = search_hooks(config)
+    await ask(server, config, claude_code_env(server), tmp_path, questions=questions, hooks=hooks)
+
+    definition = '{"name":"send_mail","description":"Send a mail to somebody.",'
+    sent = [str(request.messages).replace("\\", "") for request in server.requests]
+    assert [text.count(definition) for text in sent] == [1] * 5
+    assert ['"get_weather"' in text for text in sent] == [False, False, False, True, True]
+    assert server.requests[1].tool_result_texts[0].startswith("sent to Ada")
+    assert server.requests[4].tool_result_texts[-1].startswith("rain in Rome")
+    assert heard.searches == [(questions[0], "preload", ["send_mail"]), (questions[2], "preload", ["get_weather"])]
+    assert heard.calls == ["send_mail", "get_weather"]
+
+
 # Without the CLI: the server alone
+
+
+async def test_preloading_without_its_hooks_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    async with connected(to_claude_search([from_function(send_mail)], preload=2)) as client:
+        for _ in range(2):
+            await client.call_tool("search_tools", {"query": "send a mail"})
+    assert caplog.text.count("Nothing is preloaded: pass `hooks=search_hooks(server)`") == 1
 
 
 def text_of(result: CallToolResult) -> str:
@@ -246,6 +288,7 @@ def test_a_tool_with_the_name_of_one_of_the_two_is_refused(name: str) -> None:
     [
         ({"strategy": "bm25"}, "`strategy` is 'bm25'"),
         ({"max_results": 51}, "`max_results` is 51"),
+        ({"preload": 21}, "`preload` is 21"),
         ({"language": "de"}, "`language` is 'de'"),
         ({"always_loaded": "send_mail"}, "`always_loaded` is 'send_mail'"),
         ({"discovered": "send_mail"}, "`discovered` is 'send_mail'"),

@@ -10,19 +10,17 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from anthropic import AsyncAnthropic
 from openai import AsyncOpenAI
 from pydantic_ai import Agent
 from pydantic_ai import Tool as PydanticAITool
 from pydantic_ai.capabilities import ToolSearch
 from pydantic_ai.messages import CompactionPart, ModelMessage, ModelRequest
 from pydantic_ai.models import Model
-from pydantic_ai.models.anthropic import AnthropicModel
 from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
 from pydantic_ai.profiles import ModelProfile
-from pydantic_ai.providers.anthropic import AnthropicProvider
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.toolsets import FunctionToolset
+from tests.pydantic_ai_support import anthropic_model
 from tests.support import Heard
 
 from hikidashi import ClaudeCodeModel
@@ -56,12 +54,6 @@ def agent_of(model: Model, **options: Any) -> Agent[Any, str]:
 
 
 # Anthropic
-
-
-@asynccontextmanager
-async def anthropic_model(server: MessagesServer, **options: Any) -> AsyncGenerator[AnthropicModel]:
-    async with AsyncAnthropic(api_key="sk-test", base_url=server.url) as client:
-        yield AnthropicModel("claude-sonnet-4-6", provider=AnthropicProvider(anthropic_client=client), **options)
 
 
 async def test_anthropic_gets_deferred_tools_and_references_and_an_unchanging_tool_list(

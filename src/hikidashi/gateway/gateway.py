@@ -157,6 +157,10 @@ class Gateway:
         more = [name for name in promoted if name in self.merged.tools and name not in pinned]
         return [*own_tools(self.summary), *(self.merged.tools[name] for name in (*pinned, *more))]
 
+    def always_lists(self, name: str) -> bool:
+        """Whether `tools/list` has the tool `name` for every client: all are listed, or it is pinned."""
+        return not self.searching or matches(name, self._pin)
+
     def listed_tool(self, name: str | None) -> types.Tool | None:
         """The tool that the list shows under `name`; None if only the list itself can tell."""
         return None if name is None or self.searching else self.merged.tools.get(name)

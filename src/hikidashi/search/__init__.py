@@ -46,7 +46,8 @@ if TYPE_CHECKING:
     from .mcp_servers import LiveServers, McpServer, ServerState, ServerTools, read_mcp_config, tools_of_servers
     from .overlay import Addition, Overlay
     from .pydantic_ai import deferred, to_pydantic_ai_search, toolset_of
-    from .records.log import RecordedSearch, Recorder, SearchLog
+    from .records.found_by import FoundByCounts, PreloadedTool, Preloading
+    from .records.log import FoundBy, RecordedCall, RecordedSearch, Recorder, SearchLog
     from .records.report import CalledTool, EmptySearch, FoundTool, Missed, Proposal, Report, report
     from .strands import ToolSearchHook, to_strands_search
     from .wire import (
@@ -74,6 +75,8 @@ _HOME_OF = {
     "Embedder": ".engine.embeddings",
     "EmptySearch": ".records.report",
     "Explanation": ".engine.explain",
+    "FoundBy": ".records.log",
+    "FoundByCounts": ".records.found_by",
     "FoundTool": ".records.report",
     "Language": ".answers.texts",
     "LiveServers": ".mcp_servers",
@@ -82,9 +85,12 @@ _HOME_OF = {
     "McpToolset": ".wire",
     "Missed": ".records.report",
     "Overlay": ".overlay",
+    "PreloadedTool": ".records.found_by",
+    "Preloading": ".records.found_by",
     "Proposal": ".records.report",
     "Provider": ".wire",
     "Ranker": ".catalog",
+    "RecordedCall": ".records.log",
     "RecordedSearch": ".records.log",
     "Recorder": ".records.log",
     "Report": ".records.report",
@@ -140,6 +146,8 @@ __all__ = [
     "Embedder",
     "EmptySearch",
     "Explanation",
+    "FoundBy",
+    "FoundByCounts",
     "FoundTool",
     "Language",
     "LiveServers",
@@ -148,9 +156,12 @@ __all__ = [
     "McpToolset",
     "Missed",
     "Overlay",
+    "PreloadedTool",
+    "Preloading",
     "Proposal",
     "Provider",
     "Ranker",
+    "RecordedCall",
     "RecordedSearch",
     "Recorder",
     "Report",

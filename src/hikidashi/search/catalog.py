@@ -123,6 +123,16 @@ class ToolCatalog:
         with self._lock:
             return list(self._rows.numbers)
 
+    @property
+    def version(self) -> int:
+        """A number that changes when a tool is added or removed."""
+        return self._index.version
+
+    def reads_as_statement(self, text: str) -> bool:
+        """Whether `text` states something rather than asks for it: `she never liked that colour`."""
+        with self._lock:
+            return read_query(text, self._vocabulary, own=self._glossary, bundled=self._bundled).is_statement
+
     def get(self, name: str) -> Any | None:
         """The tool of exactly this name, as it was added; None if there is none."""
         with self._lock:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from .. import __version__
 from ..errors import MissingExtra
@@ -12,16 +14,19 @@ from .answers.budget import DEFAULT_BUDGET, AnswerBudget
 from .answers.search_tools import FoundTools, Strategy, ToolSearchHandler, names_in
 from .answers.texts import CALL_TOOL, SEARCH_TOOLS, Language, Recorder, wording
 from .catalog import ToolCatalog
+from .preload import Preloader, check_preload
 
 try:
-    from claude_agent_sdk import HookMatcher, McpSdkServerConfig
-    from claude_agent_sdk.types import HookEvent
+    from claude_agent_sdk import HookContext, HookMatcher, McpSdkServerConfig
+    from claude_agent_sdk.types import HookEvent, HookJSONOutput
 except ImportError as error:
     raise MissingExtra("claude-agent-sdk", "claude") from error
 
 from ..convert.claude import hooks_for_unknown, shown_name, to_claude
 
 __all__ = ["search_hooks", "search_tool_names", "to_claude_search"]
+
+logger = logging.getLogger("hikidashi")
 
 
 def to_claude_search(
@@ -37,6 +42,8 @@ def to_claude_search(
     language: Language = "en",
     record: Recorder | None = None,
     budget: AnswerBudget | int = DEFAULT_BUDGET,
+    preload: int | None = None,
+    preload_most: int | None = None,
 ) -> McpSdkServerConfig:
     """An MCP server for `ClaudeAgentOptions(mcp_servers={name: ...})` that lists two tools for any number of tools.
 
@@ -60,13 +67,18 @@ def to_claude_search(
         about: What the tools are for, in a few words, added to the description of `search_tools`.
         language: Language of the text that the model reads.
         record: Recorder notified of each search and call.
-        budget: Maximum number of tokens in the answer to a search: see `AnswerBudget`.
+        budget: Maximum number of tokens in the answer to a search, and in what is preloaded: see `AnswerBudget`.
+        preload: How many of the best tools for a user's message the model can call at once, without a search; from 1 to
+            20, by default none. Their definitions come with the message, by the hooks of `search_hooks(server)`, where
+            `server` is what this function returns. Talk loads nothing.
+        preload_most: How many tools a conversation may load so; by default four times `preload`.
 
     Raises:
         ToolValidationError: a tool is called `search_tools` or `call_tool`, or is not a hikidashi tool, or
             `always_loaded` names a tool that does not exist.
-        ValueError: `strategy`, `max_results`, `language` or `budget` is invalid.
+        ValueError: `strategy`, `max_results`, `language`, `budget`, `preload` or `preload_most` is invalid.
     """
+    count = check_preload(preload, preload_most)
     handler = ToolSearchHandler(
         tools,
         strategy=strategy,
@@ -79,14 +91,60 @@ def to_claude_search(
     loaded = handler.always_loaded(always_loaded)
     found = FoundTools([*names_in("discovered", discovered), *(tool.name for tool in loaded)])
 
+    preloading: _Preloading | None = None
+    if count:
+        preloader = Preloader(handler.catalog, count, most=preload_most, listed=[tool.name for tool in loaded])
+        preloading = _Preloading(handler, found, preloader)
+
     def search(arguments: dict[str, Any]) -> ToolResult:
+        if preloading is not None:
+            preloading.warn_without_hooks()
         return handler.search(arguments, found)
 
     async def call(arguments: dict[str, Any]) -> ToolResult:
         return await handler.call(arguments, found)
 
     offered = [handler.search_tool(search), handler.call_tool(call), *(tool.deferred(False) for tool in loaded)]
-    return to_claude(offered, name=name, version=version, always_load=True)
+    server = to_claude(offered, name=name, version=version, always_load=True)
+    if preloading is not None:
+        _PRELOADING[server["instance"]] = preloading
+    return server
+
+
+class _Preloading:
+    """The tools that come with the messages of a user, in the conversation of one server."""
+
+    def __init__(self, handler: ToolSearchHandler, found: FoundTools, preloader: Preloader) -> None:
+        self._handler = handler
+        self._found = found
+        self._preloader = preloader
+        self._has_hooks = False
+
+    def hook(self) -> HookMatcher:
+        """The hook that adds definitions to a message."""
+
+        async def add(given: Any, _: str | None, __: HookContext) -> HookJSONOutput:
+            prompt = str(given.get("prompt") or "")
+            new = [name for name in self._preloader.load(prompt) if name not in self._found]
+            context = self._handler.preloaded(prompt, new, self._found)
+            if not context:
+                return {}
+            return {"hookSpecificOutput": {"hookEventName": "UserPromptSubmit", "additionalContext": context}}
+
+        self._has_hooks = True
+        return HookMatcher(hooks=[add])
+
+    def warn_without_hooks(self) -> None:
+        """Log once that nothing can be preloaded."""
+        if not self._has_hooks:
+            self._has_hooks = True
+            logger.warning(
+                "Nothing is preloaded: pass `hooks=search_hooks(server)` in `ClaudeAgentOptions`, with the server "
+                "itself, or give the tools to a `ClaudeCodeModel` with `to_pydantic_ai_search(tools, preload=...)`."
+            )
+
+
+_PRELOADING: WeakKeyDictionary[Any, _Preloading] = WeakKeyDictionary()
 
 
 def search_tool_names(server_name: str = "tools") -> list[str]:
@@ -94,13 +152,25 @@ def search_tool_names(server_name: str = "tools") -> list[str]:
     return [f"mcp__{shown_name(server_name)}__{tool}" for tool in (SEARCH_TOOLS, CALL_TOOL)]
 
 
-def search_hooks(server_name: str = "tools", *, language: Language = "en") -> dict[HookEvent, list[HookMatcher]]:
-    """Hooks for `ClaudeAgentOptions(hooks=...)` that advise a model to search if it calls a tool by its own name."""
+def search_hooks(
+    server: str | McpSdkServerConfig = "tools", *, language: Language = "en"
+) -> dict[HookEvent, list[HookMatcher]]:
+    """Hooks for `ClaudeAgentOptions(hooks=...)` that advise a model to search if it calls a tool by its own name.
+
+    Given the server that `to_claude_search` made with `preload`, they also add the definitions of the best tools to
+    each message of the user.
+
+    Args:
+        server: The server, or its key in `mcp_servers`.
+        language: Language of the advice.
+    """
     words = wording(language)
-    own = f"mcp__{shown_name(server_name)}__"
+    own = f"mcp__{shown_name(server if isinstance(server, str) else server['name'])}__"
 
     def advice(names: list[str]) -> str:
         own_names = [name for name in names if name.startswith(own) or not name.startswith("mcp__")]
         return "\n".join(map(words.not_listed, own_names))
 
-    return hooks_for_unknown(advice)
+    hooks = hooks_for_unknown(advice)
+    preloading = None if isinstance(server, str) else _PRELOADING.get(server["instance"])
+    return hooks if preloading is None else {**hooks, "UserPromptSubmit": [preloading.hook()]}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from threading import RLock
 from typing import Any, cast
@@ -11,6 +11,15 @@ from typing import Any, cast
 from ..errors import MissingExtra, ToolSearchError, ToolValidationError, Unsupported
 from ..tool import Tool
 from ._alias import alias
+from ._strands_history import (
+    conversation_of,
+    found_by_of,
+    keep,
+    keep_found_by,
+    kept,
+    loaded_by_searches,
+    was_replayed,
+)
 from .answers.budget import DEFAULT_BUDGET, AnswerBudget, budget_of
 from .answers.search_tools import (
     Strategy,
@@ -21,11 +30,15 @@ from .answers.search_tools import (
     search_catalog,
     similar_names,
 )
-from .answers.texts import SEARCH_TOOLS, Language, Recorder, found_names, wording
+from .answers.texts import SEARCH_TOOLS, Language, Recorder, wording
 from .catalog import ToolCatalog
 from .engine.entry import Entry, entry_of
+from .engine.user_message import text_of
 from .mcp_servers.lost_connection import reporting_lost_connections
 from .mcp_servers.unreachable import unreachable_of
+from .preload import Preloader, check_preload, first_new_message
+from .records.conversation import in_conversation, record_call, record_preload
+from .records.log import FoundBy
 
 try:
     from strands.hooks import (
@@ -42,16 +55,13 @@ try:
 except ImportError as error:
     raise MissingExtra("strands-agents", "strands") from error
 
-from ..convert.checks import object_schema, strings
+from ..convert.checks import object_schema
 from ..convert.strands import to_strands
 from ..convert.wire_names import WireNames
 
 __all__ = ["ToolSearchHook", "searchable", "to_strands_search"]
 
 logger = logging.getLogger("hikidashi")
-
-_STATE = "hikidashi_found_tools"
-"""The key in the agent's state, which a session keeps even when its messages are summarised or truncated."""
 
 _LONGEST_NAME = 64
 """Strands runs names of up to 64 ASCII letters, digits, `_` and `-`; it lists others and refuses their calls."""
@@ -67,6 +77,8 @@ def to_strands_search(
     language: Language = "en",
     record: Recorder | None = None,
     budget: AnswerBudget | int = DEFAULT_BUDGET,
+    preload: int = 0,
+    preload_most: int | None = None,
 ) -> ToolSearchHook:
     """A hook for `strands.Agent(hooks=[to_strands_search(tools)])`; do not pass the same tools as `tools=`.
 
@@ -86,14 +98,18 @@ def to_strands_search(
         language: Language of the text that the model reads.
         record: Recorder notified of each search and call.
         budget: Maximum number of tokens in the definitions that one search loads: see `AnswerBudget`.
+        preload: How many tools to load for each message of the user, before the model is asked: the best matches, if
+            the message asks for something that a tool does. They stay loaded, and 0 loads none.
+        preload_most: How many tools all messages of a conversation may load; by default four times `preload`.
 
     Raises:
         ToolValidationError: a tool is called `search_tools` or is of another framework; the name of a strands tool is
             invalid, or the same as another's to strands; `always_loaded` names a tool that does not exist.
         Unsupported: the root of an input schema is not an object.
-        ValueError: `strategy`, `max_results`, `language` or `budget` is invalid.
+        ValueError: `strategy`, `max_results`, `language`, `budget`, `preload` or `preload_most` is invalid.
     """
     check_options(strategy, max_results)
+    check_preload(preload, preload_most)
     return ToolSearchHook(
         catalog_of(tools),
         strategy=strategy,
@@ -103,6 +119,8 @@ def to_strands_search(
         language=language,
         record=record,
         budget=budget_of(budget),
+        preload=preload,
+        preload_most=preload_most,
     )
 
 
@@ -124,8 +142,12 @@ class ToolSearchHook(HookProvider):
         language: Language,
         record: Recorder | None,
         budget: AnswerBudget,
+        preload: int = 0,
+        preload_most: int | None = None,
     ) -> None:
         self.catalog = catalog
+        self._preload = preload
+        self._preload_most = preload_most
         self._budget = budget
         self._strategy: Strategy = strategy
         self._max_results = max_results
@@ -155,8 +177,9 @@ class ToolSearchHook(HookProvider):
         loaded = self._load((entry.name for entry in shown.whole), agent)
         shown = replace(shown, whole=tuple(entry for entry in shown.whole if entry.name in loaded))
         if self._record is not None:
-            names = [entry.name for entry in (*shown.whole, *shown.short)]
-            self._record.searched(query, found.kind, [self._names.original(name) or name for name in names])
+            names = [self._own(entry.name) for entry in (*shown.whole, *shown.short)]
+            with in_conversation(self._record, conversation_of(agent)):
+                self._record.searched(query, found.kind, names)
         if not shown.whole and not shown.short:
             return self._words.only_hidden(query, found.hidden) if found.hidden else self._words.nothing(query)
         answer = self._words.loaded(query, shown, confident=found.confident)
@@ -177,35 +200,70 @@ class ToolSearchHook(HookProvider):
     def _restore(self, event: BeforeModelCallEvent) -> None:
         # Not when the agent is made: a session manager restores messages and state after that.
         agent = cast("Any", event.agent)
-        self._load([*_kept(agent), *_found_before(agent.messages)], agent)
+        messages = cast("list[dict[str, Any]]", agent.messages)
+        new_from = first_new_message(messages)
+        preload_from = new_from if was_replayed(agent) else 0
+        self._load(kept(agent), agent)
+        # In the order of the conversation, so that one that is resumed has its tools in the same order.
+        for index, (message, found) in enumerate(zip(messages, loaded_by_searches(messages), strict=True)):
+            if found:
+                self._load(found, agent)
+            if self._preload and index >= preload_from:
+                self._preload_for(message, agent, is_new=index >= new_from)
+
+    def _preload_for(self, message: Mapping[str, Any], agent: Any, *, is_new: bool) -> None:
+        """Load the best tools for a message of the user; a message of tool results loads none."""
+        if message["role"] != "user" or any("toolResult" in block for block in message["content"]):
+            return
+        preloader = Preloader(self.catalog, self._preload, most=self._preload_most, listed=self._always_loaded)
+        preloader.remember(self._own(name) for name, way in found_by_of(agent).items() if way != "nothing")
+        before = set(kept(agent))
+        best = (self.catalog.get(name) for name in preloader.load(message))
+        found = [self._in_strands(entry_of(tool)) for tool in best if tool is not None]
+        new = [entry for entry in found if entry.name not in before]
+        loaded = self._load((entry.name for entry in self._budget.shown(new).whole), agent)
+        preloaded = [entry.name for entry in new if entry.name in loaded]
+        keep_found_by(agent, preloaded, "preload")
+        keep_found_by(agent, (entry.name for entry in new), "search")  # those beyond the budget
+        if self._record is not None and is_new:
+            with in_conversation(self._record, conversation_of(agent)):
+                record_preload(self._record, text_of(message), [*map(self._own, preloaded)])
+
+    def _own(self, name: str) -> str:
+        """The name in the catalogue of a tool that strands calls `name`."""
+        return self._names.original(name) or name
 
     def _before_call(self, event: BeforeToolCallEvent[Any]) -> None:
         name = event.tool_use["name"]
         if event.selected_tool is not None:
-            own = self._names.original(name) or name
-            if self._record is not None and own in self.catalog:
-                self._record.called(own)
+            if self._record is not None and self._own(name) in self.catalog:
+                with in_conversation(self._record, conversation_of(event.agent)):
+                    record_call(self._record, self._own(name), self._found_by(name, event.agent))
         elif self._load([name], event.agent):
+            keep_found_by(event.agent, [name], "nothing")
             event.cancel_tool = self._words.undiscovered_but_loaded(name)
-        elif (self._names.original(name) or name) in unreachable_of(self.catalog):
+        elif self._own(name) in unreachable_of(self.catalog):
             event.cancel_tool = self._words.unreachable(name)
         else:
             near = map(self._names.of, similar_names(self.catalog, name))
             event.cancel_tool = self._words.unknown(name, near)
 
+    def _found_by(self, name: str, agent: Any) -> FoundBy:
+        if self._own(name) in self._always_loaded:
+            return "listed"
+        return found_by_of(agent).get(name, "search" if name in kept(agent) else "listed")
+
     def _load(self, names: Iterable[str], agent: Any) -> set[str]:
         """Load tools into the agent's registry for good; return the names that are loaded."""
         with self._loading:  # searches of one turn may run in different threads
             loaded = dict.fromkeys(name for name in names if self._register(name, agent.tool_registry))
-            kept = _kept(agent)
-            if not loaded.keys() <= set(kept):
-                agent.state.set(_STATE, list(dict.fromkeys([*kept, *loaded])))
+            keep(agent, loaded)
             return set(loaded)
 
     def _register(self, name: str, registry: ToolRegistry) -> bool:
         if name in registry.registry:
             return True
-        tool = self.catalog.get(self._names.original(name) or name)
+        tool = self.catalog.get(self._own(name))
         if tool is None:
             return False
         try:
@@ -304,21 +362,3 @@ def _checked(tool: Any) -> Tool | AgentTool:
             tool.tool_name,
         )
     return tool
-
-
-def _kept(agent: Any) -> list[str]:
-    """The names of found tools in the agent's state."""
-    return strings(agent.state.get(_STATE))
-
-
-def _found_before(messages: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """The names of tools that searches in `messages` found."""
-    searches: set[str] = set()
-    for message in messages:
-        for block in message["content"]:
-            if use := block.get("toolUse"):
-                if use["name"] == SEARCH_TOOLS:
-                    searches.add(use["toolUseId"])
-            elif (result := block.get("toolResult")) and result["toolUseId"] in searches:
-                for content in result["content"]:
-                    yield from found_names(content.get("text", ""))

@@ -20,11 +20,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mcp.client import Client
+from tests.support import Heard
 
 from hikidashi import from_function
 from hikidashi.errors import SearchLogError
 from hikidashi.search import Recorder, SearchLog, to_mcp_search
 from hikidashi.search.records import _store as record_store
+from hikidashi.search.records.conversation import ConversationRecord, record_call
 
 
 @pytest.fixture
@@ -107,6 +109,150 @@ def test_the_most_called_come_first_in_the_usage(path: Path) -> None:
         for name in ["b", "a", "c", "c", "b", "c"]:
             log.called(name)
         assert list(log.usage().items()) == [("c", 3), ("b", 2), ("a", 1)]
+
+
+def found_by(log: SearchLog) -> list[tuple[str, str | None]]:
+    return [(call.name, call.found_by) for call in log.calls()]
+
+
+def test_a_call_says_what_found_its_tool_first(path: Path) -> None:
+    with SearchLog(path) as log:
+        with log.session("one"):
+            log.searched("please send a mail to Ada", "preload", ["send_mail"])
+            log.searched("mail", "words", ["send_mail", "list_mail"])
+            log.searched("please list them", "preload", ["list_mail"])
+            for name in ("send_mail", "list_mail", "guessed"):
+                log.called(name)
+            log.called("pinned", found_by="listed")
+        with log.session("other"):
+            log.called("send_mail")
+        assert [(call.session, call.name, call.found_by) for call in log.calls()] == [
+            ("one", "send_mail", "preload"),
+            ("one", "list_mail", "search"),
+            ("one", "guessed", "nothing"),
+            ("one", "pinned", "listed"),
+            ("other", "send_mail", "nothing"),
+        ]
+
+
+def test_a_way_to_find_a_tool_that_does_not_exist_is_refused(path: Path) -> None:
+    with SearchLog(path) as log:
+        with pytest.raises(ValueError, match="`found_by` is 'luck': use 'preload', 'search', "):
+            log.called("send_mail", found_by="luck")  # pyright: ignore[reportArgumentType]
+        assert log.calls() == []
+
+
+def of_an_earlier_version(path: Path) -> None:
+    """Make the file one that does not say how tools were found."""
+    with opened(path) as connection:
+        connection.execute("ALTER TABLE calls DROP COLUMN found_by")
+
+
+def test_a_file_of_an_earlier_version_is_read_as_it_is_and_continued(path: Path) -> None:
+    with SearchLog(path) as log, log.session("old"):
+        log.searched("mail", "words", ["send_mail"])
+        log.called("send_mail")
+        log.called("pinned")
+    of_an_earlier_version(path)
+    before = path.read_bytes()
+    with SearchLog(path, must_exist=True) as log:
+        assert found_by(log) == [("send_mail", "search"), ("pinned", None)]
+        assert path.read_bytes() == before
+        with log.session("old"):
+            log.called("send_mail")
+            log.called("pinned", found_by="listed")
+        assert found_by(log)[2:] == [("send_mail", "search"), ("pinned", "listed")]
+        assert [search.called for search in log.searches()] == [("send_mail", "send_mail")]
+
+
+def test_processes_may_continue_a_file_of_an_earlier_version_together(path: Path) -> None:
+    with SearchLog(path) as log:
+        log.called("old")
+    of_an_earlier_version(path)
+    script = "for n in range(50):\n    log.called('t', found_by='listed')\nlog.close()"
+    processes = [in_a_new_process(script, path) for _ in range(3)]
+    for process in processes:
+        process.communicate(timeout=60)
+    with SearchLog(path) as log:
+        assert found_by(log) == [("old", None), *[("t", "listed")] * 150]
+
+
+def test_a_conversation_is_a_session_unless_the_caller_has_begun_one(path: Path) -> None:
+    with SearchLog(path) as log:
+        with log.conversation("of the agent"):
+            log.called("a")
+        with log.session("of the caller"), log.conversation("of the agent"):
+            log.called("b")
+        assert [(call.session, call.name) for call in log.calls()] == [("of the agent", "a"), ("of the caller", "b")]
+
+
+def test_the_record_of_a_conversation_says_how_each_tool_was_found(path: Path) -> None:
+    with SearchLog(path) as log:
+        first = ConversationRecord(log, name="first", listed=["pinned"])
+        first.preloaded("send a mail", ["send_mail", "pinned"])
+        first.preloaded("thank you", [])
+        first.searched("mail", "words", ["send_mail", "list_mail"])
+        for name in ("pinned", "send_mail", "list_mail", "guessed"):
+            first.called(name)
+        resumed = ConversationRecord(log)
+        resumed.remember(["send_mail"], "preload")
+        resumed.called("send_mail")
+        assert found_by(log) == [
+            ("pinned", "listed"),
+            ("send_mail", "preload"),
+            ("list_mail", "search"),
+            ("guessed", "nothing"),
+            ("send_mail", "preload"),
+        ]
+        assert len({call.session for call in log.calls()}) == 2
+        assert [(search.kind, search.query) for search in log.searches()] == [
+            ("preload", "send a mail"),
+            ("words", "mail"),
+        ]
+    nobody = ConversationRecord(None)
+    nobody.preloaded("send a mail", ["send_mail"])
+    nobody.searched("mail", "words", [])
+    nobody.called("send_mail")
+
+
+class TakesAnything(Heard):
+    def called(self, name: str, **more: Any) -> None:
+        super().called(f"{name} {more}")
+
+
+class TakesNamesOnly(Heard):
+    def called(self, name: str, found_by: str = "", /) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        super().called(name + found_by)
+
+
+class WithoutASignature(Heard):
+    def __init__(self) -> None:
+        super().__init__()
+        self.called = WithoutSignature(self.calls)
+
+
+class WithoutSignature:
+    __signature__ = "none"
+
+    def __init__(self, calls: list[str]) -> None:
+        self._calls = calls
+
+    def __call__(self, name: str) -> None:
+        self._calls.append(name)
+
+
+@pytest.mark.parametrize(
+    ("recorder", "told"),
+    [
+        (Heard(), "send_mail"),
+        (TakesAnything(), "send_mail {'found_by': 'preload'}"),
+        (TakesNamesOnly(), "send_mail"),
+        (WithoutASignature(), "send_mail"),
+    ],
+)
+def test_a_recorder_is_told_how_a_tool_was_found_if_its_method_takes_it(recorder: Any, told: str) -> None:
+    record_call(recorder, "send_mail", "preload")
+    assert recorder.calls == [told]
 
 
 def test_a_call_in_another_session_belongs_to_no_search(path: Path) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import time
 from collections.abc import Generator
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -14,8 +16,11 @@ import pytest
 from hikidashi.search import (
     CalledTool,
     EmptySearch,
+    FoundByCounts,
     FoundTool,
     Missed,
+    PreloadedTool,
+    Preloading,
     Proposal,
     Report,
     SearchLog,
@@ -92,6 +97,60 @@ def test_tools_are_told_apart_by_whether_they_are_found_and_called(log: SearchLo
     found = report(log, CATALOG)
     assert found.never_found == ("ping_host",)
     assert found.never_called == (FoundTool("get_weather", 3, 1), FoundTool("create_event", 2, 1))
+
+
+def test_conversations_are_counted_by_what_found_the_tools_they_called(log: SearchLog) -> None:
+    for _ in range(3):
+        with log.session():
+            log.searched("what is the weather in Tokyo?", "preload", ["get_weather", "ping_host"])
+            log.called("get_weather")
+            log.called("send_message", found_by="listed")
+    with log.session():  # preloading found one of its tools, but the other needed a search
+        log.searched("weather, then tell the team", "preload", ["get_weather"])
+        log.called("get_weather")
+        log.searched("message", "words", ["send_message"])
+        log.called("send_message")
+    with log.session():
+        log.called("send_message", found_by="listed")
+    with log.session():
+        log.called("create_event")
+    with log.session():  # no tool was called
+        log.searched("is the host there?", "preload", ["ping_host"])
+    found = report(log, CATALOG)
+    assert found.conversations_found_by == FoundByCounts(total=6, preload=3, search=1, listed=1, nothing=1)
+    assert found.calls_found_by == FoundByCounts(total=10, preload=4, search=1, listed=4, nothing=1)
+    assert found.preloading == Preloading(
+        messages=5, loaded=8, called=4, never_called=(PreloadedTool("ping_host", 4),), never_called_count=1
+    )
+    # Preloading is no search of the model: it neither misses tools nor fills the results of searches.
+    assert (found.searches, found.found_nothing, found.never_called, found.never_found) == (1, (), (), ())
+
+
+def test_what_was_preloaded_and_never_called_is_listed_up_to_a_bound(log: SearchLog) -> None:
+    names = [f"tool_{number:03}" for number in range(150)]
+    log.searched("everything", "preload", names)
+    found = report(log, ToolCatalog([tool(name, "") for name in names])).preloading
+    assert [each.name for each in found.never_called] == names[:100]
+    assert found.never_called_count == 150
+
+
+def test_a_preload_is_no_search_that_missed_a_tool(log: SearchLog) -> None:
+    again(
+        log,
+        ("ping the calendar", "words", ["ping_host"]),
+        ("now tell Slack", "preload", ["send_message"]),
+        "send_message",
+    )
+    assert report(log, CATALOG).proposals == ()
+
+
+def test_calls_of_an_earlier_version_count_as_not_recorded(log: SearchLog) -> None:
+    log.called("get_weather")
+    log.close()
+    with closing(sqlite3.connect(log.path, isolation_level=None)) as connection:
+        connection.execute("ALTER TABLE calls DROP COLUMN found_by")
+    found = report(log, CATALOG)
+    assert found.calls_found_by == found.conversations_found_by == FoundByCounts(total=1, not_recorded=1)
 
 
 def test_at_most_five_tools_that_are_called_a_lot_could_stay_loaded(log: SearchLog) -> None:

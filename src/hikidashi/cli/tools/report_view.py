@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from hikidashi.search.overlay import Overlay
+from hikidashi.search.records.found_by import FoundByCounts, Preloading
 from hikidashi.search.records.report import Missed, Proposal, Report
 
 from ..output import stderr
@@ -37,6 +38,7 @@ def print_report(console: Console, report: Report, *, as_json: bool) -> None:
     if not report.searches and not report.calls:
         console.print(Text("Nothing is recorded yet: pass a SearchLog as `record=` to your search."))
         return
+    _print_found_by(console, report)
     _section(
         console,
         "Searches that found nothing",
@@ -55,6 +57,7 @@ def print_report(console: Console, report: Report, *, as_json: bool) -> None:
         [(tool.found, tool.name) for tool in report.never_called],
         "Narrow their descriptions: they displace other tools in the results.",
     )
+    _print_preloading(console, report.preloading)
     _section(
         console,
         "Tools called a lot",
@@ -85,21 +88,65 @@ def write_overlay(known: Overlay, report: Report, path: Path) -> None:
     stderr().print(Text(clean(f"Wrote {aliases} of {counted(len(words), 'tool')} to {path}.")))
 
 
-def _section(console: Console, title: str, rows: Sequence[tuple[int | None, str]], remedy: str) -> None:
+def _print_found_by(console: Console, report: Report) -> None:
+    """How the called tools were found: in two sentences."""
+    if not report.calls_found_by.total:
+        return
+    conversations, calls = report.conversations_found_by, report.calls_found_by
+    console.print()
+    console.print(Text("How the called tools were found", "bold"))
+    head = f"Of {counted(conversations.total, 'conversation')} in which a tool was called: "
+    _print_sentence(console, head + _shares(conversations))
+    _print_sentence(console, f"Of {counted(calls.total, 'call')}: {_shares(calls)}")
+
+
+def _shares(counts: FoundByCounts) -> str:
+    parts = (
+        (counts.preload, "preloaded"),
+        (counts.search, "by a search"),
+        (counts.listed, "listed from the start"),
+        (counts.nothing, "by nothing (a guessed name)"),
+        (counts.not_recorded, "not recorded (by an earlier version)"),
+    )
+    return ", ".join(f"{count:,} {how}" for count, how in parts if count) + "."
+
+
+def _print_preloading(console: Console, preloading: Preloading) -> None:
+    if not preloading.messages:
+        return
+    _section(
+        console,
+        "Tools preloaded and never called",
+        [(tool.loaded, tool.name) for tool in preloading.never_called],
+        f"Preloading loaded {counted(preloading.loaded, 'tool')} for {counted(preloading.messages, 'message')}; "
+        f"{preloading.called:,} of them were called. Narrow the descriptions of these, or preload fewer: preload=N.",
+        total=preloading.never_called_count,
+    )
+
+
+def _section(
+    console: Console, title: str, rows: Sequence[tuple[int | None, str]], remedy: str, *, total: int | None = None
+) -> None:
+    """Print the first rows; `total` is the number of rows in all, where `rows` has only the first."""
     if not rows:
         return
-    _print_head(console, title, len(rows), remedy)
+    total = len(rows) if total is None else total
+    _print_head(console, title, total, remedy)
     for count, text in rows[:_SHOWN]:
         start = "       " if count is None else f"{count:>5}× "
         console.print(Text(start + cut(text, console.width - 7)))
-    if len(rows) > _SHOWN:
-        console.print(more(len(rows), _SHOWN))
+    if total > _SHOWN:
+        console.print(more(total, _SHOWN))
 
 
 def _print_head(console: Console, title: str, count: int, remedy: str) -> None:
     console.print()
     console.print(Text.assemble((title, "bold"), (f"  {count:,}", "dim")))
-    for line in wrapped(Text(remedy, "cyan"), console.width - 2):
+    _print_sentence(console, remedy, "cyan")
+
+
+def _print_sentence(console: Console, sentence: str, style: str = "") -> None:
+    for line in wrapped(Text(sentence, style), console.width - 2):
         console.print(Text("  ") + line)
 
 

@@ -9,7 +9,8 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, cast
 
 from ...errors import MissingExtra
-from ...search.records.log import Recorder, SearchLog
+from ...search.records.conversation import record_call
+from ...search.records.log import FoundBy, Recorder, SearchLog
 from ..bridge.callers import client_key
 from ._support import Context
 
@@ -38,11 +39,11 @@ class ClientRecords:
             with self._session(ctx):
                 self._recorder.searched(query, kind, names)
 
-    def called(self, ctx: Context, name: str) -> None:
-        """Record a call of the client of `ctx`."""
+    def called(self, ctx: Context, name: str, *, found_by: FoundBy | None) -> None:
+        """Record a call of the client of `ctx`; `found_by` None leaves it to the searches of its session."""
         if self._recorder is not None:
             with self._session(ctx):
-                self._recorder.called(name)
+                record_call(self._recorder, name, found_by)
 
     def _session(self, ctx: Context) -> AbstractContextManager[object]:
         if not isinstance(self._recorder, SearchLog):

@@ -77,7 +77,8 @@ class ToolCalls:
             kind = "only reads" if right == CALL_READ_TOOL else "may change something"
             return error_result(f"{name!r} {kind}: call it with {right}.")
         if _is_first_round(params):
-            self._records.called(ctx, name)
+            listed = through is None and gateway.always_lists(name)
+            self._records.called(ctx, name, found_by="listed" if listed else None)
         with describe_call(place.server) if through is None else call_span(name, place.server):
             return await self._forward(ctx, params, name, arguments, explain=through is not None)
 

@@ -18,6 +18,7 @@ from ..catalog import MAX_LIMIT, MAX_TOOLS, ToolCatalog
 from ..engine.entry import Entry, entry_of
 from ..mcp_servers.lost_connection import reporting_lost_connections
 from ..mcp_servers.unreachable import unreachable_of
+from ..records.conversation import record_call, record_preload
 from .budget import AnswerBudget, Shown, budget_of
 from .texts import CALL_TOOL, SEARCH_TOOLS, Language, Recorder, wording
 
@@ -296,6 +297,18 @@ class ToolSearchHandler:
         found.add(entry.name for entry in shown.whole)
         return ToolResult.of(self._answer(query, result, shown))
 
+    def preloaded(self, message: str, names: Iterable[str], found: FoundTools) -> str:
+        """The definitions of the tools `names` for the user's `message`, which are added to `found`; empty for none."""
+        entries = [entry for name in names if (entry := entry_named(self.catalog, name)) is not None]
+        shown = self._budget.shown(entries)
+        loaded = [entry.name for entry in shown.whole]
+        if not loaded:
+            return ""
+        found.add(loaded)
+        if self._record is not None:
+            record_preload(self._record, message, loaded)
+        return self._words.preloaded(shown)
+
     def _answer(self, query: str, result: Found, shown: Shown) -> str:
         if not result.entries:
             return self._words.only_hidden(query, result.hidden) if result.hidden else self._words.nothing(query)
@@ -341,7 +354,7 @@ def _object(value: object) -> dict[str, Any] | None:
 
 def _recorded(tool: Tool, record: Recorder) -> Tool:
     async def call(arguments: dict[str, Any]) -> ToolResult:
-        record.called(tool.name)
+        record_call(record, tool.name, "listed")
         return await tool.call(arguments)
 
     return replace(tool, call=call)

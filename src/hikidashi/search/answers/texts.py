@@ -66,6 +66,10 @@ _EN = {
     "call name": f"The name, as {SEARCH_TOOLS} gave it.",
     "call arguments": "The arguments, an object that fits the tool's input_schema.",
     "found": f"Found {{count}}. Call one with {CALL_TOOL}(name, arguments).",
+    "preloaded": (
+        f"Tools that may fit this message, found by a search for it. Call one with {CALL_TOOL}(name, arguments) if it "
+        f"does what is needed; else look for others with {SEARCH_TOOLS}."
+    ),
     "loaded": "Found {count}. They are in your list of tools from now on: call them by name.",
     "nearest": (
         "No tool surely fits {query!r}. These are the nearest, perhaps not what you need: call one with "
@@ -149,6 +153,10 @@ _JA = {
     "call name": f"{SEARCH_TOOLS} が返した名前。",
     "call arguments": "引数。ツールの input_schema に合うオブジェクト。",
     "found": f"{{count}}件見つかりました。{CALL_TOOL}(name, arguments) で呼び出してください。",
+    "preloaded": (
+        f"このメッセージに合いそうなツールを検索しておきました。必要なものがあれば {CALL_TOOL}(name, arguments) で"
+        f"呼び出し、なければ {SEARCH_TOOLS} で探してください。"
+    ),
     "loaded": "{count}件見つかりました。これ以降ツール一覧に載るので、名前で呼び出してください。",
     "nearest": (
         "{query!r} に確実に合うツールはありません。次は近いものですが、必要なものではないかもしれません。合う場合だけ "
@@ -214,6 +222,10 @@ class Wording:
     def definitions(self, query: str, shown: Shown, *, confident: bool = True) -> str:
         """Found tools, with their definitions as far as the budget allows."""
         return self._listed(query, shown, [*map(definition_line, shown.whole)], "found" if confident else "nearest")
+
+    def preloaded(self, shown: Shown) -> str:
+        """Tools for a user's message, with their definitions as far as the budget allows."""
+        return self._listed("", shown, [*map(definition_line, shown.whole)], "preloaded")
 
     def loaded(self, query: str, shown: Shown, *, confident: bool = True) -> str:
         """Found tools by name, for frameworks that show the definitions themselves."""

@@ -7,13 +7,14 @@ models that cannot follow references. A conversation may have begun in the other
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, cast
 
 from ..answers.texts import search_names
+from ..engine.user_message import text_of
 from ..wire.blocks import blocks_of, plain_block, reference_blocks, referenced_tools
 
-__all__ = ["found_blocks", "loaded_by", "replayed", "settled"]
+__all__ = ["found_blocks", "loaded_by_messages", "replayed", "settled", "user_text"]
 
 _LOADED = "loaded_tools"
 
@@ -25,11 +26,17 @@ def found_blocks(names: Sequence[str], *, by_reference: bool) -> list[dict[str, 
     return [{"type": "text", "text": json.dumps({_LOADED: names}, ensure_ascii=False)}]
 
 
-def loaded_by(messages: Iterable[Any], known: Collection[str]) -> list[str]:
-    """The tools that searches have loaded in a conversation, in either form; `known` are the names of all tools."""
-    blocks = list(blocks_of(messages))
-    searches = _search_ids(blocks, known)
-    return [name for block in blocks for name in _names_in(block, searches)]
+def loaded_by_messages(messages: Sequence[Any], known: Collection[str]) -> Iterator[list[str]]:
+    """For each message, the tools that searches loaded in it, in either form; `known` are the names of all tools."""
+    searches = _search_ids(blocks_of(messages), known)
+    for message in messages:
+        yield [name for block in blocks_of([message]) for name in _names_in(block, searches)]
+
+
+def user_text(message: dict[str, Any]) -> str:
+    """The text of a message of the user; empty for one with tool results, whose text may be a note of ours."""
+    kinds = {block.get("type") for block in blocks_of([message])}
+    return "" if message.get("role") != "user" or "tool_result" in kinds else text_of(message)
 
 
 def replayed(

@@ -24,11 +24,13 @@ from ..catalog import MAX_LIMIT, MAX_TOOLS, ToolCatalog
 from ..engine.entry import entry_of
 from ..mcp_servers.lost_connection import reporting_lost_connections
 from ..mcp_servers.unreachable import unreachable_of
+from ..preload import Preloader, check_preload, first_new_message
+from ..records.conversation import ConversationRecord
 from ..wire import client_search_tool, to_anthropic_search
 from ..wire.blocks import ToolSearchCall, ToolSearchFailure, blocks_of, plain_block
 from ..wire.definitions import check_name_is_free, definitions_of, kept_loaded, verdict_on
 from ..wire.models import BETA_OF, Provider, check_choice, support
-from ._history import found_blocks, loaded_by, replayed, settled
+from ._history import found_blocks, loaded_by_messages, replayed, settled, user_text
 from ._options import Expand
 
 if TYPE_CHECKING:
@@ -57,6 +59,8 @@ class ToolRun:
     """The searches of the model and their results."""
     loaded: tuple[str, ...]
     """The names of the loaded tools."""
+    preloaded: tuple[str, ...] = ()
+    """Those of them that messages of the user loaded: see `LoopOptions.preload`."""
 
     @property
     def text(self) -> str:
@@ -87,7 +91,10 @@ class ToolLoop:
         force: bool = False,
         record: Recorder | None = None,
         budget: AnswerBudget | int = DEFAULT_BUDGET,
+        preload: int = 0,
+        preload_most: int | None = None,
     ) -> None:
+        check_preload(preload, preload_most)
         if max_turns < 1:
             raise ValueError(f"`max_turns` is the number of replies and must be at least 1, got {max_turns}.")
         self._max_results = _max_results(max_results, limit)
@@ -108,7 +115,6 @@ class ToolLoop:
         usage = {self._names.of(name): count for name, count in (usage or {}).items() if name in self._names}
         self._tools = {tool.name: tool for tool in given}
         self._search_names = search_names(self._tools)
-        self._record = record
         self._max_turns = max_turns
         self._turns = 0
         self._searches: list[ToolSearchCall] = []
@@ -136,7 +142,11 @@ class ToolLoop:
         self._messages = replayed(
             messages, self._tools, by_reference=self._by_reference, removed=self._words["removed"]
         )
-        self._load(loaded_by(self._messages, self._tools))
+        listed = [*map(self._own, self._loaded)]
+        self._conversation = ConversationRecord(record, listed=listed)
+        self._preloaded: list[str] = []
+        searched = preload and self._searching
+        self._replay(Preloader(self._catalog, preload, most=preload_most, listed=listed) if searched else None)
 
     @property
     def request(self) -> dict[str, Any]:
@@ -163,6 +173,7 @@ class ToolLoop:
             turns=self._turns,
             searches=tuple(self._searches),
             loaded=tuple(self._loaded),
+            preloaded=tuple(self._preloaded),
         )
 
     def take(self, message: Any) -> bool:
@@ -211,8 +222,8 @@ class ToolLoop:
             return {"type": "tool_result", "tool_use_id": call["id"], **self._search(call)}
         if self._searching and name not in visible:
             return _error(call, self._not_loaded(name))
-        if self._record is not None and name in self._tools:
-            self._record.called(self._names.original(name) or name)
+        if name in self._tools:
+            self._conversation.called(self._own(name))
         try:
             return await call_anthropic([self._tools[name]] if name in self._tools else [], call)
         except Unsupported as error:
@@ -222,7 +233,7 @@ class ToolLoop:
             return _error(call, f"The result of tool {name!r} cannot be sent. {type(error).__name__}: {error}")
 
     def _not_loaded(self, name: str) -> str:
-        if (self._names.original(name) or name) in unreachable_of(self._catalog):
+        if self._own(name) in unreachable_of(self._catalog):
             return self._words.unreachable(name)
         if name in self._tools:
             return self._words["not loaded"].format(name=name)
@@ -252,9 +263,7 @@ class ToolLoop:
         shown = found.shown(self._budget)
         names = tuple(entry.name for entry in shown.whole)
         self._searches.append(replace(made, references=names))
-        if self._record is not None:
-            recorded = [self._names.original(entry.name) or entry.name for entry in found.entries]
-            self._record.searched(query, found.kind, recorded)
+        self._conversation.searched(query, found.kind, [self._own(entry.name) for entry in found.entries])
         self._load(names)
         notes = "\n".join(_notes(query, found, shown, self._words))
         if not names:
@@ -305,13 +314,48 @@ class ToolLoop:
         request = {"tools": [search, *loaded]}
         return request if isinstance(betas, str) else {**request, "betas": list(betas)}
 
-    def _load(self, names: Iterable[str]) -> None:
-        """Load tools; without references, by adding them to the request."""
+    def _own(self, name: str) -> str:
+        """The name in the catalogue of a tool that is sent as `name`."""
+        return self._names.original(name) or name
+
+    def _replay(self, preloader: Preloader | None) -> None:
+        """Load what searches and messages of the user have loaded so far, and what its new messages load.
+
+        In the order of the conversation: what a message loads depends on it alone and on those before, so that a
+        conversation that is continued has the same definitions in the same order, as the prompt cache requires.
+        """
+        new_from = first_new_message(self._messages)
+        loaded = loaded_by_messages(self._messages, self._tools)
+        for index, (message, found) in enumerate(zip(self._messages, loaded, strict=True)):
+            self._load(found)
+            self._conversation.remember(map(self._own, found), "search")
+            if preloader is not None and (said := user_text(message)):
+                names = self._preload(preloader.load(said))
+                if index >= new_from:
+                    self._conversation.preloaded(said, names)
+                else:
+                    self._conversation.remember(names, "preload")
+
+    def _preload(self, best: Iterable[str]) -> list[str]:
+        """Load `best` as far as the budget allows, with their definitions in the request; return what is new."""
+        sent = [self._names.of(name) for name in best if name in self._names]
+        new = [entry_of(self._tools[name]) for name in sent if name not in self._loaded]
+        names = [entry.name for entry in self._budget.shown(new).whole]
+        self._load(names, in_full=True)
+        self._preloaded += names
+        return [*map(self._own, names)]
+
+    def _load(self, names: Iterable[str], *, in_full: bool = False) -> None:
+        """Load tools: without references, or `in_full`, by adding their definitions at the end of the request.
+
+        With references, the definition of a deferred tool moves there, where it belongs to the cached prefix.
+        """
         new = [name for name in dict.fromkeys(names) if name not in self._loaded]
         self._loaded.update(dict.fromkeys(new))
-        if new and self._searching and not self._by_reference:
+        if new and self._searching and (in_full or not self._by_reference):
+            others = [tool for tool in self._request["tools"] if tool["name"] not in new]
             added = definitions_of(self._tools[name].deferred(False) for name in new)
-            self._request = {**self._request, "tools": [*self._request["tools"], *added]}
+            self._request = {**self._request, "tools": [*others, *added]}
 
 
 def _notes(query: str, found: Found, shown: Shown, words: Wording) -> Iterable[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["is_statement"]
+__all__ = ["REQUEST_VERBS", "is_statement"]
 
 # Subjects and finite verbs of statements. `my`, `me` and `you` are in requests too: `my invoices`.
 _STATEMENT = re.compile(
@@ -43,7 +43,8 @@ _FIRST_WORDS = """
     sync tag take tell test track train transfer translate trigger turn undo uninstall unlock update upgrade upload use
     validate verify view watch write
 """
-_FIRST = frozenset(_FIRST_WORDS.split())
+REQUEST_VERBS = frozenset(_FIRST_WORDS.split())
+"""The words that a request in English begins with."""
 _HAN = re.compile("[\u3400-\u9fff]")
 _KANA = re.compile("[\u3041-\u30fa\u30fc]")
 
@@ -68,4 +69,4 @@ def is_statement(question: str) -> bool:
     lower = question.lower().replace("’", "'")
     if _STATEMENT.search(lower) is None or _REQUEST.search(lower) is not None:
         return False
-    return not any(word in _FIRST for word in _BEGINS.findall(lower))
+    return not any(word in REQUEST_VERBS for word in _BEGINS.findall(lower))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 from threading import RLock
 from typing import Any
@@ -15,6 +15,8 @@ from ..answers.search_tools import Found, Strategy, search_catalog
 from ..answers.texts import Recorder, Wording
 from ..catalog import MAX_LIMIT, ToolCatalog
 from ..engine.entry import Entry, entry_of
+from ..preload import MessageSearch, Preloader
+from ..records.conversation import ConversationRecord
 
 try:
     from pydantic_ai import RunContext
@@ -24,11 +26,22 @@ except ImportError as error:
 
 from ...convert.checks import ALIASES, mapping, strings
 
-__all__ = ["NOTES", "Engine", "UnanswerableError"]
+__all__ = ["SEARCH", "Engine", "Search", "UnanswerableError"]
 
 _UNLIMITED = 2**62
-NOTES: ContextVar[list[str] | None] = ContextVar("hikidashi_search_notes", default=None)
-"""Notes of the running search for the model; pydantic-ai's interface has room for names only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What belongs to a running search of a model; pydantic-ai's interface has room for queries and names only."""
+
+    notes: list[str]
+    """Notes for the model."""
+    conversation: ConversationRecord | None
+    """The records of its conversation."""
+
+
+SEARCH: ContextVar[Search | None] = ContextVar("hikidashi_search", default=None)
 
 
 class UnanswerableError(Exception):
@@ -60,10 +73,11 @@ class Engine:
         """The tools in the catalogue that were added from an agent."""
         self._last: Sequence[ToolDefinition] = ()
         self._own_tools: tuple[list[Any], ToolCatalog] | None = None
+        self._messages: tuple[ToolCatalog, MessageSearch] | None = None
         self._sizes: dict[str, tuple[str | None, Any, ToolDefinition | None]] = {}
 
     def __call__(self, _: RunContext[Any], queries: Sequence[str], tools: Sequence[ToolDefinition]) -> list[str]:
-        """The names of the tools to reveal, best first; explanations go into `NOTES`."""
+        """The names of the tools to reveal, best first; explanations go into `SEARCH`."""
         searched = [query for query in queries if query.strip()]
         with self._lock:  # another run may have other tools
             self._update(tools)
@@ -75,10 +89,18 @@ class Engine:
         entries = list({entry.name: entry for entry in ranked if entry is not None}.values())
         shown = self._budget.shown(entries[:limit])
         shown = replace(shown, further=shown.further + sum(result.further for result in found.values()))
-        notes = NOTES.get()
-        if notes is not None:
-            notes.extend(self._notes(found, shown, refused))
+        running = SEARCH.get()
+        if running is not None:
+            running.notes.extend(self._notes(found, shown, refused))
         return [entry.name for entry in shown.whole]
+
+    def preloader(self, tools: Sequence[ToolDefinition], count: int, most: int | None) -> Preloader:
+        """A preloader for a conversation of an agent with `tools`."""
+        with self._lock:
+            self._update(tools)
+            if self._messages is None or self._messages[0] is not self.catalog:
+                self._messages = self.catalog, MessageSearch(self.catalog)
+            return Preloader(self._messages[1], count, most=most)
 
     def _answered(self, queries: Sequence[str], offered: Collection[str]) -> tuple[dict[str, Found], list[str]]:
         """What each query finds, and the errors of invalid queries.
@@ -152,8 +174,10 @@ class Engine:
         found = search_catalog(self.catalog, query, strategy=self._strategy, limit=limit)
         if shared:
             found = self._of_agent(found, query, offered)
-        if self._record is not None:
-            self._record.searched(query, found.kind, [entry.name for entry in found.entries])
+        running = SEARCH.get()
+        record = self._record if running is None or running.conversation is None else running.conversation
+        if record is not None:
+            record.searched(query, found.kind, [entry.name for entry in found.entries])
         return found
 
     def _of_agent(self, found: Found, query: str, offered: Collection[str]) -> Found:

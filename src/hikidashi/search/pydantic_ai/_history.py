@@ -6,7 +6,8 @@ processors remove it; a `ToolAvailabilityDeltaPart` at the end adds the tools ag
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from ...errors import MissingExtra
 
@@ -14,16 +15,47 @@ try:
     from pydantic_ai.messages import (
         ModelMessage,
         ModelRequest,
+        ModelRequestPart,
+        ModelResponse,
         NativeToolSearchReturnPart,
         ToolAvailabilityDeltaPart,
         ToolReturnPart,
         ToolSearchReturnPart,
+        UserPromptPart,
         post_compaction_window,
     )
 except ImportError as error:
     raise MissingExtra("pydantic-ai-slim", "pydantic-ai") from error
 
-__all__ = ["found_or_called", "shown_again"]
+__all__ = ["Happened", "found_or_called", "happened_in", "shown_again", "without_additions"]
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """What a part of a history says about tools: that a search found some, or what the user wrote."""
+
+    found: Sequence[str] = ()
+    """The names of the tools that a search found."""
+    message: object = None
+    """The content of a user's message."""
+    is_first: bool = False
+    """Whether it was before the first answer of a model."""
+    is_new: bool = False
+    """Whether it was after the last answer of a model."""
+
+
+def happened_in(history: Sequence[ModelMessage]) -> Iterator[Happened]:
+    """Searches and messages of the user, in the order of the conversation."""
+    answers = [place for place, message in enumerate(history) if isinstance(message, ModelResponse)]
+    first, last = (answers[0], answers[-1]) if answers else (len(history), -1)
+    for place, message in enumerate(history):
+        # Beside the results of tools, user prompts are what the tools returned.
+        has_results = any(isinstance(part, ToolReturnPart) for part in message.parts)
+        for part in message.parts:
+            if isinstance(part, ToolSearchReturnPart | NativeToolSearchReturnPart):
+                yield Happened(found=list(_found_in(part)))
+            elif isinstance(part, UserPromptPart) and not has_results:
+                yield Happened(message=part.content, is_first=place < first, is_new=place > last)
 
 
 def found_or_called(messages: Iterable[ModelMessage]) -> Iterator[str]:
@@ -41,6 +73,29 @@ def shown_again(messages: Sequence[ModelMessage], found: Iterable[str]) -> Model
     seen = {name for part in parts for name in _found_in(part)}
     lost = [name for name in found if name not in seen]
     return ModelRequest(parts=[ToolAvailabilityDeltaPart(tools_added=lost)]) if lost else None
+
+
+def without_additions(messages: Sequence[ModelMessage], names: Container[str]) -> list[ModelMessage]:
+    """`messages` that do not say of tools in `names` that they were added; a request that says no more is left out."""
+    kept: list[ModelMessage] = []
+    for message in messages:
+        if not any(name in names for part in message.parts for name in _added_in(part)):
+            kept.append(message)
+        elif isinstance(message, ModelRequest):
+            parts = [rest for part in message.parts if (rest := _without(part, names)) is not None]
+            kept += [replace(message, parts=parts)] if parts else []
+    return kept
+
+
+def _without(part: ModelRequestPart, names: Container[str]) -> ModelRequestPart | None:
+    if not isinstance(part, ToolAvailabilityDeltaPart):
+        return part
+    added = [name for name in part.tools_added if name not in names]
+    return replace(part, tools_added=added) if added else None
+
+
+def _added_in(part: object) -> Iterable[str]:
+    return part.tools_added if isinstance(part, ToolAvailabilityDeltaPart) else ()
 
 
 def _found_in(part: object) -> Iterable[str]:

@@ -23,6 +23,8 @@ from ..answers.search_tools import (
 from ..answers.texts import Language, Recorder, Wording, wording
 from ..catalog import MAX_LIMIT, ToolCatalog
 from ..mcp_servers.lost_connection import is_lost_connection
+from ..preload import check_preload
+from ..records.conversation import ConversationRecord
 
 try:
     from pydantic_ai import RunContext
@@ -35,8 +37,9 @@ try:
 except ImportError as error:
     raise MissingExtra("pydantic-ai-slim", "pydantic-ai") from error
 
-from ._engine import NOTES, Engine, UnanswerableError
-from ._history import found_or_called, shown_again
+from ._engine import SEARCH, Engine, Search, UnanswerableError
+from ._history import found_or_called, shown_again, without_additions
+from ._preloading import Preloading
 from ._toolsets import deferred, toolset_of
 
 __all__ = ["deferred", "to_pydantic_ai_search", "tool_search", "toolset_of"]
@@ -55,6 +58,8 @@ def to_pydantic_ai_search(
     language: Language = "en",
     record: Recorder | None = None,
     budget: AnswerBudget | int = DEFAULT_BUDGET,
+    preload: int | None = None,
+    preload_most: int | None = None,
 ) -> ToolSearch[Any]:
     """A capability for `Agent(capabilities=[to_pydantic_ai_search(tools)])`: pydantic-ai's `ToolSearch`, our engine.
 
@@ -79,15 +84,20 @@ def to_pydantic_ai_search(
         language: Language of the text that the model reads.
         record: Recorder notified of each search, and of the calls of tools that pydantic-ai runs.
         budget: Maximum number of tokens in the definitions that one search reveals: see `AnswerBudget`.
+        preload: How many of the best tools for a user's message the model sees at once, without a search of its own;
+            from 1 to 20, by default none. Talk loads nothing. What is loaded stays loaded: the same messages load the
+            same tools in the same order, also from a `message_history`.
+        preload_most: How many tools a conversation may load so; by default four times `preload`.
 
     Raises:
         ToolValidationError: a tool is not a hikidashi tool, or `always_loaded` names a tool that does not exist.
-        ValueError: `strategy`, `max_results`, `language` or `budget` is invalid; `always_loaded` is given without
-            `tools`, or `catalog` together with a catalogue as `tools`.
+        ValueError: `strategy`, `max_results`, `language`, `budget`, `preload` or `preload_most` is invalid;
+            `always_loaded` is given without `tools`, or `catalog` together with a catalogue as `tools`.
     """
     if isinstance(tools, str):
         tools, strategy = None, tools
     check_options(strategy, max_results)
+    count = check_preload(preload, preload_most)
     words = wording(language)
     toolset, catalog = _offered(tools, catalog, names_in("always_loaded", always_loaded))
     engine = Engine(strategy, catalog, max_results=max_results, record=record, words=words, budget=budget_of(budget))
@@ -99,6 +109,8 @@ def to_pydantic_ai_search(
         toolset=toolset,
         record=record,
         words=words,
+        preload=count,
+        preload_most=preload_most,
     )
 
 
@@ -138,6 +150,10 @@ class _EngineSearch(ToolSearch[Any]):
     toolset: AbstractToolset[Any] | None = field(default=None, kw_only=True, repr=False)
     record: Recorder | None = field(default=None, kw_only=True)
     words: Wording = field(kw_only=True, repr=False)
+    preload: int = field(default=0, kw_only=True)
+    preload_most: int | None = field(default=None, kw_only=True)
+    conversation: ConversationRecord | None = field(default=None, kw_only=True, repr=False)
+    """The records of the conversation of a run."""
 
     @classmethod
     def combine(cls, capabilities: Sequence[AbstractCapability[Any]]) -> AbstractCapability[Any]:
@@ -152,7 +168,10 @@ class _EngineSearch(ToolSearch[Any]):
         return self.toolset
 
     async def for_run(self, ctx: RunContext[Any]) -> AbstractCapability[Any]:
-        return CombinedCapability([self, _KeepFound(self.strategy)])
+        engine: Any = self.strategy
+        conversation = ConversationRecord(self.record, name=ctx.conversation_id)
+        preloading = Preloading(engine, self.preload, self.preload_most, conversation)
+        return CombinedCapability([replace(self, conversation=conversation), _KeepFound(engine, preloading)])
 
     async def wrap_tool_execute(
         self,
@@ -164,20 +183,22 @@ class _EngineSearch(ToolSearch[Any]):
         handler: Callable[[dict[str, Any]], Awaitable[Any]],
     ) -> Any:
         if tool_def.tool_kind != "tool-search":
-            if self.record is not None:
-                self.record.called(tool_def.name)
+            if self.conversation is not None:
+                if not tool_def.defer_loading:
+                    self.conversation.remember([tool_def.name], "listed")
+                self.conversation.called(tool_def.name)
             return await self._called(tool_def.name, handler, args)
         asked = [query for query in args["queries"] if query.strip()]
         if not asked:
             return _nothing_found(self.parameter_description or "")
         notes: list[str] = []
-        token = NOTES.set(notes)
+        token = SEARCH.set(Search(notes, self.conversation))
         try:
             result = await handler(args)
         except UnanswerableError as error:
             return _nothing_found(str(error))
         finally:
-            NOTES.reset(token)
+            SEARCH.reset(token)
         if not result["discovered_tools"]:
             return _nothing_found("\n".join(notes) or self.words.nothing(", ".join(asked)))
         return {**result, "message": "\n".join(notes)} if notes else result
@@ -200,8 +221,9 @@ class _KeepFound(AbstractCapability[Any]):
     later still, but makes pydantic-ai copy every definition for each request.
     """
 
-    def __init__(self, engine: Any) -> None:
-        self._engine: Engine = engine
+    def __init__(self, engine: Engine, preloading: Preloading) -> None:
+        self._engine = engine
+        self._preloading = preloading
         self._found: dict[str, None] = {}
 
     def get_ordering(self) -> CapabilityOrdering:
@@ -214,15 +236,24 @@ class _KeepFound(AbstractCapability[Any]):
         deferred = {tool.name for tool in parameters.function_tools if tool.defer_loading}
         seen = chain(found_or_called(ctx.messages), found_or_called(request_context.messages))
         self._found.update((name, None) for name in seen if name in deferred)
+        self._preloading.read(ctx.messages, parameters.function_tools)
+        self._found.update((name, None) for name in self._preloading.loaded if name in deferred)
         found = [name for name in self._found if name in deferred]
-        if (again := _found_again(request_context.messages, found)) is not None:
-            request_context = replace(request_context, messages=[*request_context.messages, again])
         if (again := _found_again(ctx.messages, found)) is not None:
             ctx.messages.append(again)  # the history of the run, where pydantic-ai itself records such parts
-        cut = self._engine.cut_to_budget(parameters.function_tools)
-        if cut is None:
-            return request_context
-        return replace(request_context, model_request_parameters=replace(parameters, function_tools=cut))
+        tools, messages = parameters.function_tools, request_context.messages
+        if self._preloading.loaded:
+            lists_deferred = request_context.model.tool_deferral_mode is not None
+            tools, first = self._preloading.shown(tools, lists_deferred=lists_deferred), self._preloading.first
+            messages = without_additions(messages, first)
+            found = [name for name in found if name not in first]
+        if (again := _found_again(messages, found)) is not None:
+            messages = [*messages, again]
+        cut = self._engine.cut_to_budget(tools)
+        tools = tools if cut is None else cut
+        if tools is not parameters.function_tools:
+            parameters = replace(parameters, function_tools=tools)
+        return replace(request_context, messages=messages, model_request_parameters=parameters)
 
 
 def _found_again(messages: Sequence[ModelMessage], found: Iterable[str]) -> ModelRequest | None:

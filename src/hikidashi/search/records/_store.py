@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ...common.sqlite import (
     Failure,
@@ -24,7 +24,14 @@ from ...common.sqlite import (
 from ...common.unicode import well_formed
 from ...errors import SearchLogError
 
-__all__ = ["Appender", "Called", "RecordedSearch", "Searched", "Store"]
+__all__ = ["PRELOAD", "Appender", "Called", "FoundBy", "RecordedCall", "RecordedSearch", "Searched", "Store"]
+
+FoundBy = Literal["preload", "search", "listed", "nothing"]
+"""How the model came to know a tool that it called: preloading loaded it, a search found it, it was in the list from
+the start, or nothing found it (the model guessed its name)."""
+
+PRELOAD = "preload"
+"""The kind of a search that preloading made, with the user's message as its query."""
 
 _APPLICATION = 0x48494B49  # "HIKI": this file is a search log, and no other program's database
 _VERSION = 1
@@ -66,7 +73,8 @@ CREATE TABLE calls (
     session INTEGER NOT NULL,
     at REAL NOT NULL,
     tool INTEGER NOT NULL,
-    search INTEGER REFERENCES searches ON DELETE SET NULL
+    search INTEGER REFERENCES searches ON DELETE SET NULL,
+    found_by TEXT
 );
 CREATE INDEX calls_by_search ON calls (search);
 CREATE INDEX calls_by_age ON calls (at);
@@ -91,6 +99,8 @@ class Called(NamedTuple):
     at: float
     session: str
     name: str
+    found_by: FoundBy | None = None
+    """None to see in the records of the session."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -101,15 +111,27 @@ class RecordedSearch:
     """Time in seconds since 1970."""
     session: str
     kind: str
-    """`words`, `regex` or `select`."""
+    """`words`, `nearest` (words for which no match is certain), `regex`, `select`, or `preload`."""
     query: str | None
-    """None if the log keeps no queries."""
+    """The user's message for `preload`; None if the log keeps no queries."""
     names: tuple[str, ...]
-    """The tools it found, best first."""
+    """The tools it found, best first; for `preload`, those it loaded."""
     seconds: float | None
     """Duration, if it was measured."""
     called: tuple[str, ...]
     """The tools that were called after it found them, in order, once per call."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RecordedCall:
+    """A call in the log."""
+
+    at: float
+    """Time in seconds since 1970."""
+    session: str
+    name: str
+    found_by: FoundBy | None
+    """How the tool was found; None if an earlier version recorded the call, and no search found the tool."""
 
 
 class Store:
@@ -216,6 +238,22 @@ class Store:
                 for search, at, session, kind, query, seconds in rows
             ]
 
+    def calls(self) -> list[RecordedCall]:
+        """All calls, oldest first."""
+        with self.mapped_errors(), closing(self.connect()) as connection:
+            connection.execute("BEGIN")
+            told = "found_by" if _says_how_found(connection) else "NULL"
+            rows: Iterable[tuple[Any, ...]] = connection.execute(
+                f"SELECT calls.at, sessions.name, tools.name, "
+                f"coalesce({told}, CASE WHEN search IS NOT NULL THEN 'search' END) "
+                "FROM calls JOIN sessions ON sessions.id = calls.session JOIN tools ON tools.id = calls.tool "
+                "ORDER BY calls.id"
+            )
+            return [
+                RecordedCall(at=at, session=session, name=name, found_by=found_by)
+                for at, session, name, found_by in rows
+            ]
+
     def usage(self) -> dict[str, int]:
         """Number of calls of each tool, the most called first."""
         with self.mapped_errors(), closing(self.connect()) as connection:
@@ -255,6 +293,7 @@ class Appender:
         if self._connection is None:
             self._connection = self._store.connect()
             self._opened = self._store.identity()
+            _upgrade(self._connection)
         self._store.write(self._connection, events)
         self._not_pruned += len(events)
 
@@ -282,6 +321,19 @@ def _create(connection: sqlite3.Connection) -> None:
             connection.execute(f"PRAGMA user_version = {_VERSION}")
 
 
+def _says_how_found(connection: sqlite3.Connection) -> bool:
+    """Whether the file has the column `found_by`, which earlier versions did not have."""
+    return any(column == "found_by" for _, column, *_ in connection.execute("PRAGMA table_info(calls)"))
+
+
+def _upgrade(connection: sqlite3.Connection) -> None:
+    """Add what a file of an earlier version lacks; the format stays the same, since that version can still use it."""
+    if not _says_how_found(connection):
+        with transaction(connection):
+            if not _says_how_found(connection):  # else another process was first
+                connection.execute("ALTER TABLE calls ADD COLUMN found_by TEXT")
+
+
 def _write_search(connection: sqlite3.Connection, event: Searched) -> None:
     session = _id_of(connection, "sessions", event.session)
     query = None if event.query is None else well_formed(event.query)[:_LONGEST_QUERY]
@@ -298,10 +350,27 @@ def _write_search(connection: sqlite3.Connection, event: Searched) -> None:
 def _write_call(connection: sqlite3.Connection, event: Called) -> None:
     session, tool = _id_of(connection, "sessions", event.session), _id_of(connection, "tools", event.name)
     connection.execute(
-        "INSERT INTO calls (session, at, tool, search) VALUES "
-        "(:session, :at, :tool, (SELECT max(search) FROM found WHERE session = :session AND tool = :tool))",
-        {"session": session, "at": event.at, "tool": tool},
+        "INSERT INTO calls (session, at, tool, search, found_by) VALUES "
+        "(:session, :at, :tool, (SELECT max(search) FROM found WHERE session = :session AND tool = :tool), :found_by)",
+        {
+            "session": session,
+            "at": event.at,
+            "tool": tool,
+            "found_by": event.found_by or _first_found_by(connection, session, tool),
+        },
     )
+
+
+def _first_found_by(connection: sqlite3.Connection, session: int, tool: int) -> FoundBy:
+    """What found the tool first in this session."""
+    row = connection.execute(
+        "SELECT kind FROM found JOIN searches ON searches.id = found.search "
+        "WHERE found.session = ? AND tool = ? ORDER BY search LIMIT 1",
+        (session, tool),
+    ).fetchone()
+    if row is None:
+        return "nothing"
+    return "preload" if row[0] == PRELOAD else "search"
 
 
 def _id_of(connection: sqlite3.Connection, table: str, name: str) -> int:

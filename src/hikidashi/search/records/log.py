@@ -18,12 +18,12 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol, Self, get_args
 
 from ...errors import SearchLogError
-from ._store import Appender, Called, RecordedSearch, Searched, Store
+from ._store import Appender, Called, FoundBy, RecordedCall, RecordedSearch, Searched, Store
 
-__all__ = ["RecordedSearch", "Recorder", "SearchLog"]
+__all__ = ["FoundBy", "RecordedCall", "RecordedSearch", "Recorder", "SearchLog"]
 
 logger = logging.getLogger("hikidashi")
 
@@ -36,11 +36,14 @@ class Recorder(Protocol):
     """Notified of each search and call."""
 
     def searched(self, query: str, kind: str, names: Sequence[str]) -> None:
-        """A search of `kind` (`words`, `regex` or `select`) found the tools `names`, best first."""
+        """A search of `kind` (`words`, `nearest`, `regex` or `select`) found the tools `names`, best first.
+
+        Of the kind `preload`, the user's message `query` loaded them.
+        """
         ...
 
     def called(self, name: str) -> None:
-        """The tool `name` was called."""
+        """The tool `name` was called. `found_by` is passed too if the method takes it."""
         ...
 
 
@@ -48,7 +51,8 @@ class SearchLog:
     """A log of searches in a SQLite file, which threads and processes may share.
 
     A call belongs to the newest search in its session that found the tool. Each `SearchLog` is one session, unless
-    `with log.session(...)` begins another. Records beyond `max_age_days` or `max_records` are deleted.
+    `with log.session(...)` begins another; an integration that knows where a conversation begins makes each a session.
+    Records beyond `max_age_days` or `max_records` are deleted.
 
     Records are on disk once `flush()` or `close()` has returned; a process that is killed loses at most those of the
     last moment. A log is closed when it is garbage-collected and when Python exits. If the file is removed, the next
@@ -83,7 +87,9 @@ class SearchLog:
         weakref.finalize(self, self._writer.stop_quietly)
 
     def searched(self, query: str, kind: str, names: Sequence[str], *, seconds: float | None = None) -> None:
-        """Record a search of `kind` (`words`, `regex` or `select`) that found the tools `names`, best first.
+        """Record a search of `kind` (`words`, `nearest`, `regex` or `select`) that found the tools `names`, best first.
+
+        Of the kind `preload`, the user's message `query` loaded them before the model was asked.
 
         Raises:
             ValueError: `names` is not a list.
@@ -95,9 +101,19 @@ class SearchLog:
         took = None if seconds is None else float(seconds)
         self._writer.put(Searched(time.time(), self._current_session(), str(kind), kept, tuple(map(str, names)), took))
 
-    def called(self, name: str) -> None:
-        """Record a call of the tool `name`."""
-        self._writer.put(Called(time.time(), self._current_session(), str(name)))
+    def called(self, name: str, *, found_by: FoundBy | None = None) -> None:
+        """Record a call of the tool `name`.
+
+        Args:
+            name: The tool.
+            found_by: How it was found; by default the first in this session that found it, a search or preloading.
+
+        Raises:
+            ValueError: `found_by` is something else.
+        """
+        if found_by is not None and found_by not in get_args(FoundBy):
+            raise ValueError(f"`found_by` is {found_by!r}: use 'preload', 'search', 'listed' or 'nothing'.")
+        self._writer.put(Called(time.time(), self._current_session(), str(name), found_by))
 
     @contextmanager
     def session(self, name: str | None = None) -> Generator[str]:
@@ -107,6 +123,24 @@ class SearchLog:
             yield self._current_session()
         finally:
             self._in_session.reset(token)
+
+    @contextmanager
+    def conversation(self, name: str) -> Generator[str]:
+        """Like `session(name)`, but within a session that the caller has begun, records belong to that one."""
+        if self._in_session.get() is not None:
+            yield self._current_session()
+            return
+        with self.session(name) as own:
+            yield own
+
+    def calls(self) -> list[RecordedCall]:
+        """All recorded calls, oldest first, with how each tool was found.
+
+        Raises:
+            SearchLogError: the file cannot be read, or records cannot be written to it.
+        """
+        self.flush()
+        return self._store.calls()
 
     def searches(self) -> list[RecordedSearch]:
         """All recorded searches, oldest first, with the calls that followed from each.

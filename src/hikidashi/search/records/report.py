@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import chain
 from typing import Any
 
@@ -20,6 +20,8 @@ from ..engine.index.vocabulary import Vocabulary
 from ..engine.query import read_query
 from ..engine.stem import stem
 from ..engine.stopwords import FUNCTION, REQUEST
+from ._store import PRELOAD
+from .found_by import FoundByCounts, Preloading, calls_by_finder, conversations_by_finder, preloading
 from .log import RecordedSearch, SearchLog
 
 __all__ = ["CalledTool", "EmptySearch", "FoundTool", "Missed", "Proposal", "Report", "report"]
@@ -106,7 +108,7 @@ class Report:
     found_nothing: tuple[EmptySearch, ...]
     """The most frequent first."""
     never_found: tuple[str, ...]
-    """Tools that were neither found nor called, in catalogue order."""
+    """Tools that were neither found, nor preloaded, nor called, in catalogue order."""
     never_called: tuple[FoundTool, ...]
     """Tools that were found but never called, the most found first."""
     often_called: tuple[CalledTool, ...]
@@ -115,6 +117,12 @@ class Report:
     """Those with the most searches first."""
     gone: tuple[str, ...]
     """Names in the log that the catalogue does not have."""
+    conversations_found_by: FoundByCounts = field(default_factory=FoundByCounts)
+    """The conversations in which a tool was called, by what found the tools: a search, if any of them needed one."""
+    calls_found_by: FoundByCounts = field(default_factory=FoundByCounts)
+    """The calls, by what found the tool."""
+    preloading: Preloading = field(default_factory=Preloading)
+    """What preloading loaded, and which of these tools were never called."""
 
     def as_json(self) -> dict[str, Any]:
         """The report as a JSON object."""
@@ -127,18 +135,19 @@ def report(log: SearchLog, catalog: ToolCatalog) -> Report:
     Raises:
         SearchLogError: the log cannot be read.
     """
-    searches = log.searches()
+    recorded, calls = log.searches(), log.calls()
+    searches = [search for search in recorded if search.kind != PRELOAD]
     usage = log.usage()
     names = catalog.names
     found = _found(searches)
-    calls = sum(usage.values())
     known = set(names)
+    seen = {*usage, *chain.from_iterable(search.names for search in recorded)}
     return Report(
         searches=len(searches),
-        calls=calls,
+        calls=len(calls),
         tools=len(names),
         found_nothing=_found_nothing(searches),
-        never_found=tuple(name for name in names if name not in found and name not in usage),
+        never_found=tuple(name for name in names if name not in seen),
         never_called=tuple(
             sorted(
                 (tool for name, tool in found.items() if name in known and name not in usage),
@@ -146,12 +155,15 @@ def report(log: SearchLog, catalog: ToolCatalog) -> Report:
             )
         ),
         often_called=tuple(
-            CalledTool(name, count, count / calls)
+            CalledTool(name, count, count / sum(usage.values()))
             for name, count in usage.items()
             if name in known and count >= _FAVOURITE_CALLS
         )[:_FAVOURITES],
         proposals=_proposals(searches, dict(zip(names, catalog, strict=True))),
-        gone=tuple(sorted({*found, *usage} - known)),
+        gone=tuple(sorted(seen - known)),
+        conversations_found_by=conversations_by_finder(calls),
+        calls_found_by=calls_by_finder(calls),
+        preloading=preloading(recorded, calls),
     )
 
 

@@ -1,0 +1,184 @@
+"""Preloading: the tools for a user's message, loaded before the model's first turn.
+
+A search of the message takes the place of the model's own. What is loaded depends only on the catalogue and on the
+messages in their order, so that a conversation that is resumed loads the same tools in the same order.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Container, Iterable, Mapping, Sequence
+from itertools import islice, zip_longest
+from threading import Lock
+from typing import Any
+
+from ..errors import ToolSearchError
+from .catalog import MAX_LIMIT, ToolCatalog
+from .engine.user_message import is_talk, requests_in, text_of
+
+__all__ = ["MAX_PRELOAD", "MessageSearch", "Preloader", "check_preload", "first_new_message"]
+
+logger = logging.getLogger("hikidashi")
+
+MAX_PRELOAD = 20
+"""The most tools that one message may load: with more, the prompt is longer than a search costs."""
+
+_MOST = 4  # the default bound of a conversation, in tools of one message
+_REMEMBERED = 1_000  # messages
+
+
+class MessageSearch:
+    """The tools that match a user's message; the last messages are remembered.
+
+    A conversation that is resumed is searched for from its first message, so a seam keeps one of these for all of its
+    conversations.
+    """
+
+    def __init__(self, catalog: ToolCatalog) -> None:
+        self._catalog = catalog
+        self._version = catalog.version
+        self._remembered: dict[str, list[list[str]]] = {}
+        self._lock = Lock()
+
+    def __len__(self) -> int:
+        return len(self._catalog)
+
+    def rankings(self, text: str) -> list[list[str]]:
+        """For each request in `text`, the names of the tools that the search is confident of, best first."""
+        version = self._catalog.version
+        with self._lock:
+            if version != self._version:
+                self._version, self._remembered = version, {}
+            known = self._remembered.pop(text, None)
+        rankings = known if known is not None else self._searched(text)
+        with self._lock:
+            if version == self._version:
+                self._remembered[text] = rankings
+                if len(self._remembered) > _REMEMBERED:
+                    del self._remembered[next(iter(self._remembered))]
+        return rankings
+
+    def _searched(self, text: str) -> list[list[str]]:
+        requests = requests_in(text, self._catalog.limit_query, self._asks_for_nothing)
+        return [ranking for ranking in map(self._confident, requests) if ranking]
+
+    def _asks_for_nothing(self, text: str) -> bool:
+        # Stricter than the search: a model that searches has decided that it needs a tool, a user has not.
+        return is_talk(text) or self._catalog.reads_as_statement(text)
+
+    def _confident(self, request: str) -> list[str]:
+        try:
+            matches = self._catalog.search(request, limit=MAX_LIMIT)
+        except ToolSearchError as error:  # one part that cannot be searched for, such as `select:` with unknown names
+            logger.debug("%r was not searched for: %s", request, error)
+            return []
+        return [match.name for match in matches if match.confident]
+
+
+class Preloader:
+    """Which tools to load for the messages of one conversation; a seam keeps one per conversation.
+
+    Args:
+        catalog: The tools, or a search of them that several conversations share.
+        count: How many tools one message may load, from 1 to 20.
+        most: How many tools a conversation may load in all; by default four times `count`.
+        listed: Names of tools that the model has anyway. They are never loaded, but a message for which one of them is
+            among the best needs one tool less.
+
+    Raises:
+        ValueError: `count` or `most` is out of range.
+    """
+
+    def __init__(
+        self,
+        catalog: ToolCatalog | MessageSearch,
+        count: int,
+        *,
+        most: int | None = None,
+        listed: Iterable[str] = (),
+    ) -> None:
+        self.count = _checked_count(count)
+        self.most = _checked_most(most, self.count)
+        self._search = catalog if isinstance(catalog, MessageSearch) else MessageSearch(catalog)
+        self._listed = frozenset(listed)
+        self._loaded: dict[str, None] = {}
+
+    @property
+    def loaded(self) -> tuple[str, ...]:
+        """The names of all tools that were loaded, in the order in which they were loaded."""
+        return tuple(self._loaded)
+
+    def __contains__(self, name: object) -> bool:
+        """Whether the tool was loaded."""
+        return name in self._loaded
+
+    def remember(self, names: Iterable[str]) -> None:
+        """Count `names` as loaded: what the saved state of a conversation says, where its messages are gone."""
+        self._loaded.update(dict.fromkeys(names))
+
+    def load(self, message: object, *, among: Container[str] | None = None) -> list[str]:
+        """The names of the tools to load now for a user's `message`: new ones only, best first.
+
+        Empty for a message that asks for nothing a tool does, and once the conversation has all it may load. A search
+        that fails is logged and loads nothing.
+
+        Args:
+            message: Text, or a message or content of any framework, of which the text parts are read.
+            among: The names that may be loaded; by default those of the catalogue.
+        """
+        if len(self._loaded) >= self.most or not len(self._search):
+            return []
+        try:
+            rankings = self._search.rankings(text_of(message))
+        except Exception:
+            # Without these tools the model can still search: never a reason to end a run.
+            logger.warning("Nothing was preloaded for a message, since the search failed.", exc_info=True)
+            return []
+        if among is not None:
+            rankings = [[name for name in ranking if name in among] for ranking in rankings]
+        merged = (name for names in zip_longest(*rankings) for name in names if name is not None)
+        best = islice(dict.fromkeys(merged), self.count)
+        new = [name for name in best if name not in self._loaded and name not in self._listed]
+        new = new[: self.most - len(self._loaded)]
+        self._loaded.update(dict.fromkeys(new))
+        return new
+
+
+def check_preload(preload: object, most: object = None) -> int:
+    """`preload`, an option of a seam: how many tools a message may load, or 0 for none.
+
+    Raises:
+        ValueError: it is not a whole number from 0 to 20, or `preload_most` is less than `preload`.
+    """
+    if preload is None or (preload == 0 and type(preload) is int):
+        if most is not None:
+            raise ValueError(f"`preload_most` is {most!r:.100} and `preload` is off: pass `preload` too, or neither.")
+        return 0
+    count = _checked_count(preload, "preload")
+    _checked_most(most, count, "preload_most")
+    return count
+
+
+def first_new_message(messages: Sequence[Mapping[str, Any]]) -> int:
+    """The index of the first message after the last reply of the model, in messages with a `role`."""
+    replies = (index for index in range(len(messages), 0, -1) if messages[index - 1].get("role") == "assistant")
+    return next(replies, 0)
+
+
+def _checked_count(count: object, option: str = "count") -> int:
+    if type(count) is not int or not 1 <= count <= MAX_PRELOAD:
+        raise ValueError(
+            f"`{option}` is {count!r:.100}: use a whole number from 1 to {MAX_PRELOAD}; 5 is usual."
+            + (" 0 loads nothing in advance." if option == "preload" else "")
+        )
+    return count
+
+
+def _checked_most(most: object, count: int, option: str = "most") -> int:
+    if most is None:
+        return _MOST * count
+    if type(most) is not int or most < count:
+        raise ValueError(
+            f"`{option}` is {most!r:.100}: use a whole number from {count} on, the tools that one message may load."
+        )
+    return most
