@@ -36,7 +36,7 @@ from .engine.entry import Entry, entry_of
 from .engine.user_message import text_of
 from .mcp_servers.lost_connection import reporting_lost_connections
 from .mcp_servers.unreachable import unreachable_of
-from .preload import Preloader, check_preload, first_new_message
+from .preload import MessageSearch, Preloader, check_preload, first_new_message
 from .records.conversation import in_conversation, record_call, record_preload
 from .records.log import FoundBy
 
@@ -77,7 +77,7 @@ def to_strands_search(
     language: Language = "en",
     record: Recorder | None = None,
     budget: AnswerBudget | int = DEFAULT_BUDGET,
-    preload: int = 0,
+    preload: int | None = None,
     preload_most: int | None = None,
 ) -> ToolSearchHook:
     """A hook for `strands.Agent(hooks=[to_strands_search(tools)])`; do not pass the same tools as `tools=`.
@@ -98,8 +98,8 @@ def to_strands_search(
         language: Language of the text that the model reads.
         record: Recorder notified of each search and call.
         budget: Maximum number of tokens in the definitions that one search loads: see `AnswerBudget`.
-        preload: How many tools to load for each message of the user, before the model is asked: the best matches, if
-            the message asks for something that a tool does. They stay loaded, and 0 loads none.
+        preload: How many of the best tools for a message of the user to load before the model is asked, if the message
+            asks for something that a tool does; they stay loaded. None or 0 loads none.
         preload_most: How many tools all messages of a conversation may load; by default four times `preload`.
 
     Raises:
@@ -109,7 +109,6 @@ def to_strands_search(
         ValueError: `strategy`, `max_results`, `language`, `budget`, `preload` or `preload_most` is invalid.
     """
     check_options(strategy, max_results)
-    check_preload(preload, preload_most)
     return ToolSearchHook(
         catalog_of(tools),
         strategy=strategy,
@@ -119,7 +118,7 @@ def to_strands_search(
         language=language,
         record=record,
         budget=budget_of(budget),
-        preload=preload,
+        preload=check_preload(preload, preload_most),
         preload_most=preload_most,
     )
 
@@ -148,6 +147,7 @@ class ToolSearchHook(HookProvider):
         self.catalog = catalog
         self._preload = preload
         self._preload_most = preload_most
+        self._message_search = MessageSearch(catalog)
         self._budget = budget
         self._strategy: Strategy = strategy
         self._max_results = max_results
@@ -215,7 +215,7 @@ class ToolSearchHook(HookProvider):
         """Load the best tools for a message of the user; a message of tool results loads none."""
         if message["role"] != "user" or any("toolResult" in block for block in message["content"]):
             return
-        preloader = Preloader(self.catalog, self._preload, most=self._preload_most, listed=self._always_loaded)
+        preloader = Preloader(self._message_search, self._preload, most=self._preload_most, listed=self._always_loaded)
         preloader.remember(self._own(name) for name, way in found_by_of(agent).items() if way != "nothing")
         before = set(kept(agent))
         best = (self.catalog.get(name) for name in preloader.load(message))

@@ -91,10 +91,10 @@ class ToolLoop:
         force: bool = False,
         record: Recorder | None = None,
         budget: AnswerBudget | int = DEFAULT_BUDGET,
-        preload: int = 0,
+        preload: int | None = None,
         preload_most: int | None = None,
     ) -> None:
-        check_preload(preload, preload_most)
+        count = check_preload(preload, preload_most)
         if max_turns < 1:
             raise ValueError(f"`max_turns` is the number of replies and must be at least 1, got {max_turns}.")
         self._max_results = _max_results(max_results, limit)
@@ -145,8 +145,8 @@ class ToolLoop:
         listed = [*map(self._own, self._loaded)]
         self._conversation = ConversationRecord(record, listed=listed)
         self._preloaded: list[str] = []
-        searched = preload and self._searching
-        self._replay(Preloader(self._catalog, preload, most=preload_most, listed=listed) if searched else None)
+        searched = count and self._searching
+        self._replay(Preloader(self._catalog, count, most=preload_most, listed=listed) if searched else None)
 
     @property
     def request(self) -> dict[str, Any]:

@@ -51,10 +51,10 @@ class LoopOptions(TypedDict, total=False):
     """Recorder notified of each search and call: a `SearchLog`."""
     budget: AnswerBudget | int
     """Maximum number of tokens in the definitions that one search loads; default 5,000. See `AnswerBudget`."""
-    preload: int
-    """How many tools to load for each message of the user, before the model is asked: the best matches, if the message
-    asks for something that a tool does. They stay loaded; default 0, which loads none."""
-    preload_most: int
+    preload: int | None
+    """How many of the best tools for a message of the user to load before the model is asked, if the message asks for
+    something that a tool does; they stay loaded. None or 0, the default, loads none."""
+    preload_most: int | None
     """How many tools all messages of a conversation may load; default four times `preload`."""
 
 

@@ -25,7 +25,7 @@ _CLAUSE = re.compile(
     r"|、(?:それから|そして|次に)|(?<=[てで])、|(?<=[てで])から|[,，]?(?:然后|并且|接着|同时)|하고\s|\s(?:그리고|그다음)\s",
     re.IGNORECASE,
 )
-# `tell` and `ask` are polite phrases to a search (`tell me about …`), but not where another person is told.
+# `tell` and `ask` are polite phrases to a search (`tell me about …`), but not where a message is for another person.
 _TELL = re.compile(r"^(?:tell|ask) (?!me\b|us\b|you\b|about\b|an?\b|if\b|whether\b|for\b|what\b)", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_]+")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")

@@ -1,0 +1,308 @@
+"""Runs of the anthropic client with `preload=N`: the tools for a message are in the first request, and stay."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from anthropic import Anthropic, AsyncAnthropic
+from anthropic.types.beta import BetaMessage
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.support import Heard
+
+from hikidashi import from_function
+from hikidashi.search import SearchLog, ToolCatalog, ToolMatch, ToolRun, arun_anthropic_search, run_anthropic_search
+from hikidashi.search.anthropic._loop import ToolLoop
+from hikidashi.testing import MessagesServer, Script, call, say, turn
+
+MODEL = "claude-opus-5-5"
+OLD = "claude-3-haiku-20240307"  # cannot follow references
+MODELS = pytest.mark.parametrize("model", [MODEL, OLD])
+
+StartServer = Callable[[Script], MessagesServer]
+
+
+def send_mail(to: str) -> str:
+    """Send a mail to somebody."""
+    return f"sent to {to}"
+
+
+def get_weather(city: str) -> str:
+    """The weather in a city."""
+    return f"rain in {city}"
+
+
+def list_events(day: str) -> str:
+    """The events in the calendar on a day."""
+    return f"nothing on {day}"
+
+
+def book_flight(city: str) -> str:
+    """Book a flight to a city."""
+    return f"booked {city}"
+
+
+TOOLS = [from_function(function) for function in (send_mail, get_weather, list_events, book_flight)]
+WEATHER = call("get_weather", {"city": "Tokyo"})
+MAIL = call("send_mail", {"to": "Ada"})
+ASK_WEATHER, ASK_MAIL = "What is the weather in Tokyo?", "Send a mail to Ada."
+ASK_EVENTS, ASK_FLIGHT = "Which events are in the calendar on Monday?", "Book a flight to Oslo."
+
+
+def by_words(catalog: type[ToolCatalog] = ToolCatalog) -> ToolCatalog:
+    """The tools, found by words alone whatever is installed."""
+    return catalog(TOOLS, ranker="lexical")
+
+
+def user(text: Any) -> dict[str, Any]:
+    return {"role": "user", "content": text}
+
+
+async def run(server: MessagesServer, messages: list[Any], *, way: str = "plain", **options: Any) -> ToolRun:
+    """The outcome of a run with a real client of `server`; of an async one, and of a stream, by its name."""
+    asked: dict[str, Any] = {"model": MODEL, "max_tokens": 100, "force": True, "preload": 2} | options
+    tools = asked.pop("tools", None) or by_words()
+    if way == "async":
+        async with AsyncAnthropic(base_url=server.url, api_key="sk-test", max_retries=0) as client:
+            start: Any = arun_anthropic_search
+            return await start(client, tools, messages=messages, **asked)
+
+    def sync() -> ToolRun:
+        with Anthropic(base_url=server.url, api_key="sk-test", max_retries=0) as client:
+            start: Any = run_anthropic_search
+            given = start(client, tools, messages=messages, stream=way == "stream", **asked)
+            return given.result() if way == "stream" else given
+
+    return await asyncio.to_thread(sync)
+
+
+def visible(server: MessagesServer) -> list[list[str]]:
+    return [request.loaded_tools for request in server.requests]
+
+
+def in_full(server: MessagesServer, request: int = 0) -> list[dict[str, Any]]:
+    """The definitions that the model sees in the prompt, which are what the cache holds."""
+    return [tool for tool in server.requests[request].tools if not tool.get("defer_loading")]
+
+
+@MODELS
+@pytest.mark.parametrize("way", ["plain", "stream", "async"])
+async def test_the_first_request_has_the_tool_in_full_and_no_search_is_needed(
+    messages_server: StartServer, tmp_path: Path, model: str, way: str
+) -> None:
+    server = messages_server([WEATHER, say("It rains.")])
+    with SearchLog(tmp_path / "log.db") as log:
+        done = await run(server, [user(ASK_WEATHER)], way=way, model=model, record=log)
+        assert [(each.name, each.found_by) for each in log.calls()] == [("get_weather", "preload")]
+        assert [(each.kind, each.query, each.called) for each in log.searches()] == [
+            ("preload", ASK_WEATHER, ("get_weather",))
+        ]
+    assert (done.text, done.turns, done.searches) == ("It rains.", 2, ())
+    assert done.loaded == done.preloaded == ("get_weather",)
+    assert visible(server) == [["search_tools", "get_weather"]] * 2
+    assert in_full(server)[1] == {
+        "name": "get_weather",
+        "description": "The weather in a city.",
+        "input_schema": TOOLS[1].input_schema,
+    }
+    assert server.requests[0].tools == server.requests[1].tools
+    assert server.requests[1].tool_result_texts == ["rain in Tokyo"]
+    assert server.refusals == []
+
+
+@MODELS
+async def test_a_conversation_that_goes_on_keeps_its_tools_and_adds_at_the_end(
+    messages_server: StartServer, model: str
+) -> None:
+    script = [WEATHER, say("Rain."), say("Welcome!"), MAIL, say("Sent."), say("Rain.")]
+    server, heard, messages = messages_server(script), Heard(), list[Any]()
+    for prompt in (ASK_WEATHER, "Thank you!", ASK_MAIL, ASK_WEATHER):
+        done = await run(server, [*messages, user(prompt)], model=model, record=heard)
+        messages = done.messages
+    assert done.preloaded == ("get_weather", "send_mail")
+    first, both = ["search_tools", "get_weather"], ["search_tools", "get_weather", "send_mail"]
+    assert visible(server) == [first, first, first, both, both, both]
+    prompts = [in_full(server, number) for number in range(6)]
+    assert all(json.dumps(prompt) == json.dumps(prompts[-1][: len(prompt)]) for prompt in prompts)
+    assert heard.searches == [(ASK_WEATHER, "preload", ["get_weather"]), (ASK_MAIL, "preload", ["send_mail"])]
+    assert server.refusals == []
+
+
+@MODELS
+async def test_what_a_search_found_between_two_messages_keeps_its_place(
+    messages_server: StartServer, tmp_path: Path, model: str
+) -> None:
+    search = call("search_tools", {"query": "calendar events"})
+    script = [say("Rain."), search, say("?"), say("?"), MAIL, call("list_events", {"day": "Monday"}), say("Sent.")]
+    server, messages = messages_server(script), list[Any]()
+    with SearchLog(tmp_path / "log.db") as log:
+        for prompt in (ASK_WEATHER, "Surprise me.", ASK_EVENTS, ASK_MAIL):
+            messages = (await run(server, [*messages, user(prompt)], model=model, record=log)).messages
+        assert [(each.name, each.found_by) for each in log.calls()] == [
+            ("send_mail", "preload"),
+            ("list_events", "search"),
+        ]
+    assert sorted(visible(server)[-1]) == ["get_weather", "list_events", "search_tools", "send_mail"]
+    names = [[tool["name"] for tool in in_full(server, number)] for number in range(len(server.requests))]
+    assert all(each == names[-1][: len(each)] for each in names)
+    assert server.refusals == []
+
+
+@MODELS
+async def test_a_conversation_loads_no_more_than_its_bound_and_the_model_can_still_search(
+    messages_server: StartServer, model: str
+) -> None:
+    server = messages_server([call("search_tools", {"query": "book a flight"}), say("Booked.")])
+    said = {"role": "assistant", "content": "Yes."}
+    asked = [user(ASK_WEATHER), said, user(ASK_MAIL), said, user(ASK_EVENTS), said, user(ASK_FLIGHT)]
+    done = await run(server, asked, model=model, preload=1, preload_most=2)
+    assert done.preloaded == ("get_weather", "send_mail")
+    assert done.loaded == ("get_weather", "send_mail", "book_flight")
+    assert visible(server)[0] == ["search_tools", "get_weather", "send_mail"]
+
+
+@MODELS
+async def test_talk_loads_nothing(messages_server: StartServer, model: str) -> None:
+    server = messages_server([say("Hello!")])
+    assert (await run(server, [user("Hello, how are you?")], model=model)).preloaded == ()
+    assert visible(server) == [["search_tools"]]
+
+
+async def test_a_system_prompt_and_a_cache_control_are_sent_as_they_are(messages_server: StartServer) -> None:
+    server = messages_server([WEATHER, say("Rain.")])
+    cached: Any = {"type": "ephemeral"}
+    system: Any = [{"type": "text", "text": "Be brief.", "cache_control": cached}]
+    await run(server, [user([{"type": "text", "text": ASK_WEATHER, "cache_control": cached}])], system=system)
+    for request in server.requests:
+        assert request.body["system"] == system
+        assert request.messages[0]["content"][0]["cache_control"] == cached
+        assert all("cache_control" not in tool for tool in request.tools)
+    assert visible(server)[0] == ["search_tools", "get_weather"]
+    assert server.refusals == []
+
+
+async def test_results_of_tools_and_notes_about_searches_are_no_messages_of_the_user(
+    messages_server: StartServer,
+) -> None:
+    use = {"type": "tool_use", "id": "t1", "name": "get_weather", "input": {"city": "Tokyo"}}
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": ASK_MAIL}
+    note = {"type": "text", "text": ASK_EVENTS}
+    messages = [user("Go on."), {"role": "assistant", "content": [use]}, user([result, note])]
+    server = messages_server([say("Done.")])
+    assert (await run(server, messages)).preloaded == ()
+
+
+async def test_messages_of_the_client_itself_are_taken(messages_server: StartServer) -> None:
+    server = messages_server([say("Rain."), say("Sent.")])
+    first = await run(server, [user(ASK_WEATHER)])
+    assert isinstance(first.message, BetaMessage)
+    reply: Any = first.message
+    done = await run(server, [user(ASK_WEATHER), reply, user(ASK_MAIL)])
+    assert done.preloaded == ("get_weather", "send_mail")
+
+
+async def test_tools_that_are_listed_anyway_are_not_loaded_twice(messages_server: StartServer, tmp_path: Path) -> None:
+    server = messages_server([WEATHER, say("Rain.")])
+    with SearchLog(tmp_path / "log.db") as log:
+        done = await run(server, [user(ASK_WEATHER)], always_loaded=["get_weather"], record=log)
+        assert [(each.name, each.found_by) for each in log.calls()] == [("get_weather", "listed")]
+        assert log.searches() == []
+    assert (done.preloaded, visible(server)[0]) == ((), ["search_tools", "get_weather"])
+
+
+async def test_where_all_tools_are_sent_there_is_nothing_to_preload(
+    messages_server: StartServer, tmp_path: Path
+) -> None:
+    server = messages_server([turn(WEATHER, MAIL), say("Done.")])
+    with SearchLog(tmp_path / "log.db") as log:
+        done = await run(server, [user(ASK_WEATHER)], force=False, record=log)
+        assert {each.found_by for each in log.calls()} == {"listed"}
+    assert done.preloaded == ()
+    assert server.requests[0].tool_names == [tool.name for tool in TOOLS]
+
+
+async def test_names_that_the_api_refuses_are_preloaded_under_the_name_that_is_sent(
+    messages_server: StartServer, tmp_path: Path
+) -> None:
+    tools = ToolCatalog([TOOLS[0], TOOLS[1].renamed("天気.get weather")], ranker="lexical")
+    with SearchLog(tmp_path / "log.db") as log:
+        loop = ToolLoop(tools, model=MODEL, messages=[user(ASK_WEATHER)], force=True, preload=1)
+        (sent,) = [tool["name"] for tool in loop.request["tools"][1:] if not tool.get("defer_loading")]
+        server = messages_server([call(sent, {"city": "Tokyo"}), say("Rain.")])
+        await run(server, [user(ASK_WEATHER)], tools=tools, record=log)
+        assert [(each.name, each.found_by) for each in log.calls()] == [("天気.get weather", "preload")]
+    assert server.requests[1].tool_result_texts == ["rain in Tokyo"]
+
+
+@MODELS
+async def test_definitions_beyond_the_budget_are_left_to_a_search(messages_server: StartServer, model: str) -> None:
+    long = replace(TOOLS[0], description="Send a mail to somebody. " + "Mails are kept. " * 25)
+    tools = ToolCatalog([long.renamed(f"send_mail_{number}") for number in range(4)], ranker="lexical")
+    server = messages_server([say("Sent.")])
+    done = await run(server, [user(ASK_MAIL)], tools=tools, preload=4, budget=200, model=model)
+    assert 1 <= len(done.preloaded) < 4
+
+
+class Failing(ToolCatalog):
+    """A catalogue whose search fails."""
+
+    def search(self, query: str, *, limit: int = 5) -> list[ToolMatch]:
+        raise RuntimeError("the index is gone")
+
+
+async def test_a_search_that_fails_does_not_end_the_run(
+    messages_server: StartServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    server = messages_server([say("I cannot.")])
+    with caplog.at_level(logging.WARNING, "hikidashi"):
+        done = await run(server, [user(ASK_WEATHER)], tools=by_words(Failing))
+    assert (done.text, done.preloaded) == ("I cannot.", ())
+    assert "Nothing was preloaded" in caplog.text
+
+
+TURNS = st.lists(st.sampled_from([ASK_WEATHER, ASK_MAIL, ASK_EVENTS, ASK_FLIGHT, "Thanks!", ""]), max_size=8)
+
+
+@settings(max_examples=60, deadline=None)
+@given(TURNS, st.integers(1, 3), st.integers(0, 3), st.sampled_from([MODEL, OLD]))
+def test_definitions_in_the_prompt_are_a_prefix_of_those_of_the_conversation_that_goes_on(
+    asked: list[str], count: int, more: int, model: str
+) -> None:
+    """Whatever is asked: a continued conversation has what it had, in the same order, and never beyond the bound."""
+    messages: list[Any] = []
+    before: list[str] = []
+    for prompt in asked:
+        messages += [user(prompt)]
+        loop = ToolLoop(CATALOG, model=model, messages=messages, force=True, preload=count, preload_most=count + more)
+        shown = [json.dumps(tool) for tool in loop.request["tools"] if not tool.get("defer_loading")]
+        assert shown[: len(before)] == before
+        assert len(shown) <= 1 + count + more
+        names = [tool["name"] for tool in loop.request["tools"]]
+        assert names[0] == "search_tools"
+        assert len(names) == len(set(names))
+        before = shown
+        messages += [{"role": "assistant", "content": "Yes."}]
+
+
+CATALOG = by_words()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"preload": 21}, "`preload` is 21: use a whole number from 1 to 20"),
+        ({"preload": -1}, "`preload` is -1: use a whole number"),
+        ({"preload": 5, "preload_most": 4}, "`preload_most` is 4: use a whole number from 5 on"),
+        ({"preload": 0, "preload_most": 5}, "`preload_most` is 5 and `preload` is off"),
+    ],
+)
+def test_a_number_that_cannot_be_right_is_refused_at_once(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        ToolLoop(TOOLS, model=MODEL, messages=[user("?")], **options)
