@@ -195,8 +195,27 @@ async def test_results_of_tools_and_notes_about_searches_are_no_messages_of_the_
     result = {"type": "tool_result", "tool_use_id": "t1", "content": ASK_MAIL}
     note = {"type": "text", "text": ASK_EVENTS}
     messages = [user("Go on."), {"role": "assistant", "content": [use]}, user([result, note])]
-    server = messages_server([say("Done.")])
-    assert (await run(server, messages)).preloaded == ()
+    server, heard = messages_server([say("Done.")]), Heard()
+    assert (await run(server, messages, record=heard)).preloaded == ("get_weather",)  # which was called
+    assert heard.searches == []
+
+
+@MODELS
+async def test_a_tool_that_the_history_called_is_loaded_though_no_message_finds_it(
+    messages_server: StartServer, model: str
+) -> None:
+    def used(name: str, **result: Any) -> list[dict[str, Any]]:
+        use: Any = {"type": "tool_use", "id": f"t_{name}", "name": name, "input": {}}
+        answer = {"type": "tool_result", "tool_use_id": use["id"], "content": "?", **result}
+        return [{"role": "assistant", "content": [use]}, user([answer])]
+
+    calls = [*used("list_events"), *used("book_flight", is_error=True), *used("gone")]
+    history = [user("Surprise me."), *calls, {"role": "assistant", "content": "Well?"}]
+    server, heard = messages_server([say("Rain.")]), Heard()
+    done = await run(server, [*history, user(ASK_WEATHER)], model=model, record=heard)
+    assert done.preloaded == ("list_events", "get_weather")
+    assert visible(server) == [["search_tools", "list_events", "get_weather"]]
+    assert heard.searches == [(ASK_WEATHER, "preload", ["get_weather"])]
 
 
 async def test_messages_of_the_client_itself_are_taken(messages_server: StartServer) -> None:

@@ -164,6 +164,27 @@ async def test_the_history_of_another_agent_loads_the_same_tools_in_the_same_ord
     assert heard.searches == []  # its messages were recorded when they were new
 
 
+async def test_a_tool_that_the_history_called_is_loaded_though_no_message_finds_it(messages_server: Server) -> None:
+    def used(name: str, number: int, status: str) -> list[Any]:
+        use: Any = {"toolUseId": f"t{number}", "name": name, "input": {}}
+        result = {"toolUseId": f"t{number}", "status": status, "content": [{"text": "?"}]}
+        return [
+            {"role": "assistant", "content": [{"toolUse": use}]},
+            {"role": "user", "content": [{"toolResult": result}]},
+        ]
+
+    history: list[Any] = [
+        {"role": "user", "content": [{"text": "Surprise me."}]},
+        *used("list_events", 1, "success"),
+        *used("book_flight", 2, "error"),
+        *used("gone", 3, "success"),
+        {"role": "assistant", "content": [{"text": "Well?"}]},
+    ]
+    server = messages_server([say("Rain.")])
+    await run(server, hook(), "What is the weather in Tokyo?", messages=history)
+    assert offered(server) == [["search_tools", "list_events", "get_weather"]]
+
+
 async def test_tools_that_are_always_loaded_are_not_loaded_twice(messages_server: Server, tmp_path: Path) -> None:
     server = messages_server([turn(WEATHER, call("book_flight", {})), call("book_flight", {"city": "Oslo"}), say(".")])
     with SearchLog(tmp_path / "log.db") as log:

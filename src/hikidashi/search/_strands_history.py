@@ -15,6 +15,7 @@ from .answers.texts import SEARCH_TOOLS, found_names
 from .records.log import FoundBy
 
 __all__ = [
+    "called_in_messages",
     "conversation_of",
     "found_by_of",
     "keep",
@@ -85,4 +86,17 @@ def loaded_by_searches(messages: Iterable[Mapping[str, Any]]) -> Iterator[list[s
             elif (result := block.get("toolResult")) and result["toolUseId"] in searches:
                 for content in result["content"]:
                     names += found_names(content.get("text", ""))
+        yield names
+
+
+def called_in_messages(messages: Iterable[Mapping[str, Any]]) -> Iterator[list[str]]:
+    """For each message, the names of the tools whose results in it are no errors."""
+    calls: dict[str, str] = {}
+    for message in messages:
+        names: list[str] = []
+        for block in message["content"]:
+            if use := block.get("toolUse"):
+                calls[use["toolUseId"]] = use["name"]
+            elif (result := block.get("toolResult")) and result.get("status") != "error":
+                names += [calls[result["toolUseId"]]] if result["toolUseId"] in calls else []
         yield names

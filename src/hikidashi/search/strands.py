@@ -12,6 +12,7 @@ from ..errors import MissingExtra, ToolSearchError, ToolValidationError, Unsuppo
 from ..tool import Tool
 from ._alias import alias
 from ._strands_history import (
+    called_in_messages,
     conversation_of,
     found_by_of,
     keep,
@@ -202,14 +203,20 @@ class ToolSearchHook(HookProvider):
         agent = cast("Any", event.agent)
         messages = cast("list[dict[str, Any]]", agent.messages)
         new_from = first_new_message(messages)
-        preload_from = new_from if was_replayed(agent) else 0
+        is_known = was_replayed(agent)
         self._load(kept(agent), agent)
         # In the order of the conversation, so that one that is resumed has its tools in the same order.
-        for index, (message, found) in enumerate(zip(messages, loaded_by_searches(messages), strict=True)):
+        history = zip(messages, loaded_by_searches(messages), called_in_messages(messages), strict=True)
+        for index, (message, found, called) in enumerate(history):
             if found:
                 self._load(found, agent)
-            if self._preload and index >= preload_from:
-                self._preload_for(message, agent, is_new=index >= new_from)
+            if not self._preload or (is_known and index < new_from):
+                continue
+            self._preload_for(message, agent, is_new=index >= new_from)
+            # What was called was loaded, even if the search would not find it again: tools change, and encoders.
+            missing = [name for name in called if name not in agent.tool_registry.registry]
+            if missing and not is_known:
+                keep_found_by(agent, self._load(missing, agent), "preload")
 
     def _preload_for(self, message: Mapping[str, Any], agent: Any, *, is_new: bool) -> None:
         """Load the best tools for a message of the user; a message of tool results loads none."""

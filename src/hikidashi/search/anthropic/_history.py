@@ -14,7 +14,7 @@ from ..answers.texts import search_names
 from ..engine.user_message import text_of
 from ..wire.blocks import blocks_of, plain_block, reference_blocks, referenced_tools
 
-__all__ = ["found_blocks", "loaded_by_messages", "replayed", "settled", "user_text"]
+__all__ = ["called_in_messages", "found_blocks", "loaded_by_messages", "replayed", "settled", "user_text"]
 
 _LOADED = "loaded_tools"
 
@@ -31,6 +31,19 @@ def loaded_by_messages(messages: Sequence[Any], known: Collection[str]) -> Itera
     searches = _search_ids(blocks_of(messages), known)
     for message in messages:
         yield [name for block in blocks_of([message]) for name in _names_in(block, searches)]
+
+
+def called_in_messages(messages: Iterable[Any]) -> Iterator[list[str]]:
+    """For each message, the tools whose results in it are no errors."""
+    calls: dict[str, str] = {}
+    for message in messages:
+        names: list[str] = []
+        for block in blocks_of([message]):
+            if block.get("type") == "tool_use":
+                calls[block["id"]] = block["name"]
+            elif block.get("type") == "tool_result" and not block.get("is_error"):
+                names += [calls[block["tool_use_id"]]] if block.get("tool_use_id") in calls else []
+        yield names
 
 
 def user_text(message: dict[str, Any]) -> str:

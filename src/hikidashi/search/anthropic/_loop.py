@@ -18,7 +18,7 @@ from ...convert.wire_names import WireNames
 from ...errors import ToolSearchError, ToolTurnLimitError, ToolValidationError, Unsupported
 from ...tool import Tool
 from ..answers.budget import DEFAULT_BUDGET, AnswerBudget, Shown, budget_of
-from ..answers.search_tools import Found, Strategy, check_max_results, check_options, names_in, search_catalog
+from ..answers.search_tools import Found, Strategy, check_options, names_in, search_catalog
 from ..answers.texts import SEARCH_TOOLS, Language, Wording, search_names, wording
 from ..catalog import MAX_LIMIT, MAX_TOOLS, ToolCatalog
 from ..engine.entry import entry_of
@@ -30,8 +30,8 @@ from ..wire import client_search_tool, to_anthropic_search
 from ..wire.blocks import ToolSearchCall, ToolSearchFailure, blocks_of, plain_block
 from ..wire.definitions import check_name_is_free, definitions_of, kept_loaded, verdict_on
 from ..wire.models import BETA_OF, Provider, check_choice, support
-from ._history import found_blocks, loaded_by_messages, replayed, settled, user_text
-from ._options import Expand
+from ._history import called_in_messages, found_blocks, loaded_by_messages, replayed, settled, user_text
+from ._options import Expand, max_results_of
 
 if TYPE_CHECKING:
     from ..records.log import Recorder
@@ -97,7 +97,7 @@ class ToolLoop:
         count = check_preload(preload, preload_most)
         if max_turns < 1:
             raise ValueError(f"`max_turns` is the number of replies and must be at least 1, got {max_turns}.")
-        self._max_results = _max_results(max_results, limit)
+        self._max_results = max_results_of(max_results, limit)
         check_options(strategy, self._max_results)
         self._strategy: Strategy = strategy
         self._about = about
@@ -326,15 +326,19 @@ class ToolLoop:
         """
         new_from = first_new_message(self._messages)
         loaded = loaded_by_messages(self._messages, self._tools)
-        for index, (message, found) in enumerate(zip(self._messages, loaded, strict=True)):
+        called = called_in_messages(self._messages)
+        for index, (message, found, used) in enumerate(zip(self._messages, loaded, called, strict=True)):
             self._load(found)
             self._conversation.remember(map(self._own, found), "search")
-            if preloader is not None and (said := user_text(message)):
-                names = self._preload(preloader.load(said))
-                if index >= new_from:
-                    self._conversation.preloaded(said, names)
-                else:
-                    self._conversation.remember(names, "preload")
+            if preloader is None:
+                continue
+            said = user_text(message)
+            # What was called was loaded, even if the search would not find it again: tools change, and encoders.
+            names = self._preload([*map(self._own, used), *(preloader.load(said) if said else ())])
+            if said and index >= new_from:
+                self._conversation.preloaded(said, names)
+            else:
+                self._conversation.remember(names, "preload")
 
     def _preload(self, best: Iterable[str]) -> list[str]:
         """Load `best` as far as the budget allows, with their definitions in the request; return what is new."""
@@ -369,20 +373,6 @@ def _notes(query: str, found: Found, shown: Shown, words: Wording) -> Iterable[s
     yield from words.rest(shown)
     if found.hidden:
         yield words.hidden(found.hidden)
-
-
-def _max_results(max_results: int | None, limit: int | None) -> int:
-    """The value of `max_results`, or of its alias `limit`.
-
-    Raises:
-        TypeError: both are given.
-        ValueError: it is out of range.
-    """
-    if max_results is not None and limit is not None:
-        raise TypeError("`limit` is an alias of `max_results`: pass `max_results` alone.")
-    if limit is not None:
-        return check_max_results(limit, "limit")
-    return check_max_results(5 if max_results is None else max_results)
 
 
 def _callable(tool: object) -> Tool:

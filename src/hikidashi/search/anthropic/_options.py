@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict
 
+from ..answers.search_tools import check_max_results
 from ..wire.models import Provider
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from ..answers.texts import Language
     from ..records.log import Recorder
 
-__all__ = ["Expand", "LoopOptions", "RunOptions"]
+__all__ = ["Expand", "LoopOptions", "RunOptions", "max_results_of"]
 
 Expand = Literal["auto", "references", "tools"]
 
@@ -90,3 +91,17 @@ class RunOptions(LoopOptions, total=False):
     tool_choice: Any
     user_profile_id: Any
     workspace_id: Any
+
+
+def max_results_of(max_results: int | None, limit: int | None) -> int:
+    """The value of `max_results`, or of its alias `limit`.
+
+    Raises:
+        TypeError: both are given.
+        ValueError: it is out of range.
+    """
+    if max_results is not None and limit is not None:
+        raise TypeError("`limit` is an alias of `max_results`: pass `max_results` alone.")
+    if limit is not None:
+        return check_max_results(limit, "limit")
+    return check_max_results(5 if max_results is None else max_results)
