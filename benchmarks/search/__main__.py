@@ -26,12 +26,12 @@ PACKAGES = (
     "fastmcp",
     "google-re2",
     "hikidashi",
+    "hikidashi-encoder",
     "numba",
     "pydantic-ai-slim",
     "pystemmer",
     "rank-bm25",
     "tantivy",
-    "wordllama",
 )
 
 

@@ -17,7 +17,7 @@ from time import process_time
 
 from .catalogue import catalogue
 from .data import Definition, load
-from .engines import OURS, Searcher, all_engines
+from .engines import OURS, WORDS, Searcher, all_engines
 from .ours import Lexical
 
 SIZE = 10_000

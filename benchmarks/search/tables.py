@@ -10,9 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from ..report import amount, times
-from .accuracy import DEPTHS, Accuracy
+from .accuracy import DEPTHS, FEW, Accuracy
 from .confidence import Confidence
-from .engines import OURS
+from .engines import OURS, WORDS
 from .first import KINDS, PEER, First
 from .patterns import AIM, DEADLINE, Searched, worst
 from .run import PARTS, Run
@@ -52,10 +52,17 @@ def overview(rows: Sequence[Accuracy], missing: dict[str, str]) -> Table:
     _columns(grid, ("data set", "tools", "questions", *engines))
     for dataset in _unique(row.dataset for row in rows if row.questions):
         here = {row.engine: row for row in rows if row.dataset == dataset}
-        first = next(iter(here.values()))
+        first = max(here.values(), key=lambda row: row.questions)
         figures = [here[engine].recall[5] for engine in engines]
         grid.add_row(dataset, f"{first.tools:,}", f"{first.questions:,}", *_best_bold(figures))
-    return _with_missing(grid, missing)
+    return _with_missing(grid, missing, _fewer(rows))
+
+
+def _fewer(rows: Sequence[Accuracy]) -> str:
+    """Who was asked fewer questions than the others."""
+    most = {row.dataset: max(one.questions for one in rows if one.dataset == row.dataset) for row in rows}
+    few = _unique(row.engine for row in rows if row.questions < most[row.dataset])
+    return f"At most {FEW} questions of each set, spread evenly over it: {', '.join(few)}." if few else ""
 
 
 def by_split(rows: Sequence[Accuracy]) -> Iterable[Table]:
@@ -65,7 +72,7 @@ def by_split(rows: Sequence[Accuracy]) -> Iterable[Table]:
         grid = _grid(dataset, "recall@5 in percent for each kind of question")
         _columns(grid, ("questions", *(row.engine for row in here)))
         for split in here[0].splits:
-            grid.add_row(split or "others", *_best_bold([row.splits[split] for row in here]))
+            grid.add_row(split or "others", *_best_bold([row.splits.get(split, 0.0) for row in here]))
         yield grid
 
 
@@ -80,7 +87,7 @@ def unserved(rows: Sequence[Accuracy]) -> Table:
     for dataset in _unique(row.dataset for row in rows if row.unserved):
         here = {row.engine: row for row in rows if row.dataset == dataset}
         for split in here[engines[0]].empty_splits:
-            figures = [here[engine].empty_splits[split] for engine in engines]
+            figures = [here[engine].empty_splits.get(split, 0.0) for engine in engines]
             grid.add_row(dataset, split or "all", *_best_bold(figures))
         grid.add_section()
     return grid
@@ -191,7 +198,7 @@ def speeds(rows: Sequence[Speed], missing: dict[str, str]) -> Table:
 
 def _growth(rows: Sequence[Speed]) -> str:
     """How much more ours costs in the largest catalogue than in the one before it."""
-    ours = [row for row in rows if row.engine == OURS]
+    ours = [row for row in rows if row.engine == WORDS]
     if len(ours) < 2:
         return ""
     small, large = ours[-2:]
@@ -200,7 +207,7 @@ def _growth(rows: Sequence[Speed]) -> str:
         what: (small.figures[what], large.figures[what]) for what in ("build", "load", "p50", "p99", "bytes", "words")
     }
     costs = [f"{shown[what]} {times(new / old)}" for what, (old, new) in pairs.items() if old and new]
-    return f"{OURS}, {times(large.size / small.size)} the tools ({large.size:,}): {', '.join(costs)}"
+    return f"{WORDS}, {times(large.size / small.size)} the tools ({large.size:,}): {', '.join(costs)}"
 
 
 def _figure(row: Speed, what: str) -> Text:

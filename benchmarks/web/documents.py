@@ -161,7 +161,7 @@ def _measure(plan: Plan) -> Iterable[Measurement]:
         rows = [(one.name, one.title, passage.body) for one in corpus for passage in one.passages]
         peers = {f"FTS5 {name}": fts5_ranking(rows, name, _LOOKED_AT) for name in ("porter unicode61", "trigram")}
         engines = {"by words": ours(index)}
-        if find_spec("wordllama"):
+        if find_spec("hikidashi_encoder"):
             engines["by words and meaning"] = ours(index, hybrid=True)
         for language, all_asked in (("English", ENGLISH), ("Japanese", JAPANESE)):
             asked = answerable(all_asked, corpus)
