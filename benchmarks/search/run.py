@@ -11,15 +11,20 @@ from .accuracy import Accuracy
 from .confidence import Confidence
 from .first import First
 from .patterns import Searched
+from .preload import Preloaded
 from .speed import Speed
 from .tokens import Tokens
+from .vectors import Vectors
 
 PARTS = {
     "accuracy": "recall and nDCG on the shipped data set and those of --data; questions that no tool serves",
     "confidence": "a topic with a value, and everyday talk, at 200 to 10,000 tools: what is found, and how surely",
+    "languages": "recall for questions in six languages about tools described in English",
+    "preload": "how often the tools for a question are loaded with it, at 3, 5 and 8 tools; how often talk loads any",
     "first": "the build and the first question of each kind, beside FastMCP",
     "glossary": "recall with and without glossaries: everyday English, six other languages; talk that no tool serves",
     "speed": "build, add, save, load, p50, p99 and memory at 100 to 100,000 tools",
+    "vectors": "embedding 1,000 and 10,000 tools once: time, processor time, size",
     "regex": "hostile and ordinary patterns over 10,000 tools",
     "tokens": "what a catalogue costs a model, loaded or deferred",
 }
@@ -35,9 +40,12 @@ class Run:
     """Engines that are not installed, and how to get them."""
     accuracy: list[Accuracy] = field(default_factory=list[Accuracy])
     confidence: list[Confidence] = field(default_factory=list[Confidence])
+    languages: list[Accuracy] = field(default_factory=list[Accuracy])
+    preload: list[Preloaded] = field(default_factory=list[Preloaded])
     first: list[First] = field(default_factory=list[First])
     glossary: list[Accuracy] = field(default_factory=list[Accuracy])
     speed: list[Speed] = field(default_factory=list[Speed])
+    vectors: list[Vectors] = field(default_factory=list[Vectors])
     regex: list[Searched] = field(default_factory=list[Searched])
     tokens: list[Tokens] = field(default_factory=list[Tokens])
 

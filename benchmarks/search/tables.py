@@ -15,9 +15,11 @@ from .confidence import Confidence
 from .engines import OURS, WORDS
 from .first import KINDS, PEER, First
 from .patterns import AIM, DEADLINE, Searched, worst
+from .preload import COUNTS, Preloaded
 from .run import PARTS, Run
 from .speed import Speed
 from .tokens import Tokens
+from .vectors import AIMED_AT, AIMS, Vectors
 
 _T = TypeVar("_T", bound=Hashable)
 
@@ -33,12 +35,18 @@ def tables(run: Run, parts: Container[str] = PARTS) -> Iterable[Table]:
     if "confidence" in parts and run.confidence:
         yield values(run.confidence)
         yield talk(run.confidence)
+    if "languages" in parts and run.languages:
+        yield from by_split(run.languages)
+    if "preload" in parts and run.preload:
+        yield hit_rates(run.preload)
     if "first" in parts and run.first:
         yield firsts(run.first)
     if "glossary" in parts and run.glossary:
         yield glossary_gains(run.glossary)
     if "speed" in parts and run.speed:
         yield speeds(run.speed, run.missing)
+    if "vectors" in parts and run.vectors:
+        yield embedding(run.vectors)
     if "regex" in parts and run.regex:
         yield searches(run.regex, run.missing)
     if "tokens" in parts and run.tokens:
@@ -137,17 +145,55 @@ def _shares(name: str, meaning: str, shares: Mapping[Confidence, tuple[float, fl
     return grid
 
 
+def hit_rates(rows: Sequence[Preloaded]) -> Table:
+    """A row per data set and ranker: the share of questions that need no search."""
+    grid = _grid("preload", "percentage of questions with a right tool among those loaded, then with all they need")
+    heads = [f"{count} loaded" for count in COUNTS]
+    _columns(grid, ("data set", "engine", "tools", "questions", *heads, "talk that loads"))
+    for dataset in _unique(row.dataset for row in rows):
+        for engine in _unique(row.engine for row in rows):
+            here = [row for row in rows if (row.dataset, row.engine) == (dataset, engine)]
+            if here:
+                cells = [f"{_percent(row.any)}, {_percent(row.all)}" for row in here]
+                one = here[0]
+                grid.add_row(
+                    dataset, engine, f"{one.tools:,}", str(one.questions), *cells, f"{_percent(one.talk_loads)}"
+                )
+        grid.add_section()
+    return grid
+
+
+def embedding(rows: Sequence[Vectors]) -> Table:
+    """A row per size of the catalogue; aims in green or red."""
+    grid = _grid("vectors", "every tool embedded once, in the background; built: until it can be searched by words")
+    _columns(grid, ("tools", "built", "embedded", "CPU", "from the cache", "cache", "in a saved catalogue"))
+    for row in rows:
+        styles = {
+            what: "" if row.size != AIMED_AT else "green" if getattr(row, what) < AIMS[what] else "red" for what in AIMS
+        }
+        grid.add_row(
+            f"{row.size:,}",
+            amount(row.build, "s"),
+            Text(amount(row.seconds, "s"), style=styles["seconds"]),
+            amount(row.cpu, "s"),
+            amount(row.kept, "s"),
+            Text(amount(row.bytes, "bytes"), style=styles["bytes"]),
+            amount(row.saved, "bytes"),
+        )
+    return grid
+
+
 def firsts(rows: Sequence[First]) -> Table:
     """What comes first, ours beside the peer and as a ratio."""
     grid = _grid("first", "seconds of processor time, best of the rounds; ratio: ours to that of the peer in this run")
     engines = _unique(row.engine for row in rows)
-    _columns(grid, ("catalogue", "", *engines, *([f"{OURS} ÷ {PEER}"] if PEER in engines else [])), left=2)
+    _columns(grid, ("catalogue", "", *engines, *([f"{WORDS} ÷ {PEER}"] if PEER in engines else [])), left=2)
     for title in _unique(row.catalogue for row in rows):
         here = {row.engine: row.figures for row in rows if row.catalogue == title}
         for kind, meaning in KINDS.items():
             figures = [here[name][kind] for name in engines]
             cells = ["–" if figure is None else amount(figure, "s") for figure in figures]
-            ours, peer = here[OURS][kind], here.get(PEER, {}).get(kind)
+            ours, peer = here[WORDS][kind], here.get(PEER, {}).get(kind)
             if PEER in engines:
                 cells.append("–" if ours is None or not peer else times(ours / peer))
             grid.add_row(title, meaning, *cells)
