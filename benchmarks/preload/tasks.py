@@ -1,13 +1,15 @@
 """Tasks for Claude Code with 1,000 tools, three ways: preloaded, searched for, and all in the prompt.
 
 The model is a script that does what a sensible one does: it calls the tool that the task needs as soon as it has read
-its definition; until then it searches, first with the words of the task, then with those of the tool. What a user pays
-for is counted at the loopback Messages API.
+its definition; until then it searches, with the words of that tool, so that its first search finds it. That is the best
+case of a search, and preloading, which has the words of the task alone, gets no such help. What a user pays for is
+counted at the loopback Messages API.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -18,6 +20,7 @@ from typing import Any, Literal
 from claude_agent_sdk import ClaudeAgentOptions, ResultMessage, query
 
 from hikidashi import Tool, ToolResult, to_claude
+from hikidashi.convert.claude import shown_name
 from hikidashi.search import ToolCatalog, search_hooks, search_tool_names, to_claude_search
 from hikidashi.testing import MessagesServer, RecordedRequest, Reply, call, say
 
@@ -77,16 +80,22 @@ def script(task: Task, way: Way) -> Callable[[RecordedRequest], Reply]:
     """The model: calls the tool of the task once it has read its definition, and searches until then."""
 
     def answer(request: RecordedRequest) -> Reply:
-        if any(text.startswith(task.tool) for text in request.tool_result_texts):
+        if any(f"{task.tool}: done" in text for text in request.tool_result_texts):
             return say(_ANSWER)
         if way == "all":
-            return call(task.tool, {})
+            return call(f"mcp__{_SERVER}__{shown_name(task.tool)}", {})
         if f'"name":"{task.tool}"' in str(request.messages).replace("\\", "").replace('": "', '":"'):
             return call("call_tool", {"name": task.tool, "arguments": {}})
-        words = task.tool.replace("_", " ") if request.tool_results else task.query
-        return call("search_tools", {"query": words})
+        if request.tool_results:
+            return say(f"Nothing found for {task.tool}.")
+        return call("search_tools", {"query": _in_words(task.tool)})
 
     return answer
+
+
+def _in_words(name: str) -> str:
+    """`chat.postMessage` as `chat post message`."""
+    return " ".join(re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+", name)).lower()
 
 
 def _called(name: str) -> Callable[[dict[str, Any]], Any]:
