@@ -106,7 +106,7 @@ def _called(name: str) -> Callable[[dict[str, Any]], Any]:
 
 
 def _tool(definition: Definition) -> Tool:
-    schema = {**definition["input_schema"], "required": []}
+    schema: dict[str, Any] = {**definition["input_schema"], "required": []}
     name: str = definition["name"]
     return Tool(name=name, description=definition["description"], input_schema=schema, call=_called(name))
 

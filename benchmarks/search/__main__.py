@@ -36,7 +36,6 @@ PACKAGES = (
     "pystemmer",
     "rank-bm25",
     "tantivy",
-    "wordllama",
 )
 
 

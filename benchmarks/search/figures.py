@@ -1,7 +1,7 @@
 """The tables of search and preloading in the documentation, from the last whole runs.
 
-`python -m benchmarks.search.figures` writes them into `docs/en/figures.md` and `docs/ja/figures.md`, and prints the rows
-for both READMEs. A page is left as it is while a run does not have everything that its table shows.
+`python -m benchmarks.search.figures` writes them into `docs/en/figures.md` and `docs/ja/figures.md`, and prints the
+rows for both READMEs. A page is left as it is while a run does not have everything that its table shows.
 """
 
 from __future__ import annotations
@@ -64,8 +64,10 @@ _WORDS: dict[str, dict[Language, str]] = {
     },
     "loads": {"en": "talk that preloads anything, all sets", "ja": "先読みが起きる雑談、全データセット"},
     "cli_head": {
-        "en": "| a task on Claude Code, 1,000 tools | `preload=5` | search by the model | all tools in the prompt |\n|---|---|---|---|",
-        "ja": "| Claude Code でのタスク 1 つ、ツール 1,000 個 | `preload=5` | モデルが検索 | 全ツールをプロンプトに |\n|---|---|---|---|",
+        "en": "| a task on Claude Code, 1,000 tools | `preload=5` | search by the model | all tools in the prompt |"
+        "\n|---|---|---|---|",
+        "ja": "| Claude Code でのタスク 1 つ、ツール 1,000 個 | `preload=5` | モデルが検索 | 全ツールを渡す |"
+        "\n|---|---|---|---|",
     },
     "turns": {"en": "turns of the model", "ja": "モデルのターン数"},
     "requests": {"en": "requests to the API", "ja": "API へのリクエスト数"},
@@ -92,7 +94,7 @@ def last_run(name: str) -> _Run | None:
 def search_table(run: _Run, language: Language) -> str:
     """The Markdown table of a search run."""
     lines = [_text("head", language)]
-    lines += [_row(_text("recall", language, *place), *cells) for place, cells in _recalls(run, language)]
+    lines += [_row(_text("recall", language, *place), *cells) for place, cells in _recalls(run)]
     lines.append(_row(_text("talk", language), *_talk(run["accuracy"], language)))
     values = [_values(run, engine) for engine in (OURS, WORDS)]
     lines.append(_row(_text("value", language), *values, _text("best", language, _values(run, None))))
@@ -140,15 +142,16 @@ def readme_rows(run: _Run, language: Language) -> str:
         "en": f"the right tool among the first five, {len(recalls[0])} data sets",
         "ja": f"上位 5 件に正しいツール、データセット {len(recalls[0])} 個",
     }
+    best = _text("best", language, _range(_best_peers(run)))
     lines = [
-        f"| {sets[language]} | {joined.format(*map(_range, recalls))} | {_text('best', language, _range(_best_peers(run)))} |",
+        f"| {sets[language]} | {joined.format(*map(_range, recalls))} | {best} |",
         f"| {_text('loaded', language, 5)} | {joined.format(*map(_range, five))} | |",
         f"| {_text('p50', language, '10,000')} | {joined.format(ours, words)} | {peers} |",
     ]
     return "\n".join(lines)
 
 
-def _recalls(run: _Run, language: Language) -> Iterable[tuple[tuple[str, str], tuple[str, ...]]]:
+def _recalls(run: _Run) -> Iterable[tuple[tuple[str, str], tuple[str, ...]]]:
     for name in dict.fromkeys(row["dataset"] for row in run["accuracy"] if row["questions"]):
         here = {row["engine"]: row for row in run["accuracy"] if row["dataset"] == name}
         ours, words, *peers = [here.pop(OURS), here.pop(WORDS), *here.values()]

@@ -25,7 +25,7 @@ QUICK_SIZE = 500
 PEER = "FastMCP"
 KINDS = {
     "build": "the catalogue is built",
-    "bound": "a saved catalogue is loaded with the tools, first question included; peer: built",
+    "bound": "saved, loaded with the tools, first question; peer: built",
     "words": "the first question",
     "misspelled": "the first with a misspelled word",
     "japanese": "the first in Japanese",

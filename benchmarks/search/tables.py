@@ -185,9 +185,9 @@ def embedding(rows: Sequence[Vectors]) -> Table:
 
 def firsts(rows: Sequence[First]) -> Table:
     """What comes first, ours beside the peer and as a ratio."""
-    grid = _grid("first", "seconds of processor time, best of the rounds; ratio: ours to that of the peer in this run")
+    grid = _grid("first", "seconds of processor time, best of the rounds; ratio: words only to the peer in this run")
     engines = _unique(row.engine for row in rows)
-    _columns(grid, ("catalogue", "", *engines, *([f"{WORDS} ÷ {PEER}"] if PEER in engines else [])), left=2)
+    _columns(grid, ("catalogue", "", *engines, *(["ratio"] if PEER in engines else [])), left=2)
     for title in _unique(row.catalogue for row in rows):
         here = {row.engine: row.figures for row in rows if row.catalogue == title}
         for kind, meaning in KINDS.items():

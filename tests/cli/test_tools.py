@@ -484,7 +484,9 @@ def test_wrong_usage_ends_with_2(
 
 
 def test_a_ranking_by_meaning_without_the_extra_says_what_to_install(command: Command, catalog: str) -> None:
-    done = command("tools", "search", "rain", "--ranker", "hybrid", "--catalog", catalog, without=("wordllama",))
+    done = command(
+        "tools", "search", "rain", "--ranker", "hybrid", "--catalog", catalog, without=("hikidashi_encoder",)
+    )
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.endswith("Run: pip install 'hikidashi[semantic]'\n")
 

@@ -171,10 +171,10 @@ def test_the_ranking_by_meaning_is_an_option_of_the_local_index(web: Web, docume
         for ranker in ("lexical", "hybrid")
     )
     assert by_words["url"] == by_meaning["url"]
-    without = web("search", "drawer", "--ranker", "hybrid", without=("wordllama",))
+    without = web("search", "drawer", "--ranker", "hybrid", without=("hikidashi_encoder",))
     assert (without.returncode, without.stderr) == (
         1,
-        "error: `wordllama` is not installed. Run: pip install 'hikidashi[semantic]'\n",
+        "error: `hikidashi_encoder` is not installed. Run: pip install 'hikidashi[semantic]'\n",
     )
     other = web("search", "drawer", "--ranker", "hybrid", "--provider", "tavily", TAVILY_API_KEY="tvly-test")
     assert (other.returncode, "--ranker belongs to --provider local, not tavily." in other.stderr) == (2, True)

@@ -8,6 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import anyio
+import anyio.to_thread
+
 from ..errors import MissingExtra, ToolSearchError, ToolValidationError
 from ..search.answers.budget import DEFAULT_BUDGET, AnswerBudget, definition_line, short_line
 from ..search.answers.search_tools import Found, entry_named, search_catalog
@@ -30,6 +33,7 @@ _MAX_NEAREST = 3
 _MAX_NAMES = 30  # in the answer to an unknown name that is similar to none
 _MAX_NOTES = 5
 _LONGEST_REASON = 400
+_A_MOMENT = 1.0  # seconds: enough for the model and a hundred tools
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,7 @@ class Finder:
     def __init__(self, budget: AnswerBudget = DEFAULT_BUDGET) -> None:
         self.catalog = ToolCatalog(limit_tools=_UNLIMITED)
         self._budget = budget
+        self._is_prepared = True
         self._known: dict[str, tuple[types.Tool, Place]] = {}
         self._by_own_name: Mapping[str, Sequence[str]] = {}
         self._servers: Mapping[str, str] = {}
@@ -82,6 +87,19 @@ class Finder:
             except (ToolSearchError, ToolValidationError):  # without a usable name: listed, but not searchable
                 continue
             self._known[name] = tool, place
+            self._is_prepared = False
+
+    async def prepare(self) -> None:
+        """Load the model of the search by meaning, and embed new tools, in a thread: both would block other requests.
+
+        Waits a moment only; if there are many new tools, the next searches are by words.
+
+        Raises:
+            ToolSearchError: the model was asked for, and cannot be used.
+        """
+        if not self._is_prepared and self.catalog.ranker == "hybrid":
+            self._is_prepared = True
+            await anyio.to_thread.run_sync(self.catalog.ready, _A_MOMENT, abandon_on_cancel=True)
 
     def search(self, query: str, *, limit: int = _MAX_RESULTS, down: Mapping[str, str]) -> SearchAnswer:
         """Search for tools.

@@ -114,6 +114,7 @@ class SearchProviderInfo:
 
 
 _HTTPX = Package(module="httpx", name="httpx", extra="web")
+_ENCODER = Package(module="hikidashi_encoder", name="hikidashi-encoder", extra="semantic")
 
 SEARCH_PROVIDERS: dict[str, SearchProviderInfo] = {
     row.name: row
@@ -132,7 +133,7 @@ SEARCH_PROVIDERS: dict[str, SearchProviderInfo] = {
             title="the local index",
             provider="hikidashi.web.providers.local:LocalSearchProvider",
             options={"index": "path", "ranker": "ranker"},
-            ranker_packages={"hybrid": (Package(module="wordllama", name="wordllama", extra="semantic"),)},
+            ranker_packages={"hybrid": (_ENCODER,)},
             abilities=frozenset({"crawl", "map"}),
         ),
         SearchProviderInfo(

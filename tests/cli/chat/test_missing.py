@@ -70,7 +70,7 @@ def test_a_key_of_the_environment_is_a_key(name: str, monkeypatch: pytest.Monkey
         ("ollama", Config(agent=AgentConfig(provider="ollama"))),
         ("tavily", searching(WebSearchConfig(enabled=True, api_key="tvly-test"))),
         ("httpx", searching(WebSearchConfig(enabled=True, provider="searxng", base_url="http://127.0.0.1:8080"))),
-        ("wordllama", searching(WebSearchConfig(enabled=True, provider="local", ranker="hybrid"))),
+        ("hikidashi_encoder", searching(WebSearchConfig(enabled=True, provider="local", ranker="hybrid"))),
     ],
 )
 def test_a_package_that_is_not_installed_is_missing(

@@ -15,8 +15,8 @@ import pytest
 
 from hikidashi.errors import MissingExtra, ToolSearchError
 from hikidashi.search import Embedder, ToolCatalog
+from hikidashi.search.engine.meaning._vector_cache import VectorCache
 from hikidashi.search.engine.meaning.fusion import fused
-from hikidashi.search.engine.meaning.vector_cache import VectorCache
 
 CONCEPTS = {
     "mail": 0, "email": 0, "letter": 0, "correspondence": 0,

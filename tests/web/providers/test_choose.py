@@ -11,7 +11,6 @@ import pytest
 
 from hikidashi.config import WebSearchConfig
 from hikidashi.errors import ErrorType, MissingExtra, TavilyAPIError
-from hikidashi.search.engine.embeddings import default_embedder
 from hikidashi.testing import TavilyServer
 from hikidashi.web.provider import SearchProvider
 from hikidashi.web.providers.choose import choose_provider, configured_provider, provider_name
@@ -118,8 +117,7 @@ def test_the_ranking_by_meaning_is_chosen_here_and_in_a_config(tmp_path: Path, m
     assert score(named) == score(configured) != score(plain)
     with pytest.raises(TavilyAPIError, match="`ranker` is 'best'"):
         choose_provider("local", ranker=cast("Any", "best"), language="en")
-    monkeypatch.setitem(sys.modules, "wordllama", None)
-    default_embedder.cache_clear()
+    monkeypatch.setitem(sys.modules, "hikidashi_encoder", None)
     with pytest.raises(MissingExtra, match=r"hikidashi\[semantic\]"):
         choose_provider("local", ranker="hybrid")
 

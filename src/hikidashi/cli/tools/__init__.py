@@ -94,10 +94,12 @@ def search(
     from hikidashi.search.overlay import overlay_of
 
     from ..output import stdout
-    from .load import load
+    from .load import load, make_ready
     from .search_view import print_matches
 
     loaded = load(catalog, mcp, seconds=timeout, ranker=ranker, overlay=overlay_of(overlay))
+    if not regex and not query.startswith("select:"):
+        make_ready(loaded.catalog)
     if explain and not regex:
         found = loaded.catalog.explain(query, limit=limit)
     else:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import typer
+from rich.progress import Progress
 from rich.text import Text
 
 from hikidashi.errors import ToolSourceError
@@ -21,7 +22,7 @@ from hikidashi.tool import Tool
 from ..output import stderr
 from .text import clean, counted
 
-__all__ = ["Loaded", "load"]
+__all__ = ["Loaded", "load", "make_ready"]
 
 _NAMED = 5
 
@@ -41,7 +42,7 @@ def load(
     mcp: Path | None,
     *,
     seconds: float,
-    ranker: Ranker = "lexical",
+    ranker: Ranker = "auto",
     overlay: Overlay | None = None,
 ) -> Loaded:
     """The catalogue of a file or of MCP servers, with progress on standard error.
@@ -63,6 +64,19 @@ def load(
         message = f"The overlay names {counted(len(unknown), 'tool')} that the catalogue does not have: {names}"
         stderr().print(Text(message, "dim"))
     return loaded
+
+
+def make_ready(catalog: ToolCatalog) -> None:
+    """Wait until the tools are found by meaning, with a progress bar on standard error if that is a terminal.
+
+    Vectors are kept on disk, so that this takes long once only.
+    """
+    console = stderr()
+    if catalog.ranker == "lexical" or not len(catalog):
+        return
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("Embedding the tools, once", total=None)
+        catalog.ready(progress=lambda done, total: bar.update(task, completed=done, total=total))
 
 
 def _of_servers(config: Path, seconds: float) -> tuple[list[Tool], dict[str, str]]:

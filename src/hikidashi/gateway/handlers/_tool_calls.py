@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
-from ...errors import MissingExtra, ServerUnavailableError
+from ...errors import MissingExtra, ServerUnavailableError, ToolSearchError
 from ..bridge.callers import Caller, conversation_of, principal_of
 from ..bridge.meta import passed_on
 from ..bridge.parked import Raw
@@ -71,6 +72,8 @@ class ToolCalls:
             await gateway.listed(WAIT_FOR_LISTS)
         place = gateway.merged.tool_places.get(name)
         if place is None:
+            with suppress(ToolSearchError):
+                await gateway.finder.prepare()
             return error_result(gateway.finder.nearest(name, searching=gateway.searching))
         # Here, where its definition is known: the name may be older than the list.
         if through is not None and through != (right := gateway.finder.call_with(name)):

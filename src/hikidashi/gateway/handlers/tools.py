@@ -79,6 +79,7 @@ class ToolHandlers:
         await self._gateway.listed(WAIT_FOR_LISTS)
         with search_span() as span:
             try:
+                await self._gateway.finder.prepare()
                 answer = self._gateway.finder.search(query, down=self._gateway.down())
             except ToolSearchError as error:
                 return error_result(str(error))

@@ -33,6 +33,7 @@ _LITERAL = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _LONG_NUMBER = 5  # digits
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _WORD = re.compile(r"\w+")
 
 
@@ -58,5 +59,5 @@ def _is_literal(match: re.Match[str]) -> bool:
             not match[0].isascii() and max(map(len, words), default=0) >= _FEWEST_LETTERS
         )
     if match.lastgroup == "number":
-        return sum(character.isdigit() for character in match[0]) >= _LONG_NUMBER
+        return sum(map(str.isdigit, match[0])) >= _LONG_NUMBER and not _DATE.fullmatch(match[0])
     return True

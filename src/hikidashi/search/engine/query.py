@@ -10,6 +10,7 @@ from .analyzer import Analyzer, fold, is_han, is_request, is_weak, spelling
 from .entry import Entry
 from .glossary import Glossary, Understanding, understand
 from .index.vocabulary import Vocabulary
+from .literals import without_literals
 from .stem import stem
 from .stopwords import EVERYDAY
 
@@ -23,8 +24,8 @@ _BESIDE = 0.2
 _IN_PLACE = 0.5
 _IN_PHRASE = 0.6  # for `get` in `get rid of`
 _SHORT = 10  # terms: in a longer question, synonyms for all words do more harm than good
-# A file name is a value, but its words say something about its content.
-_IN_FILE_NAME = 0.3
+# File names, addresses, quotations: values, but their words say something about what is wanted.
+_IN_LITERAL = 0.3
 
 _VALUE = re.compile(r"\d|[^\W_][._][^\W_]")  # numbers, dates, identifiers, addresses, names of files
 _JOINED = re.compile(r"\w+(?:-\w+)+")
@@ -130,6 +131,7 @@ def read_query(text: str, vocabulary: Vocabulary, *, own: Glossary | None = None
     for term in _stop_terms(understanding, analyzer):
         sources.pop(term, None)
     asked = [term for term in sources if not is_request(term)] or list(sources)
+    literal = _literal_terms(text, asked, analyzer)
     query = Query(
         is_statement=is_statement(text) if understanding.is_statement is None else understanding.is_statement,
         understanding=understanding,
@@ -144,11 +146,12 @@ def read_query(text: str, vocabulary: Vocabulary, *, own: Glossary | None = None
         source = sources[term]
         is_file = _FILE.search(source) is not None
         is_name = source[0].isupper() and not understanding.nouns_have_capitals
-        is_value = is_name or _VALUE.search(source) is not None
+        is_literal = is_file or term in literal
+        is_value = is_name or is_literal or _VALUE.search(source) is not None
         if term in vocabulary:
-            query.weights[term] = _IN_FILE_NAME if is_file else _IN_PHRASE if term in query.phrases else 1.0
+            query.weights[term] = _IN_LITERAL if is_literal else _IN_PHRASE if term in query.phrases else 1.0
             query.sources[term] = source
-            if (is_value and (source is not first or is_file)) or source in joined:
+            if (is_value and (source is not first or is_literal)) or source in joined:
                 query.optional.add(term)
             continue
         if term in translated:
@@ -164,6 +167,16 @@ def read_query(text: str, vocabulary: Vocabulary, *, own: Glossary | None = None
     # Words of the question itself come first in explanations.
     query.weights = dict(sorted(query.weights.items(), key=lambda item: item[0] in query.synonyms))
     return query
+
+
+def _literal_terms(text: str, asked: list[str], analyzer: Analyzer) -> set[str]:
+    """The terms that are only in literal values of a question; none if the rest does not say what is wanted."""
+    rest = without_literals(text, kinds=False)
+    if rest == text:
+        return set()
+    outside = set(analyzer.terms(rest))
+    inside = {term for term in asked if term not in outside}
+    return inside if any(term in outside and not is_weak(term) for term in asked) else set()
 
 
 def _stop_terms(understanding: Understanding, analyzer: Analyzer) -> set[str]:

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from ..embeddings import Embed, embedder_of, text_of
 from ..ranker import RANKER_VARIABLE
 from ..rows import Snapshot
-from .background import Job
+from ._background import Job
+from ._vector_index import VectorIndex
 from .stored import StoredVectors
-from .vector_index import VectorIndex
 from .vectorizer import Vectorizer, key_of
 
 if TYPE_CHECKING:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
-from ..analyzer import share_of_word
+from ..analyzer import share_of_word, spelling
 from ..literals import without_literals
 from ..query import Query
 
@@ -13,7 +12,6 @@ __all__ = ["Reading", "reading_of"]
 
 _LATIN_END = "\u0250"
 _MOSTLY = 2  # letters in Latin script per letter in another, in an English question with a name in it
-_OTHER_SCRIPT = re.compile(rf"(?:(?![\d_])\w)(?<=[{_LATIN_END}-\U0010ffff])+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +52,9 @@ def reading_of(text: str, asked: Query, *, multilingual: bool) -> Reading | None
     if not all(map(str.isascii, own)):
         return None
     words = {word for word, _ in translated}
-    kept = dict.fromkeys(asked.sources[term] for term in own if asked.sources[term] not in words)
-    unknown = sum(share_of_word(word) for word in asked.missing if word not in words) + len(own) - len(kept)
+    spelled = [spelling(term, asked.sources[term]) for term in own]
+    kept = dict.fromkeys(word for word in spelled if word not in words)
+    unknown = sum(share_of_word(word) for word in asked.missing if word not in words) + len(set(spelled)) - len(kept)
     known = len(translated) + len(kept)
     return Reading(" ".join([*(english for _, english in translated), *kept]), known / (known + unknown))
 

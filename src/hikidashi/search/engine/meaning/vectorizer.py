@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ....common.unicode import well_formed
 from ....errors import MissingExtra, ToolSearchError
 from ..embeddings import Embedder
-from .vector_cache import VectorCache
+from ._vector_cache import VectorCache
 
 if TYPE_CHECKING:
     import numpy as np

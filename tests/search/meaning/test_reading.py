@@ -1,0 +1,117 @@
+"""What a model reads of a question."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hikidashi.search import Embedder, ToolCatalog
+from hikidashi.search.engine.literals import without_literals
+
+TOOLS = [
+    {"name": "send_mail", "description": "Send an email"},
+    {"name": "get_weather", "description": "Weather forecast"},
+    {"name": "slack_post", "description": "Post to Slack"},
+]
+
+
+def read(question: str, *, multilingual: bool = False) -> list[str]:
+    """What the model is given for a question."""
+    asked: list[str] = []
+
+    def remember(texts: list[str]) -> list[list[float]]:
+        asked.extend(texts)
+        return [[1.0] for _ in texts]
+
+    embedder = Embedder(embed=lambda texts: [[1.0] for _ in texts], question=remember, multilingual=multilingual)
+    ToolCatalog(TOOLS, embed=embedder).search(question)
+    return asked
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("post a letter", "post a letter"),
+        ("send an email to bob@example.com", "send an email to address"),
+        ("send an email to 田中", "send an email to"),
+        ("天気を教えて", "weather"),
+        ("Slackにメールを送信", "email send Slack"),
+        ("天气", "weather"),
+        ("날씨 알려줘", "weather"),
+    ],
+)
+def test_an_english_model_reads_english(question: str, text: str) -> None:
+    (given,) = read(question)
+    assert set(text.lower().split()) <= set(given.lower().split())
+    assert given.isascii()
+
+
+@pytest.mark.parametrize("question", ["Schick bitte eine E-Mail mit dem Wetter", "envía un correo electrónico"])
+def test_german_and_spanish_are_read_as_english_too(question: str) -> None:
+    (given,) = read(question)
+    assert "email" in given.split()
+    assert not {"bitte", "schick", "envía", "correo"} & set(given.lower().split())
+
+
+def test_a_language_without_a_glossary_is_searched_by_words() -> None:
+    assert read("отправить письмо") == []
+    assert read("отправить письмо", multilingual=True) == ["отправить письмо"]
+
+
+def test_words_of_another_script_that_tools_have_are_searched_by_words() -> None:
+    japanese = {"name": "天気予報", "description": "明日の天気"}
+    catalog = ToolCatalog([*TOOLS, japanese], embed=lambda texts: [[float("weather" in text)] for text in texts])
+    (best, *_) = catalog.search("明日の天気")
+    assert (best.name, best.by_words) == ("天気予報", 1.0)
+
+
+@pytest.mark.parametrize(
+    ("question", "rest"),
+    [
+        ("open https://example.com/a?b=c now", "open link now"),
+        ("delete /var/log/app/error.log", "delete path"),
+        ("get order 550e8400-e29b-41d4-a716-446655440000", "get order id"),
+        ("revert commit a1b2c3d4e5", "revert commit id"),
+        ("call +1 (555) 123-4567 back", "call number back"),
+        ('post "we are late by an hour today" to slack', "post text to slack"),
+        ("「明日の会議は三時から始まりますので」と送って", "textと送って"),
+        ('what does "send mail" do', 'what does "send mail" do'),
+        ("issue 42 of 2024-05-12", "issue 42 of 2024-05-12"),
+        ("a decade of tools/list", "a decade of tools/list"),
+        ("bob@example.com", "bob@example.com"),
+        ('"we are late by an hour today"', '"we are late by an hour today"'),
+    ],
+)
+def test_literal_values_are_read_as_their_kind(question: str, rest: str) -> None:
+    assert without_literals(question) == rest
+
+
+@given(st.text() | st.from_regex(r"(?:\w{1,8} ?|[\"'「」/.@:\-]{1,3}|\d{1,9}|https://|~/){1,30}", fullmatch=True))
+def test_a_question_never_becomes_empty_and_is_read_the_same_twice(text: str) -> None:
+    once = without_literals(text)
+    assert bool(once.strip()) == bool(text.strip())
+    assert without_literals(text, kinds=False) == text or len(without_literals(text, kinds=False)) < len(text) + 1
+
+
+def test_a_long_line_of_anything_takes_no_longer_than_it_is_long() -> None:
+    for piece in ("/a", "a@", "1,", "'", '"', "a.", "-", "f0", "https://"):
+        without_literals(piece * 2_000)
+
+
+def test_a_value_in_a_question_does_not_outweigh_what_is_wanted() -> None:
+    tools = [
+        {"name": "send_mail", "description": "Send a message to a person"},
+        {"name": "list_invoices", "description": "List invoices, for example invoice-reports@example.com"},
+    ]
+    catalog = ToolCatalog(tools, ranker="lexical")
+    assert catalog.search("send a message to invoice-reports@example.com")[0].name == "send_mail"
+    quoted = 'send the message "please list the invoices and reports of may"'
+    assert catalog.search(quoted)[0].name == "send_mail"
+
+
+def test_a_quoted_name_finds_its_tool() -> None:
+    catalog = ToolCatalog(TOOLS, embed=lambda texts: [[1.0] for _ in texts])
+    for question in ('use "send_mail" now', 'please post "a text that names send_mail among others"'):
+        best = catalog.search(question)[0]
+        assert (best.name, best.by_words, best.confident) == ("send_mail", 1.0, True)
