@@ -20,7 +20,7 @@ from . import accuracy, confidence, data, first, glossaries, languages, patterns
 from .engines import all_engines, engines
 from .ours import VECTORS
 from .regex_engines import REGEX_ENGINES
-from .run import PARTS, Run, as_json
+from .run import PARTS, Run, as_json, updated
 from .tables import tables
 
 RESULTS = Path(__file__).parent.parent / "results"
@@ -36,6 +36,7 @@ PACKAGES = (
     "pystemmer",
     "rank-bm25",
     "tantivy",
+    "wordllama",
 )
 
 
@@ -68,9 +69,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for table in tables(run, [part]):
                 console.print(table)
     whole = set(parts) == set(PARTS) and not options.quick and not failed
-    if options.json is not None or whole:
+    if options.json is not None or whole or (options.update and not failed):
         target: Path = options.json or RESULTS / "search.json"
-        report.write(target, as_json(run))
+        before = target.read_text("utf-8") if options.update and target.exists() else "{}"
+        report.write(target, updated(before, as_json(run), parts) if options.update else as_json(run))
         if not options.no_plot:
             from .pictures import draw
 
@@ -132,7 +134,7 @@ def _figures(
     if part == "glossary":
         return glossaries.measure(datasets, progress)
     if part == "speed":
-        sizes, rounds, seconds = (speed.QUICK_SIZES, 1, 0.2) if quick else (speed.SIZES, 4, 1.0)
+        sizes, rounds, seconds = (speed.QUICK_SIZES, 1, 0.2) if quick else (speed.SIZES, 3, 1.0)
         return speed.measure(list(all_engines().values()), sizes, rounds, seconds, progress)
     if part == "regex":
         return patterns.measure(1_000 if quick else patterns.SIZE, 1 if quick else 5, progress)
@@ -158,6 +160,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--quick", action="store_true", help="few questions and small catalogues: does it all run?")
     parser.add_argument("--json", type=Path, metavar="PATH", help="write here, and draw beside it")
     parser.add_argument("--vectors", type=Path, metavar="PATH", help="keep vectors here, for another run with the same")
+    parser.add_argument(
+        "--update", action="store_true", help="keep the parts of the last run that are not measured now"
+    )
     parser.add_argument("--without", action="append", default=[], metavar="PART", help="leave a part out")
     parser.add_argument("--no-plot", action="store_true", help="do not draw")
     parser.add_argument("--list", action="store_true", help="say what is measured, with which engines, and stop")

@@ -182,7 +182,7 @@ def _label_ends(axes: Axes, ends: list[tuple[float, float, str]]) -> None:
     for height, (x, y, engine) in zip(heights, ends, strict=True):
         away = (height - place.transform((x, y))[1]) * 72 / axes.figure.dpi
         axes.annotate(
-            engine,
+            engine.removeprefix(f"{OURS}, "),
             (x, y),
             (7, away - 3),
             textcoords="offset points",

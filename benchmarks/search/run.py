@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import asdict, dataclass, field
 from typing import Any, cast
 
@@ -55,6 +56,13 @@ def as_json(run: Run) -> str:
     rows = {part: [_rounded(asdict(row)) for row in getattr(run, part)] for part in PARTS}
     document = {"suite": "search", "machine": run.machine, "missing": run.missing, **rows}
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def updated(before: str, now: str, parts: Collection[str]) -> str:
+    """The JSON text of a run with those `parts` of it that were measured, and the others of the run `before` it."""
+    older, document = json.loads(before), json.loads(now)
+    kept = {part: older[part] for part in PARTS if part not in parts and part in older}
+    return json.dumps(document | kept, indent=2, ensure_ascii=False) + "\n"
 
 
 def _rounded(value: Any) -> Any:

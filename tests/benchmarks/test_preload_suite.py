@@ -15,6 +15,7 @@ from benchmarks.search.__main__ import main
 from benchmarks.search.data import Dataset, Definition, Question
 from benchmarks.search.engines import OURS, WORDS
 from benchmarks.search.preload import COUNTS, preloaded
+from benchmarks.search.run import updated
 
 from hikidashi.search import ToolCatalog
 
@@ -77,6 +78,12 @@ def test_the_parts_of_search_run_quickly_and_parts_can_be_left_out(tmp_path: Pat
     assert (run["tokens"], {row["engine"] for row in run["preload"]}) == ([], {OURS, WORDS})
     assert {row["engine"] for row in run["languages"]} == {OURS, WORDS}
     assert (tmp_path / "vectors").exists()
+
+
+def test_a_part_that_is_measured_again_leaves_the_other_parts_as_they_were() -> None:
+    before = json.dumps({"machine": 1, "speed": ["old"], "regex": ["old"]})
+    now = json.dumps({"machine": 2, "speed": ["new"], "regex": []})
+    assert json.loads(updated(before, now, ["speed"])) == {"machine": 2, "speed": ["new"], "regex": ["old"]}
 
 
 def accuracy(engine: str, share: float) -> dict[str, Any]:
