@@ -19,7 +19,7 @@ from .search.__main__ import main as search
 
 RESULTS = Path(__file__).parent / "results"
 
-SUITES = ("bridge", "gateway", "web")
+SUITES = ("bridge", "preload", "gateway", "web")
 """Modules of this package that have a `SUITE`."""
 SEARCH = "search"
 """The module that measures more than ratios, and has a command of its own."""

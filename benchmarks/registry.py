@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Literal
 
-Unit = Literal["s", "bytes", "tokens"]
+Unit = Literal["s", "bytes", "tokens", "count"]
 
 
 @dataclass(frozen=True, slots=True)

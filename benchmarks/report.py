@@ -17,6 +17,7 @@ from .registry import Measurement, Sample, Suite, Unit
 _SCALES: dict[Unit, tuple[tuple[float, str], ...]] = {
     "s": ((1, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")),
     "bytes": ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1, "B")),
+    "count": ((1, ""),),
     "tokens": ((1e6, "M tokens"), (1e3, "k tokens"), (1, "tokens")),
 }
 
@@ -27,7 +28,7 @@ def amount(value: float, unit: Unit) -> str:
     factor, symbol = next(((factor, symbol) for factor, symbol in scales if abs(value) >= factor), scales[-1])
     scaled = value / factor
     decimals = 2 if abs(scaled) < 10 else 1 if abs(scaled) < 100 else 0
-    return f"{scaled:.{decimals}f} {symbol}"
+    return f"{scaled:.{decimals}f} {symbol}".rstrip()
 
 
 def times(ratio: float) -> str:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from rich.console import Console
 
 from .. import report
 from ..machine import machine
-from . import accuracy, confidence, data, first, glossaries, patterns, speed, tokens
+from . import accuracy, confidence, data, first, glossaries, languages, patterns, preload, speed, tokens, vectors
 from .engines import all_engines, engines
+from .ours import VECTORS
 from .regex_engines import REGEX_ENGINES
-from .run import PARTS, Run, as_json
+from .run import PARTS, Run, as_json, updated
 from .tables import tables
 
 RESULTS = Path(__file__).parent.parent / "results"
@@ -32,6 +36,7 @@ PACKAGES = (
     "pystemmer",
     "rank-bm25",
     "tantivy",
+    "wordllama",
 )
 
 
@@ -46,31 +51,47 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for engine in all_engines().values():
             console.print(f"  {engine.name}: {engine.missing or engine.how}", highlight=False, markup=False)
         return 0
-    parts: list[str] = options.parts or list(PARTS)
-    if unknown := [part for part in parts if part not in PARTS]:
+    parts = [part for part in options.parts or PARTS if part not in options.without]
+    if unknown := [part for part in (*parts, *options.without) if part not in PARTS]:
         console.print(f"No part is called {unknown[0]!r}. There are: {', '.join(PARTS)}.", highlight=False)
         return 2
     try:
-        needed = not {"accuracy", "confidence", "first", "glossary"}.isdisjoint(parts)
+        needed = not {"accuracy", "confidence", "first", "glossary", "preload"}.isdisjoint(parts)
         datasets = _datasets(options.data, quick=options.quick) if needed else []
     except (OSError, ValueError) as error:  # before anything is measured for minutes
         console.print(str(error), highlight=False, markup=False, soft_wrap=True)
         return 2
     run = Run(machine(PACKAGES), _missing())
     failed = False
-    for part in parts:
-        failed |= not _measured(run, part, datasets, console, quick=options.quick)
-        for table in tables(run, [part]):
-            console.print(table)
+    with _vectors(options.vectors):
+        for part in parts:
+            failed |= not _measured(run, part, datasets, console, quick=options.quick)
+            for table in tables(run, [part]):
+                console.print(table)
     whole = set(parts) == set(PARTS) and not options.quick and not failed
-    if options.json is not None or whole:
+    if options.json is not None or whole or (options.update and not failed):
         target: Path = options.json or RESULTS / "search.json"
-        report.write(target, as_json(run))
+        before = target.read_text("utf-8") if options.update and target.exists() else "{}"
+        report.write(target, updated(before, as_json(run), parts) if options.update else as_json(run))
         if not options.no_plot:
             from .pictures import draw
 
             draw(run, target.parent)
     return int(failed)
+
+
+@contextmanager
+def _vectors(path: Path | None) -> Generator[None]:
+    """Keep the vectors of tools in `path`, or until the end of the run: several parts need the same."""
+    before = os.environ.get(VECTORS)
+    with TemporaryDirectory() as folder:
+        os.environ[VECTORS] = str(path.resolve() if path else Path(folder) / "vectors")
+        try:
+            yield
+        finally:
+            del os.environ[VECTORS]
+            if before is not None:
+                os.environ[VECTORS] = before
 
 
 def _datasets(given: Sequence[Path], *, quick: bool) -> list[data.Dataset]:
@@ -104,10 +125,16 @@ def _figures(
     if part == "first":
         folders = [dataset.folder for dataset in datasets[1:] if dataset.folder is not None]
         return first.measure(folders, first.QUICK_SIZE if quick else first.SIZE, 1 if quick else 3, progress)
+    if part == "languages":
+        return languages.measure(progress, 30 if quick else None)
+    if part == "preload":
+        return preload.measure(datasets, progress, 30 if quick else None)
+    if part == "vectors":
+        return vectors.measure(vectors.QUICK_SIZES if quick else vectors.SIZES, progress)
     if part == "glossary":
         return glossaries.measure(datasets, progress)
     if part == "speed":
-        sizes, rounds, seconds = (speed.QUICK_SIZES, 1, 0.2) if quick else (speed.SIZES, 4, 1.0)
+        sizes, rounds, seconds = (speed.QUICK_SIZES, 1, 0.2) if quick else (speed.SIZES, 3, 1.0)
         return speed.measure(list(all_engines().values()), sizes, rounds, seconds, progress)
     if part == "regex":
         return patterns.measure(1_000 if quick else patterns.SIZE, 1 if quick else 5, progress)
@@ -132,6 +159,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--quick", action="store_true", help="few questions and small catalogues: does it all run?")
     parser.add_argument("--json", type=Path, metavar="PATH", help="write here, and draw beside it")
+    parser.add_argument("--vectors", type=Path, metavar="PATH", help="keep vectors here, for another run with the same")
+    parser.add_argument(
+        "--update", action="store_true", help="keep the parts of the last run that are not measured now"
+    )
+    parser.add_argument("--without", action="append", default=[], metavar="PART", help="leave a part out")
     parser.add_argument("--no-plot", action="store_true", help="do not draw")
     parser.add_argument("--list", action="store_true", help="say what is measured, with which engines, and stop")
     return parser

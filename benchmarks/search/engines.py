@@ -11,7 +11,9 @@ from typing import Any, Protocol, runtime_checkable
 from .data import Definition
 
 OURS = "hikidashi"
-HYBRID = "hikidashi hybrid"
+"""The default where the extra `semantic` is installed: by words and by meaning."""
+WORDS = "hikidashi, words only"
+STATIC = "static vectors"
 
 
 class Searcher(Protocol):
@@ -53,6 +55,15 @@ class Kept(Protocol):
         ...
 
 
+@runtime_checkable
+class Late(Protocol):
+    """A catalogue that can be searched at once, and better when work in the background is done."""
+
+    def ready(self) -> None:
+        """Wait for that."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Engine:
     """A way to search tools."""
@@ -66,10 +77,17 @@ class Engine:
     how: str
     prepare: Callable[[Sequence[Definition]], Sequence[Any]] = list
     """Makes the tool objects of a framework, which its users have anyway: no part of building the index."""
+    largest: int | None = None
+    """The most tools that its speed is measured with; `None` for any number."""
+    is_slow: bool = False
+    """Whether a search takes so long that its accuracy is measured on a part of the questions."""
 
     def searching(self, tools: Sequence[Definition]) -> Searcher:
-        """The engine over a catalogue."""
-        return self.build(self.prepare(tools))
+        """The engine over a catalogue, ready to be asked."""
+        searcher = self.build(self.prepare(tools))
+        if isinstance(searcher, Late):
+            searcher.ready()
+        return searcher
 
     @property
     def missing(self) -> str | None:
@@ -78,12 +96,19 @@ class Engine:
 
 
 def engines() -> dict[str, Engine]:
-    """Every engine that ranks by words, ours first."""
+    """Every engine that accuracy is measured of, ours first."""
     from . import ours, peers
 
     every = [
-        Engine(OURS, "hikidashi.search", "hikidashi", ours.Lexical, "ToolCatalog.search"),
-        Engine(HYBRID, "hikidashi_encoder", "'hikidashi[semantic]'", ours.Hybrid, 'ToolCatalog(ranker="hybrid")'),
+        Engine(
+            OURS,
+            "hikidashi_encoder",
+            "'hikidashi[semantic]'",
+            ours.Hybrid,
+            "ToolCatalog as it is with the extra `semantic`, every tool embedded",
+            largest=10_000,  # 100,000 tools take ten minutes to embed
+        ),
+        Engine(WORDS, "hikidashi.search", "hikidashi", ours.Lexical, 'ToolCatalog(ranker="lexical")'),
         Engine(
             "bm25s",
             "bm25s",
@@ -91,7 +116,21 @@ def engines() -> dict[str, Engine]:
             peers.Bm25s,
             "names split, English stop words, Snowball stemmer, compiled by numba where that is installed",
         ),
-        Engine("rank-bm25", "rank_bm25", "rank-bm25", peers.RankBm25, "BM25Okapi over words, names split"),
+        Engine(
+            "rank-bm25",
+            "rank_bm25",
+            "rank-bm25",
+            peers.RankBm25,
+            "BM25Okapi over words, names split",
+            is_slow=True,
+        ),
+        Engine(
+            STATIC,
+            "wordllama",
+            "wordllama",
+            peers.StaticVectors,
+            "wordllama, 256 numbers: cosine similarity of question and tool",
+        ),
         Engine(
             "FastMCP",
             "uncalled_for",  # comes with the full `fastmcp`; `fastmcp-slim` cannot import its server
@@ -99,6 +138,7 @@ def engines() -> dict[str, Engine]:
             peers.FastMcp,
             "BM25SearchTransform, its search alone, without the server around it",
             peers.fastmcp_tools,
+            is_slow=True,
         ),
         Engine(
             "pydantic-ai",
@@ -107,6 +147,7 @@ def engines() -> dict[str, Engine]:
             peers.PydanticAi,
             'ToolSearch(strategy="keywords")',
             peers.pydantic_ai_tools,
+            is_slow=True,
         ),
     ]
     return {engine.name: engine for engine in every}

@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import process_time
+from time import thread_time
 
 from .catalogue import catalogue
 from .data import Definition, load
-from .engines import OURS, Searcher, all_engines
+from .engines import OURS, WORDS, Searcher, all_engines
 from .ours import Lexical
 
 SIZE = 10_000
@@ -25,7 +25,7 @@ QUICK_SIZE = 500
 PEER = "FastMCP"
 KINDS = {
     "build": "the catalogue is built",
-    "bound": "a saved catalogue is loaded with the tools, first question included; peer: built",
+    "bound": "saved, loaded with the tools, first question; peer: built",
     "words": "the first question",
     "misspelled": "the first with a misspelled word",
     "japanese": "the first in Japanese",
@@ -37,7 +37,10 @@ _QUESTIONS = {"words": "send the report to bob", "misspelled": "sennd the reprot
 
 @dataclass(frozen=True, slots=True)
 class First:
-    """What one engine needed, in seconds of processor time, in its best round; `None` is what it does not do."""
+    """What one engine needed, in seconds of processor time, in its best round; `None` is what it does not do.
+
+    Tools that are embedded in the background do not count: nobody waits for that.
+    """
 
     catalogue: str
     size: int
@@ -47,7 +50,7 @@ class First:
 
 def measure(folders: Sequence[Path], size: int, rounds: int, progress: Callable[[str], None]) -> Iterable[First]:
     """Ours and FastMCP in turns, over made-up tools and over the tools in `folders`."""
-    engines = [name for name in (OURS, PEER) if all_engines()[name].missing is None]
+    engines = [name for name in (OURS, WORDS, PEER) if all_engines()[name].missing is None]
     for title, given in [("made up", []), *([("data sets", list(folders))] if folders else [])]:
         every: dict[str, list[dict[str, float | None]]] = {name: [] for name in engines}
         for _ in range(rounds):
@@ -69,9 +72,9 @@ def measured(name: str, tools: Sequence[Definition]) -> dict[str, float | None]:
         warm.search_regex("warm", 5)
     gc.collect()
     figures: dict[str, float | None] = dict.fromkeys(KINDS)
-    start = process_time()
+    start = thread_time()
     searcher = engine.build(prepared)
-    figures["build"] = process_time() - start
+    figures["build"] = thread_time() - start
     for kind, question in _QUESTIONS.items():
         figures[kind] = _timed(searcher, question)
     if isinstance(searcher, Lexical):
@@ -88,21 +91,21 @@ def _bound(searcher: Lexical, tools: Sequence[Definition]) -> float:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "saved"
         searcher.save(path)
-        start = process_time()
+        start = thread_time()
         searcher.load(path, tools).search(_QUESTIONS["words"], 5)
-        return process_time() - start
+        return thread_time() - start
 
 
 def _timed(searcher: Searcher, question: str) -> float:
-    start = process_time()
+    start = thread_time()
     searcher.search(question, 5)
-    return process_time() - start
+    return thread_time() - start
 
 
 def _pattern(searcher: Lexical) -> float:
-    start = process_time()
+    start = thread_time()
     searcher.search_regex("no_such_tool_anywhere", 5)
-    return process_time() - start
+    return thread_time() - start
 
 
 def _probed(name: str, size: int, folders: Sequence[Path]) -> dict[str, float | None]:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hikidashi.search import ToolCatalog
+from hikidashi.search import Embedder, ToolCatalog, ToolMatch
 from hikidashi.search.engine.embeddings import default_embedder
 
 from .data import Definition
+
+VECTORS = "HIKIDASHI_BENCHMARK_VECTORS"
+"""The environment variable with the file that keeps vectors, for the processes of one run; none are kept without it."""
 
 # The API's limits are not what is measured: some questions are long, and 100,000 tools are ten times its limit.
 _NO_LIMIT = 10_000_000
@@ -20,35 +24,45 @@ class Lexical:
     """A `ToolCatalog` that ranks by words, its limits raised."""
 
     def __init__(self, tools: Sequence[Definition]) -> None:
-        self._catalog = ToolCatalog(tools, **self._options())
+        self.catalog = ToolCatalog(tools, **self._options())
+        self._last: tuple[str, list[ToolMatch]] = ("", [])
 
     def _options(self) -> dict[str, Any]:
         return {"ranker": "lexical", "limit_tools": _NO_LIMIT, "limit_query": _NO_LIMIT}
 
+    def ready(self) -> None:
+        """Wait until every tool can be found as it will be from then on."""
+        self.catalog.ready()
+
     def search(self, query: str, limit: int) -> list[str]:
         """The names of the best tools, best first."""
-        return [match.name for match in self._catalog.search(query, limit=limit)]
+        matches = self.catalog.search(query, limit=limit)
+        self._last = (query, matches)
+        return [match.name for match in matches]
 
     def is_confident(self, query: str) -> bool:
         """Whether what a search for `query` shows is about the question."""
-        return any(match.confident for match in self._catalog.search(query, limit=1))
+        last, matches = self._last
+        matches = matches if query == last else self.catalog.search(query, limit=1)
+        return any(match.confident for match in matches[:1])
 
     def search_regex(self, pattern: str, limit: int) -> list[str]:
         """The names of the first tools that match."""
-        return [match.name for match in self._catalog.search_regex(pattern, limit=limit)]
+        return [match.name for match in self.catalog.search_regex(pattern, limit=limit)]
 
     def add(self, tool: Definition) -> None:
         """Make `tool` findable."""
-        self._catalog.add(tool)
+        self.catalog.add(tool)
 
     def save(self, path: Path) -> None:
         """Write it to `path`."""
-        self._catalog.save(path)
+        self.catalog.save(path)
 
     def load(self, path: Path, tools: Sequence[Definition] | None = None) -> Lexical:
         """What was saved at `path`, ready to search, with the tools themselves where they are given."""
         loaded = object.__new__(type(self))
-        loaded._catalog = ToolCatalog.load(path, tools=tools, **self._options())
+        loaded.catalog = ToolCatalog.load(path, tools=tools, **self._options())
+        loaded._last = ("", [])
         return loaded
 
 
@@ -60,12 +74,13 @@ class Unaided(Lexical):
 
 
 class Hybrid(Lexical):
-    """The same by words and by meaning, with the model that comes with the extra `semantic`."""
-
-    def __init__(self, tools: Sequence[Definition]) -> None:
-        super().__init__(tools)
-        self._catalog.ready()
+    """A `ToolCatalog` as a user gets it who has the extra `semantic`: by words and by meaning, its limits raised."""
 
     def _options(self) -> dict[str, Any]:
-        # Without an id no vectors are kept on disk, where a second run would find them.
-        return super()._options() | {"ranker": "hybrid", "embed": replace(default_embedder(), id="")}
+        return super()._options() | {"ranker": "hybrid", "embed": embedder()}
+
+
+def embedder() -> Embedder:
+    """The model of the extra `semantic`; its vectors are kept for this run alone, or not at all."""
+    kept = os.environ.get(VECTORS)
+    return replace(default_embedder(), cache=Path(kept)) if kept else replace(default_embedder(), id="")

@@ -10,6 +10,7 @@ import logging
 import re
 import sqlite3
 from collections.abc import Coroutine, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 from weakref import finalize
@@ -73,6 +74,39 @@ class Bm25s:
         loaded._names, loaded._stemmer = self._names, self._stemmer
         loaded._index = bm25s.BM25.load(path, show_progress=False)
         return loaded
+
+
+class StaticVectors:
+    """wordllama: the mean of static vectors of words, the nearest tools first."""
+
+    def __init__(self, tools: Sequence[Definition]) -> None:
+        self._names = [tool["name"] for tool in tools]
+        self._model = _wordllama()
+        self._vectors = self._embedded([" ".join(_words(searchable_text(tool))) for tool in tools])
+
+    def search(self, query: str, limit: int) -> list[str]:
+        """The names of the best tools, best first."""
+        similarities = self._vectors @ self._embedded([query])[0]
+        best = similarities.argsort(kind="stable")[::-1][:limit]
+        return [self._names[at] for at in best if similarities[at] > 0]
+
+    def _embedded(self, texts: list[str]) -> Any:
+        return self._model.embed(texts, norm=True)
+
+
+@cache
+def _wordllama() -> Any:
+    import wordllama
+
+    # By default it looks for the weights beside the package and then downloads them; they are inside the package.
+    folder = Path(wordllama.__file__).parent
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    try:
+        return wordllama.WordLlama.load(cache_dir=folder, disable_download=True)
+    finally:  # it configures the root logger
+        root.handlers[:] = handlers
+        root.setLevel(level)
 
 
 class FastMcp:

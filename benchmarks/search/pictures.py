@@ -19,7 +19,7 @@ from ..machine import Machine
 from ..report import amount
 from .accuracy import Accuracy
 from .data import SHIPPED
-from .engines import HYBRID, OURS
+from .engines import OURS, STATIC, WORDS
 from .run import Run
 from .speed import AIMED_AT, AIMS, Speed
 
@@ -31,10 +31,11 @@ _LINE_HIGH = 0.13  # inches, of the small print
 _LETTERS_PER_INCH = 15
 _INK, _FAINT, _LINE = "#22223b", "#6c757d", "#e9ecef"
 _COLOURS = {
-    OURS: "#2a9d8f",
-    HYBRID: "#14544d",
+    OURS: "#14544d",
+    WORDS: "#2a9d8f",
     "bm25s": "#e9b44c",
     "rank-bm25": "#e07a5f",
+    STATIC: "#a3b18a",
     "FastMCP": "#7189bf",
     "pydantic-ai": "#b5739d",
     "tantivy": "#8d99ae",
@@ -141,7 +142,7 @@ def _speed(rows: Sequence[Speed], machine: Machine, path: Path) -> None:
 def _growth(axes: Axes, rows: Sequence[Speed], what: str) -> None:
     axes.set_xscale("log")
     axes.set_yscale("log")
-    ends: list[tuple[float, str]] = []
+    ends: list[tuple[float, float, str]] = []
     sizes = sorted({row.size for row in rows})
     for engine in dict.fromkeys(row.engine for row in rows):
         points = [(row.size, row.figures[what]) for row in rows if row.engine == engine]
@@ -150,13 +151,13 @@ def _growth(axes: Axes, rows: Sequence[Speed], what: str) -> None:
         axes.plot(
             xs, ys, color=_COLOURS[engine], linewidth=2.6 if ours else 1.4, marker="o", markersize=4 if ours else 3
         )
-        ends.append((ys[-1], engine))
-    if what in AIMS[OURS] and AIMED_AT in sizes:
-        aim = AIMS[OURS][what]
+        ends.append((xs[-1], ys[-1], engine))
+    if what in AIMS[WORDS] and AIMED_AT in sizes:
+        aim = AIMS[WORDS][what]
         axes.plot([AIMED_AT], [aim], marker="v", markersize=6, color=_INK, linestyle="none")
         words, above = f"aim {amount(aim, 's')}", (-6, 5)
         axes.annotate(words, (AIMED_AT, aim), above, textcoords="offset points", ha="right", fontsize=7.5, color=_INK)
-    _label_ends(axes, sizes[-1], ends)
+    _label_ends(axes, ends)
     axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
     axes.xaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_minor_locator(NullLocator())
@@ -168,19 +169,20 @@ def _tick(seconds: float, _: int) -> str:
     return amount(seconds, "s").replace(".00", "").replace(".0", "")
 
 
-def _label_ends(axes: Axes, x: float, ends: list[tuple[float, str]]) -> None:
+def _label_ends(axes: Axes, ends: list[tuple[float, float, str]]) -> None:
     """Write each engine's name where its line ends, names that would overlap pushed apart."""
     axes.get_figure().canvas.draw()  # pyright: ignore[reportOptionalMemberAccess]
     place = axes.transData
     ends.sort()
-    heights = [place.transform((x, y))[1] for y, _ in ends]
+    heights = [place.transform((x, y))[1] for x, y, _ in ends]
     apart = 13.0
     for index in range(1, len(heights)):
-        heights[index] = max(heights[index], heights[index - 1] + apart)
-    for height, (y, engine) in zip(heights, ends, strict=True):
+        if ends[index][0] == ends[index - 1][0]:
+            heights[index] = max(heights[index], heights[index - 1] + apart)
+    for height, (x, y, engine) in zip(heights, ends, strict=True):
         away = (height - place.transform((x, y))[1]) * 72 / axes.figure.dpi
         axes.annotate(
-            engine,
+            engine.removeprefix(f"{OURS}, "),
             (x, y),
             (7, away - 3),
             textcoords="offset points",

@@ -13,7 +13,7 @@ from time import perf_counter
 
 from .catalogue import catalogue, questions
 from .data import Definition
-from .engines import Growing, Kept, Searcher, all_engines
+from .engines import Growing, Kept, Late, Searcher, all_engines
 
 _WARM_UP = 20
 
@@ -38,6 +38,8 @@ def measured(name: str, size: int, seconds: float) -> dict[str, float | None]:
     before, start = resident(), perf_counter()
     searcher = engine.build(prepared)
     built = perf_counter() - start
+    if isinstance(searcher, Late):
+        searcher.ready()
     asked = _latencies(searcher, questions(size, _WARM_UP, seed=22), questions(size, 2_000), seconds)
     gc.collect()
     after = resident()

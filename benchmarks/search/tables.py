@@ -10,14 +10,16 @@ from rich.table import Table
 from rich.text import Text
 
 from ..report import amount, times
-from .accuracy import DEPTHS, Accuracy
+from .accuracy import DEPTHS, FEW, Accuracy
 from .confidence import Confidence
-from .engines import OURS
+from .engines import OURS, WORDS
 from .first import KINDS, PEER, First
 from .patterns import AIM, DEADLINE, Searched, worst
+from .preload import COUNTS, Preloaded
 from .run import PARTS, Run
 from .speed import Speed
 from .tokens import Tokens
+from .vectors import AIMED_AT, AIMS, Vectors
 
 _T = TypeVar("_T", bound=Hashable)
 
@@ -33,12 +35,18 @@ def tables(run: Run, parts: Container[str] = PARTS) -> Iterable[Table]:
     if "confidence" in parts and run.confidence:
         yield values(run.confidence)
         yield talk(run.confidence)
+    if "languages" in parts and run.languages:
+        yield from by_split(run.languages)
+    if "preload" in parts and run.preload:
+        yield hit_rates(run.preload)
     if "first" in parts and run.first:
         yield firsts(run.first)
     if "glossary" in parts and run.glossary:
         yield glossary_gains(run.glossary)
     if "speed" in parts and run.speed:
         yield speeds(run.speed, run.missing)
+    if "vectors" in parts and run.vectors:
+        yield embedding(run.vectors)
     if "regex" in parts and run.regex:
         yield searches(run.regex, run.missing)
     if "tokens" in parts and run.tokens:
@@ -52,10 +60,17 @@ def overview(rows: Sequence[Accuracy], missing: dict[str, str]) -> Table:
     _columns(grid, ("data set", "tools", "questions", *engines))
     for dataset in _unique(row.dataset for row in rows if row.questions):
         here = {row.engine: row for row in rows if row.dataset == dataset}
-        first = next(iter(here.values()))
+        first = max(here.values(), key=lambda row: row.questions)
         figures = [here[engine].recall[5] for engine in engines]
         grid.add_row(dataset, f"{first.tools:,}", f"{first.questions:,}", *_best_bold(figures))
-    return _with_missing(grid, missing)
+    return _with_missing(grid, missing, _fewer(rows))
+
+
+def _fewer(rows: Sequence[Accuracy]) -> str:
+    """Who was asked fewer questions than the others."""
+    most = {row.dataset: max(one.questions for one in rows if one.dataset == row.dataset) for row in rows}
+    few = _unique(row.engine for row in rows if row.questions < most[row.dataset])
+    return f"At most {FEW} questions of each set, spread evenly over it: {', '.join(few)}." if few else ""
 
 
 def by_split(rows: Sequence[Accuracy]) -> Iterable[Table]:
@@ -65,7 +80,7 @@ def by_split(rows: Sequence[Accuracy]) -> Iterable[Table]:
         grid = _grid(dataset, "recall@5 in percent for each kind of question")
         _columns(grid, ("questions", *(row.engine for row in here)))
         for split in here[0].splits:
-            grid.add_row(split or "others", *_best_bold([row.splits[split] for row in here]))
+            grid.add_row(split or "others", *_best_bold([row.splits.get(split, 0.0) for row in here]))
         yield grid
 
 
@@ -80,7 +95,7 @@ def unserved(rows: Sequence[Accuracy]) -> Table:
     for dataset in _unique(row.dataset for row in rows if row.unserved):
         here = {row.engine: row for row in rows if row.dataset == dataset}
         for split in here[engines[0]].empty_splits:
-            figures = [here[engine].empty_splits[split] for engine in engines]
+            figures = [here[engine].empty_splits.get(split, 0.0) for engine in engines]
             grid.add_row(dataset, split or "all", *_best_bold(figures))
         grid.add_section()
     return grid
@@ -130,17 +145,55 @@ def _shares(name: str, meaning: str, shares: Mapping[Confidence, tuple[float, fl
     return grid
 
 
+def hit_rates(rows: Sequence[Preloaded]) -> Table:
+    """A row per data set and ranker: the share of questions that need no search."""
+    grid = _grid("preload", "percentage of questions with a right tool among those loaded, then with all they need")
+    heads = [f"{count} loaded" for count in COUNTS]
+    _columns(grid, ("data set", "engine", "tools", "questions", *heads, "talk that loads"))
+    for dataset in _unique(row.dataset for row in rows):
+        for engine in _unique(row.engine for row in rows):
+            here = [row for row in rows if (row.dataset, row.engine) == (dataset, engine)]
+            if here:
+                cells = [f"{_percent(row.any)}, {_percent(row.all)}" for row in here]
+                one = here[0]
+                grid.add_row(
+                    dataset, engine, f"{one.tools:,}", str(one.questions), *cells, f"{_percent(one.talk_loads)}"
+                )
+        grid.add_section()
+    return grid
+
+
+def embedding(rows: Sequence[Vectors]) -> Table:
+    """A row per size of the catalogue; aims in green or red."""
+    grid = _grid("vectors", "every tool embedded once, in the background; built: until it can be searched by words")
+    _columns(grid, ("tools", "built", "embedded", "CPU", "from the cache", "cache", "in a saved catalogue"))
+    for row in rows:
+        styles = {
+            what: "" if row.size != AIMED_AT else "green" if getattr(row, what) < AIMS[what] else "red" for what in AIMS
+        }
+        grid.add_row(
+            f"{row.size:,}",
+            amount(row.build, "s"),
+            Text(amount(row.seconds, "s"), style=styles["seconds"]),
+            amount(row.cpu, "s"),
+            amount(row.kept, "s"),
+            Text(amount(row.bytes, "bytes"), style=styles["bytes"]),
+            amount(row.saved, "bytes"),
+        )
+    return grid
+
+
 def firsts(rows: Sequence[First]) -> Table:
     """What comes first, ours beside the peer and as a ratio."""
-    grid = _grid("first", "seconds of processor time, best of the rounds; ratio: ours to that of the peer in this run")
+    grid = _grid("first", "seconds of processor time, best of the rounds; ratio: words only to the peer in this run")
     engines = _unique(row.engine for row in rows)
-    _columns(grid, ("catalogue", "", *engines, *([f"{OURS} ÷ {PEER}"] if PEER in engines else [])), left=2)
+    _columns(grid, ("catalogue", "", *engines, *(["ratio"] if PEER in engines else [])), left=2)
     for title in _unique(row.catalogue for row in rows):
         here = {row.engine: row.figures for row in rows if row.catalogue == title}
         for kind, meaning in KINDS.items():
             figures = [here[name][kind] for name in engines]
             cells = ["–" if figure is None else amount(figure, "s") for figure in figures]
-            ours, peer = here[OURS][kind], here.get(PEER, {}).get(kind)
+            ours, peer = here[WORDS][kind], here.get(PEER, {}).get(kind)
             if PEER in engines:
                 cells.append("–" if ours is None or not peer else times(ours / peer))
             grid.add_row(title, meaning, *cells)
@@ -191,7 +244,7 @@ def speeds(rows: Sequence[Speed], missing: dict[str, str]) -> Table:
 
 def _growth(rows: Sequence[Speed]) -> str:
     """How much more ours costs in the largest catalogue than in the one before it."""
-    ours = [row for row in rows if row.engine == OURS]
+    ours = [row for row in rows if row.engine == WORDS]
     if len(ours) < 2:
         return ""
     small, large = ours[-2:]
@@ -200,7 +253,7 @@ def _growth(rows: Sequence[Speed]) -> str:
         what: (small.figures[what], large.figures[what]) for what in ("build", "load", "p50", "p99", "bytes", "words")
     }
     costs = [f"{shown[what]} {times(new / old)}" for what, (old, new) in pairs.items() if old and new]
-    return f"{OURS}, {times(large.size / small.size)} the tools ({large.size:,}): {', '.join(costs)}"
+    return f"{WORDS}, {times(large.size / small.size)} the tools ({large.size:,}): {', '.join(costs)}"
 
 
 def _figure(row: Speed, what: str) -> Text:
