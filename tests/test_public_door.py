@@ -258,6 +258,7 @@ ROOMS_BELOW = {
         "errors",
         "search",
         "search.engine",
+        "search.engine.meaning",
         "search.mcp_servers",
         "search.records",
         "search.tuning",
@@ -354,9 +355,9 @@ ROOMS_BELOW = {
         "tool",
     },
     "search.engine": {"common", "errors", "search.engine.glossary", "search.engine.index", "search.engine.meaning"},
-    "search.engine.meaning": {"common", "errors", "search.engine", "search.engine.index"},
     "search.engine.glossary": {"errors", "search.engine"},
     "search.engine.index": {"search.engine"},
+    "search.engine.meaning": {"common", "errors", "search.engine", "search.engine.index"},
     "search.mcp_servers": {"common", "convert", "errors", "search", "search.answers", "tool"},
     "search.pydantic_ai": {
         "convert",

@@ -19,8 +19,8 @@ from hikidashi.cli.app import app
 from hikidashi.errors import MissingExtra, ToolSourceError
 from hikidashi.search import SearchLog
 from hikidashi.search.engine import embeddings
-from hikidashi.search.engine.adapter import Adapter, adapter_path, load_adapter, save_adapter
 from hikidashi.search.engine.embeddings import default_embedder
+from hikidashi.search.engine.meaning.adapter import Adapter, adapter_path, load_adapter, save_adapter
 
 Tune = Callable[..., Result]
 

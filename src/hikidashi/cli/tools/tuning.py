@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.text import Text
 
-from hikidashi.search.engine.adapter import installed_adapters, load_adapter, remove_adapter, save_adapter
 from hikidashi.search.engine.embeddings import default_embedder
+from hikidashi.search.engine.meaning.adapter import installed_adapters, load_adapter, remove_adapter, save_adapter
 from hikidashi.search.overlay import Overlay
 
 from ..output import stderr, stdout

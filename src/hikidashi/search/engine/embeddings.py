@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import HikidashiError, MissingExtra, ToolSearchError
-from .adapter import load_adapter
 from .entry import Entry
+from .meaning.adapter import load_adapter
 from .ranker import ENCODER, is_installed
 
 __all__ = ["Embed", "Embedder", "default_embedder", "embedder_of", "text_of"]

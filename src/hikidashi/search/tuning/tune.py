@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..catalog import MAX_QUERY, ToolCatalog
-from ..engine.adapter import Adapter
 from ..engine.embeddings import Embedder, text_of
+from ..engine.meaning.adapter import Adapter
 from ..engine.meaning.vectorizer import Vectorizer
 from ..overlay import Overlay, entry_with
 from ._training import examples, train

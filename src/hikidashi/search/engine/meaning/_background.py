@@ -74,7 +74,7 @@ class Job:
                 with self._changed:
                     self.found |= found
                     self._changed.notify_all()
-        except BaseException as error:  # whatever the function raises is for whoever waits
+        except BaseException as error:  # what the function raises is for the caller that waits
             self.error = error
         finally:
             with self._changed:

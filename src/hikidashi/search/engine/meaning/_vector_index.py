@@ -55,7 +55,7 @@ class VectorIndex:
         return self._matrix[numbers]
 
     def renumbered(self, order: Sequence[int]) -> None:
-        """Number the tools anew: the tool at each place of `order`, its number so far, gets that place as number."""
+        """Renumber the tools: the tool at each place of `order`, its number so far, gets that place as number."""
         there = {place: number for place, number in enumerate(order) if number in self.numbers}
         rows = {place: self._matrix[number] for place, number in there.items()} if self._matrix is not None else {}
         self._matrix, self.numbers, self._used = None, set(), 0

@@ -258,7 +258,7 @@ class Meanings:
             self._give_up(job.error)
 
     def _insert(self, found: dict[bytes, Matrix], batch: _Batch) -> None:
-        """Take new vectors; those of tools that were numbered anew meanwhile, when they are looked for next."""
+        """Take new vectors; those of tools that were renumbered meanwhile, when they are looked for next."""
         self._found |= found
         if batch.generation == self._generation and self._index is not None:
             known = self._found

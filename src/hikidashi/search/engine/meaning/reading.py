@@ -44,9 +44,8 @@ def reading_of(text: str, asked: Query, *, multilingual: bool) -> Reading | None
         english = [english for _, english in _translated(asked)]
         words = "".join(" " if letter.isalpha() and letter >= _LATIN_END else letter for letter in plain)
         misspelled = len({asked.sources[term] for term in asked.respelled})
-        said = len(set(asked.sources.values())) + len(asked.missing)
-        share = 1 - misspelled / said if misspelled else 1.0
-        return Reading(" ".join([*words.split(), *english]), share) if share else None
+        share = 1 - misspelled / max(len(plain.split()), 1)
+        return Reading(" ".join([*words.split(), *english]), share) if share > 0 else None
     translated = _translated(asked)
     if not translated:
         return None

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ....common.unicode import well_formed
 from ....errors import MissingExtra, ToolSearchError
-from ..clauses import clauses_of
 from ..embeddings import Embedder
+from ._clauses import clauses_of
 from ._vector_cache import VectorCache
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from ...common.atomic import replace_file
-from ...common.folders import data_folder
-from ...errors import ToolSearchError
+from ....common.atomic import replace_file
+from ....common.folders import data_folder
+from ....errors import ToolSearchError
 
 if TYPE_CHECKING:
     import numpy as np

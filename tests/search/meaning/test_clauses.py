@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hikidashi.search.engine.clauses import clauses_of
+from hikidashi.search.engine.meaning._clauses import clauses_of
 
 
 @pytest.mark.parametrize(
