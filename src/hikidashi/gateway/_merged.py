@@ -43,16 +43,15 @@ class Merged:
     with_resources: tuple[str, ...] = ()
     """The servers with the resources capability."""
 
+    def has_resource(self, uri: str) -> bool:
+        """Whether a resource is listed, or fits a template that is."""
+        return uri in self.resource_places or bool(self._fitting(uri))
+
     def places_of(self, uri: str) -> list[Place]:
         """The servers that may have a resource, the likeliest first."""
         if place := self.resource_places.get(uri):
             return [place]
-        fitting = [
-            server
-            for server, template in zip(self.template_servers, self.templates, strict=True)
-            if _fits(template.uri_template, uri)
-        ]
-        return [Place(server, uri) for server in dict.fromkeys((*fitting, *self.with_resources))]
+        return [Place(server, uri) for server in dict.fromkeys((*self._fitting(uri), *self.with_resources))]
 
     def template_place(self, uri_template: str) -> Place | None:
         """The server of a resource template."""
@@ -60,6 +59,14 @@ class Merged:
             if template.uri_template == uri_template:
                 return Place(server, uri_template)
         return None
+
+    def _fitting(self, uri: str) -> list[str]:
+        """The servers with a template that `uri` fits."""
+        return [
+            server
+            for server, template in zip(self.template_servers, self.templates, strict=True)
+            if _fits(template.uri_template, uri)
+        ]
 
 
 def merged(listings: Mapping[str, Listing], style: NameStyle, *, reserved: Iterable[str] = ()) -> Merged:

@@ -27,6 +27,7 @@ from ._limits import (
     until_too_large,
 )
 from ._lost import ConnectionLost, lost_in
+from ._process_group import processor_time_of_group
 from ._remedies import remedy_for
 from ._subscriptions import Subscriptions
 from .listing import Listing, list_everything
@@ -121,6 +122,11 @@ class Upstream:
     def is_modern(self) -> bool:
         """Whether the connection speaks 2026-07-28 or later; False while there is none."""
         return self._client is not None and self._client.session.discover_result is not None
+
+    @property
+    def processor_time(self) -> int | None:
+        """What its processes have used so far; None if it has none, or the system does not tell."""
+        return None if self._group is None else processor_time_of_group(self._group)
 
     # Requests of the gateway
 
