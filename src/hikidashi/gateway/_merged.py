@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ..errors import MissingExtra
-from .names import NameStyle, exposed_names
+from .names import LONGEST_NAME, NameStyle, exposed_names
 from .upstream.listing import Listing
 
 try:
@@ -69,15 +69,20 @@ class Merged:
         ]
 
 
-def merged(listings: Mapping[str, Listing], style: NameStyle, *, reserved: Iterable[str] = ()) -> Merged:
+def merged(
+    listings: Mapping[str, Listing], style: NameStyle, *, longest: int = LONGEST_NAME, reserved: Iterable[str] = ()
+) -> Merged:
     """Merge the listings of servers, in their order."""
     tool_names = exposed_names(
         {server: [tool.name for tool in listing.tools] for server, listing in listings.items()},
         style,
+        longest=longest,
         reserved=reserved,
     )
     prompt_names = exposed_names(
-        {server: [prompt.name for prompt in listing.prompts] for server, listing in listings.items()}, style
+        {server: [prompt.name for prompt in listing.prompts] for server, listing in listings.items()},
+        style,
+        longest=longest,
     )
     tools: dict[str, types.Tool] = {}
     tool_places: dict[str, Place] = {}

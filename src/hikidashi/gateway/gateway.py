@@ -230,6 +230,12 @@ class Gateway:
             if state.status == "failed" or (state.status == "starting" and state.reason)
         }
 
+    async def listed(self, seconds: float) -> None:
+        """Wait until every server has been listed or has failed, at most so long."""
+        with anyio.move_on_after(seconds):
+            for upstream in self.upstreams.values():
+                await upstream.listed.wait()
+
     def upstream_of(self, server: str) -> Upstream:
         """The server of this name.
 
@@ -297,7 +303,7 @@ class Gateway:
 
     def _merge(self) -> None:
         listings = {name: one.listing for name, one in self.upstreams.items() if one.listing is not None}
-        self.merged = merged(listings, self.options.names, reserved=OWN_TOOLS)
+        self.merged = merged(listings, self.options.names, longest=self.options.longest_name, reserved=OWN_TOOLS)
         self.searching = self._decide_to_search()  # cached: every call needs it
         read_only = frozenset(name for name in self.merged.tools if is_read_only(*self._own_tool(name)))
         self.finder.update(self.merged, read_only)
