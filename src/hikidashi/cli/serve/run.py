@@ -20,7 +20,7 @@ from hikidashi import __version__
 from hikidashi.common.folders import cache_folder, state_folder
 from hikidashi.common.unicode import visible
 from hikidashi.errors import ToolSourceError
-from hikidashi.gateway.approval import Approvals, shown_server
+from hikidashi.gateway.approval import Approvals
 from hikidashi.gateway.attach import ask_daemon, socket_path, start_daemon
 from hikidashi.gateway.auth.options import OAuthOptions
 from hikidashi.gateway.config import GatewaySetup, identity_of, read_setup
@@ -286,7 +286,7 @@ def _approve(servers: list[GatewayServer], files: Sequence[Path], *, yes: bool, 
     new = approvals.missing(servers)
     if not new or (yes and not can_ask):
         return True
-    listed = "\n".join(f"  {visible(server.name)}: {shown_server(server)}" for server in new)
+    listed = "\n".join(f"  {visible(server.name)}: {approvals.shown(server)}" for server in new)
     named = visible(", ".join(map(str, files)))
     if not yes:
         if not can_ask or not sys.stdin.isatty():
