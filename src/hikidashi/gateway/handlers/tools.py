@@ -42,8 +42,11 @@ class ToolHandlers:
         """Answer `tools/list`."""
         refuse_cursor(params)
         self._gateway.remember_client(ctx)
-        if (called := self._gateway.listed_tool(_called_over_http(ctx))) is not None:
-            return types.ListToolsResult(tools=[called], cache_scope="private")
+        if (name := _called_over_http(ctx)) is not None:
+            if name not in OWN_TOOLS:
+                await self._gateway.until_known(name, lambda: name in self._gateway.merged.tools)
+            if (called := self._gateway.listed_tool(name)) is not None:
+                return types.ListToolsResult(tools=[called], cache_scope="private")
         await self._gateway.first_lists.wait()
         promoted = self._promoted.get(client_key(ctx), ()) if self._promotes(ctx) else ()
         return types.ListToolsResult(tools=self._gateway.listed_tools(promoted), cache_scope="private")
