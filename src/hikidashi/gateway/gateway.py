@@ -248,11 +248,11 @@ class Gateway:
 
     def is_repeatable(self, name: str) -> bool:
         """Whether the tool `name` may be called again after a lost connection."""
-        return is_repeatable(*self._own_tool(name))
+        return name in self._repeatable
 
     def needs_confirmation(self, name: str) -> bool:
         """Whether a person confirms each call of the tool `name`."""
-        return needs_confirmation(*self._own_tool(name))
+        return name in self._confirmed
 
     def remember_client(self, ctx: ServerRequestContext[Any, Any]) -> None:
         """Send notifications to the client of a request; one since 2026-07-28 listens by itself."""
@@ -305,8 +305,13 @@ class Gateway:
         listings = {name: one.listing for name, one in self.upstreams.items() if one.listing is not None}
         self.merged = merged(listings, self.options.names, longest=self.options.longest_name, reserved=OWN_TOOLS)
         self.searching = self._decide_to_search()  # cached: every call needs it
-        read_only = frozenset(name for name in self.merged.tools if is_read_only(*self._own_tool(name)))
-        self.finder.update(self.merged, read_only)
+        self._repeatable = self._tools_that(is_repeatable)
+        self._confirmed = self._tools_that(needs_confirmation)
+        self.finder.update(self.merged, self._tools_that(is_read_only))
+
+    def _tools_that(self, holds: Callable[[types.Tool, ServerOptions], bool]) -> frozenset[str]:
+        """The names of the tools for which the policy says so."""
+        return frozenset(name for name in self.merged.tools if holds(*self._own_tool(name)))
 
     def _own_tool(self, name: str) -> tuple[types.Tool, ServerOptions]:
         """A tool under its server's own name, which the policy refers to, and the options of that server."""
