@@ -47,7 +47,7 @@ class RunningCalls:
         self._turns: defaultdict[str, ClientTurns] = defaultdict(ClientTurns)
         self._undecided = Counter[str]()
         self._changed: anyio.Event | None = None
-        """Set at the next change; None while nobody waits for one."""
+        """Set at the next change; None while none is waited for."""
 
     async def call(
         self, upstream: Upstream, caller: Caller, send: Callable[[Client, RunningCall], Awaitable[_Answer]]
