@@ -21,10 +21,9 @@ if TYPE_CHECKING:
 
 _BETTER, _WORSE, _INK, _FAINT = "#2a9d8f", "#e07a5f", "#22223b", "#6c757d"
 
-# Inches: the picture is as high as its rows need, and its columns stay where they are.
-_WIDTH, _LEFT, _BARS_AT, _BARS_WIDE = 13.4, 0.2, 3.6, 4.4
-_COLUMNS = (8.15, 8.85, 10.3, 12.1)
-"""Where the ratio, the two amounts, the peer and the aim are written."""
+# Inches: the picture is as high as its rows need, and as wide as its longest words.
+_LEAST_WIDTH, _LEFT, _BARS_AT, _BARS_WIDE = 13.4, 0.2, 3.6, 4.4
+_WORDS_AT, _GAP, _WORDS_SIZE = 8.15, 0.25, 8.5
 _HEAD, _GROUP_HEAD, _ROW, _GROUP_FOOT = 0.95, 0.4, 0.35, 0.5
 
 
@@ -36,11 +35,12 @@ def draw(suite: Suite, measurements: Sequence[Measurement], machine: Machine, pa
     groups = {group: [row for row in measurements if row.group == group] for group in suite.groups}
     groups = {group: rows for group, rows in groups.items() if rows}
     high = _HEAD + len(measurements) * _ROW + len(groups) * (_GROUP_HEAD + _GROUP_FOOT)
+    columns, wide = _columns(measurements)
     with pyplot.rc_context({"font.size": 9, "font.family": "DejaVu Sans", "text.color": _INK, "ytick.color": _INK}):
-        figure = pyplot.figure(figsize=(_WIDTH, high))
+        figure = pyplot.figure(figsize=(wide, high))
 
         def write(x: float, y: float, words: str, **style: Any) -> None:
-            figure.text(x / _WIDTH, y / high, words, va="center", **style)
+            figure.text(x / wide, y / high, words, va="center", **style)
 
         write(_LEFT, high - 0.25, suite.title, fontsize=14, weight="bold")
         write(_LEFT, high - 0.5, "Ours ÷ peer, medians of rounds taken in turns. Left of the line is better.")
@@ -52,15 +52,31 @@ def draw(suite: Suite, measurements: Sequence[Measurement], machine: Machine, pa
             write(_LEFT + 1.05, top + 0.17, suite.groups[group].replace("`", ""), color=_FAINT)
             tall = len(rows) * _ROW
             top -= tall
-            _panel(figure.add_axes((_BARS_AT / _WIDTH, top / high, _BARS_WIDE / _WIDTH, tall / high)), rows)
+            _panel(figure.add_axes((_BARS_AT / wide, top / high, _BARS_WIDE / wide, tall / high)), rows)
             for place, row in enumerate(rows):
-                for x, (words, style) in zip(_COLUMNS, _words(row), strict=True):
-                    write(x, top + tall - (place + 0.5) * _ROW, words, fontsize=8.5, **style)
+                for x, (words, style) in zip(columns, _words(row), strict=True):
+                    write(x, top + tall - (place + 0.5) * _ROW, words, fontsize=_WORDS_SIZE, **style)
             top -= _GROUP_FOOT
         path.parent.mkdir(parents=True, exist_ok=True)
         # Without the software's version the same figures give the same bytes.
         figure.savefig(path, dpi=110, metadata={"Software": None})
         pyplot.close(figure)
+
+
+def _columns(rows: Sequence[Measurement]) -> tuple[list[float], float]:
+    """Where the ratio, the two amounts, the peer and the aim are written, and the width of the picture."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import TextPath
+
+    def inches(words: str, weight: str = "normal", **_: Any) -> float:
+        font = FontProperties(family="DejaVu Sans", weight=weight)
+        return TextPath((0, 0), words, size=_WORDS_SIZE, prop=font).get_extents().width / 72 if words else 0.0
+
+    places, at = list[float](), _WORDS_AT
+    for column in zip(*map(_words, rows), strict=True):
+        places.append(at)
+        at += max(inches(words, **style) for words, style in column) + _GAP
+    return places, max(_LEAST_WIDTH, at)
 
 
 def _panel(axes: Axes, rows: Sequence[Measurement]) -> None:

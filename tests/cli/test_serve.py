@@ -358,3 +358,32 @@ async def test_a_call_that_its_client_gives_up_over_http_is_cancelled_at_the_ser
                 while "cancelled" not in str((await client.call_tool("faulty__heard", {})).content):
                     await anyio.sleep(0.01)
         process.terminate()
+
+
+async def test_names_leave_room_for_the_name_that_was_installed_in_a_client(
+    environment: dict[str, str], hikidashi: Command, tmp_path: Path
+) -> None:
+    name, tool = "all-the-tools-of-our-team", "read_the_file_that_has_this_path"
+    server = program(tmp_path, "legacy", LEGACY.replace('"read"', f'"{tool}"'))
+    config = tmp_path / "mcp.json"
+    config.write_text(json.dumps({"mcpServers": {"legacy": {"command": server.command, "args": list(server.args)}}}))
+    done = hikidashi("serve", "install", "cursor", "--config", str(config), "--name", name)
+    assert done.returncode == 0, done.stderr
+    (entry,) = json.loads((Path(environment["HOME"]) / ".cursor" / "mcp.json").read_text())["mcpServers"].values()
+    parameters = StdioServerParameters(
+        command=entry["command"], args=[*entry["args"], "--yes", "--search", "off"], env=environment
+    )
+    async with Client(parameters) as client:
+        listed = [tool.name for tool in (await client.list_tools()).tools]
+        (cut,) = [one for one in listed if one.startswith("legacy__read")]
+        called = await client.call_tool(cut, {})
+        shown = json.loads(hikidashi("serve", "status", "--json").stdout)
+    hikidashi("serve", "stop")
+
+    assert all(len(f"mcp__{name}__{one}") <= 64 for one in listed)
+    assert cut != f"legacy__{tool}"
+    assert not called.is_error
+    assert shown[0]["names"][cut] == {"server": "legacy", "name": tool}
+    too_long = hikidashi("serve", "install", "cursor", "--config", str(config), "--name", "x" * 38)
+    assert too_long.returncode == 2
+    assert "has 38 characters: use at most 37" in " ".join(too_long.stderr.split())

@@ -95,6 +95,41 @@ def test_another_value_of_a_secret_is_not_asked_for(
     assert not asks_again(approvals, entry, changed(entry, path, value))
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "asks"),
+    [
+        ({}, {"read_only": ["get_*"]}, True),
+        ({"read_only": ["get_*"]}, {"read_only": ["*"]}, True),
+        ({"read_only": ["get_*"]}, {"read_only": ["get_*"], "confirm": "destructive"}, False),
+        ({"read_only": ["get_*"]}, {}, False),
+        ({}, {"confirm": "destructive"}, False),
+        ({"confirm": "destructive"}, {}, True),
+        ({"confirm": "destructive"}, {"confirm": "never"}, True),
+        ({"confirm": "destructive"}, {"confirm": ["delete_*"]}, True),
+        ({"confirm": "destructive"}, {"confirm": ["destructive"]}, True),
+        ({"confirm": ["*"]}, {"confirm": ["delete_*"]}, True),
+        ({"confirm": "destructive"}, {"confirm": "destructive", "at_once": 1, "memory_mb": 100, "lazy": False}, False),
+        ({"confirm": "destructive", "read_only": ["get_*"]}, {"confirm": "destructive"}, False),
+    ],
+)
+def test_options_that_let_more_happen_without_a_person_are_asked_for(
+    before: dict[str, Any], after: dict[str, Any], asks: bool, approvals: Approvals
+) -> None:
+    one, other = ({**PROCESS, "hikidashi": options} for options in (before, after))
+    assert asks_again(approvals, one, other) is asks
+
+
+def test_what_changed_in_the_options_is_shown(approvals: Approvals) -> None:
+    def shown(**options: Any) -> str:
+        return approvals.shown(server_of_entry("a", {"command": "x", "hikidashi": options}, "/p/m.json"))
+
+    assert shown() == "x; in /p"
+    assert shown(read_only=["get_*", "\x1b[8m*"]) == r"x; in /p; read_only: get_*, \x1b[8m*"
+    approvals.add([server_of_entry("a", {"command": "x", "hikidashi": {"confirm": "destructive"}}, "/p/m.json")])
+    assert shown(confirm="destructive") == "x; in /p; confirm: destructive"
+    assert shown() == "x; in /p; confirm: never, unlike before"
+
+
 def test_another_value_of_a_variable_is_not_asked_for(approvals: Approvals, monkeypatch: pytest.MonkeyPatch) -> None:
     approvals.add([server_of_entry("a", PROCESS, "/p/m.json")])
     monkeypatch.setenv("A_TOKEN", "sk-test-rotated")

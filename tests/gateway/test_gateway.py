@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Literal
 
+import anyio
 import pytest
 from mcp import MCPError, types
 from mcp.client import Client
@@ -305,6 +306,8 @@ async def test_a_server_that_never_answers_fails_in_its_own_time(tmp_path: Path,
     )
     async with connected([silent, legacy]) as (client, gateway):
         names = [tool.name for tool in (await client.list_tools()).tools]
+        while gateway.states[0].status != "failed":
+            await anyio.sleep(0.01)
 
     assert names[0] == "legacy__ask"
     assert "no answer within 0.5 s" in gateway.states[0].reason
@@ -316,9 +319,11 @@ async def test_a_server_that_sends_garbage_is_shown_as_such(tmp_path: Path, lega
     given = GatewayServer(garbage, ServerOptions(start_seconds=1.0))
     async with connected([given, legacy]) as (client, gateway):
         names = [tool.name for tool in (await client.list_tools()).tools]
+        while gateway.states[0].status != "failed":
+            await anyio.sleep(0.01)
 
     assert names[0] == "legacy__ask"
-    assert gateway.states[0].status == "failed"
+    assert "garbage" not in str(names)
 
 
 async def test_a_call_that_takes_too_long_is_ended(tmp_path: Path) -> None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
 from mcp import types
 from mcp.types import ClientCapabilities, Implementation
-from tests.gateway.servers import program
+from tests.gateway.servers import LEGACY, program
 
-from hikidashi.gateway import Gateway, GatewayOptions
+from hikidashi.gateway import Gateway, GatewayOptions, GatewayServer, ServerOptions
 from hikidashi.gateway.transports import http_app
 
 SERVER = """
@@ -47,40 +48,61 @@ class CountingGateway(Gateway):
         return super().listed_tools(promoted)
 
 
+@asynccontextmanager
+async def sending(gateway: Gateway, envelope: dict[str, Any]) -> AsyncGenerator[Callable[..., Awaitable[Any]]]:
+    """A function that sends a request of 2026-07-28 over HTTP."""
+    app = http_app(gateway)
+    async with app.router.lifespan_context(app), httpx.AsyncClient(transport=httpx.ASGITransport(app)) as http:
+
+        async def sent(method: str, params: dict[str, Any], **more: str) -> httpx.Response:
+            headers = {
+                "Accept": "application/json, text/event-stream",
+                "MCP-Protocol-Version": "2026-07-28",
+                "Mcp-Method": method,
+                **more,
+            }
+            body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": envelope}}
+            return await http.post("http://127.0.0.1/mcp", json=body, headers=headers)
+
+        yield sent
+
+
 async def test_a_call_is_checked_against_the_headers_that_its_tool_wants_without_a_list_of_all_tools(
     tmp_path: Path,
 ) -> None:
     servers = [program(tmp_path, "cloud", SERVER)]
-    async with CountingGateway(servers, options=GatewayOptions(search="off")) as gateway:
-        app = http_app(gateway)
-        async with app.router.lifespan_context(app), httpx.AsyncClient(transport=httpx.ASGITransport(app)) as http:
+    async with (
+        CountingGateway(servers, options=GatewayOptions(search="off")) as gateway,
+        sending(gateway, _ENVELOPE) as sent,
+    ):
 
-            async def sent(method: str, params: dict[str, Any], **more: str) -> httpx.Response:
-                headers = {
-                    "Accept": "application/json, text/event-stream",
-                    "MCP-Protocol-Version": "2026-07-28",
-                    "Mcp-Method": method,
-                    **more,
-                }
-                body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": _ENVELOPE}}
-                return await http.post("http://127.0.0.1/mcp", json=body, headers=headers)
+        async def call(**more: str) -> httpx.Response:
+            params = {"name": "cloud__deploy", "arguments": {"region": "eu"}}
+            return await sent("tools/call", params, **{"Mcp-Name": "cloud__deploy", **more})
 
-            async def call(**more: str) -> httpx.Response:
-                params = {"name": "cloud__deploy", "arguments": {"region": "eu"}}
-                return await sent("tools/call", params, **{"Mcp-Name": "cloud__deploy", **more})
-
-            right, wrong, missing = [
-                await call(**{"Mcp-Param-Region": "eu"}),
-                await call(**{"Mcp-Param-Region": "us"}),
-                await call(),
-            ]
-            lists_for_calls = gateway.lists
-            listed = await sent("tools/list", {})
+        right, wrong, missing = [
+            await call(**{"Mcp-Param-Region": "eu"}),
+            await call(**{"Mcp-Param-Region": "us"}),
+            await call(),
+        ]
+        lists_for_calls = gateway.lists
+        listed = await sent("tools/list", {})
 
     assert (right.status_code, wrong.status_code, missing.status_code) == (200, 400, 400)
     assert '"eu"' in right.text
     assert lists_for_calls == 0
     assert [name in listed.text for name in ("cloud__deploy", "cloud__other")] == [True, True]
+
+
+async def test_a_client_that_shows_no_forms_is_told_why_a_call_is_not_confirmed_and_what_to_do(tmp_path: Path) -> None:
+    careful = GatewayServer(program(tmp_path, "legacy", LEGACY), ServerOptions(confirm="destructive"))
+    envelope: dict[str, Any] = {**_ENVELOPE, types.CLIENT_CAPABILITIES_META_KEY: {"elicitation": {"url": {}}}}
+    async with Gateway([careful], options=GatewayOptions(search="off")) as gateway, sending(gateway, envelope) as sent:
+        params: dict[str, Any] = {"name": "legacy__long", "arguments": {}}
+        refused = (await sent("tools/call", params, **{"Mcp-Name": "legacy__long"})).text
+
+    assert "'legacy__long' was not called. A person has to confirm it" in refused
+    assert "Call it from a client that shows forms, or leave the tool out of `confirm`." in refused
 
 
 _ENVELOPE: dict[str, Any] = {

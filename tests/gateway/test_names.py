@@ -7,18 +7,21 @@ from typing import get_args
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hikidashi.gateway.names import LONGEST_NAME, NameStyle, exposed_names
+from hikidashi.gateway.names import LONGEST_CLIENT_NAME, NameStyle, exposed_names, longest_name_with
 
 NAMES = st.text(min_size=1, max_size=80)
 SERVERS = st.dictionaries(NAMES, st.lists(NAMES, max_size=6), max_size=5)
 
 
-@given(SERVERS, st.sampled_from(get_args(NameStyle)))
-def test_every_name_is_unique_and_short_enough_for_a_client(servers: dict[str, list[str]], style: NameStyle) -> None:
-    shown = exposed_names(servers, style)
+@given(SERVERS, st.sampled_from(get_args(NameStyle)), st.text(min_size=1, max_size=LONGEST_CLIENT_NAME))
+def test_every_name_is_unique_and_short_enough_for_a_client(
+    servers: dict[str, list[str]], style: NameStyle, client_name: str
+) -> None:
+    shown = exposed_names(servers, style, longest=longest_name_with(client_name))
     assert len(set(shown.values())) == len(shown) == sum(len(set(names)) for names in servers.values())
-    assert all(len(name) <= LONGEST_NAME and (style == "plain" or name.isascii()) for name in shown.values())
-    assert exposed_names(servers, style) == shown
+    assert all(len(f"mcp__{client_name}__{name}") <= 64 for name in shown.values())
+    assert style == "plain" or all(name.isascii() for name in shown.values())
+    assert exposed_names(servers, style, longest=longest_name_with(client_name)) == shown
 
 
 def test_a_name_has_its_server_in_front() -> None:

@@ -107,7 +107,7 @@ class Finder:
         Args:
             query: Words, a name, a pattern or `select:`.
             limit: Maximum number of tools in the answer.
-            down: The servers that cannot be reached, with the reason.
+            down: The servers that cannot be reached, with the reason; an empty one for a server that is still starting.
 
         Raises:
             ToolSearchError: the query is invalid.
@@ -135,20 +135,23 @@ class Finder:
         lines += self._notes(names, down)
         return SearchAnswer("\n".join(lines), found.kind, names, tuple(entry.name for entry in shown.whole))
 
-    def nearest(self, name: str, *, searching: bool) -> str:
+    def nearest(self, name: str, *, searching: bool, down: Mapping[str, str]) -> str:
         """The answer to a call of an unknown tool: the most similar tools with their definitions."""
+        return "\n".join([*self._nearest(name, searching=searching), *self._notes((), down)])
+
+    def _nearest(self, name: str, *, searching: bool) -> list[str]:
         try:
             entries = self._found(name[:MAX_QUERY], _MAX_NEAREST).entries
         except ToolSearchError:
             entries = ()
         unknown = f"There is no tool {name[:MAX_QUERY]!r}."
         if not entries and searching:
-            return f"{unknown} Find one with {SEARCH_TOOLS}."
+            return [f"{unknown} Find one with {SEARCH_TOOLS}."]
         if not entries:
             listed = ", ".join(sorted(self._servers)[:_MAX_NAMES])
-            return f"{unknown} There are: {listed}." if listed else f"{unknown} No tool is known."
+            return [f"{unknown} There are: {listed}." if listed else f"{unknown} No tool is known."]
         shown = self._budget.shown(entries)
-        return "\n".join([f"{unknown} Nearest:", *map(self._definition, shown.whole), *map(short_line, shown.short)])
+        return [f"{unknown} Nearest:", *map(self._definition, shown.whole), *map(short_line, shown.short)]
 
     def definition(self, name: str) -> str:
         """The definition of a tool, as in the answer of a search."""
@@ -214,6 +217,8 @@ class Finder:
         """Notes on servers that cannot be reached, if one of their tools was found or their tools are not known."""
         if not down:
             return []
+        starting = [server for server, reason in down.items() if not reason]
+        down = {server: reason for server, reason in down.items() if reason}
         found: defaultdict[str, list[str]] = defaultdict(list)
         for name in names:
             found[self._servers.get(name, "")].append(name)
@@ -229,6 +234,9 @@ class Finder:
             )
         if (more := len(affected) + len(unknown) - len(notes)) > 0:
             notes.append(f"Note: {more} more servers cannot be reached now, so their tools may be missing.")
+        if starting:
+            named = ", ".join(map(repr, starting[:_MAX_NAMES])) + (", …" if len(starting) > _MAX_NAMES else "")
+            notes.append(f"Note: still starting, its tools are not known yet: {named}. Search again in a moment.")
         return notes
 
 

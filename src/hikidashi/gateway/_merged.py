@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ..errors import MissingExtra
-from .names import NameStyle, exposed_names
+from .names import LONGEST_NAME, NameStyle, exposed_names
 from .upstream.listing import Listing
 
 try:
@@ -43,16 +43,15 @@ class Merged:
     with_resources: tuple[str, ...] = ()
     """The servers with the resources capability."""
 
+    def has_resource(self, uri: str) -> bool:
+        """Whether a resource is listed, or fits a template that is."""
+        return uri in self.resource_places or bool(self._fitting(uri))
+
     def places_of(self, uri: str) -> list[Place]:
         """The servers that may have a resource, the likeliest first."""
         if place := self.resource_places.get(uri):
             return [place]
-        fitting = [
-            server
-            for server, template in zip(self.template_servers, self.templates, strict=True)
-            if _fits(template.uri_template, uri)
-        ]
-        return [Place(server, uri) for server in dict.fromkeys((*fitting, *self.with_resources))]
+        return [Place(server, uri) for server in dict.fromkeys((*self._fitting(uri), *self.with_resources))]
 
     def template_place(self, uri_template: str) -> Place | None:
         """The server of a resource template."""
@@ -61,16 +60,29 @@ class Merged:
                 return Place(server, uri_template)
         return None
 
+    def _fitting(self, uri: str) -> list[str]:
+        """The servers with a template that `uri` fits."""
+        return [
+            server
+            for server, template in zip(self.template_servers, self.templates, strict=True)
+            if _fits(template.uri_template, uri)
+        ]
 
-def merged(listings: Mapping[str, Listing], style: NameStyle, *, reserved: Iterable[str] = ()) -> Merged:
+
+def merged(
+    listings: Mapping[str, Listing], style: NameStyle, *, longest: int = LONGEST_NAME, reserved: Iterable[str] = ()
+) -> Merged:
     """Merge the listings of servers, in their order."""
     tool_names = exposed_names(
         {server: [tool.name for tool in listing.tools] for server, listing in listings.items()},
         style,
+        longest=longest,
         reserved=reserved,
     )
     prompt_names = exposed_names(
-        {server: [prompt.name for prompt in listing.prompts] for server, listing in listings.items()}, style
+        {server: [prompt.name for prompt in listing.prompts] for server, listing in listings.items()},
+        style,
+        longest=longest,
     )
     tools: dict[str, types.Tool] = {}
     tool_places: dict[str, Place] = {}

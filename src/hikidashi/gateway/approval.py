@@ -3,6 +3,10 @@
 An approval covers what the file says: the command, its arguments and working folder, the names of its variables and
 the values of those that hold no secret; or the address and the names of its headers. References such as `${NAME}`
 count as they are written, so a new value of a secret is not asked for again, and another reference is.
+
+It covers two options as well, by which a file decides what happens without a person: tools that `read_only` takes as
+reading are called without asking, and so are those that `confirm` leaves out. Options that ask for more confirmation
+or take fewer tools as reading are not asked for, nor are limits.
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from ..common.atomic import replace_file
@@ -41,7 +45,7 @@ class Approvals:
     def missing(self, servers: Iterable[GatewayServer]) -> list[GatewayServer]:
         """The servers that are not approved yet; one that has a problem cannot start, so it is left out."""
         known = self._read()
-        return [server for server in servers if server.problem is None and _digest(server) not in known]
+        return [server for server in servers if server.problem is None and not _is_agreed(server, known)]
 
     def add(self, servers: Iterable[GatewayServer]) -> None:
         """Record that these servers are approved.
@@ -50,8 +54,15 @@ class Approvals:
             OSError: it cannot be written.
         """
         private_folder(self._path.parent)
-        digests = sorted(self._read() | {_digest(server) for server in servers})
-        replace_file(self._path, json.dumps(digests, indent=1).encode(), private=True)
+        digests = self._read()
+        for server in servers:
+            digests |= {_digest(server), _digest(server, read_only=()), _digest_of_start(server)}
+        replace_file(self._path, json.dumps(sorted(digests), indent=1).encode(), private=True)
+
+    def shown(self, given: GatewayServer) -> str:
+        """As `shown_server`, and that calls are not confirmed any more where that is what changed."""
+        is_known = _digest_of_start(given) in self._read()
+        return shown_server(given) + ("; confirm: never, unlike before" if is_known and not _confirmed(given) else "")
 
     def _read(self) -> set[str]:
         try:
@@ -74,19 +85,48 @@ def shown_server(given: GatewayServer) -> str:
     else:
         parts = [_shown_url(str(entry["url"]))]
         parts += [f"header {name}={_references(value) or _HIDDEN}" for name, value in _pairs(entry, "headers")]
+    parts += [f"read_only: {', '.join(given.options.read_only)}"] if given.options.read_only else []
+    parts += [f"confirm: {', '.join(confirmed)}"] if (confirmed := _confirmed(given)) else []
     return "; ".join(map(visible, parts))
 
 
-def _digest(given: GatewayServer) -> str:
+def _is_agreed(given: GatewayServer, known: set[str]) -> bool:
+    return _digest(given) in known or _digest(given, confirm="never") in known
+
+
+def _digest(
+    given: GatewayServer, *, read_only: tuple[str, ...] | None = None, confirm: Literal["never"] | None = None
+) -> str:
+    """The digest of a server with its options, or with others in their place."""
+    asked = given.options.confirm if confirm is None else confirm
+    reading = sorted(given.options.read_only if read_only is None else read_only)
+    has_default = asked == "never" and not reading
+    return _digest_of([*_start(given), *([] if has_default else [[reading, asked]])])
+
+
+def _digest_of_start(given: GatewayServer) -> str:
+    """The digest of what is started or reached, whatever the options: it approves nothing."""
+    return _digest_of(["with any options", *_start(given)])
+
+
+def _confirmed(given: GatewayServer) -> tuple[str, ...]:
+    """Which calls are confirmed: patterns, or `destructive`."""
+    confirm = given.options.confirm
+    return confirm if isinstance(confirm, tuple) else () if confirm == "never" else (confirm,)
+
+
+def _start(given: GatewayServer) -> list[Any]:
     entry, server = _entry_of(given), given.server
     if server.transport == "stdio":
         env = [(name, _agreed_value(name, value)) for name, value in sorted(_pairs(entry, "env"))]
         # A relative path means another program in another folder.
         folder = server.cwd if given.entry is None else str(Path(given.entry.source).absolute().parent)
-        agreed = [entry["command"], list(entry.get("args") or ()), entry.get("cwd"), folder, env]
-    else:
-        headers = [(name, _references(value)) for name, value in sorted(_pairs(entry, "headers"))]
-        agreed = [server.transport, _shown_url(str(entry["url"])), headers, references_in(str(entry["url"]))]
+        return [entry["command"], list(entry.get("args") or ()), entry.get("cwd"), folder, env]
+    headers = [(name, _references(value)) for name, value in sorted(_pairs(entry, "headers"))]
+    return [server.transport, _shown_url(str(entry["url"])), headers, references_in(str(entry["url"]))]
+
+
+def _digest_of(agreed: list[Any]) -> str:
     return hashlib.sha256(json.dumps(agreed).encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import Any, Self
@@ -13,7 +12,8 @@ from ..errors import MissingExtra, ServerUnavailableError, ToolValidationError
 from ..search.mcp_servers import McpServer
 from ..search.records.log import Recorder
 from ..tokens import estimate_tokens
-from ._finder import Finder
+from ._finder import Finder, SearchAnswer
+from ._first_lists import FirstLists
 from ._merged import Merged, merged
 from ._policy import is_read_only, is_repeatable, matches, needs_confirmation
 from .auth.logins import Logins, takes_login
@@ -23,6 +23,7 @@ from .bridge.forward import Forwarder
 from .bridge.parked import ParkedCalls
 from .bridge.sealing import Seal
 from .cache import ListingCache
+from .names import server_prefix
 from .options import GatewayOptions, GatewayServer, ServerOptions
 from .own_tools import OWN_TOOLS, own_tools, servers_summary
 from .pins import pins_at_start
@@ -53,7 +54,6 @@ logger = logging.getLogger("hikidashi.gateway")
 
 _NAME = "hikidashi"
 _MOST_SESSIONS = 1_024
-_PATIENCE = 2.0  # seconds from the start that new servers are waited for where others are known from before
 
 
 class Gateway:
@@ -111,8 +111,7 @@ class Gateway:
             listing = None if cache is None else cache.read(one.server)
             login = None if logins is None or not takes_login(one.server) else ServerLogin(logins, one.server)
             self.upstreams[one.name] = Upstream(one, self, self._reaper, listing, login)
-        self._patience = _PATIENCE if any(one.listing for one in self.upstreams.values()) else math.inf
-        self._entered_at = math.inf
+        self.first_lists = FirstLists(self.upstreams.values())
         self._pin = pins_at_start(self.options, record, self.upstreams)
         self._merge()
 
@@ -124,7 +123,7 @@ class Gateway:
             stack.callback(tasks.cancel_scope.cancel)
             self.forwarder = Forwarder(ParkedCalls(tasks, self._seal), self._seal)
             self._events = anyio.Event()
-            self._entered_at = anyio.current_time()
+            self.first_lists.begin()
             tasks.start_soon(self._notify_clients)
             for upstream in self.upstreams.values():
                 tasks.start_soon(upstream.run)
@@ -152,7 +151,7 @@ class Gateway:
     def listed_tools(self, promoted: Iterable[str] = ()) -> list[types.Tool]:
         """The tools of `tools/list`, always in the same order; `promoted` are added for one client."""
         if not self.searching:
-            return list(self.merged.tools.values())
+            return [*(own_tools(self.summary) if self.offers_search else ()), *self.merged.tools.values()]
         pinned = [name for name in self.merged.tools if matches(name, self._pin)]
         more = [name for name in promoted if name in self.merged.tools and name not in pinned]
         return [*own_tools(self.summary), *(self.merged.tools[name] for name in (*pinned, *more))]
@@ -169,7 +168,7 @@ class Gateway:
     def summary(self) -> str:
         """The servers and their descriptions, in one bounded line."""
         return servers_summary(
-            (name, _description_of(upstream), 0 if upstream.listing is None else len(upstream.listing.tools))
+            (name, _description_of(upstream), None if upstream.listing is None else len(upstream.listing.tools))
             for name, upstream in self.upstreams.items()
         )
 
@@ -182,30 +181,63 @@ class Gateway:
                 for name, upstream in self.upstreams.items()
                 if upstream.listing is not None and upstream.listing.instructions
             ]
+            if self.offers_search:
+                names = ", ".join(self.never_listed)
+                sections.append(f"The tools of {names} are not known yet: find them with search_tools.")
             return "\n\n".join(sections)
         return (
             f"{len(self.merged.tools):,} tools are behind this server, and most are not listed. Find what you need "
             f"with search_tools, then call it with the tool that the answer names. {self.summary}"
         )
 
-    def down(self) -> dict[str, str]:
-        """The servers that cannot be reached, with reason and remedy."""
-        return {
+    @property
+    def never_listed(self) -> list[str]:
+        """The servers whose tools are not known: they are still starting, or have failed since the start."""
+        return [name for name, upstream in self.upstreams.items() if upstream.listing is None]
+
+    @property
+    def offers_search(self) -> bool:
+        """Whether the tools that search are listed.
+
+        They are as long as a server was never listed: a client that lists once still finds its tools when they come.
+        """
+        return self.searching or (self.options.search == "auto" and bool(self.never_listed))
+
+    def search(self, query: str) -> SearchAnswer:
+        """The tools for a query, with notes on servers that cannot be reached or are still starting.
+
+        Raises:
+            ToolSearchError: the query is invalid.
+        """
+        return self.finder.search(query, down=self._down())
+
+    def nearest(self, name: str) -> str:
+        """The answer to a call of an unknown tool."""
+        return self.finder.nearest(name, searching=self.offers_search, down=self._down())
+
+    async def until_known(self, name: str, is_known: Callable[[], bool]) -> None:
+        """Wait for the server of a tool or prompt that no listed server has, if it is still starting."""
+
+        def may_be_of(server: str) -> bool:
+            return self.options.names == "plain" or name.startswith(server_prefix(server))
+
+        if not is_known():
+            await self.first_lists.wait()
+            await self.first_lists.wait_until(is_known, may_be_of)
+
+    def _down(self) -> dict[str, str]:
+        """The servers that cannot be reached, with reason and remedy; none for one that starts for the first time."""
+        starting = {one.name: "" for one in self.upstreams.values() if not one.listed.is_set()}
+        return starting | {
             state.name: f"{state.reason}. {state.remedy}".strip()
             for state in self.states
             if state.status == "failed" or (state.status == "starting" and state.reason)
         }
 
     async def listed(self, seconds: float) -> None:
-        """Wait until every server has been listed or has failed: at most `seconds` from the start of the gateway.
-
-        So a server that never answers delays the first requests only, whichever they are.
-        """
-        missing = [upstream for upstream in self.upstreams.values() if not upstream.listed.is_set()]
-        if not missing:
-            return
-        with anyio.move_on_at(self._entered_at + min(seconds, self._patience)):
-            for upstream in missing:
+        """Wait until every server has been listed or has failed, at most so long."""
+        with anyio.move_on_after(seconds):
+            for upstream in self.upstreams.values():
                 await upstream.listed.wait()
 
     def upstream_of(self, server: str) -> Upstream:
@@ -220,11 +252,11 @@ class Gateway:
 
     def is_repeatable(self, name: str) -> bool:
         """Whether the tool `name` may be called again after a lost connection."""
-        return is_repeatable(*self._own_tool(name))
+        return name in self._repeatable
 
     def needs_confirmation(self, name: str) -> bool:
         """Whether a person confirms each call of the tool `name`."""
-        return needs_confirmation(*self._own_tool(name))
+        return name in self._confirmed
 
     def remember_client(self, ctx: ServerRequestContext[Any, Any]) -> None:
         """Send notifications to the client of a request; one since 2026-07-28 listens by itself."""
@@ -242,6 +274,7 @@ class Gateway:
         """Offer the new listing of a server, and notify clients."""
         if self.cache is not None and upstream.listing is not None:
             self.cache.write(upstream.given.server, upstream.listing)
+        self.first_lists.one_listed()
         self._merge()
         self._publish(ToolsListChanged(), PromptsListChanged(), ResourcesListChanged())
 
@@ -274,10 +307,15 @@ class Gateway:
 
     def _merge(self) -> None:
         listings = {name: one.listing for name, one in self.upstreams.items() if one.listing is not None}
-        self.merged = merged(listings, self.options.names, reserved=OWN_TOOLS)
+        self.merged = merged(listings, self.options.names, longest=self.options.longest_name, reserved=OWN_TOOLS)
         self.searching = self._decide_to_search()  # cached: every call needs it
-        read_only = frozenset(name for name in self.merged.tools if is_read_only(*self._own_tool(name)))
-        self.finder.update(self.merged, read_only)
+        self._repeatable = self._tools_that(is_repeatable)
+        self._confirmed = self._tools_that(needs_confirmation)
+        self.finder.update(self.merged, self._tools_that(is_read_only))
+
+    def _tools_that(self, holds: Callable[[types.Tool, ServerOptions], bool]) -> frozenset[str]:
+        """The names of the tools for which the policy says so."""
+        return frozenset(name for name in self.merged.tools if holds(*self._own_tool(name)))
 
     def _own_tool(self, name: str) -> tuple[types.Tool, ServerOptions]:
         """A tool under its server's own name, which the policy refers to, and the options of that server."""

@@ -8,26 +8,49 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
-__all__ = ["LONGEST_NAME", "SEPARATOR", "NameStyle", "exposed_names", "server_prefix"]
+__all__ = [
+    "LONGEST_CLIENT_NAME",
+    "LONGEST_NAME",
+    "OUR_NAME",
+    "SEPARATOR",
+    "SHORTEST_LIMIT",
+    "NameStyle",
+    "exposed_names",
+    "longest_name_with",
+    "server_prefix",
+]
 
 NameStyle = Literal["prefixed", "plain"]
 
 SEPARATOR = "__"
-LONGEST_NAME = 64 - len("mcp__hikidashi__")
-"""Most characters of a name: the model APIs allow 64, and Claude Code adds its own prefix."""
+OUR_NAME = "hikidashi"
+"""Our usual name in the configuration of a client."""
+_IN_MODEL_APIS = 64
+_PREFIX = "mcp__{}__"  # of Claude Code; those of other clients are not longer
+LONGEST_NAME = _IN_MODEL_APIS - len(_PREFIX.format(OUR_NAME))
+"""Most characters of a name: the model APIs allow 64, and the client puts our name in it in front."""
+SHORTEST_LIMIT = 20
+"""The least that names may be limited to: a part of the name, and a digest."""
+LONGEST_CLIENT_NAME = _IN_MODEL_APIS - len(_PREFIX.format("")) - SHORTEST_LIMIT
+"""Most characters of our name in a client."""
 
 _DIGEST = 8
 _NOT_ALLOWED = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def exposed_names(
-    servers: Mapping[str, Iterable[str]], style: NameStyle = "prefixed", *, reserved: Iterable[str] = ()
+    servers: Mapping[str, Iterable[str]],
+    style: NameStyle = "prefixed",
+    *,
+    longest: int = LONGEST_NAME,
+    reserved: Iterable[str] = (),
 ) -> dict[tuple[str, str], str]:
     """A unique name for each (server, name), the same for the same input.
 
     Args:
         servers: The names that each server has.
         style: "prefixed" is `server__name` for all; "plain" keeps a name that only one server has.
+        longest: Most characters of a name; a longer one is cut, and ends with a digest.
         reserved: Names that must not be used.
     """
     listed = [(server, name) for server, names in servers.items() for name in dict.fromkeys(names)]
@@ -35,11 +58,11 @@ def exposed_names(
     used = set(reserved)
     exposed: dict[tuple[str, str], str] = {}
     for server, name in listed:
-        shown = _short(name, (server, name)) if style == "plain" and taken[name] == 1 else ""
+        shown = _short(name, (server, name), longest) if style == "plain" and taken[name] == 1 else ""
         if not shown or shown in used:
-            shown = _short(_NOT_ALLOWED.sub("_", server_prefix(server) + name), (server, name))
+            shown = _short(_NOT_ALLOWED.sub("_", server_prefix(server) + name), (server, name), longest)
             if shown in used:  # two servers whose names differ in characters that the APIs do not take
-                shown = _short(shown, (server, name), always=True)
+                shown = _short(shown, (server, name), longest, always=True)
         used.add(shown)
         exposed[server, name] = shown
     return exposed
@@ -50,8 +73,13 @@ def server_prefix(server: str) -> str:
     return _NOT_ALLOWED.sub("_", server) + SEPARATOR
 
 
-def _short(name: str, identity: tuple[str, str], *, always: bool = False) -> str:
-    if len(name) <= LONGEST_NAME and not always:
+def longest_name_with(client_name: str) -> int:
+    """Most characters of a name for a client in which we are called `client_name`."""
+    return min(LONGEST_NAME, _IN_MODEL_APIS - len(_PREFIX.format(client_name)))
+
+
+def _short(name: str, identity: tuple[str, str], longest: int, *, always: bool = False) -> str:
+    if len(name) <= longest and not always:
         return name
     digest = hashlib.sha256("\0".join(identity).encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST]
-    return f"{name[: LONGEST_NAME - _DIGEST - 1]}_{digest}"
+    return f"{name[: longest - _DIGEST - 1]}_{digest}"

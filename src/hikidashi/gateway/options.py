@@ -11,7 +11,7 @@ from ..search.mcp_servers import McpServer
 from ..search.mcp_servers.config import server_from
 from ..search.mcp_servers.keyring import password
 from ..search.mcp_servers.references import References, Syntax
-from .names import NameStyle
+from .names import LONGEST_NAME, SHORTEST_LIMIT, NameStyle
 
 __all__ = ["Confirm", "Entry", "GatewayOptions", "GatewayServer", "SearchMode", "ServerOptions", "ServerProblem"]
 
@@ -144,6 +144,7 @@ class GatewayOptions:
             records at the start.
         most_listed: With "auto", how many tools are listed at most.
         most_tokens: With "auto", how many tokens their definitions may cost.
+        longest_name: Most characters of a name; the model APIs allow 64, with what the client puts in front.
 
     Raises:
         ValueError: a value is not allowed.
@@ -155,6 +156,7 @@ class GatewayOptions:
     pin: tuple[str, ...] = ()
     most_listed: int = 10
     most_tokens: int = 3_000
+    longest_name: int = LONGEST_NAME
 
     def __post_init__(self) -> None:
         choices = (("names", ("prefixed", "plain")), ("search", ("auto", "on", "off")))
@@ -162,6 +164,8 @@ class GatewayOptions:
             if getattr(self, name) not in allowed:
                 raise ValueError(f"`{name}` is {getattr(self, name)!r}: use {', '.join(map(repr, allowed))}.")
         _check_patterns("pin", self.pin)
+        if self.longest_name < SHORTEST_LIMIT:
+            raise ValueError(f"`longest_name` is {self.longest_name!r}: use a number from {SHORTEST_LIMIT} on.")
 
 
 def _check_positive(name: str, value: Any, *, whole: bool = False) -> None:

@@ -78,11 +78,11 @@ def own_tools(summary: str) -> list[types.Tool]:
     ]
 
 
-def servers_summary(servers: Iterable[tuple[str, str | None, int]]) -> str:
+def servers_summary(servers: Iterable[tuple[str, str | None, int | None]]) -> str:
     """One line about all servers, in a bounded number of characters, the same for the same servers.
 
     Args:
-        servers: Name, description or instructions, and number of tools of each.
+        servers: Name, description or instructions, and number of tools of each; None if they are not known yet.
     """
     listed = [(name, " ".join((description or "").split()), count) for name, description, count in servers]
     if not listed:
@@ -91,7 +91,8 @@ def servers_summary(servers: Iterable[tuple[str, str | None, int]]) -> str:
     parts: list[str] = []
     for name, description, count in listed:
         short = description if len(description) <= room else description[: max(room - 1, 0)].rstrip() + "…"
-        parts.append(f"{name} ({count} tools)" + (f": {short}" if short.strip("…") else ""))
+        known = "tools not known yet" if count is None else f"{count} tools"
+        parts.append(f"{name} ({known})" + (f": {short}" if short.strip("…") else ""))
     text = "Servers: " + "; ".join(parts) + "."
     return text if len(text) <= 2 * _SUMMARY_CHARACTERS else text[: 2 * _SUMMARY_CHARACTERS] + "…"
 

@@ -13,7 +13,7 @@ from tests.gateway.clients.machines import machine_in
 
 from hikidashi.errors import ToolSourceError
 from hikidashi.gateway.clients.hook import Decision, answer, decide
-from hikidashi.gateway.names import exposed_names
+from hikidashi.gateway.names import exposed_names, longest_name_with
 
 SERVERS = ["github", "my server", "a__b"]
 
@@ -58,11 +58,13 @@ def test_rules_about_the_tools_behind_us_stay_in_force(through: str, rule: str) 
     assert (other.behaviour if other else None) == ("ask" if through == "call_tool" else None)
 
 
-def test_a_rule_about_a_name_that_is_cut_is_in_force_too() -> None:
+@pytest.mark.parametrize("name", ["hikidashi", "all-the-tools-of-our-team"])
+def test_a_rule_about_a_name_that_is_cut_is_in_force_too(name: str) -> None:
     tool = "very_long_name_" * 5
-    (shown,) = exposed_names({"github": [tool]}).values()
+    (shown,) = exposed_names({"github": [tool]}, longest=longest_name_with(name)).values()
     assert len(shown) < len(tool)
-    denied = decide(asked(shown), servers=SERVERS, rules={"deny": [f"mcp__github__{tool}"]})
+    call = {"tool_name": f"mcp__{name}__{shown}", "tool_input": {}}
+    denied = decide(call, servers=SERVERS, rules={"deny": [f"mcp__github__{tool}"]}, name=name)
     assert denied is not None
     assert denied.behaviour == "deny"
 

@@ -90,6 +90,10 @@ def _serve(  # pyright: ignore[reportUnusedFunction]
         Path | None,
         typer.Option(metavar="FILE", help="Record searches and calls, for tools report.", show_default=False),
     ] = None,
+    client_name: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="Our name in the client: names of tools leave room for it."),
+    ] = "hikidashi",
     token_env: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Variable with the token that HTTP clients must send.", show_default=False),
@@ -124,6 +128,7 @@ def _serve(  # pyright: ignore[reportUnusedFunction]
         promote=promote,
         pin=tuple(pin or ()),
         record=record,
+        client_name=client_name,
         token_env=token_env,
         yes=yes,
         as_daemon=as_daemon,

@@ -21,6 +21,7 @@ from hikidashi.gateway.clients.installing import Change, Line, apply, diff_of, p
 from hikidashi.gateway.clients.records import Records
 from hikidashi.gateway.clients.table import Client, Machine
 from hikidashi.gateway.config import is_own_format, read_servers
+from hikidashi.gateway.names import LONGEST_CLIENT_NAME, OUR_NAME
 
 from ..output import stdout
 from ..tools.text import clean_lines
@@ -38,6 +39,11 @@ def run_install(client_name: str, *, config: Path | None, name: str, dry_run: bo
         raise typer.BadParameter(
             f"is {name!r}: use letters, digits, `-`, `_` and `.`, and no `__`.", param_hint="--name"
         )
+    if len(name) > LONGEST_CLIENT_NAME:
+        raise typer.BadParameter(
+            f"has {len(name)} characters: use at most {LONGEST_CLIENT_NAME}, since names of tools have 64 with it.",
+            param_hint="--name",
+        )
     client, machine, records = client_for(client_name, "CLIENT"), Machine(), _records()
     # Absolute paths: a client starts us in any folder, where another `config.yaml` may be.
     files = [Path(os.path.abspath(file)) for file in config_files([config] if config else [])]  # noqa: PTH100
@@ -48,7 +54,8 @@ def run_install(client_name: str, *, config: Path | None, name: str, dry_run: bo
     line = Line(
         name=name,
         command=command,
-        args=[*start, "serve", *named],
+        # Only a name that takes more room: clients with the same command share one gateway.
+        args=[*start, "serve", *named, *(["--client-name", name] if len(name) > len(OUR_NAME) else [])],
         hook=[*start, "serve", "hook", *named[-2:], *(["--name", name] if name != "hikidashi" else [])],
     )
     changes = plan_install(client, line, records, machine=machine)

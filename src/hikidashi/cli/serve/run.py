@@ -20,10 +20,11 @@ from hikidashi import __version__
 from hikidashi.common.folders import cache_folder, state_folder
 from hikidashi.common.unicode import visible
 from hikidashi.errors import ToolSourceError
-from hikidashi.gateway.approval import Approvals, shown_server
+from hikidashi.gateway.approval import Approvals
 from hikidashi.gateway.attach import ask_daemon, socket_path, start_daemon
 from hikidashi.gateway.auth.options import OAuthOptions
 from hikidashi.gateway.config import GatewaySetup, identity_of, read_setup
+from hikidashi.gateway.names import LONGEST_CLIENT_NAME, OUR_NAME, longest_name_with
 from hikidashi.gateway.options import GatewayOptions, GatewayServer
 from hikidashi.gateway.pins import asks_for_records
 from hikidashi.gateway.shim import Shim
@@ -54,6 +55,7 @@ class ServeArguments:
     promote: bool
     pin: tuple[str, ...]
     record: Path | None
+    client_name: str
     token_env: str | None
     yes: bool
     as_daemon: Path | None
@@ -67,6 +69,7 @@ class ServeArguments:
         ]
         argv += [*(["--promote"] if self.promote else []), *(["--yes"] if self.yes else [])]
         argv += [part for glob in self.pin for part in ("--pin", glob)]
+        argv += ["--client-name", self.client_name] if self.client_name != OUR_NAME else []
         return [*argv, *(["--record", str(self.record.absolute())] if self.record else [])]
 
 
@@ -86,7 +89,13 @@ class _Run:
         record = args.record
         if record is None and section is not None and section.record is not None:
             record = setup.folder / Path(section.record).expanduser()
-        options = replace(options, **overrides)
+        if len(args.client_name) > LONGEST_CLIENT_NAME:
+            raise typer.BadParameter(
+                f"has {len(args.client_name)} characters: use at most {LONGEST_CLIENT_NAME}, since names of tools have "
+                "64 with it.",
+                param_hint="--client-name",
+            )
+        options = replace(options, **overrides, longest_name=longest_name_with(args.client_name))
         if asks_for_records(options.pin) and record is None:
             raise typer.BadParameter(
                 "most-used needs the records of calls: give --record FILE too.", param_hint="--pin"
@@ -154,7 +163,8 @@ def _progress(status: Callable[[], dict[str, Any] | None]) -> AbstractContextMan
 
 
 def _options_of(section: GatewayConfig) -> GatewayOptions:
-    return GatewayOptions(**{option.name: getattr(section, option.name) for option in fields(GatewayOptions)})
+    names = [option.name for option in fields(GatewayOptions) if option.name != "longest_name"]
+    return GatewayOptions(**{name: getattr(section, name) for name in names})
 
 
 def _gateway(run: _Run) -> Gateway:
@@ -276,7 +286,7 @@ def _approve(servers: list[GatewayServer], files: Sequence[Path], *, yes: bool, 
     new = approvals.missing(servers)
     if not new or (yes and not can_ask):
         return True
-    listed = "\n".join(f"  {visible(server.name)}: {shown_server(server)}" for server in new)
+    listed = "\n".join(f"  {visible(server.name)}: {approvals.shown(server)}" for server in new)
     named = visible(", ".join(map(str, files)))
     if not yes:
         if not can_ask or not sys.stdin.isatty():

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import AsyncExitStack
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from ...errors import MissingExtra
 from ..telemetry.spans import current_trace, within_trace
@@ -30,6 +30,8 @@ except ImportError as error:
 
 __all__ = ["MOST_REQUESTS", "CallTime", "RunningCall", "RunningCalls"]
 
+_Answer = TypeVar("_Answer")
+
 MOST_REQUESTS = 50
 """How many requests a server may send in one call."""
 _DELIVERY_SECONDS = 10.0  # for which an answer waits for notifications that a slow client does not take
@@ -44,24 +46,33 @@ class RunningCalls:
         self._principals: defaultdict[str, frozenset[str]] = defaultdict(frozenset)
         self._turns: defaultdict[str, ClientTurns] = defaultdict(ClientTurns)
         self._undecided = Counter[str]()
-        self._changed = anyio.Event()
+        self._changed: anyio.Event | None = None
+        """Set at the next change; None while none is waited for."""
 
-    @asynccontextmanager
-    async def call(self, upstream: Upstream, caller: Caller) -> AsyncGenerator[tuple[Client, RunningCall]]:
-        """The client for one call of `caller`, and the call."""
-        async with AsyncExitStack() as stack:
-            turns: list[Turn] = []
-            if not upstream.is_modern:
-                slot = ClientSlot(self._turns[upstream.name], caller.key, caller.behalf)
-                turns.append(await stack.enter_async_context(Turn(slot)))
-            client, turn = await stack.enter_async_context(upstream.use())
+    async def call(
+        self, upstream: Upstream, caller: Caller, send: Callable[[Client, RunningCall], Awaitable[_Answer]]
+    ) -> _Answer:
+        """What `send` returns for one call of `caller`."""
+
+        async def sent(turns: Sequence[Turn], client: Client, turn: Turn) -> tuple[_Answer, RunningCall]:
+            name = upstream.name
             call = RunningCall(caller, [*turns, turn], CallTime(upstream.given.options.call_seconds))
-            self._calls[upstream.name].append(call)
-            if len(self._principals[upstream.name]) < 2:  # more make no difference
-                self._principals[upstream.name] |= {caller.principal}
-            stack.callback(self._end, upstream.name, call)
-            yield client, call
+            self._calls[name].append(call)
+            if len(self._principals[name]) < 2:  # more make no difference
+                self._principals[name] |= {caller.principal}
+            try:
+                return await send(client, call), call
+            finally:
+                self._calls[name].remove(call)
+                self._notify()
+
+        if upstream.is_modern:
+            answer, call = await upstream.with_client(partial(sent, ()))
+        else:
+            async with Turn(ClientSlot(self._turns[upstream.name], caller.key, caller.behalf)) as turn:
+                answer, call = await upstream.with_client(partial(sent, (turn,)))
         await call.delivered()  # after it has given up its turn: nothing else waits for a slow client
+        return answer
 
     async def ask(self, upstream: Upstream, request: types.InputRequest) -> types.InputResponse | types.ErrorData:
         """The response of the client whose call `upstream` is working on."""
@@ -72,7 +83,7 @@ class RunningCalls:
             while len({call.caller.key for call in candidates}) > 1:
                 if self._undecided[upstream.name] >= len(candidates):
                     return _refusal("several clients are calling it at the same time. Call the tool again")
-                await self._changed.wait()
+                await self._change()
                 candidates = self._candidates(upstream)
         finally:
             self._undecided[upstream.name] -= 1
@@ -107,13 +118,16 @@ class RunningCalls:
         calls = self._calls[upstream.name]
         return [call for call in calls if not call.waiting] or list(calls)
 
-    def _end(self, server: str, call: RunningCall) -> None:
-        self._calls[server].remove(call)
-        self._notify()
+    async def _change(self) -> None:
+        """Wait for the next change."""
+        if self._changed is None:
+            self._changed = anyio.Event()
+        await self._changed.wait()
 
     def _notify(self) -> None:
-        changed, self._changed = self._changed, anyio.Event()
-        changed.set()
+        if self._changed is not None:
+            self._changed.set()
+            self._changed = None
 
 
 class CallTime:
@@ -145,7 +159,7 @@ class RunningCall:
         self._turns = turns
         self._trace = current_trace()
         self._deliveries = 0
-        self._delivered = anyio.Event()
+        self._delivered: anyio.Event | None = None
 
     def delivery(self, send: Callable[[], Awaitable[None]]) -> Callable[[], Coroutine[Any, Any, None]]:
         """`send`, which sends a notification of the server to the client; from now on `delivered` waits for it."""
@@ -156,12 +170,15 @@ class RunningCall:
                 await send()
             finally:
                 self._deliveries -= 1
-                self._delivered.set()
+                if self._delivered is not None:
+                    self._delivered.set()
 
         return deliver
 
     async def delivered(self) -> None:
         """Wait for the notifications that came before the answer: after it, a client does not get them."""
+        if not self._deliveries:
+            return
         with anyio.move_on_after(_DELIVERY_SECONDS):
             while self._deliveries:
                 self._delivered = anyio.Event()

@@ -136,9 +136,14 @@ class Forwarder:
     ) -> Raw:
         for attempt in (1, 2):
             client: Client | None = None
+
+            async def send(connected: Client, call: RunningCall) -> Raw:
+                nonlocal client
+                client = connected
+                return await _answer(connected, upstream, request, caller, call)
+
             try:
-                async with self.running.call(upstream, caller) as (client, call):
-                    return await _answer(client, upstream, request, caller, call)
+                return await self.running.call(upstream, caller, send)
             except MCPError as error:
                 if upstream.login is not None and upstream.login.problem:
                     raise upstream.refused_login(upstream.login.problem) from error
@@ -180,7 +185,6 @@ async def _answer(
             raise MCPError(
                 types.INTERNAL_ERROR, f"The server {upstream.name!r} sent an invalid response: {reason}"
             ) from error
-        time.pause()
         return _cleaned(raw, request)
     if time.asks_too_often:
         raise MCPError(

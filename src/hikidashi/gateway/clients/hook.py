@@ -15,7 +15,7 @@ from typing import Any, Literal, cast
 
 from ...errors import ConfigError, ToolSourceError
 from ..config import is_own_format, read_servers
-from ..names import SEPARATOR, exposed_names, server_prefix
+from ..names import LONGEST_NAME, SEPARATOR, exposed_names, longest_name_with, server_prefix
 from ._claude_code import normalized
 from .finding import content_of, read_bytes
 from .table import Machine, System
@@ -98,9 +98,11 @@ def decide(
             return None  # the gateway says what is missing
     elif own in _OWN:
         return None
-    shown = _shown(tool, servers)
+    shown, longest = _shown(tool, servers), longest_name_with(name)
     for behaviour in ("deny", "ask", "allow"):
-        rule = next((rule for rule in rules.get(behaviour, ()) if _fits(rule, tool, servers, own=prefix)), None)
+        rule = next(
+            (rule for rule in rules.get(behaviour, ()) if _fits(rule, tool, servers, own=prefix, longest=longest)), None
+        )
         if rule is not None:
             reason = f"{shown}, by your rule {rule}."
             return Decision(
@@ -147,7 +149,9 @@ def server_names(config: Path | None) -> list[str]:
     return list(cast("dict[str, Any]", servers)) if isinstance(servers, dict) else []
 
 
-def _fits(rule: str, tool: str, servers: Iterable[str] = (), *, own: str = "mcp__") -> bool:
+def _fits(
+    rule: str, tool: str, servers: Iterable[str] = (), *, own: str = "mcp__", longest: int = LONGEST_NAME
+) -> bool:
     """Whether a rule such as `mcp__server`, `mcp__server__*` or `mcp__server__tool` is about `tool`.
 
     Also one that names the tool as we list it where there are few: `mcp__hikidashi__server__tool`.
@@ -159,7 +163,7 @@ def _fits(rule: str, tool: str, servers: Iterable[str] = (), *, own: str = "mcp_
         return True
     for server in servers:  # long names are cut, and end with a digest
         name = pattern.removeprefix(server_prefix(server))
-        if name != pattern and tool in exposed_names({server: [name]}).values():
+        if name != pattern and tool in exposed_names({server: [name]}, longest=longest).values():
             return True
     return False
 

@@ -17,6 +17,10 @@ except ImportError as error:
 __all__ = ["Confirmations"]
 
 _LONGEST_VALUE = 400
+_NO_FORMS = (
+    "A person has to confirm it, and this client opens addresses only (elicitation by URL), not forms. "
+    "Call it from a client that shows forms, or leave the tool out of `confirm`."
+)
 _MOST_REMEMBERED = 10_000
 
 
@@ -59,7 +63,10 @@ class Confirmations:
                 while len(self._remembered) > _MOST_REMEMBERED:
                     self._remembered.popitem(last=False)
             return None
-        reason = answer.message if isinstance(answer, types.ErrorData) else "The person did not agree to this call."
+        reason = "The person did not agree to this call."
+        if isinstance(answer, types.ErrorData):
+            is_unable = answer.code == types.MISSING_REQUIRED_CLIENT_CAPABILITY
+            reason = _NO_FORMS if is_unable else answer.message
         return {
             "resultType": "complete",
             "content": [{"type": "text", "text": f"{tool!r} was not called. {reason}"}],

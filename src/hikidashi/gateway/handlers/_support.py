@@ -15,12 +15,9 @@ try:
 except ImportError as error:
     raise MissingExtra("mcp", "mcp") from error
 
-__all__ = ["WAIT_FOR_LISTS", "Context", "raw_meta", "refuse_cursor", "unavailable_as_mcp_error"]
+__all__ = ["Context", "raw_meta", "refuse_cursor", "unavailable_as_mcp_error"]
 
 Context = ServerRequestContext[Any, Any]
-
-WAIT_FOR_LISTS = 10.0
-"""Seconds that a request waits for servers that were never listed."""
 
 
 def raw_meta(ctx: Context) -> dict[str, Any] | None:

@@ -17,7 +17,7 @@ from ._arguments import argument_problems
 from ._confirm import Confirmations
 from ._records import ClientRecords
 from ._results import LongResults
-from ._support import WAIT_FOR_LISTS, Context, raw_meta
+from ._support import Context, raw_meta
 
 try:
     import mcp_types as types
@@ -69,12 +69,12 @@ class ToolCalls:
         """
         gateway = self._gateway
         if name not in gateway.merged.tool_places:
-            await gateway.listed(WAIT_FOR_LISTS)
+            await gateway.until_known(name, lambda: name in gateway.merged.tool_places)
         place = gateway.merged.tool_places.get(name)
         if place is None:
             with suppress(ToolSearchError):
                 await gateway.finder.prepare()
-            return error_result(gateway.finder.nearest(name, searching=gateway.searching))
+            return error_result(gateway.nearest(name))
         # Here, where its definition is known: the name may be older than the list.
         if through is not None and through != (right := gateway.finder.call_with(name)):
             kind = "only reads" if right == CALL_READ_TOOL else "may change something"
@@ -124,8 +124,9 @@ class ToolCalls:
             return error_result(f"{error.message}\n{self._explanation(tool, arguments)}")
         if not isinstance(result, dict):
             return result
-        # A client that sees the output schema refuses a result without the structured content that a cut leaves out.
-        if gateway.searching and (explain or tool.output_schema is None):
+        # Where `read_result` is listed. A client that sees the output schema refuses a result without the structured
+        # content that a cut leaves out.
+        if explain or (gateway.searching and tool.output_schema is None):
             result = self._long_results.cut(result, upstream.given.options.result_characters, principal_of(ctx))
         if explain and result.get("isError"):
             explanation = {"type": "text", "text": self._explanation(tool, arguments)}

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from ...errors import MissingExtra
+from .._merged import Place
 from ..bridge.meta import passed_on
 from ..bridge.parked import Raw
 from ..gateway import Gateway
-from ._support import WAIT_FOR_LISTS, Context, raw_meta, refuse_cursor, unavailable_as_mcp_error
+from ._support import Context, raw_meta, refuse_cursor, unavailable_as_mcp_error
 
 try:
     import mcp_types as types
@@ -27,12 +28,12 @@ class PromptHandlers:
         """Answer `prompts/list`."""
         refuse_cursor(params)
         self._gateway.remember_client(ctx)
-        await self._gateway.listed(WAIT_FOR_LISTS)
+        await self._gateway.first_lists.wait()
         return types.ListPromptsResult(prompts=list(self._gateway.merged.prompts.values()), cache_scope="private")
 
     async def get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> Raw | types.Result:
         """Answer `prompts/get`."""
-        await self._gateway.listed(WAIT_FOR_LISTS)
+        await self._gateway.until_known(params.name, lambda: params.name in self._gateway.merged.prompt_places)
         place = self._gateway.merged.prompt_places.get(params.name)
         if place is None:
             raise MCPError(types.INVALID_PARAMS, f"No server has the prompt {params.name!r}.")
@@ -60,19 +61,26 @@ class PromptHandlers:
 
     async def complete(self, ctx: Context, params: types.CompleteRequestParams) -> Raw | types.Result:
         """Answer `completion/complete` for a prompt or a resource template."""
-        await self._gateway.listed(WAIT_FOR_LISTS)
-        merged = self._gateway.merged
-        match params.ref:
-            case types.PromptReference(name=name):
-                shown, place = name, merged.prompt_places.get(name)
-                ref = None if place is None else params.ref.model_copy(update={"name": place.name})
-            case _:
-                shown, place = str(params.ref.uri), merged.template_place(str(params.ref.uri))
-                ref = params.ref
-        if place is None or ref is None:
+        ref = params.ref
+        if isinstance(ref, types.PromptReference):
+            shown = ref.name
+            await self._gateway.until_known(shown, lambda: self._place_of(ref) is not None)
+        else:
+            shown = str(ref.uri)
+            await self._gateway.first_lists.wait_until(lambda: self._place_of(ref) is not None)
+        place = self._place_of(ref)
+        if place is None:
             raise MCPError(types.INVALID_PARAMS, f"No server has the prompt or resource template {shown!r}.")
+        if isinstance(ref, types.PromptReference):
+            ref = ref.model_copy(update={"name": place.name})
         request = types.CompleteRequest(params=params.model_copy(update={"ref": ref, "meta": passed_on(raw_meta(ctx))}))
         with unavailable_as_mcp_error():
             return await self._gateway.forwarder.forward(
                 ctx, self._gateway.upstream_of(place.server), lambda _, __: request
             )
+
+    def _place_of(self, ref: types.PromptReference | types.ResourceTemplateReference) -> Place | None:
+        merged = self._gateway.merged
+        if isinstance(ref, types.PromptReference):
+            return merged.prompt_places.get(ref.name)
+        return merged.template_place(str(ref.uri))

@@ -11,7 +11,7 @@ from ..bridge.callers import client_key
 from ..bridge.meta import passed_on
 from ..bridge.parked import Raw
 from ..gateway import Gateway
-from ._support import WAIT_FOR_LISTS, Context, raw_meta, refuse_cursor
+from ._support import Context, raw_meta, refuse_cursor
 from ._watching import Watching, no_resource
 
 try:
@@ -23,6 +23,8 @@ except ImportError as error:
     raise MissingExtra("mcp", "mcp") from error
 
 __all__ = ["ResourceHandlers"]
+
+_FORGET_SECONDS = 10.0
 
 
 class ResourceHandlers:
@@ -39,7 +41,7 @@ class ResourceHandlers:
         """Answer `resources/list`."""
         refuse_cursor(params)
         self._gateway.remember_client(ctx)
-        await self._gateway.listed(WAIT_FOR_LISTS)
+        await self._gateway.first_lists.wait()
         return types.ListResourcesResult(resources=list(self._gateway.merged.resources.values()), cache_scope="private")
 
     async def list_templates(
@@ -47,15 +49,15 @@ class ResourceHandlers:
     ) -> types.ListResourceTemplatesResult:
         """Answer `resources/templates/list`."""
         refuse_cursor(params)
-        await self._gateway.listed(WAIT_FOR_LISTS)
+        await self._gateway.first_lists.wait()
         return types.ListResourceTemplatesResult(
             resource_templates=list(self._gateway.merged.templates), cache_scope="private"
         )
 
     async def read(self, ctx: Context, params: types.ReadResourceRequestParams) -> Raw | types.Result:
         """Answer `resources/read` from the first server that has the resource."""
-        await self._gateway.listed(WAIT_FOR_LISTS)
         uri = str(params.uri)
+        await self._until_known(uri)
         meta = passed_on(raw_meta(ctx))
         refused = no_resource(uri)
         for place in self._gateway.merged.places_of(uri):
@@ -86,7 +88,7 @@ class ResourceHandlers:
     async def subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
         """Answer `resources/subscribe`."""
         self._gateway.remember_client(ctx)
-        await self._gateway.listed(WAIT_FOR_LISTS)
+        await self._until_known(str(params.uri))
         await self._watching.begin(str(params.uri), client_key(ctx))
         return types.EmptyResult()
 
@@ -99,17 +101,20 @@ class ResourceHandlers:
         """Answer `subscriptions/listen`; its resources are subscribed to as long as the stream is open."""
         uris = [str(uri) for uri in params.notifications.resource_subscriptions or ()]
         listener = f"listener {secrets.token_hex(8)}"
-        if uris:
-            await self._gateway.listed(WAIT_FOR_LISTS)
+        await self._until_known(*uris)
         try:
             for uri in uris:
                 with suppress(MCPError):  # a server without subscriptions must not end the stream of the others
                     await self._watching.begin(uri, listener)
             return await self._listen(ctx, params)
         finally:
-            with anyio.CancelScope(shield=True), anyio.move_on_after(WAIT_FOR_LISTS):
+            with anyio.CancelScope(shield=True), anyio.move_on_after(_FORGET_SECONDS):
                 await self._watching.forget(listener)
 
     async def forget(self, client: str) -> None:
         """End the subscriptions of a client that is gone."""
         await self._watching.forget(client)
+
+    async def _until_known(self, *uris: str) -> None:
+        """Wait for the servers of resources that no server is known to have."""
+        await self._gateway.first_lists.wait_until(lambda: all(map(self._gateway.merged.has_resource, uris)))

@@ -15,7 +15,7 @@ from ..own_tools import OWN_TOOLS, READ_RESULT, SEARCH_TOOLS
 from ..telemetry.spans import search_span
 from ._records import ClientRecords
 from ._results import LongResults
-from ._support import WAIT_FOR_LISTS, Context, refuse_cursor
+from ._support import Context, refuse_cursor
 from ._tool_calls import ToolCalls, error_result
 
 try:
@@ -42,17 +42,20 @@ class ToolHandlers:
         """Answer `tools/list`."""
         refuse_cursor(params)
         self._gateway.remember_client(ctx)
-        await self._gateway.listed(WAIT_FOR_LISTS)
-        if (called := self._gateway.listed_tool(_called_over_http(ctx))) is not None:
-            return types.ListToolsResult(tools=[called], cache_scope="private")
+        if (name := _called_over_http(ctx)) is not None:
+            if name not in OWN_TOOLS:
+                await self._gateway.until_known(name, lambda: name in self._gateway.merged.tools)
+            if (called := self._gateway.listed_tool(name)) is not None:
+                return types.ListToolsResult(tools=[called], cache_scope="private")
+        await self._gateway.first_lists.wait()
         promoted = self._promoted.get(client_key(ctx), ()) if self._promotes(ctx) else ()
         return types.ListToolsResult(tools=self._gateway.listed_tools(promoted), cache_scope="private")
 
     async def call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> Raw | types.Result:
         """Answer `tools/call`."""
-        if params.name in OWN_TOOLS and not self._gateway.searching:  # by what is known so far
-            await self._gateway.listed(WAIT_FOR_LISTS)
-        if not self._gateway.searching or params.name not in OWN_TOOLS:
+        # The client may have listed them when fewer servers were known, so they are answered also where they are not
+        # listed any more. No other tool has their names.
+        if params.name not in OWN_TOOLS or self._gateway.options.search == "off":
             return await self._calls.call(ctx, params, params.name, params.arguments)
         given = params.arguments or {}
         if params.name == SEARCH_TOOLS:
@@ -76,11 +79,11 @@ class ToolHandlers:
         query = given.get("query")
         if not isinstance(query, str) or not query.strip():
             return error_result(f"`query` is {query!r}: give a few words about what you want to do.")
-        await self._gateway.listed(WAIT_FOR_LISTS)
+        await self._gateway.first_lists.wait()
         with search_span() as span:
             try:
                 await self._gateway.finder.prepare()
-                answer = self._gateway.finder.search(query, down=self._gateway.down())
+                answer = self._gateway.search(query)
             except ToolSearchError as error:
                 return error_result(str(error))
             span.set_attributes({"hikidashi.search.kind": answer.kind, "hikidashi.search.found": len(answer.names)})

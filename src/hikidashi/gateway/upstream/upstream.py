@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import replace
+from typing import TypeVar
 
 from ...errors import MissingExtra, ServerUnavailableError
 from ...search.mcp_servers.connection import Diagnostics, connected
@@ -27,6 +28,7 @@ from ._limits import (
     until_too_large,
 )
 from ._lost import ConnectionLost, lost_in
+from ._process_group import processor_time_of_group
 from ._remedies import remedy_for
 from ._subscriptions import Subscriptions
 from .listing import Listing, list_everything
@@ -46,6 +48,8 @@ except ImportError as error:
 __all__ = ["Upstream"]
 
 logger = logging.getLogger("hikidashi.gateway")
+
+_Answer = TypeVar("_Answer")
 
 _GRACE = 2.0  # seconds that a process has to end by itself, and a session over HTTP
 _LEVEL_SECONDS = 2.0  # a server that does not confirm a log level is not waited for
@@ -81,7 +85,8 @@ class Upstream:
         self.login = login
         self._with_passwords = WaitingCall(given.with_passwords)
         self.listing = listing
-        self.state = ServerState(given.name)
+        self._state = ServerState(given.name)
+        self._calls = self._errors = 0  # not in the state, which would be copied for each call
         self.listed = anyio.Event()
         """Set once the server has been listed, or has failed to start."""
         if listing is not None:
@@ -108,7 +113,7 @@ class Upstream:
             self.listed.set()
             reason, remedy = given.problem.reason, given.problem.remedy
             error = f"{reason}. {remedy}".strip()
-            self.state = replace(self.state, status="failed", reason=reason, remedy=remedy, last_error=error)
+            self._state = replace(self._state, status="failed", reason=reason, remedy=remedy, last_error=error)
         elif listing is None or not given.lazy:
             self._wanted.set()
 
@@ -118,9 +123,19 @@ class Upstream:
         return self.given.name
 
     @property
+    def state(self) -> ServerState:
+        """Its state now."""
+        return replace(self._state, calls=self._calls, errors=self._errors)
+
+    @property
     def is_modern(self) -> bool:
         """Whether the connection speaks 2026-07-28 or later; False while there is none."""
         return self._client is not None and self._client.session.discover_result is not None
+
+    @property
+    def processor_time(self) -> int | None:
+        """What its processes have used so far; None if it has none, or the system does not tell."""
+        return None if self._group is None else processor_time_of_group(self._group)
 
     # Requests of the gateway
 
@@ -138,8 +153,8 @@ class Upstream:
             if self._failures >= _FAILURES_TO_OPEN and (left := self._retry_at - anyio.current_time()) > 0:
                 raise ServerUnavailableError(
                     self.name,
-                    self.state.reason,
-                    f"It is tried again in {math.ceil(left)} s. {self.state.remedy}".strip(),
+                    self._state.reason,
+                    f"It is tried again in {math.ceil(left)} s. {self._state.remedy}".strip(),
                 )
             self._waiting += 1
             try:
@@ -148,28 +163,28 @@ class Upstream:
             finally:
                 self._waiting -= 1
         if self._client is None:
-            raise ServerUnavailableError(self.name, self.state.reason, self.state.remedy)
+            raise ServerUnavailableError(self.name, self._state.reason, self._state.remedy)
         return self._client
 
     def refused_login(self, problem: str) -> ServerUnavailableError:
         """The error of a request that the server refused because of the login."""
         return ServerUnavailableError(self.name, problem, remedy_for(self.given, problem))
 
-    @asynccontextmanager
-    async def use(self) -> AsyncGenerator[tuple[Client, Turn]]:
-        """The connected client for one request, and its slot among the concurrent requests."""
+    async def with_client(self, send: Callable[[Client, Turn], Awaitable[_Answer]]) -> _Answer:
+        """What `send` returns for one request: it gets the connected client and its slot among concurrent requests."""
         async with Turn(self._limiter) as turn:
             self._usage.begin()
             try:
                 client = await self.client()
-                self.state = replace(self.state, calls=self.state.calls + 1)
-                yield client, turn
-                self._failures = 0
+                self._calls += 1
+                answer = await send(client, turn)
             except BaseException:
-                self.state = replace(self.state, errors=self.state.errors + 1)
+                self._errors += 1
                 raise
             finally:
                 self._usage.end()
+            self._failures = 0
+            return answer
 
     async def subscribe(self, uri: str) -> None:
         """Subscribe to changes of a resource, also across restarts."""
@@ -216,7 +231,7 @@ class Upstream:
             if (pause := self._retry_at - anyio.current_time()) > 0:
                 await self._pause(pause)
             # The reason of the last failure stays known until the server has started.
-            self._set("starting", *((self.state.reason, self.state.remedy) if self._failures else ()))
+            self._set("starting", *((self._state.reason, self._state.remedy) if self._failures else ()))
             self._stopping, self._lost = anyio.Event(), None
             ended = ConnectionLost("it closed the connection")
             with Diagnostics(self.given.server) as diagnostics:
@@ -247,17 +262,17 @@ class Upstream:
 
     def _after(self, ended: ConnectionLost) -> None:
         """Decide when to connect again."""
-        was_ready = self.state.status == "ready"
+        was_ready = self._state.status == "ready"
         if ended.failed:
             if was_ready and anyio.current_time() - self._ready_at > _STABLE_SECONDS:
                 self._failures = 0
             self._failures += 1
             pause = min(_FIRST_PAUSE * 2 ** (self._failures - 1), _LONGEST_PAUSE)
             self._retry_at = anyio.current_time() + pause
-            self.state = replace(self.state, restarts=self.state.restarts + 1)
-            known = self.state.last_error
+            self._state = replace(self._state, restarts=self._state.restarts + 1)
+            known = self._state.last_error
             self._set("failed", ended.reason, ended.remedy or remedy_for(self.given, ended.reason))
-            if self.state.last_error != known:  # repeated failures are logged once
+            if self._state.last_error != known:  # repeated failures are logged once
                 logger.warning("MCP server %r: %s", self.name, ended.reason)
         else:
             self._set("waiting", ended.reason)
@@ -336,7 +351,7 @@ class Upstream:
         self._client = client
         self._ready_at = anyio.current_time()
         self._usage.touch()
-        self.state = replace(self.state, protocol=client.protocol_version)
+        self._state = replace(self._state, protocol=client.protocol_version)
         self._set("ready")
         self._publish(listing)
         self.listed.set()
@@ -377,8 +392,8 @@ class Upstream:
                 await client.session.send_request(types.SetLevelRequest(params=level), types.EmptyResult)
 
     def _set(self, status: Status, reason: str = "", remedy: str = "") -> None:
-        last = f"{reason}. {remedy}".strip() if status == "failed" else self.state.last_error
-        self.state = replace(
-            self.state, status=status, reason=reason, remedy=remedy, last_error=last, since=time.time()
+        last = f"{reason}. {remedy}".strip() if status == "failed" else self._state.last_error
+        self._state = replace(
+            self._state, status=status, reason=reason, remedy=remedy, last_error=last, since=time.time()
         )
         self._events.state_changed(self)

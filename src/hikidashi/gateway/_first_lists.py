@@ -1,0 +1,97 @@
+"""How long requests wait for servers that were never listed: no server delays the others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection
+
+from ..errors import MissingExtra
+from .upstream.upstream import Upstream
+
+try:
+    import anyio
+except ImportError as error:
+    raise MissingExtra("mcp", "mcp") from error
+
+__all__ = ["FirstLists"]
+
+_MOST = 10.0  # seconds from the start of the gateway
+_GRACE = 1.0  # seconds for a server that starts at the same time as the first; usual ones take 0.3 to 2
+_QUIET = 0.5  # seconds without processor time after which a process waits for something, and does not start any more
+_POLL = 0.1
+
+
+class FirstLists:
+    """The first listing of each server.
+
+    Args:
+        upstreams: The servers; those listed in an earlier process have their listing.
+    """
+
+    def __init__(self, upstreams: Collection[Upstream]) -> None:
+        self._upstreams = upstreams
+        self._began = math.inf
+        self._first: float | None = None
+        """When the first server was listed; long ago if one is known from an earlier process."""
+        if any(one.listing is not None for one in upstreams):
+            self._first = -math.inf
+        self._processor_time: dict[str, tuple[int, float]] = {}
+        """What each process had used when it was last looked at, and since when it has used no more."""
+
+    def begin(self) -> None:
+        """The servers are started now."""
+        self._began = anyio.current_time()
+
+    def one_listed(self) -> None:
+        """A server has been listed."""
+        if self._first is None:
+            self._first = anyio.current_time()
+
+    async def wait(self) -> None:
+        """Wait for the servers that start as fast as the others.
+
+        Known listings are not held back. Where none is known, the first server that is listed is waited for; others
+        then have as long again, at least a second, and as long as their process works on its start. What comes later
+        is announced as a change.
+        """
+        if self._first == -math.inf:
+            return
+        while missing := [upstream for upstream in self._upstreams if not upstream.listed.is_set()]:
+            left = self._patience(missing)
+            if left <= 0:
+                return
+            with anyio.move_on_after(min(left, _POLL)):
+                await missing[0].listed.wait()
+
+    async def wait_until(self, is_known: Callable[[], bool], may_be_of: Callable[[str], bool] = lambda _: True) -> None:
+        """Wait for something of a single server, at most ten seconds from the start of the gateway.
+
+        Args:
+            is_known: Whether a server is known to have it.
+            may_be_of: Whether a server that is still starting may have it, by its name; others are not waited for.
+        """
+        missing = [one for one in self._upstreams if not one.listed.is_set() and may_be_of(one.name)]
+        with anyio.move_on_at(self._began + _MOST):
+            while not is_known() and (missing := [one for one in missing if not one.listed.is_set()]):
+                with anyio.move_on_after(_POLL):
+                    await missing[0].listed.wait()
+
+    def _patience(self, missing: list[Upstream]) -> float:
+        """Seconds left for the servers that are missing."""
+        now = anyio.current_time()
+        last = self._began + _MOST
+        working = [one for one in missing if self._is_working(one, now)]  # each is looked at
+        if self._first is None or working:
+            return last - now
+        return min(last, self._first + max(self._first - self._began, _GRACE)) - now
+
+    def _is_working(self, upstream: Upstream, now: float) -> bool:
+        """Whether the process of a server has used the processor of late, as one that hangs does not."""
+        used = upstream.processor_time
+        if used is None:
+            return False
+        before, since = self._processor_time.get(upstream.name, (None, now))
+        if used != before:
+            since = now
+        self._processor_time[upstream.name] = used, since
+        return now - since < _QUIET
