@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -101,8 +101,8 @@ def scored(found: Sequence[Sequence[str]], wanted: Sequence[Sequence[str]]) -> M
     ]
     first = [bool(names) and names[0] in tools for names, tools in zip(found, wanted, strict=True)]
     # What each tool is worth in a list of results, and as the first, for a question at random.
-    listed: Counter[str] = Counter()
-    leading: Counter[str] = Counter()
+    listed: defaultdict[str, float] = defaultdict(float)
+    leading: defaultdict[str, float] = defaultdict(float)
     for tools in wanted:
         for name in tools:
             listed[name] += 1 / min(len(tools), DEPTH) / len(wanted)
