@@ -40,10 +40,10 @@ def test_slang_is_learnt_and_the_held_out_questions_prove_it() -> None:
     assert outcome.after is not None
     assert outcome.change is not None
     assert outcome.held_out == len(outcome.before.recall) == len(outcome.after.recall) == 38
-    assert outcome.change.both.low > 0.1
+    assert outcome.change.beyond_chance.low > 0.1
     answer = outcome.as_json()
     assert (answer["questions"], answer["trained_on"], answer["held_out"], answer["better"]) == (126, 88, 38, True)
-    assert answer["everyday_kept"] > 0.7
+    assert answer["everyday_kept"] > 0.6
 
 
 def test_the_order_of_the_questions_does_not_matter_and_repeated_ones_count_once() -> None:
@@ -76,7 +76,7 @@ def test_one_that_is_worse_than_the_installed_one_is_refused() -> None:
     worse = tuned(installed=best)
     assert worse.installed is not None
     assert worse.after is not None
-    assert worse.installed.both.mean() > worse.after.both.mean()
+    assert worse.installed.beyond_chance.mean() > worse.after.beyond_chance.mean()
     assert worse.refusal == "On the held-out questions it is worse than the one that is installed."
     assert tuned(installed=adapter_of(worse)).refusal == ""  # the same one, once more
 
@@ -118,7 +118,7 @@ def test_a_map_that_moves_everything_is_refused() -> None:
     ]
     outcome = tune(TOOLS, asked, embedder=WORDS)
     assert outcome.kept is not None
-    assert outcome.kept >= 0.7 or "changes what other questions find" in outcome.refusal
+    assert outcome.kept >= 0.6 or "changes what other questions find" in outcome.refusal
 
 
 def test_progress_is_reported_for_each_stage() -> None:

@@ -88,7 +88,7 @@ def _print_table(console: Console, matches: Sequence[ToolMatch], *, shares: bool
     for rank, match in enumerate(matches, 1):
         lines = [Text(cut(match.entry.description or "(no description)", rest))]
         if shares:
-            lines += wrapped(Text("score: ", "dim") + _shares(match), rest)
+            lines += wrapped(Text.assemble(("score: ", "dim"), _shares(match)), rest)
         for name, words in match.why.items():
             label = f"{_FIELDS.get(name, name)}: "
             lines.append(Text.assemble((label, "dim"), (cut(", ".join(words), rest - len(label)), "cyan")))

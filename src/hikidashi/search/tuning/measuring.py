@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from ..catalog import ToolCatalog
 from .questions import Labelled
 
-__all__ = ["DEPTH", "Change", "Figure", "Measured", "change_of", "figure", "measured"]
+__all__ = ["DEPTH", "Change", "Figure", "Measured", "change_of", "figure", "measured", "scored"]
 
 DEPTH = 5
 """How many results of a search are looked at."""
@@ -41,15 +42,20 @@ class Measured:
     """Per question, the share of its tools among the first five results."""
     first: NDArray[np.float64]
     """Per question, 1 if the first result is one of its tools, else 0."""
+    chance: NDArray[np.float64]
+    """Per question, the mean of the two that its results have for the tools of a question at random."""
 
     @property
-    def both(self) -> NDArray[np.float64]:
-        """Per question, the mean of the two: what a tune is judged by."""
-        return (self.recall + self.first) / 2
+    def beyond_chance(self) -> NDArray[np.float64]:
+        """Per question, the mean of the two less what is chance: what a tune is judged by.
+
+        A search that finds more tools than before finds more right ones, even if it knows nothing.
+        """
+        return (self.recall + self.first) / 2 - self.chance
 
     def at(self, places: slice) -> Measured:
         """The same for some of the questions."""
-        return Measured(self.recall[places], self.first[places])
+        return Measured(self.recall[places], self.first[places], self.chance[places])
 
     def as_json(self) -> dict[str, Any]:
         """Both figures as a JSON object."""
@@ -62,11 +68,15 @@ class Change:
 
     recall: Figure
     first: Figure
-    both: Figure
+    beyond_chance: Figure
 
     def as_json(self) -> dict[str, Any]:
         """The differences as a JSON object."""
-        return {"recall_at_5": self.recall.as_json(), "first": self.first.as_json(), "both": self.both.as_json()}
+        return {
+            "recall_at_5": self.recall.as_json(),
+            "first": self.first.as_json(),
+            "beyond_chance": self.beyond_chance.as_json(),
+        }
 
 
 def measured(
@@ -76,20 +86,37 @@ def measured(
     before_each: Callable[[int], None] = lambda place: None,
 ) -> Measured:
     """What `catalog` finds for `questions`; `before_each` is called with the place of each."""
-    recall, first = np.zeros(len(questions)), np.zeros(len(questions))
+    found: list[list[str]] = []
     for place, question in enumerate(questions):
         before_each(place)
-        found = [match.name for match in catalog.search(question.text, limit=DEPTH)]
-        wanted = set(question.tools)
-        recall[place] = len(wanted.intersection(found)) / min(len(wanted), DEPTH)
-        first[place] = bool(found) and found[0] in wanted
-    return Measured(recall, first)
+        found.append([match.name for match in catalog.search(question.text, limit=DEPTH)])
+    return scored(found, [question.tools for question in questions])
+
+
+def scored(found: Sequence[Sequence[str]], wanted: Sequence[Sequence[str]]) -> Measured:
+    """The figures of the results of questions, given the tools of each."""
+    recall = [
+        sum(name in tools for name in names) / min(len(tools), DEPTH)
+        for names, tools in zip(found, wanted, strict=True)
+    ]
+    first = [bool(names) and names[0] in tools for names, tools in zip(found, wanted, strict=True)]
+    # What each tool is worth in a list of results, and as the first, for a question at random.
+    listed: defaultdict[str, float] = defaultdict(float)
+    leading: defaultdict[str, float] = defaultdict(float)
+    for tools in wanted:
+        for name in tools:
+            listed[name] += 1 / min(len(tools), DEPTH) / len(wanted)
+            leading[name] += 1 / len(wanted)
+    chance = [(sum(listed[name] for name in names) + (leading[names[0]] if names else 0)) / 2 for names in found]
+    return Measured(np.array(recall, float), np.array(first, float), np.array(chance, float))
 
 
 def change_of(before: Measured, after: Measured) -> Change:
     """The differences, with intervals of the paired bootstrap."""
     return Change(
-        figure(after.recall - before.recall), figure(after.first - before.first), figure(after.both - before.both)
+        figure(after.recall - before.recall),
+        figure(after.first - before.first),
+        figure(after.beyond_chance - before.beyond_chance),
     )
 
 
