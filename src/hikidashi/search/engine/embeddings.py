@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import HikidashiError, MissingExtra, ToolSearchError
+from .analyzer import visible
 from .entry import Entry
 from .ranker import ENCODER, is_installed
 
@@ -115,7 +116,7 @@ def text_of(entry: Entry) -> str:
     """The text that is embedded of a tool: name in words, aliases, first sentences, names of the arguments."""
     described = _beginning(" ".join(entry.description.split()))
     arguments = ", ".join(map(_in_words, entry.argument_names[:_MOST_ARGUMENTS]))
-    return ". ".join(part for part in (_in_words(entry.name), *entry.aliases, described, arguments) if part)
+    return visible(". ".join(part for part in (_in_words(entry.name), *entry.aliases, described, arguments) if part))
 
 
 def _in_words(name: str) -> str:

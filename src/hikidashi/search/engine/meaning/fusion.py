@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from ..analyzer import is_everyday, is_request
 from ..gate import Judgement, TermsOf, judged
 from ..index.bm25 import Index
 from ..query import Query
+from ..stem import stem
 
 __all__ = ["MEANING", "Fused", "fused", "hybrid"]
 
@@ -55,7 +57,7 @@ def hybrid(
     """The hits of both rankings, fused, and whether the search is confident of them.
 
     It is if the lexical gate is confident of the best hit by words, which is then among the first `limit`, or if a tool
-    is near in meaning and the question is not a statement.
+    is near in meaning and the question is not talk.
 
     Args:
         index: The lexical index.
@@ -78,8 +80,14 @@ def hybrid(
     is_sure = bool(words.hits) and not words.doubt
     if is_sure and not is_near:
         hits = _showing(words.hits[0][0], hits, limit)
-    doubt = "" if is_sure or (is_near and not asked.is_statement) else _doubt(words, is_near=is_near)
+    doubt = "" if is_sure or (is_near and _asks_for_something(asked)) else _doubt(words, is_near=is_near)
     return Judgement(hits, doubt, {number: one.by_meaning / one.score for number, one in both.items() if one.score})
+
+
+def _asks_for_something(asked: Query) -> bool:
+    """Whether the question is a request with a word that small talk does not consist of: not `do you love me?`."""
+    words = [*map(asked.word_of, asked.weights), *map(stem, asked.missing)]
+    return not asked.is_statement and not all(is_everyday(word) or is_request(word) for word in words)
 
 
 def _showing(number: int, hits: list[tuple[int, float]], limit: int) -> list[tuple[int, float]]:
@@ -93,7 +101,7 @@ def _showing(number: int, hits: list[tuple[int, float]], limit: int) -> list[tup
 
 def _doubt(words: Judgement, *, is_near: bool) -> str:
     if not words.hits:
-        return "No word of the question matches, and it reads like a statement rather than a request."
+        return "No word of the question matches, and it reads like talk rather than a request."
     if is_near:
         return words.doubt
     return f"{words.doubt.removesuffix('.')}, and no tool is near in meaning."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from ..analyzer import share_of_word, spelling
@@ -20,7 +21,7 @@ class Reading:
 
     text: str
     share: float = 1.0
-    """From 0 to 1; less than 1 if words of the question are in no glossary."""
+    """From 0 to 1; less than 1 if words of the question are in no glossary, or misspelled."""
 
 
 def reading_of(text: str, asked: Query, *, multilingual: bool) -> Reading | None:
@@ -41,9 +42,8 @@ def reading_of(text: str, asked: Query, *, multilingual: bool) -> Reading | None
     letters = [letter for letter in plain if letter.isalpha()]
     others = sum(letter >= _LATIN_END for letter in letters)
     if not asked.understanding.foreign and len(letters) - others >= _MOSTLY * others:
-        english = [english for _, english in _translated(asked)]
         words = "".join(" " if letter.isalpha() and letter >= _LATIN_END else letter for letter in plain)
-        return Reading(" ".join([*words.split(), *english]))
+        return Reading(_with_own_words(" ".join(words.split()), asked), _spelled_share(asked))
     translated = _translated(asked)
     if not translated:
         return None
@@ -57,6 +57,22 @@ def reading_of(text: str, asked: Query, *, multilingual: bool) -> Reading | None
     unknown = sum(share_of_word(word) for word in asked.missing if word not in words) + len(set(spelled)) - len(kept)
     known = len(translated) + len(kept)
     return Reading(" ".join([*(english for _, english in translated), *kept]), known / (known + unknown))
+
+
+def _with_own_words(text: str, asked: Query) -> str:
+    """An English question with the words of the user's own glossary in English, and what it has in other scripts."""
+    for word, english in _translated(asked):
+        text, found = re.subn(rf"(?<!\w){re.escape(word)}(?!\w)", lambda _, put=english: put, text, flags=re.IGNORECASE)
+        text = text if found else f"{text} {english}"
+    return text
+
+
+def _spelled_share(asked: Query) -> float:
+    """The share of the words that the model can read: half of a misspelled word, which the search by words corrects."""
+    wrong = {asked.sources[term] for term in asked.respelled}
+    right = {asked.word_of(term) for term in asked.weights if term not in asked.respelled}
+    count = len(wrong) + len(right) + len(asked.missing)
+    return 1 - len(wrong) / (2 * count) if count else 1.0
 
 
 def _translated(asked: Query) -> list[tuple[str, str]]:
