@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from ..analyzer import is_everyday, is_request
+from ..analyzer import is_everyday, is_request, is_weak
 from ..gate import Judgement, TermsOf, judged
 from ..index.bm25 import Index
 from ..query import Query
@@ -75,7 +75,9 @@ def hybrid(
         return words
     # Tools that are found by meaning may have words of the question too, if not enough for the best fifty.
     scores = index.scores(asked.weights, similarities)
-    both = fused(scores, similarities, MEANING * share)
+    # A tool with neither a word of the question nor a meaning near to it is not an answer, whatever its rank.
+    every = fused(scores, similarities, MEANING * share)
+    both = {number: one for number, one in every.items() if scores[number] or similarities[number] >= floor}
     hits = sorted(((number, one.score) for number, one in both.items()), key=lambda hit: (-hit[1], hit[0]))
     is_sure = bool(words.hits) and not words.doubt
     if is_sure and not is_near:
@@ -86,7 +88,8 @@ def hybrid(
 
 def _asks_for_something(asked: Query) -> bool:
     """Whether the question is a request with a word that small talk does not consist of: not `do you love me?`."""
-    words = [*map(asked.word_of, asked.weights), *map(stem, asked.missing)]
+    words = [asked.word_of(term) for term in asked.weights if not is_weak(term)]
+    words += [term for term in map(stem, asked.missing) if not is_weak(term)]
     return not asked.is_statement and not all(is_everyday(word) or is_request(word) for word in words)
 
 
