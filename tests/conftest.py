@@ -19,14 +19,16 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
+# By words, since loading the encoder takes half a second per process; `search/meaning` is about the default. Set here,
+# since some modules of tests build a catalogue when they are imported.
+os.environ.setdefault("HIKIDASHI_RANKER", "lexical")
+
+
 @pytest.fixture(autouse=True)
 def ranker_of_the_tests(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
-    """By words, since loading the encoder takes half a second per process; `search/meaning` is about the default."""
-    by_default = Path(__file__).parent / "search" / "meaning" in request.path.parents
-    if by_default:
+    """The default one for tests about it."""
+    if Path(__file__).parent / "search" / "meaning" in request.path.parents:
         monkeypatch.delenv("HIKIDASHI_RANKER", raising=False)
-    elif "HIKIDASHI_RANKER" not in os.environ:  # set by whoever runs all tests by meaning
-        monkeypatch.setenv("HIKIDASHI_RANKER", "lexical")
 
 
 @pytest.fixture(autouse=True, scope="session")

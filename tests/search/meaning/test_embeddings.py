@@ -338,3 +338,30 @@ def test_fused_scores_are_stretched_and_weighted() -> None:
     assert {number: one.score for number, one in both.items()} == pytest.approx({1: 0.6, 2: 0.5, 3: 0.4})
     assert {number: one.by_meaning for number, one in both.items()} == pytest.approx({1: 0.0, 2: 0.2, 3: 0.4})
     assert fused({}, {7: 0.5}, 0.4) == {7: (0.4, 0.4)}
+
+
+def test_small_talk_is_not_certain_however_near_a_tool_is() -> None:
+    tools = [{"name": "love_quotes", "description": "Quotes about love."}]
+    catalog = ToolCatalog(tools, embed=Embedder(embed=lambda texts: [[1.0] for _ in texts], floor=0.5))
+    assert [match.confident for match in catalog.search("do you love me?")] in ([], [False])
+    assert [match.confident for match in catalog.search("romantic sayings")] == [True]
+
+
+def test_what_words_are_certain_of_is_shown_where_meaning_is_not(model: Model) -> None:
+    tools = [*TOOLS, {"name": "zebra_count", "description": "zebra"}]
+    catalog = ToolCatalog(tools, embed=Embedder(embed=model, floor=2.0))
+    (match,) = catalog.search("count the zebra", limit=1)
+    assert (match.name, match.confident) == ("zebra_count", True)
+
+
+def test_a_misspelled_word_is_left_to_the_words() -> None:
+    tools = [{"name": "clear_cache", "description": "Other."}, {"name": "list_newer", "description": "Other."}]
+    embed = Embedder(embed=lambda texts: [[1.0, float("clear" not in text)] for text in texts])
+    assert ToolCatalog(tools, embed=embed).search("cleer the cahce")[0].name == "clear_cache"
+
+
+def test_words_of_ones_own_are_embedded_in_english(model: Model) -> None:
+    catalog = ToolCatalog(TOOLS, embed=model, glossary={"ragnagna": "forecast"})
+    model.asked.clear()
+    assert catalog.search("show the ragnagna")[0].name == "get_weather"
+    assert model.asked == ["show the forecast"]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import HikidashiError, MissingExtra, ToolSearchError
+from .analyzer import visible
 from .entry import Entry
 from .meaning.adapter import load_adapter
 from .ranker import ENCODER, is_installed
@@ -122,14 +123,15 @@ def embedder_of(embed: Embed | None) -> Embedder:
 
 def text_of(entry: Entry) -> str:
     """The text that is embedded of a tool: name in words, aliases, first sentences, names of the arguments."""
-    described = _beginning(" ".join(entry.description.split()))
+    described = _beginning(" ".join(visible(entry.description).split()))
     arguments = ", ".join(map(_in_words, entry.argument_names[:_MOST_ARGUMENTS]))
-    return ". ".join(part for part in (_in_words(entry.name), *entry.aliases, described, arguments) if part)
+    aliases = map(visible, entry.aliases)
+    return ". ".join(part for part in (_in_words(entry.name), *aliases, described, arguments) if part)
 
 
 def _in_words(name: str) -> str:
     """`issue_write` and `issueWrite` as `issue write`."""
-    return " ".join(_BETWEEN_WORDS.sub(" ", name).split())
+    return " ".join(_BETWEEN_WORDS.sub(" ", visible(name)).split())
 
 
 def _beginning(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from ..analyzer import is_everyday, is_request
+from ..analyzer import is_everyday, is_request, is_weak
 from ..gate import Judgement, TermsOf, judged
 from ..index.bm25 import Index
 from ..query import Query
@@ -78,13 +78,10 @@ def hybrid(
         return words
     # Tools that are found by meaning may have words of the question too, if not enough for the best fifty.
     scores = index.scores(asked.weights, similarities)
+    # A tool with neither a word of the question nor a meaning near to it is not an answer, whatever its rank.
+    every = fused(scores, similarities, MEANING * share)
     enough = _ALONE * max(floor, *similarities.values())
-    similarities = {
-        number: similarity
-        for number, similarity in similarities.items()
-        if similarity >= enough or scores.get(number, 0.0) > 0
-    }
-    both = fused(scores, similarities, MEANING * share)
+    both = {number: one for number, one in every.items() if scores[number] or similarities[number] >= enough}
     hits = sorted(((number, one.score) for number, one in both.items()), key=lambda hit: (-hit[1], hit[0]))
     is_sure = bool(words.hits) and not words.doubt
     if is_sure and not is_near:
@@ -104,13 +101,14 @@ def _showing(number: int, hits: list[tuple[int, float]], limit: int) -> list[tup
 
 def _is_everyday(asked: Query) -> bool:
     """Whether all words of a question are such as people also say to each other: `do you love me?`."""
-    words = (*(asked.word_of(term) for term in asked.weights if term not in asked.synonyms), *map(stem, asked.missing))
+    words = [asked.word_of(term) for term in asked.weights if term not in asked.synonyms and not is_weak(term)]
+    words += [term for term in map(stem, asked.missing) if not is_weak(term)]
     return all(is_everyday(word) or is_request(word) for word in words)
 
 
 def _doubt(words: Judgement, *, is_near: bool) -> str:
     if not words.hits:
-        return "No word of the question matches, and it reads like a statement rather than a request."
+        return "No word of the question matches, and it reads like talk rather than a request."
     if is_near:
         return words.doubt
     return f"{words.doubt.removesuffix('.')}, and no tool is near in meaning."

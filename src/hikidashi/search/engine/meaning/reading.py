@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from ..analyzer import share_of_word, spelling
@@ -41,11 +42,10 @@ def reading_of(text: str, asked: Query, *, multilingual: bool) -> Reading | None
     letters = [letter for letter in plain if letter.isalpha()]
     others = sum(letter >= _LATIN_END for letter in letters)
     if not asked.understanding.foreign and len(letters) - others >= _MOSTLY * others:
-        english = [english for _, english in _translated(asked)]
         words = "".join(" " if letter.isalpha() and letter >= _LATIN_END else letter for letter in plain)
         misspelled = len({asked.sources[term] for term in asked.respelled})
         share = 1 - misspelled / max(len(plain.split()), 1)
-        return Reading(" ".join([*words.split(), *english]), share) if share > 0 else None
+        return Reading(_with_own_words(" ".join(words.split()), asked), share) if share > 0 else None
     translated = _translated(asked)
     if not translated:
         return None
@@ -59,6 +59,14 @@ def reading_of(text: str, asked: Query, *, multilingual: bool) -> Reading | None
     unknown = sum(share_of_word(word) for word in asked.missing if word not in words) + len(set(spelled)) - len(kept)
     known = len(translated) + len(kept)
     return Reading(" ".join([*(english for _, english in translated), *kept]), known / (known + unknown))
+
+
+def _with_own_words(text: str, asked: Query) -> str:
+    """An English question with the words of the user's own glossary in English, and what it has in other scripts."""
+    for word, english in _translated(asked):
+        text, found = re.subn(rf"(?<!\w){re.escape(word)}(?!\w)", lambda _, put=english: put, text, flags=re.IGNORECASE)
+        text = text if found else f"{text} {english}"
+    return text
 
 
 def _translated(asked: Query) -> list[tuple[str, str]]:
