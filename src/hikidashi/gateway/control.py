@@ -35,7 +35,7 @@ def command_result(
         case b"progress":
             return {**progress_of(gateway), **process}
         case b"stop":
-            return {}
+            return process
         case _:
             return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 
@@ -10,11 +11,13 @@ from hikidashi.gateway.attach import ask_daemon
 __all__ = ["stop_daemon"]
 
 _SECONDS = 20.0
+_EXIT_SECONDS = 3.0
 
 
 def stop_daemon(path: Path) -> bool | None:
     """Whether the daemon at `path` and its servers have ended in time; None where none runs."""
-    if ask_daemon(path, "stop") is None:
+    stopping = ask_daemon(path, "stop")
+    if stopping is None:
         return None
     import fcntl  # there is no daemon on Windows
 
@@ -29,5 +32,17 @@ def stop_daemon(path: Path) -> bool | None:
             except OSError:
                 time.sleep(0.02)
             else:
+                _wait_for_exit(stopping.get("pid"))
                 return True
     return False
+
+
+def _wait_for_exit(pid: object) -> None:
+    """Wait for a process that has ended its servers and only has to exit; not for long, since nobody may reap it."""
+    deadline = time.monotonic() + _EXIT_SECONDS
+    while isinstance(pid, int) and time.monotonic() < deadline:
+        try:
+            os.kill(pid, 0)
+        except OSError:
+            return
+        time.sleep(0.02)
