@@ -38,7 +38,7 @@ def stop_daemon(path: Path) -> bool | None:
 
 
 def _wait_for_exit(pid: object) -> None:
-    """Wait for a process that has ended its servers and only has to exit; not for long, since its parent may not reap it."""
+    """Wait for a process that only has to exit; not for long, since its parent may not reap it."""
     deadline = time.monotonic() + _EXIT_SECONDS
     while isinstance(pid, int) and time.monotonic() < deadline:
         try:
