@@ -11,6 +11,7 @@ import re
 import sqlite3
 from collections.abc import Coroutine, Sequence
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 from weakref import finalize
@@ -96,8 +97,7 @@ class StaticVectors:
 
 @cache
 def _wordllama() -> Any:
-    import wordllama
-
+    wordllama: Any = import_module("wordllama")
     # By default it looks for the weights beside the package and then downloads them; they are inside the package.
     folder = Path(wordllama.__file__).parent
     root = logging.getLogger()

@@ -63,7 +63,7 @@ def test_a_rule_about_a_name_that_is_cut_is_in_force_too(name: str) -> None:
     tool = "very_long_name_" * 5
     (shown,) = exposed_names({"github": [tool]}, longest=longest_name_with(name)).values()
     assert len(shown) < len(tool)
-    call = {"tool_name": f"mcp__{name}__{shown}", "tool_input": {}}
+    call: dict[str, object] = {"tool_name": f"mcp__{name}__{shown}", "tool_input": {}}
     denied = decide(call, servers=SERVERS, rules={"deny": [f"mcp__github__{tool}"]}, name=name)
     assert denied is not None
     assert denied.behaviour == "deny"
