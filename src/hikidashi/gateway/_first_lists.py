@@ -16,8 +16,8 @@ except ImportError as error:
 __all__ = ["FirstLists"]
 
 _MOST = 10.0  # seconds from the start of the gateway
-_GRACE = 1.0  # seconds for a server that starts at the same time as the first; usual ones take 0.3 to 2
-_QUIET = 0.5  # seconds without processor time after which a process waits for something, and does not start any more
+_GRACE = 2.0  # seconds for a server that starts at the same time as the first; usual ones take 0.3 to 2
+_QUIET = 1.0  # seconds without processor time after which a process waits for something, and does not start any more
 _POLL = 0.1
 
 
@@ -51,7 +51,7 @@ class FirstLists:
         """Wait for the servers that start as fast as the others.
 
         Known listings are not held back. Where none is known, the first server that is listed is waited for; others
-        then have as long again, at least a second, and as long as their process works on its start. What comes later
+        then have as long again, at least two seconds, and as long as their process works on its start. What comes later
         is announced as a change.
         """
         if self._first == -math.inf:
@@ -90,8 +90,9 @@ class FirstLists:
         used = upstream.processor_time
         if used is None:
             return False
+        ticks, is_waiting_to_run = used
         before, since = self._processor_time.get(upstream.name, (None, now))
-        if used != before:
+        if ticks != before or is_waiting_to_run:  # on a busy machine, a process may wait for seconds
             since = now
-        self._processor_time[upstream.name] = used, since
+        self._processor_time[upstream.name] = ticks, since
         return now - since < _QUIET

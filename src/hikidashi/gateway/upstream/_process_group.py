@@ -25,11 +25,16 @@ def memory_of_group(group: int) -> int | None:
     return total
 
 
-def processor_time_of_group(group: int) -> int | None:
-    """Clock ticks that the processes of `group` have used so far; None on systems other than Linux."""
+def processor_time_of_group(group: int) -> tuple[int, bool] | None:
+    """Clock ticks that the processes of `group` have used so far, and whether one waits for a processor or a disk.
+
+    None on systems other than Linux.
+    """
     if sys.platform != "linux":
         return None
-    return sum(int(ticks) for _, fields in _processes(group) for ticks in fields[11:15])  # with ended children
+    found = [fields for _, fields in _processes(group)]
+    ticks = sum(int(ticks) for fields in found for ticks in fields[11:15])  # with ended children
+    return ticks, any(fields[0] in "RD" for fields in found)
 
 
 def _processes(group: int) -> Generator[tuple[Path, list[str]]]:

@@ -133,8 +133,8 @@ class Upstream:
         return self._client is not None and self._client.session.discover_result is not None
 
     @property
-    def processor_time(self) -> int | None:
-        """What its processes have used so far; None if it has none, or the system does not tell."""
+    def processor_time(self) -> tuple[int, bool] | None:
+        """What its processes have used so far, and whether one waits to run; None if there is none to see."""
         return None if self._group is None else processor_time_of_group(self._group)
 
     # Requests of the gateway
