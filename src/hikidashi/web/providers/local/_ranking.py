@@ -28,8 +28,12 @@ _EVERY_WORD = 0.5  # the lowest score of a passage that has all words of the que
 _TITLE, _HEADING = 4, 2  # weights of the fields
 _K1, _B = 1.2, 0.75
 _FLOOR = 0.02
-# The words of a passage must have this share of the query's idf.
+# The words of a passage must have this share of the idf that the best has.
+_OF_THE_BEST = 0.5
+# Without a whole word, the parts of compounds must have this share of the query's idf.
 _LEAST_WEIGHT = 0.5
+# Weight of words that follow each other as in the query, that of the sequential dependence model.
+_TOGETHER = 0.15
 # Weight of all parts of a compound that do not occur together.
 _WORTH_OF_PARTS = 0.5
 # Lower bound of the length normalization, and the factor for a passage without text.
@@ -70,23 +74,50 @@ def ranked(
         complete = _scored(connection, question, near, complete=True)
         yield from complete
     if question.has_parts:
-        some = _with_some(engine, question.words).union(near).difference(one.passage for one in complete)
-        yield from _scored(connection, question, some, complete=False)
+        some = _with_some(engine, question, complete=bool(complete)).union(near).difference(one.passage for one in complete)
+        yield from _scored(connection, question, some, complete=False, found_complete=bool(complete))
 
 
-def _with_some(engine: _Engine, words: Sequence[QueryWord]) -> set[int]:
-    """Passages with the rarest word and another, those that lack only the rarest, and those with it alone."""
-    rarest, *others = (word.loose for word in words)
+def _with_some(engine: _Engine, question: Query, *, complete: bool) -> set[int]:
+    """Passages that lack words, but may have enough of the query: no word is required.
+
+    `complete` says whether a passage has every word. Words are taken rarest first, each with those that are more
+    frequent, as long as these together can reach the least weight (MaxScore).
+    """
+    words = question.words
+    weights = [word.idf for word in words]
+    best = sum(weights) if complete else 0.0
     found: set[int] = set()
-    if others:
-        found.update(engine.matching(f"{rarest} AND ({' OR '.join(others)})"))
-        if len(found) > _MOST_CANDIDATES:  # too many: only those that lack one word
-            left_out = (others[:at] + others[at + 1 :] for at in range(len(others)))
-            found = {one for kept in left_out for one in engine.candidates(" AND ".join([rarest, *kept]))}
-        found.update(engine.candidates(" AND ".join(others)))
-    if words[0].passages <= _RARE and len(found) < _ENOUGH:
-        found.update(engine.candidates(rarest))
+    for at, word in enumerate(words):
+        if sum(weights[at:]) < _OF_THE_BEST * best:
+            break
+        if with_another := _with_another(engine, [one.loose for one in words[at:]]):
+            found.update(with_another)
+            best = max(best, weights[at] + weights[-1])
+        if weights[at] >= _OF_THE_BEST * best and _distinguishes(word, question, alone=not found):
+            found.update(engine.candidates(word.loose))
+            best = max(best, weights[at])
     return found
+
+
+def _with_another(engine: _Engine, words: Sequence[str]) -> set[int]:
+    """Passages with the first of `words` and another; if there are too many, first those that lack only one word."""
+    first, *others = words
+    if not others:
+        return set()
+    both = f"{first} AND ({' OR '.join(others)})"
+    found = set(engine.matching(both))
+    if len(found) > _MOST_CANDIDATES:
+        left_out = (others[:at] + others[at + 1 :] for at in range(len(others)) if len(others) > 1)
+        found = {one for kept in left_out for one in engine.candidates(" AND ".join([first, *kept]))}
+        if len(found) < _ENOUGH:
+            found.update(engine.candidates(both))
+    return found
+
+
+def _distinguishes(word: QueryWord, question: Query, *, alone: bool) -> bool:
+    """Whether `word` by itself says enough about a passage: it is rare, or there is nothing else to go by."""
+    return word.passages <= _RARE or (alone and 2 * word.passages <= question.passages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,25 +156,30 @@ class _Engine:
 
 
 def _scored(
-    connection: sqlite3.Connection, question: Query, passages: Collection[int], *, complete: bool
+    connection: sqlite3.Connection, question: Query, passages: Collection[int], *, complete: bool, found_complete: bool = False
 ) -> list[Ranked]:
     """`passages` with their scores, best first, without those below the minimum.
 
     If `complete`, passages that have only the parts of a compound are dropped.
     """
-    scored: list[Ranked] = []
+    scored: list[tuple[float, Ranked]] = []
+    pairs = sum(pair.weight for pair in question.pairs)
+    best = question.weight if found_complete else 0.0
     for passage, title, heading, body in _texts(connection, passages):
         text = _HEADINGS.sub("", body)  # headings are counted in their own field
         if complete and not all(word.is_in(title, heading, text) for word in question.words):
             continue
         length = 1 - _B + _B * max(len(text) / question.average_length, _SHORT)
         bm25 = present = weight = 0.0
+        whole = False
         for word in question.words:
             times = _TITLE * word.count(title) + _HEADING * word.count(heading) + word.count(text) / length
             if not times and complete:  # FTS5's stemmer also matches forms that are spelled differently
                 times = 1 / length
             share = 1.0
-            if not times:
+            if times:
+                whole = True
+            else:
                 share = _WORTH_OF_PARTS * word.share_of_parts(title, heading, text)
                 times = 1.0
             if share:
@@ -151,14 +187,19 @@ def _scored(
                 weight += share * word.idf
                 bm25 += share * word.idf * times * (_K1 + 1) / (times + _K1)
         reached = bm25 / ((_K1 + 1) * question.weight)
+        if question.pairs:
+            together = sum(pair.weight for pair in question.pairs if any(map(pair.is_in, (title, heading, text))))
+            reached += _TOGETHER * (together / pairs - reached)
         if not text.strip():
             reached *= _WORTH_OF_BARE
         score = (
             _EVERY_WORD + (1 - _EVERY_WORD) * reached if complete else _EVERY_WORD * reached * present / question.asked
         )
-        if score >= _FLOOR and weight >= _LEAST_WEIGHT * question.weight:
-            scored.append(Ranked(passage, score, complete))
-    return sorted(scored, key=lambda one: (-one.score, one.passage))
+        if whole or weight >= _LEAST_WEIGHT * question.weight:
+            best = max(best, weight)
+            scored.append((weight, Ranked(passage, score, complete)))
+    kept = (one for weight, one in scored if weight >= _OF_THE_BEST * best and one.score >= _FLOOR)
+    return sorted(kept, key=lambda one: (-one.score, one.passage))
 
 
 def _texts(connection: sqlite3.Connection, passages: Collection[int]) -> Iterator[tuple[int, str, str, str]]:
