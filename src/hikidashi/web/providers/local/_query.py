@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from ...text.words import HAN, KATAKANA, Term, beginning, run_term
@@ -83,10 +83,28 @@ class Query:
     """The sum of their idf."""
     pairs: list[Pair]
     """The words that follow each other."""
+    weight_of_pairs: float
     passages: int
     """Number of passages in the index."""
     average_length: float
     """Of a passage, in letters."""
+
+    def share_of_pairs(self, words: Collection[QueryWord]) -> float:
+        """The share of `pairs`, by weight, that a passage with `words` can have."""
+        letters = {word.letters for word in words}
+        can = (pair.weight for pair in self.pairs if pair.first in letters and pair.second in letters)
+        return sum(can) / self.weight_of_pairs
+
+    def share_of_pairs_in(self, letters: Collection[str], *texts: str) -> float:
+        """The share of `pairs`, by weight, in one of `texts`, which have the words with `letters`."""
+        found = 0.0
+        for pair in self.pairs:
+            if pair.first in letters and pair.second in letters:
+                for text in texts:
+                    if pair.is_in(text):
+                        found += pair.weight
+                        break
+        return found / self.weight_of_pairs
 
     @property
     def is_known(self) -> bool:
@@ -129,7 +147,15 @@ def resolved(connection: sqlite3.Connection, terms: Sequence[Term]) -> Query:
     least = min((word.idf for word in words if word.expression), default=idf(1))
     words = [word if word.expression else replace(word, idf=min(word.idf, least)) for word in words]
     weight = sum(word.idf for word in words) + unknown * least
-    return Query(words, len(words) + unknown, weight, pairs, passages, letters / max(1, passages))
+    return Query(
+        words,
+        len(words) + unknown,
+        weight,
+        pairs,
+        sum(pair.weight for pair in pairs),
+        passages,
+        letters / max(1, passages),
+    )
 
 
 def _pair(first: QueryWord, second: QueryWord, *, is_run: bool) -> Pair:
