@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -60,39 +60,70 @@ class Engine:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Passages that can have only some words of a query."""
+    """Passages that lack words of a query, by the words that they can have."""
 
     words: Sequence[QueryWord]
-    """The words that they can have."""
-    weight: float
-    """The sum of their idf."""
-    is_last_resort: bool
+    passages: Collection[int] = ()
+    search: Callable[[], list[Group]] | None = None
+    """Finds the passages, in smaller groups; None if `passages` has them."""
+    is_last_resort: bool = False
     """Whether they are results only if there are no others."""
-    find: Callable[[], list[int]]
+
+    @property
+    def weight(self) -> float:
+        """The sum of the idf of the words."""
+        return sum(word.idf for word in self.words)
 
 
-def groups(engine: Engine, question: Query) -> Iterator[Group]:
-    """Groups that together have every passage with a word of `question`.
+def groups(engine: Engine, question: Query) -> list[Group]:
+    """Groups that together have every passage with a word of `question`: no word is required.
 
-    No word is required: for each word, there are the passages with it and a more frequent one, and those with it alone.
-    A word that more than half of all passages have says nothing by itself.
+    For each word there are the passages with it and a more frequent one, and those with it alone. A word that more than
+    half of all passages have says nothing by itself.
     """
     words = question.words
-    for rest in (words[at:] for at in range(len(words) - 1)):
-        yield Group(rest, sum(one.idf for one in rest), False, partial(_with_another, engine, rest))
-    for word in words:
-        if word.passages <= _RARE or 2 * word.passages <= question.passages:
-            is_frequent = word.passages > _RARE
-            yield Group([word], word.idf, is_frequent, partial(engine.candidates, word.loose))
+    together = [Group(rest, search=partial(_with_another, engine, rest)) for rest in _ends(words)]
+    alone = [
+        Group([word], search=partial(_with, engine, word), is_last_resort=word.passages > _RARE)
+        for word in words
+        if word.passages <= _RARE or 2 * word.passages <= question.passages
+    ]
+    return together + alone
 
 
-def _with_another(engine: Engine, words: Sequence[QueryWord]) -> list[int]:
-    """Passages with the first of `words` and another; if there are too many, first those that lack only one word."""
+def _ends(words: Sequence[QueryWord]) -> list[Sequence[QueryWord]]:
+    """`words` from each of them on, as long as there are two."""
+    return [words[at:] for at in range(len(words) - 1)]
+
+
+def _with(engine: Engine, word: QueryWord) -> list[Group]:
+    return [Group([word], engine.candidates(word.loose))]
+
+
+def _with_another(engine: Engine, words: Sequence[QueryWord]) -> list[Group]:
+    """Passages with the first of `words` and another, by the words that they have."""
+    first, *others = words
+    had: dict[int, int] = {}  # a bit for each of the others
+    for at, other in enumerate(others):
+        found = engine.matching(f"{first.loose} AND {other.loose}")
+        if len(found) > _MOST_CANDIDATES:
+            return [Group(words, _best_with_another(engine, words))]
+        for passage in found:
+            had[passage] = had.get(passage, 0) | 1 << at
+    by_words: dict[int, list[int]] = {}
+    for passage, bits in had.items():
+        by_words.setdefault(bits, []).append(passage)
+    return [
+        Group([first, *(other for at, other in enumerate(others) if bits >> at & 1)], passages)
+        for bits, passages in by_words.items()
+    ]
+
+
+def _best_with_another(engine: Engine, words: Sequence[QueryWord]) -> set[int]:
+    """The best of many: those that lack only one word, or if there are few of these, those that FTS5 prefers."""
     first, *others = (word.loose for word in words)
-    both = f"{first} AND ({' OR '.join(others)})"
-    found = engine.matching(both)
-    if len(found) <= _MOST_CANDIDATES:
-        return found
     left_out = (others[:at] + others[at + 1 :] for at in range(len(others)) if len(others) > 1)
     best = {one for kept in left_out for one in engine.candidates(" AND ".join([first, *kept]))}
-    return list(best if len(best) >= _ENOUGH else best.union(engine.candidates(both)))
+    if len(best) < _ENOUGH:
+        best.update(engine.candidates(f"{first} AND ({' OR '.join(others)})"))
+    return best

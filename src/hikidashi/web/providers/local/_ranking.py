@@ -22,6 +22,8 @@ import re
 import sqlite3
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+from itertools import count
 
 from ...text.words import Term
 from ._candidates import HEADING, TITLE, Engine, Group, groups
@@ -77,31 +79,39 @@ def ranked(
 
 
 def _with_some(engine: Engine, question: Query, near: Sequence[int], complete: Sequence[Ranked]) -> Iterator[Ranked]:
-    """Passages that lack words, best first: each group is searched once the results at hand are worse than it can be.
+    """Passages that lack words, best first: a group is scored when the results at hand are worse than it can be.
 
     `near` are further candidates, `complete` the passages with every word.
     """
     best = question.weight if complete else 0.0
     seen = {one.passage for one in complete}
-    at_hand: list[tuple[Ranked, float]] = []
-    further = set(near)
-    limits = [(_highest_score(question, group), group) for group in groups(engine, question)]
-    for limit, group in sorted(limits, key=lambda pair: -pair[0]):
-        if group.weight < _OF_THE_BEST * best or (group.is_last_resort and (seen or at_hand)):
+    at_hand: list[tuple[float, int, float]] = []  # heaps: the best result and the best group first
+    number = count()
+    waiting = [
+        (-_highest_score(question, group), next(number), group)
+        for group in (Group(question.words, near), *groups(engine, question))
+    ]
+    heapify(waiting)
+    while waiting:
+        highest, _, group = heappop(waiting)
+        if group.weight < _OF_THE_BEST * best or (group.is_last_resort and seen):
             continue
-        at_hand.sort(key=lambda pair: _best_first(pair[0]))
-        while at_hand and at_hand[0][0].score >= limit:
-            one, weight = at_hand.pop(0)
-            if weight >= _OF_THE_BEST * best:
-                yield one
-        new = further.union(group.find()) - seen
-        further.clear()
+        while at_hand and at_hand[0][0] <= highest:
+            score, passage, weight_of_one = heappop(at_hand)
+            if weight_of_one >= _OF_THE_BEST * best:
+                yield Ranked(passage, -score, complete=False)
+        if group.search:
+            for found in group.search():
+                heappush(waiting, (-_highest_score(question, found), next(number), found))
+            continue
+        new = set(group.passages) - seen
         seen |= new
-        scored = _scored(engine.connection, question, new, group.words, complete=False)
-        best = max(best, *(weight for _, weight in scored)) if scored else best
-        at_hand += scored
-    at_hand.sort(key=lambda pair: _best_first(pair[0]))
-    yield from (one for one, weight in at_hand if weight >= _OF_THE_BEST * best)
+        for one, weight_of_one in _scored(engine.connection, question, new, group.words, complete=False):
+            best = max(best, weight_of_one)
+            heappush(at_hand, (-one.score, one.passage, weight_of_one))
+    for score, passage, weight_of_one in sorted(at_hand):
+        if weight_of_one >= _OF_THE_BEST * best:
+            yield Ranked(passage, -score, complete=False)
 
 
 def _best_first(one: Ranked) -> tuple[float, int]:
