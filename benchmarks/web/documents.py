@@ -1,20 +1,23 @@
-"""The local index on a hundred questions written by hand, beside SQLite's bm25() on the same passages.
+"""The local index on questions written by hand, beside SQLite's bm25() on the same passages.
 
-Python's modules are documents made of their docstrings, and this project's own texts are read as they are. recall@5
-is the share of questions with a right passage among the first five, MRR the mean of one divided by its place among
-the first ten.
+Python's modules are documents made of their docstrings, and this project's own texts are read as they are: a hundred
+questions are about these. Others are about the READMEs of the installed packages, which are a corpus of their own.
+recall@5 is the share of questions with a right passage among the first five, MRR the mean of one divided by its place
+among the first ten.
 """
 
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from importlib import import_module
+from importlib.metadata import distributions
 from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
@@ -28,6 +31,7 @@ from hikidashi.web.text.split import Passage, split, title_of
 from ..registry import Case, Measurement, Plan, Sample
 from .document_questions import ENGLISH, JAPANESE, Asked
 from .index_peers import fts5_ranking
+from .package_questions import PACKAGES
 
 GROUP = "documents"
 MEANING = "seconds of a question to documents ÷ those of SQLite's bm25(), with recall@5 and MRR of both"
@@ -35,6 +39,7 @@ MEANING = "seconds of a question to documents ÷ those of SQLite's bm25(), with 
 _ROOT = Path(__file__).resolve().parents[2]
 _TEXTS = ("README.md", "README.ja.md", "docs/architecture.md", "docs/en/*.md", "docs/ja/*.md")
 _LOOKED_AT = 10
+_SEPARATORS = re.compile(r"[-_.]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +66,17 @@ def documents() -> list[Document]:
         ]
     texts = [path for pattern in _TEXTS for path in sorted(_ROOT.glob(pattern))]
     return made + [_cut(path.relative_to(_ROOT).as_posix(), path.read_text(encoding="utf-8")) for path in texts]
+
+
+def packages() -> list[Document]:
+    """The READMEs of the installed packages, but for this project's own."""
+    texts = {
+        _SEPARATORS.sub("-", one.metadata["Name"]).lower(): str(one.metadata.get_payload())
+        for one in distributions()
+        if not one.metadata["Name"].startswith("hikidashi")
+    }
+    made = (_cut(f"package/{name}/", text, name) for name, text in sorted(texts.items()))
+    return [one for one in made if one.passages]
 
 
 def answerable(asked: Sequence[Asked], corpus: Sequence[Document]) -> list[Asked]:
@@ -91,8 +107,8 @@ def _place(hits: Sequence[Hit], asked: Asked) -> int | None:
     return next(right, None)
 
 
-def _cut(name: str, text: str) -> Document:
-    return Document(name, title_of(text, "markdown") or name, split(text, "markdown"))
+def _cut(name: str, text: str, title: str = "") -> Document:
+    return Document(name, title_of(text, "markdown") or title or name, split(text, "markdown"))
 
 
 _NOT_IMPORTED = frozenset({"antigravity", "this", "idlelib", "lib2to3", "test", "tkinter", "turtle", "turtledemo"})
@@ -155,7 +171,13 @@ def ours(index: LocalIndex, *, hybrid: bool = False) -> Callable[[str], list[Hit
 
 
 def _measure(plan: Plan) -> Iterable[Measurement]:
-    corpus = documents()
+    yield from _measured(plan, documents(), {"English questions": ENGLISH, "Japanese questions": JAPANESE})
+    yield from _measured(plan, packages(), {"questions on installed packages": PACKAGES})
+
+
+def _measured(
+    plan: Plan, corpus: Sequence[Document], questions: Mapping[str, Sequence[Asked]]
+) -> Iterable[Measurement]:
     with tempfile.TemporaryDirectory() as folder, closing(LocalIndex(Path(folder) / "web.db")) as index:
         filled(index, corpus)
         rows = [(one.name, one.title, passage.body) for one in corpus for passage in one.passages]
@@ -163,14 +185,14 @@ def _measure(plan: Plan) -> Iterable[Measurement]:
         engines = {"by words": ours(index)}
         if find_spec("hikidashi_encoder"):
             engines["by words and meaning"] = ours(index, hybrid=True)
-        for language, all_asked in (("English", ENGLISH), ("Japanese", JAPANESE)):
+        for name, all_asked in questions.items():
             asked = answerable(all_asked, corpus)
             gone = len(all_asked) - len(asked)
             for engine, peer in product(engines.items(), peers.items()):
                 found = _compared(plan, engine, peer, asked)
                 yield replace(
                     found,
-                    name=f"{len(asked)} {language} questions, {engine[0]}",
+                    name=f"{len(asked)} {name}, {engine[0]}",
                     note=found.note + (f"; {gone} questions left out, their answers are gone" if gone else ""),
                 )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from ...text.words import HAN, KATAKANA, Term, beginning, run_term
@@ -18,6 +18,9 @@ _LONGEST_PART = 8
 # Parts in two clauses (確定し、申告) or in a list (確定と申告) do not.
 _BETWEEN_PARTS = 4
 _JOINED_BY = rf"(?:[のをにがはでへな][^\W_]{{0,{_BETWEEN_PARTS - 1}}}|[{HAN}{KATAKANA}]{{0,{_BETWEEN_PARTS}}})??"
+
+# Between two words: an ending and a stop word or two, or in a script without spaces an ending and a particle.
+_BETWEEN_WORDS, _BETWEEN_LETTERS = 12, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,8 @@ class QueryWord:
     idf: float
     count: Callable[[str], int]
     """Counts the whole word in a lower-case text."""
+    letters: str = ""
+    """The letters that `count` counts; empty for a compound."""
     parts: tuple[tuple[str, float], ...] = ()
     """The parts of a compound that does not occur as one word, each with its share of the letters."""
 
@@ -46,6 +51,27 @@ class QueryWord:
 
 
 @dataclass(frozen=True, slots=True)
+class Pair:
+    """Two words that follow each other in a query, stop words aside."""
+
+    first: str
+    second: str
+    between: int
+    """How many letters may stand between them in a text."""
+    weight: float
+
+    def is_in(self, text: str) -> bool:
+        """Whether the two follow each other in `text`, in the same order."""
+        at = text.find(self.first)
+        while at >= 0:
+            end = at + len(self.first)
+            if text.find(self.second, end, end + self.between + len(self.second)) >= 0:
+                return True
+            at = text.find(self.first, end)
+        return False
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """The words of a query that occur in the index, with their weights."""
 
@@ -55,8 +81,30 @@ class Query:
     """Number of words in the query, including those that do not occur in the index."""
     weight: float
     """The sum of their idf."""
+    pairs: list[Pair]
+    """The words that follow each other."""
+    weight_of_pairs: float
+    passages: int
+    """Number of passages in the index."""
     average_length: float
     """Of a passage, in letters."""
+
+    def share_of_pairs(self, words: Collection[QueryWord]) -> float:
+        """The share of `pairs`, by weight, that a passage with `words` can have."""
+        letters = {word.letters for word in words}
+        can = (pair.weight for pair in self.pairs if pair.first in letters and pair.second in letters)
+        return sum(can) / self.weight_of_pairs
+
+    def share_of_pairs_in(self, letters: Collection[str], *texts: str) -> float:
+        """The share of `pairs`, by weight, in one of `texts`, which have the words with `letters`."""
+        found = 0.0
+        for pair in self.pairs:
+            if pair.first in letters and pair.second in letters:
+                for text in texts:
+                    if pair.is_in(text):
+                        found += pair.weight
+                        break
+        return found / self.weight_of_pairs
 
     @property
     def is_known(self) -> bool:
@@ -77,23 +125,42 @@ def resolved(connection: sqlite3.Connection, terms: Sequence[Term]) -> Query:
         return math.log(1 + (passages - number + 0.5) / (number + 0.5))
 
     words: list[QueryWord] = []
+    pairs: list[Pair] = []
+    before: QueryWord | None = None
     unknown = 0
     for term in terms:
         number = _count(connection, term.expression)
         if number:
-            word = QueryWord(term.expression, term.expression, number, idf(number), _counting(beginning(term)))
+            start = beginning(term)
+            word = QueryWord(term.expression, term.expression, number, idf(number), _counting(start), start)
         else:
             word = _compound(connection, term, idf)
         if word is None:
             unknown += 1
         else:
             words.append(word)
+            if before and before.letters and word.letters:
+                pairs.append(_pair(before, word, is_run=term.is_run))
+        before = word
     words = sorted(words, key=lambda word: word.passages)[:_MOST_WORDS]
     # A word that no passage has may be a name or another way to say it: it does not outweigh a known one.
     least = min((word.idf for word in words if word.expression), default=idf(1))
     words = [word if word.expression else replace(word, idf=min(word.idf, least)) for word in words]
     weight = sum(word.idf for word in words) + unknown * least
-    return Query(words, len(words) + unknown, weight, letters / max(1, passages))
+    return Query(
+        words,
+        len(words) + unknown,
+        weight,
+        pairs,
+        sum(pair.weight for pair in pairs),
+        passages,
+        letters / max(1, passages),
+    )
+
+
+def _pair(first: QueryWord, second: QueryWord, *, is_run: bool) -> Pair:
+    between = _BETWEEN_LETTERS if is_run else _BETWEEN_WORDS
+    return Pair(first.letters, second.letters, between, min(first.idf, second.idf))
 
 
 def _compound(connection: sqlite3.Connection, term: Term, idf: Callable[[int], float]) -> QueryWord | None:
