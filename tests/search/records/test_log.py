@@ -288,9 +288,9 @@ def test_damaged_records_are_refused_and_left_as_they_are(path: Path, change: st
     with opened(path) as connection:
         connection.execute(change)
     before = path.read_bytes()
-    with SearchLog(path, must_exist=True) as log:
-        with pytest.raises(SearchLogError, match=r"is damaged \(rows of the table '\w+': 1\).* move it away"):
-            report(log, ToolCatalog())
+    told = r"is damaged \(rows of the table '\w+': 1\).* move it away"
+    with SearchLog(path, must_exist=True) as log, pytest.raises(SearchLogError, match=told):
+        report(log, ToolCatalog())
     assert path.read_bytes() == before
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from math import isnan, nan
+from numbers import Real
+
 from ...errors import ToolSearchError
 from .analyzer import visible
 from .regex import MAX_PATTERN
@@ -14,12 +17,14 @@ __all__ = [
     "check_limit",
     "checked_pattern",
     "checked_query",
+    "checked_seconds",
     "full",
 ]
 
 MAX_TOOLS = 10_000
 MAX_QUERY = 500
 MAX_LIMIT = 50
+_LONGEST_WAIT = 1e9  # seconds: systems refuse to wait for some thousand times as long
 
 
 def checked_query(query: object, most: int) -> str:
@@ -83,6 +88,23 @@ def check_count(option: str, value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise ToolSearchError("invalid_tool_input", f"`{option}` is {value!r:.100}: use a whole number from 0 on.")
     return value
+
+
+def checked_seconds(option: str, value: object) -> float | None:
+    """`value`, how long to wait at most: None for no maximum, and not at all for less than 0.
+
+    Raises:
+        ToolSearchError: it is not a number.
+    """
+    if value is None:
+        return None
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    seconds = float(min(value, _LONGEST_WAIT)) if is_number else nan
+    if isnan(seconds):
+        raise ToolSearchError(
+            "invalid_tool_input", f"`{option}` is {value!r:.100}: use a number of seconds, or None for no maximum."
+        )
+    return seconds
 
 
 def full(most: int, why: str) -> ToolSearchError:
