@@ -21,35 +21,16 @@ from pydantic_ai.models.function import AgentInfo
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.toolsets import FunctionToolset
-from tests.pydantic_ai_support import anthropic_model, scripted
+from tests.pydantic_ai_support import anthropic_model, preloading, scripted
+from tests.search.preload_support import Failing, book_room, get_weather, refund_order, send_mail
 from tests.support import PIXEL
 
 from hikidashi import Tool, from_function
-from hikidashi.search import SearchLog, ToolCatalog, deferred, to_pydantic_ai_search
+from hikidashi.search import SearchLog, deferred, to_pydantic_ai_search
 from hikidashi.search.pydantic_ai import tool_search
 from hikidashi.testing import MessagesServer, call, say
 
 Server = Callable[..., MessagesServer]
-
-
-def book_room(time: str) -> str:
-    """Book a meeting room."""
-    return f"booked for {time}"
-
-
-def get_weather(city: str) -> str:
-    """The weather in a city."""
-    return f"rain in {city}"
-
-
-def refund_order(number: int) -> str:
-    """Refund an order of a customer."""
-    return f"refunded {number}"
-
-
-def send_mail(to: str) -> str:
-    """Send a mail to a person."""
-    return f"sent to {to}"
 
 
 TOOLS = FunctionToolset[Any]([book_room, get_weather, refund_order, send_mail])
@@ -60,9 +41,8 @@ SENDS = ToolCallPart("send_mail", {"to": "Ada"})
 WITHOUT_TOOL_SEARCH: ModelProfile = {"supported_native_tools": frozenset(), "tool_deferral_mode": None}
 
 
-def agent_of(model: Any, *, preload: Any = 2, **options: Any) -> Agent[Any, str]:
-    search = to_pydantic_ai_search(preload=preload, **options)
-    return Agent(model, toolsets=[deferred(TOOLS)], capabilities=[search])
+def agent_of(model: Any, **options: Any) -> Agent[Any, str]:
+    return preloading(model, TOOLS, **options)
 
 
 def names(info: AgentInfo) -> list[str]:
@@ -154,13 +134,8 @@ async def test_the_search_stays_and_finds_what_was_loaded_too() -> None:
     assert sorted(names(seen[-1])) == ["get_weather", "search_tools", "send_mail"]
 
 
-class _DeadCatalog(ToolCatalog):
-    def search(self, query: str, *, limit: int = 5) -> list[Any]:
-        raise RuntimeError("the index is gone")
-
-
 async def test_a_search_that_fails_does_not_end_the_run(caplog: pytest.LogCaptureFixture) -> None:
-    agent = Agent(scripted("done"), capabilities=[to_pydantic_ai_search(_DeadCatalog([MAILS]), preload=3)])
+    agent = Agent(scripted("done"), capabilities=[to_pydantic_ai_search(Failing([MAILS]), preload=3)])
     assert (await agent.run(MAIL)).output == "done"
     assert "the index is gone" in caplog.text
 
