@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from tests.search.preload_support import Failing, book_room, get_weather, refund
 from tests.support import PIXEL
 
 from hikidashi import Tool, from_function
-from hikidashi.search import SearchLog, deferred, to_pydantic_ai_search
+from hikidashi.search import SearchLog, ToolCatalog, deferred, to_pydantic_ai_search
 from hikidashi.search.pydantic_ai import tool_search
 from hikidashi.testing import MessagesServer, call, say
 
@@ -102,6 +103,22 @@ async def test_a_conversation_loads_no_more_than_its_bound() -> None:
         agent = agent_of(model, preload=1, preload_most=2)
         history = (await agent.run(message, message_history=history)).all_messages()
     assert names(seen[-1]) == ["search_tools", "send_mail", "get_weather"]
+
+
+async def test_definitions_beyond_the_budget_are_left_to_a_search(tmp_path: Path) -> None:
+    long = replace(MAILS, description="Send a mail to somebody. " + "Mails are kept. " * 25)
+    tools = [long.renamed(name) for name in ("send_mail", "send_mail_later", "send_mail_again")]
+    asks = ToolCallPart("search_tools", {"queries": ["select:send_mail_again"]})
+    seen: list[AgentInfo] = []
+    model = scripted(asks, ToolCallPart("send_mail_again", {"to": "Ada"}), "done", seen=seen)
+    with SearchLog(tmp_path / "log.db") as log:
+        search = to_pydantic_ai_search(ToolCatalog(tools, ranker="lexical"), preload=3, budget=200, record=log)
+        result = await Agent(model, capabilities=[search]).run(MAIL)
+        assert [one.found_by for one in log.calls()] == ["search"]
+        (preloaded,) = (one.names for one in log.searches() if one.kind == "preload")
+    assert "sent to Ada" in str(result.all_messages())
+    assert 1 <= len(preloaded) < 3
+    assert names(seen[0]) == ["search_tools", *preloaded]
 
 
 async def test_a_message_with_a_picture_loads_the_tools_for_its_text() -> None:

@@ -71,7 +71,8 @@ def to_claude_search(
         budget: Maximum number of tokens in the answer to a search, and in what is preloaded: see `AnswerBudget`.
         preload: How many of the best tools for a user's message the model can call at once, without a search; from 1 to
             20, by default none. Their definitions come with the message, by the hooks of `search_hooks(server)`, where
-            `server` is what this function returns. Talk loads nothing.
+            `server` is what this function returns. Talk loads nothing. A `ClaudeCodeModel` has many conversations, and
+            does not preload the tools of its `mcp_servers`: give them to the agent with `to_pydantic_ai_search`.
         preload_most: How many tools a conversation may load so; by default four times `preload`.
 
     Raises:

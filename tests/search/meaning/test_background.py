@@ -9,6 +9,7 @@ import sys
 import threading
 import weakref
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -61,10 +62,11 @@ def test_a_large_catalogue_is_searched_by_words_until_every_tool_has_its_vector(
 def test_any_number_of_seconds_is_waited_for_and_nothing_else(slow: Slow) -> None:
     catalog = ToolCatalog(MANY, embed=slow)
     assert not catalog.ready(timeout=-1)
-    for wrong in ("5", [], True, float("nan")):
+    wrongs: list[Any] = ["5", [], True, float("nan")]
+    for wrong in wrongs:
         for each in (catalog, ToolCatalog(FEW, ranker="lexical")):
             with pytest.raises(ToolSearchError, match=r"`timeout` is .*: use a number of seconds, or None"):
-                each.ready(timeout=wrong)  # pyright: ignore[reportArgumentType]
+                each.ready(timeout=wrong)
     slow.let.set()
     assert catalog.ready(timeout=float("inf"))
     assert catalog.ready(timeout=10**400)

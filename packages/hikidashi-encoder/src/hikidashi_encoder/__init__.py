@@ -138,11 +138,11 @@ def _check_file(path: Path) -> None:
 
 
 def _checked(texts: Iterable[str]) -> list[str]:
-    given: Any = texts
-    if isinstance(given, str):
+    if isinstance(texts, str):
         raise TypeError("embed takes a list of texts, not a text. Use: embed([text])")
+    given = cast("object", texts)
     if isinstance(given, bytes | Mapping | Set) or not isinstance(given, Iterable):
-        raise TypeError(f"embed takes a list of texts, not a {type(given).__name__} ({given!r:.100})")
+        raise TypeError(f"embed takes a list of texts, not a {type(texts).__name__} ({texts!r:.100})")
     listed: list[Any] = list(cast("Iterable[Any]", given))
     for place, text in enumerate(listed):
         if not isinstance(text, str):

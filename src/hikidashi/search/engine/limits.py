@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import isnan, nan
 from numbers import Real
+from typing import Any
 
 from ...errors import ToolSearchError
 from .analyzer import visible
@@ -98,8 +99,8 @@ def checked_seconds(option: str, value: object) -> float | None:
     """
     if value is None:
         return None
-    is_number = isinstance(value, Real) and not isinstance(value, bool)
-    seconds = float(min(value, _LONGEST_WAIT)) if is_number else nan
+    given: Any = value
+    seconds = float(min(given, _LONGEST_WAIT)) if isinstance(given, Real) and type(given) is not bool else nan
     if isnan(seconds):
         raise ToolSearchError(
             "invalid_tool_input", f"`{option}` is {value!r:.100}: use a number of seconds, or None for no maximum."
