@@ -7,11 +7,14 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from anthropic import AsyncAnthropic
+from pydantic_ai import Agent
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.anthropic import AnthropicModel
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.providers.anthropic import AnthropicProvider
+from pydantic_ai.toolsets import AbstractToolset
 
+from hikidashi.search import deferred, to_pydantic_ai_search
 from hikidashi.testing import MessagesServer
 
 Messages = list[ModelMessage]
@@ -37,6 +40,12 @@ def searches(*queries: str) -> ToolCallPart:
 def returned(messages: Messages, name: str) -> list[ToolReturnPart]:
     parts = [part for message in messages for part in message.parts]
     return [part for part in parts if isinstance(part, ToolReturnPart) and part.tool_name == name]
+
+
+def preloading(model: Any, tools: AbstractToolset[Any], *, preload: Any = 2, **options: Any) -> Agent[Any, str]:
+    """An agent that finds `tools` by search, of which messages load some in advance."""
+    search = to_pydantic_ai_search(preload=preload, **options)
+    return Agent(model, toolsets=[deferred(tools)], capabilities=[search])
 
 
 @asynccontextmanager

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
+from .. import figure_pages
+from ..figure_pages import PAGES, Language
 from ..registry import Unit
 from ..report import amount
 
-_ROOT = Path(__file__).parent.parent.parent
-RESULTS = _ROOT / "benchmarks" / "results" / "gateway.json"
-Language = Literal["en", "ja"]
-PAGES: dict[Language, Path] = {"en": _ROOT / "docs" / "en" / "figures.md", "ja": _ROOT / "docs" / "ja" / "figures.md"}
-
-_BEGIN, _END = "<!-- gateway.json: begin -->\n", "<!-- gateway.json: end -->\n"
 _Row = dict[str, Any]
 
 _WORDS: dict[str, dict[Language, str]] = {
@@ -44,7 +38,7 @@ _WORDS: dict[str, dict[Language, str]] = {
 
 def last_run() -> list[_Row]:
     """The measurements of the last whole run; empty before the first."""
-    return json.loads(RESULTS.read_text("utf-8"))["measurements"] if RESULTS.exists() else []
+    return figure_pages.last_run("gateway").get("measurements", [])
 
 
 PEERS = {
@@ -86,11 +80,7 @@ def _amount(value: float, unit: Unit, language: Language) -> str:
 
 def with_figures(page: str, rows: Sequence[_Row], language: Language) -> str:
     """`page` with the table of a run between its two marks."""
-    before, begin, rest = page.partition(_BEGIN)
-    _, end, after = rest.partition(_END)
-    if not end:
-        raise ValueError(f"The page has no {_BEGIN.strip()} with an end.")
-    return f"{before}{begin}\n{table(rows, language)}\n{end}{after}" if rows else f"{before}{begin}{end}{after}"
+    return figure_pages.with_table(page, "gateway", table(rows, language) if rows else "")
 
 
 def main() -> None:

@@ -6,19 +6,15 @@ rows for both READMEs. A page is left as it is while a run does not have everyth
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
+from .. import figure_pages
+from ..figure_pages import PAGES, Language
 from ..report import amount
 from .engines import OURS, WORDS
 
-_ROOT = Path(__file__).parent.parent.parent
-_RESULTS = _ROOT / "benchmarks" / "results"
-Language = Literal["en", "ja"]
-PAGES: dict[Language, Path] = {"en": _ROOT / "docs" / "en" / "figures.md", "ja": _ROOT / "docs" / "ja" / "figures.md"}
 NEEDED = ("accuracy", "confidence", "languages", "preload", "first", "speed", "vectors", "regex")
 """The parts of a search run that the tables show."""
 
@@ -86,8 +82,7 @@ _LANGUAGES: dict[str, dict[Language, str]] = {
 
 def last_run(name: str) -> _Run | None:
     """The last whole run of a suite, if it has what the tables show."""
-    path = _RESULTS / f"{name}.json"
-    run: _Run = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    run: _Run = figure_pages.last_run(name)
     return run if run and all(run.get(part) for part in (NEEDED if name == "search" else ("measurements",))) else None
 
 
@@ -226,18 +221,10 @@ def _range(shares: Sequence[float]) -> str:
 def with_figures(page: str, search: _Run | None, preload: _Run | None, language: Language) -> str:
     """`page` with the tables of these runs between its marks; one without a run stays as it is."""
     if search is not None:
-        page = _between(page, "search.json", search_table(search, language))
+        page = figure_pages.with_table(page, "search", search_table(search, language))
     if preload is not None:
-        page = _between(page, "preload.json", preload_table(preload, language))
+        page = figure_pages.with_table(page, "preload", preload_table(preload, language))
     return page
-
-
-def _between(page: str, name: str, table: str) -> str:
-    before, begin, rest = page.partition(f"<!-- {name}: begin -->\n")
-    _, end, after = rest.partition(f"<!-- {name}: end -->\n")
-    if not end:
-        raise ValueError(f"The page has no <!-- {name}: begin --> with an end.")
-    return f"{before}{begin}\n{table}\n{end}{after}"
 
 
 def main() -> None:

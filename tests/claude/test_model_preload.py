@@ -2,66 +2,76 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic_ai import Agent
 from pydantic_ai.messages import ModelMessagesTypeAdapter
 from pydantic_ai.toolsets import FunctionToolset
+from tests.pydantic_ai_support import preloading
+from tests.search.preload_support import ASK_MAIL, ASK_WEATHER, get_weather, refund_order, send_mail
 from tests.support import ClaudeCode
 
-from hikidashi.search import deferred, to_pydantic_ai_search
+from hikidashi.search import FoundByCounts, SearchLog, ToolCatalog, report
 from hikidashi.testing import call, say
 
-
-def get_weather(city: str) -> str:
-    """The weather in a city."""
-    return f"rain in {city}"
-
-
-def refund_order(number: int) -> str:
-    """Refund an order of a customer."""
-    return f"refunded {number}"
-
-
-def send_mail(to: str) -> str:
-    """Send a mail to a person."""
-    return f"sent to {to}"
-
-
 TOOLS = FunctionToolset[Any]([get_weather, refund_order, send_mail])
-MAIL = "Send a mail to Ada, please."
-WEATHER = "What is the weather in Rome?"
 THANKS = "thanks, that was great"
-
-
-def agent_of(model: Any) -> Agent[Any, str]:
-    return Agent(model, toolsets=[deferred(TOOLS)], capabilities=[to_pydantic_ai_search(preload=2)])
+REFUND = "Refund order 12"
 
 
 @pytest.mark.cli
 @pytest.mark.parametrize("mode", ["agent", "mcp"])
-async def test_claude_code_calls_what_was_loaded_in_its_first_turn(claude_code: ClaudeCode, mode: str) -> None:
+async def test_claude_code_calls_what_was_loaded_in_its_first_turn(
+    claude_code: ClaudeCode, tmp_path: Path, mode: str
+) -> None:
     script = [
         *(call("send_mail", {"to": "Ada"}), say("done")),
         *(call("get_weather", {"city": "Rome"}), say("rain")),
         say("gladly"),
+        *(call("search_tools", {"queries": ["refund an order"]}), call("refund_order", {"number": 12}), say("done")),
     ]
     model, server = claude_code(script, tool_execution=mode)
     if mode == "mcp":
         model.set_agent_toolsets(TOOLS)
-    history = (await agent_of(model).run(MAIL)).all_messages()
-    history = (await agent_of(model).run(WEATHER, message_history=history)).all_messages()
-    saved = ModelMessagesTypeAdapter.dump_json(history)
-    assert (await agent_of(model).run(THANKS, message_history=ModelMessagesTypeAdapter.validate_json(saved))).output
+    saved: bytes | None = None
+    with SearchLog(tmp_path / "log.db") as log:
+        for message in (ASK_MAIL, ASK_WEATHER, THANKS, REFUND):
+            agent = preloading(model, TOOLS, preload=1, preload_most=2, record=log)
+            history = ModelMessagesTypeAdapter.validate_json(saved) if saved else None
+            saved = ModelMessagesTypeAdapter.dump_json(
+                (await agent.run(message, message_history=history)).all_messages()
+            )
+        searches, calls = log.searches(), log.calls()
+        shares = report(log, ToolCatalog()).conversations_found_by
     offered = [sorted(name.rpartition("__")[2] for name in request.tool_names) for request in server.requests]
+    bound = ["get_weather", "search_tools", "send_mail"]
     assert offered == [
         *[["search_tools", "send_mail"]] * 2,
-        *[["get_weather", "search_tools", "send_mail"]] * 3,
+        *[bound] * 4,
+        *[[*bound[:1], "refund_order", *bound[1:]]] * 2,
     ]
+    # What was offered before is offered again, byte for byte and in the same order, as prompt caches need it.
+    for earlier, later in pairwise(request.tools for request in server.requests):
+        names = {tool["name"] for tool in earlier}
+        assert [tool for tool in later if tool["name"] in names] == earlier
     (loaded,) = (tool for tool in server.requests[0].tools if tool["name"].endswith("send_mail"))
-    assert loaded["description"] == "Send a mail to a person."
+    assert loaded["description"] == "Send a mail to somebody."
     assert loaded["input_schema"]["properties"] == {"to": {"type": "string"}}
     assert server.requests[1].tool_result_texts == ["sent to Ada"]
     assert server.requests[3].tool_result_texts[-1] == "rain in Rome"
+    assert server.requests[7].tool_result_texts[-1] == "refunded 12"
     assert server.refusals == []
+    assert [(one.kind, one.query, one.names) for one in searches] == [
+        ("preload", ASK_MAIL, ("send_mail",)),
+        ("preload", ASK_WEATHER, ("get_weather",)),
+        ("words", "refund an order", ("refund_order",)),
+    ]
+    assert len({one.session for one in (*searches, *calls)}) == 1
+    if mode == "agent":
+        found = [("send_mail", "preload"), ("get_weather", "preload"), ("refund_order", "search")]
+        assert [(one.name, one.found_by) for one in calls] == found
+        assert shares == FoundByCounts(total=1, search=1)
+    else:
+        assert calls == []  # the MCP server of `set_agent_toolsets` runs the tools, and keeps no record

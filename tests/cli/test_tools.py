@@ -337,15 +337,16 @@ def test_a_report_shows_how_the_called_tools_were_found(run: Tools, tmp_path: Pa
     assert max(map(cell_len, said.splitlines())) <= 80
     assert (
         "How the called tools were found\n"
-        "  Of 41 conversations in which a tool was called: 31 preloaded, 7 by a search, 2\n"
-        "  listed from the start, 1 by nothing (a guessed name).\n"
-        "  Of 41 calls: 31 preloaded, 7 by a search, 2 listed from the start, 1 by\n"
-        "  nothing (a guessed name).\n"
+        "  Of 41 conversations in which a tool was called: 31 (76%) preloaded, 7 (17%) by\n"
+        "  a search, 2 (5%) listed from the start, 1 (2%) by nothing (a guessed name).\n"
+        "  Of 41 calls: 31 (76%) preloaded, 7 (17%) by a search, 2 (5%) listed from the\n"
+        "  start, 1 (2%) by nothing (a guessed name).\n"
+        "  Preloading loaded 62 tools for 31 messages; 31 of them were called in the same\n"
+        "  conversation.\n"
     ) in said
     assert (
         "Tools preloaded and never called  1\n"
-        "  Preloading loaded 62 tools for 31 messages; 31 of them were called. Narrow the\n"
-        "  descriptions of these, or preload fewer: preload=N.\n"
+        "  Narrow their descriptions, or preload fewer: preload=N.\n"
         "   31× send_message\n"
     ) in said
     shown = json.loads(run("report", "--log", str(path), "--catalog", catalog, "--json").stdout)
@@ -358,6 +359,34 @@ def test_a_report_shows_how_the_called_tools_were_found(run: Tools, tmp_path: Pa
         "never_called": [{"name": "send_message", "loaded": 31}],
         "never_called_count": 1,
     }
+
+
+def test_a_report_on_messages_alone_says_what_they_loaded(run: Tools, tmp_path: Path, catalog: str) -> None:
+    path = tmp_path / "searches.db"
+    with SearchLog(path) as log:
+        log.searched("Will it rain?", "preload", ["get_weather"])
+    said = run("report", "--log", str(path), "--catalog", catalog).stdout
+    assert "Nothing is recorded yet" not in said
+    assert "Preloading loaded 1 tool for 1 message; 0 of them were called in the same\n  conversation." in said
+    assert "Tools preloaded and never called  1\n" in said
+    with SearchLog(path) as log:
+        log.searched("Will it rain?", "preload", ["get_weather"])
+        log.called("get_weather")
+    said = run("report", "--log", str(path), "--catalog", catalog).stdout
+    assert "Preloading loaded 2 tools for 2 messages; 1 of them was called in the same" in said
+    assert "Tools preloaded and never called" not in said
+
+
+def test_a_report_on_damaged_records_is_refused_with_what_to_do(run: Tools, tmp_path: Path, catalog: str) -> None:
+    path = tmp_path / "searches.db"
+    with SearchLog(path) as log:
+        log.searched("Will it rain?", "preload", ["get_weather"])
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("DELETE FROM sessions")
+    for command in (("report", "--log", str(path)), ("tune", str(path))):
+        said = failure(run(*command, "--catalog", catalog), SearchLogError)
+        assert "searches.db' is damaged (rows of the table 'searches': 1)" in said
+        assert "move it away, or name another file" in said
 
 
 def test_a_long_report_is_cut_with_a_word_about_the_rest(run: Tools, tmp_path: Path) -> None:

@@ -101,6 +101,13 @@ def test_a_question_is_nearer_to_its_tool_than_to_others(encoder: Encoder) -> No
         ("a text", r"embed takes a list of texts, not a text. Use: embed\(\[text\]\)"),
         (["a text", None], "embed takes texts, and number 1 is of type NoneType"),
         ([b"a text"], "embed takes texts, and number 0 is of type bytes"),
+        ([["a text"]], r"number 0 is of type list \(\['a text'\]\)"),
+        ([float("nan")], r"number 0 is of type float \(nan\)"),
+        (b"a text", "embed takes a list of texts, not a bytes"),
+        (None, r"embed takes a list of texts, not a NoneType \(None\)"),
+        (3, r"embed takes a list of texts, not a int \(3\)"),
+        ({"a text"}, "embed takes a list of texts, not a set"),
+        ({"a text": 1}, "embed takes a list of texts, not a dict"),
     ],
 )
 def test_what_is_no_list_of_texts_is_refused(encoder: Encoder, texts: Any, message: str) -> None:
@@ -108,9 +115,22 @@ def test_what_is_no_list_of_texts_is_refused(encoder: Encoder, texts: Any, messa
         encoder.embed(texts)
 
 
-def test_less_than_one_thread_is_refused() -> None:
-    with pytest.raises(ValueError, match="threads must be at least 1, not 0"):
-        Encoder(threads=0)
+def test_texts_come_in_any_sequence_or_from_a_generator(encoder: Encoder) -> None:
+    expected = encoder.embed(TEXTS)
+    for texts in (tuple(TEXTS), np.array(TEXTS), (text for text in TEXTS)):
+        np.testing.assert_array_equal(encoder.embed(texts), expected)
+
+
+@pytest.mark.parametrize("threads", [0, -1, True, 1.5, "2", None])
+def test_less_than_one_thread_is_refused(threads: Any) -> None:
+    with pytest.raises(ValueError, match=f"threads must be a whole number of at least 1, not {threads!r}"):
+        Encoder(threads=threads)
+
+
+def test_a_folder_may_be_given_as_text(tmp_path: Path) -> None:
+    folder: Any = str(tmp_path)
+    with pytest.raises(ModelError, match=r"tokenizer.json is missing"):
+        Encoder(folder=folder)
 
 
 @pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json"])

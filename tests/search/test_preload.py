@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -11,9 +12,12 @@ from benchmarks.search.confidence import questions
 from benchmarks.search.data import EVERYDAY, SHIPPED, load
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.search.preload_support import Failing
 
-from hikidashi.search import ToolCatalog
+from hikidashi.search import ToolCatalog, to_claude_search, to_pydantic_ai_search, to_strands_search
+from hikidashi.search.anthropic._loop import ToolLoop
 from hikidashi.search.preload import Preloader, check_preload
+from hikidashi.search.pydantic_ai import tool_search
 
 ERRANDS = load(EVERYDAY)
 TOOLS = [
@@ -151,14 +155,9 @@ def test_a_tool_that_the_model_has_anyway_is_not_loaded_and_takes_a_place(catalo
     assert preloader.loaded == ()
 
 
-class _DeadCatalog(ToolCatalog):
-    def search(self, query: str, *, limit: int = 5) -> list[Any]:
-        raise RuntimeError("the index is gone")
-
-
 def test_a_search_that_fails_is_logged_and_loads_nothing(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "hikidashi"):
-        assert Preloader(_DeadCatalog(TOOLS), 3).load("book a room") == []
+        assert Preloader(Failing(TOOLS), 3).load("book a room") == []
     assert "the index is gone" in caplog.text
     assert Preloader(ToolCatalog([]), 3).load("book a room") == []
 
@@ -191,6 +190,23 @@ def test_a_bound_below_the_count_is_refused_by_its_value(value: object, catalog:
         Preloader(catalog, 3, most=cast("int", value))
     with pytest.raises(ValueError, match="`preload` is off"):
         check_preload(0, value)
+
+
+def loop(tools: list[Any], **options: Any) -> ToolLoop:
+    return ToolLoop(tools, model="claude-opus-5-5", messages=[{"role": "user", "content": "?"}], **options)
+
+
+@pytest.mark.parametrize("seam", [to_pydantic_ai_search, tool_search, to_strands_search, to_claude_search, loop])
+@pytest.mark.parametrize("value", [-1, 21, 10**30, True, False, 2.5, float("nan"), "3", b"3", [3], {}])
+def test_every_seam_refuses_a_wrong_count_and_a_wrong_bound_at_once(seam: Callable[..., Any], value: object) -> None:
+    with pytest.raises(ValueError, match=r"`preload` is .*: use a whole number from 1 to 20") as caught:
+        seam([], preload=value)
+    assert repr(value) in str(caught.value)
+    if value not in (21, 10**30):
+        with pytest.raises(ValueError, match=r"`preload_most` is .*: use a whole number from 3 on"):
+            seam([], preload=3, preload_most=value)
+    with pytest.raises(ValueError, match="`preload_most` is 3 and `preload` is off"):
+        seam([], preload_most=3)
 
 
 @settings(max_examples=60, deadline=None)

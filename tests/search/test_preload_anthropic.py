@@ -15,10 +15,20 @@ from anthropic import Anthropic, AsyncAnthropic
 from anthropic.types.beta import BetaMessage
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.search.preload_support import (
+    ASK_EVENTS,
+    ASK_FLIGHT,
+    ASK_MAIL,
+    ASK_WEATHER,
+    MAIL,
+    TOOLS,
+    WEATHER,
+    Failing,
+    by_words,
+)
 from tests.support import Heard
 
-from hikidashi import from_function
-from hikidashi.search import SearchLog, ToolCatalog, ToolMatch, ToolRun, arun_anthropic_search, run_anthropic_search
+from hikidashi.search import SearchLog, ToolCatalog, ToolRun, arun_anthropic_search, run_anthropic_search
 from hikidashi.search.anthropic._loop import ToolLoop
 from hikidashi.testing import MessagesServer, Script, call, say, turn
 
@@ -27,38 +37,6 @@ OLD = "claude-3-haiku-20240307"  # cannot follow references
 MODELS = pytest.mark.parametrize("model", [MODEL, OLD])
 
 StartServer = Callable[[Script], MessagesServer]
-
-
-def send_mail(to: str) -> str:
-    """Send a mail to somebody."""
-    return f"sent to {to}"
-
-
-def get_weather(city: str) -> str:
-    """The weather in a city."""
-    return f"rain in {city}"
-
-
-def list_events(day: str) -> str:
-    """The events in the calendar on a day."""
-    return f"nothing on {day}"
-
-
-def book_flight(city: str) -> str:
-    """Book a flight to a city."""
-    return f"booked {city}"
-
-
-TOOLS = [from_function(function) for function in (send_mail, get_weather, list_events, book_flight)]
-WEATHER = call("get_weather", {"city": "Tokyo"})
-MAIL = call("send_mail", {"to": "Ada"})
-ASK_WEATHER, ASK_MAIL = "What is the weather in Tokyo?", "Send a mail to Ada."
-ASK_EVENTS, ASK_FLIGHT = "Which events are in the calendar on Monday?", "Book a flight to Oslo."
-
-
-def by_words(catalog: type[ToolCatalog] = ToolCatalog) -> ToolCatalog:
-    """The tools, found by words alone whatever is installed."""
-    return catalog(TOOLS, ranker="lexical")
 
 
 def user(text: Any) -> dict[str, Any]:
@@ -267,13 +245,6 @@ async def test_definitions_beyond_the_budget_are_left_to_a_search(messages_serve
     server = messages_server([say("Sent.")])
     done = await run(server, [user(ASK_MAIL)], tools=tools, preload=4, budget=200, model=model)
     assert 1 <= len(done.preloaded) < 4
-
-
-class Failing(ToolCatalog):
-    """A catalogue whose search fails."""
-
-    def search(self, query: str, *, limit: int = 5) -> list[ToolMatch]:
-        raise RuntimeError("the index is gone")
 
 
 async def test_a_search_that_fails_does_not_end_the_run(

@@ -15,43 +15,23 @@ import strands
 from strands.agent.conversation_manager import SlidingWindowConversationManager
 from strands.models.anthropic import AnthropicModel
 from strands.session.file_session_manager import FileSessionManager
+from tests.search.preload_support import (
+    ASK_EVENTS,
+    ASK_FLIGHT,
+    ASK_MAIL,
+    ASK_WEATHER,
+    MAIL,
+    TOOLS,
+    WEATHER,
+    Failing,
+    by_words,
+)
 from tests.support import Heard
 
-from hikidashi import from_function
-from hikidashi.search import SearchLog, ToolCatalog, ToolMatch, report, to_strands_search
+from hikidashi.search import SearchLog, report, to_strands_search
 from hikidashi.testing import MessagesServer, call, say, turn
 
 Server = Callable[..., MessagesServer]
-
-
-def send_mail(to: str) -> str:
-    """Send a mail to somebody."""
-    return f"sent to {to}"
-
-
-def get_weather(city: str) -> str:
-    """The weather in a city."""
-    return f"rain in {city}"
-
-
-def list_events(day: str) -> str:
-    """The events in the calendar on a day."""
-    return f"nothing on {day}"
-
-
-def book_flight(city: str) -> str:
-    """Book a flight to a city."""
-    return f"booked {city}"
-
-
-TOOLS = [from_function(function) for function in (send_mail, get_weather, list_events, book_flight)]
-WEATHER = call("get_weather", {"city": "Tokyo"})
-MAIL = call("send_mail", {"to": "Ada"})
-
-
-def by_words(catalog: type[ToolCatalog] = ToolCatalog) -> ToolCatalog:
-    """The tools, found by words alone whatever is installed."""
-    return catalog(TOOLS, ranker="lexical")
 
 
 def hook(preload: int = 2, **options: Any) -> Any:
@@ -79,7 +59,7 @@ async def test_the_first_request_has_the_tool_in_full_and_no_search_is_needed(
 ) -> None:
     server = messages_server([WEATHER, say("It rains.")])
     with SearchLog(tmp_path / "log.db") as log:
-        agent = await run(server, hook(record=log), "What is the weather in Tokyo?")
+        agent = await run(server, hook(record=log), ASK_WEATHER)
         assert [(each.name, each.found_by) for each in log.calls()] == [("get_weather", "preload")]
         (preload,) = log.searches()
         found = report(log, by_words())
@@ -91,7 +71,7 @@ async def test_the_first_request_has_the_tool_in_full_and_no_search_is_needed(
     assert server.requests[1].tool_result_texts == ["rain in Tokyo"]
     assert (preload.kind, preload.query, preload.called) == (
         "preload",
-        "What is the weather in Tokyo?",
+        ASK_WEATHER,
         ("get_weather",),
     )
     assert (found.conversations_found_by.preload, found.conversations_found_by.total, found.searches) == (1, 1, 0)
@@ -99,7 +79,7 @@ async def test_the_first_request_has_the_tool_in_full_and_no_search_is_needed(
 
 async def test_later_messages_add_tools_at_the_end_and_talk_adds_none(messages_server: Server) -> None:
     server = messages_server([say("Rain."), say("Welcome!"), MAIL, say("Sent."), say("Rain.")])
-    prompts = ("What is the weather in Tokyo?", "Thank you!", "Send a mail to Ada.", "What is the weather in Oslo?")
+    prompts = (ASK_WEATHER, "Thank you!", ASK_MAIL, "What is the weather in Oslo?")
     heard = Heard()
     await run(server, hook(record=heard), *prompts)
     first, both = ["search_tools", "get_weather"], ["search_tools", "get_weather", "send_mail"]
@@ -108,8 +88,8 @@ async def test_later_messages_add_tools_at_the_end_and_talk_adds_none(messages_s
     tools = [request.body["tools"] for request in server.requests]
     assert all(later[: len(earlier)] == earlier for earlier, later in pairwise(tools))
     assert heard.searches == [
-        ("What is the weather in Tokyo?", "preload", ["get_weather"]),
-        ("Send a mail to Ada.", "preload", ["send_mail"]),
+        (ASK_WEATHER, "preload", ["get_weather"]),
+        (ASK_MAIL, "preload", ["send_mail"]),
     ]
 
 
@@ -119,7 +99,7 @@ async def test_a_conversation_loads_no_more_than_its_bound_and_the_model_can_sti
     server = messages_server(
         [say("Rain."), say("?"), call("search_tools", {"query": "send a mail"}), MAIL, WEATHER, say("Sent.")]
     )
-    prompts = ("What is the weather in Tokyo?", "Which events are in the calendar on Monday?", "Send a mail to Ada.")
+    prompts = (ASK_WEATHER, ASK_EVENTS, ASK_MAIL)
     with SearchLog(tmp_path / "log.db") as log:
         await run(server, hook(1, preload_most=2, record=log), *prompts)
         assert [(each.name, each.found_by) for each in log.calls()] == [
@@ -141,11 +121,11 @@ async def test_a_session_that_is_restored_has_the_same_tools_even_where_messages
 
     with SearchLog(tmp_path / "log.db") as log:
         first = messages_server([say("Rain."), say("Sent."), say("Welcome!")])
-        asked = ("What is the weather in Tokyo?", "Send a mail to Ada.", "Thank you!")
+        asked = (ASK_WEATHER, ASK_MAIL, "Thank you!")
         agent = await run(first, hook(record=log), *asked, **session())
         assert "Tokyo" not in str(agent.messages)
         later = messages_server([WEATHER, say("Rain."), say("Booked.")])
-        await run(later, hook(1, preload_most=2, record=log), "Once more.", "Book a flight to Oslo.", **session())
+        await run(later, hook(1, preload_most=2, record=log), "Once more.", ASK_FLIGHT, **session())
         assert [each.found_by for each in log.calls()] == ["preload"]
         assert len({each.session for each in [*log.calls(), *log.searches()]}) == 1
     assert offered(later) == [["search_tools", "get_weather", "send_mail"]] * 3
@@ -154,7 +134,7 @@ async def test_a_session_that_is_restored_has_the_same_tools_even_where_messages
 
 async def test_the_history_of_another_agent_loads_the_same_tools_in_the_same_order(messages_server: Server) -> None:
     script = [call("search_tools", {"query": "book a flight"}), say("?"), say("Rain."), say("Sent.")]
-    prompts = ("Surprise me.", "What is the weather in Tokyo?", "Send a mail to Ada.")
+    prompts = ("Surprise me.", ASK_WEATHER, ASK_MAIL)
     first = messages_server(script)
     agent = await run(first, hook(), *prompts)
     later, heard = messages_server([WEATHER, say("Done.")]), Heard()
@@ -181,14 +161,14 @@ async def test_a_tool_that_the_history_called_is_loaded_though_no_message_finds_
         {"role": "assistant", "content": [{"text": "Well?"}]},
     ]
     server = messages_server([say("Rain.")])
-    await run(server, hook(), "What is the weather in Tokyo?", messages=history)
+    await run(server, hook(), ASK_WEATHER, messages=history)
     assert offered(server) == [["search_tools", "list_events", "get_weather"]]
 
 
 async def test_tools_that_are_always_loaded_are_not_loaded_twice(messages_server: Server, tmp_path: Path) -> None:
     server = messages_server([turn(WEATHER, call("book_flight", {})), call("book_flight", {"city": "Oslo"}), say(".")])
     with SearchLog(tmp_path / "log.db") as log:
-        await run(server, hook(always_loaded=["get_weather"], record=log), "What is the weather in Tokyo?")
+        await run(server, hook(always_loaded=["get_weather"], record=log), ASK_WEATHER)
         assert log.searches() == []
         assert [(each.name, each.found_by) for each in log.calls()] == [
             ("get_weather", "listed"),
@@ -201,9 +181,7 @@ async def test_each_agent_of_one_hook_has_tools_and_records_of_its_own(messages_
     with SearchLog(tmp_path / "log.db") as log:
         shared = hook(record=log)
         weather, mail = messages_server([WEATHER, say("Rain.")]), messages_server([MAIL, say("Sent.")])
-        await asyncio.gather(
-            run(weather, shared, "What is the weather in Tokyo?"), run(mail, shared, "Send a mail to Ada.")
-        )
+        await asyncio.gather(run(weather, shared, ASK_WEATHER), run(mail, shared, ASK_MAIL))
         assert len({each.session for each in log.calls()}) == 2
         assert report(log, by_words()).conversations_found_by.preload == 2
     assert offered(weather)[0] == ["search_tools", "get_weather"]
@@ -213,7 +191,7 @@ async def test_each_agent_of_one_hook_has_tools_and_records_of_its_own(messages_
 async def test_messages_are_read_by_their_text_alone(messages_server: Server) -> None:
     server = messages_server([say("Rain."), say("?")])
     image = {"image": {"format": "png", "source": {"bytes": b"\x89PNG"}}}
-    await run(server, hook(), [{"text": "What is the weather in Tokyo?"}, image], [image])
+    await run(server, hook(), [{"text": ASK_WEATHER}, image], [image])
     assert offered(server) == [["search_tools", "get_weather"]] * 2
 
 
@@ -227,7 +205,7 @@ async def test_definitions_beyond_the_budget_are_left_to_a_search(messages_serve
     ]
     server = messages_server([say("Sent."), *script])
     with SearchLog(tmp_path / "log.db") as log:
-        await run(server, hook(3, tools=tools, budget=200, record=log), "Send a mail to Ada.", "Send a mail to Ada.")
+        await run(server, hook(3, tools=tools, budget=200, record=log), ASK_MAIL, ASK_MAIL)
         assert [each.found_by for each in log.calls()] == ["search"]
         preloaded = [search.names for search in log.searches() if search.kind == "preload"]
     loaded = offered(server)
@@ -237,19 +215,12 @@ async def test_definitions_beyond_the_budget_are_left_to_a_search(messages_serve
     assert len(preloaded) == 1
 
 
-class Failing(ToolCatalog):
-    """A catalogue whose search fails."""
-
-    def search(self, query: str, *, limit: int = 5) -> list[ToolMatch]:
-        raise RuntimeError("the index is gone")
-
-
 async def test_a_search_that_fails_does_not_end_the_run(
     messages_server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
     server = messages_server([say("I cannot.")])
     with caplog.at_level(logging.WARNING, "hikidashi"):
-        agent = await run(server, hook(tools=by_words(Failing)), "What is the weather in Tokyo?")
+        agent = await run(server, hook(tools=by_words(Failing)), ASK_WEATHER)
     assert agent.messages[-1]["content"] == [{"text": "I cannot."}]
     assert offered(server) == [["search_tools"]]
     assert "Nothing was preloaded" in caplog.text
@@ -258,7 +229,7 @@ async def test_a_search_that_fails_does_not_end_the_run(
 async def test_a_state_that_somebody_else_wrote_does_no_harm(messages_server: Server) -> None:
     for odd in ("get_weather", [7], {"get_weather": 7, "gone": "preload"}):
         server = messages_server([say("Rain.")])
-        await run(server, hook(), "What is the weather in Tokyo?", state={"hikidashi_found_by": odd})
+        await run(server, hook(), ASK_WEATHER, state={"hikidashi_found_by": odd})
         assert offered(server) == [["search_tools", "get_weather"]]
 
 

@@ -14,7 +14,15 @@ from pydantic_ai import Agent
 from tests.support import Heard
 
 from hikidashi import ClaudeCodeModel, Tool, ToolResult, ToolValidationError, from_function, to_claude
-from hikidashi.search import ToolCatalog, search_hooks, search_tool_names, to_claude_search
+from hikidashi.search import (
+    FoundByCounts,
+    SearchLog,
+    ToolCatalog,
+    report,
+    search_hooks,
+    search_tool_names,
+    to_claude_search,
+)
 from hikidashi.testing import MessagesServer, call, say, turn
 
 PLACEHOLDER = "DeferredToolPlaceholder"
@@ -172,7 +180,7 @@ async def test_what_was_found_can_be_called_after_the_conversation_was_compacted
 
 @pytest.mark.cli
 async def test_a_claude_code_model_searches_through_it_while_the_mcp_server_runs_the_tools(
-    messages_server: Server, claude_code_env: Environment, tmp_path: Path
+    messages_server: Server, claude_code_env: Environment, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     server = messages_server(
         [
@@ -182,7 +190,7 @@ async def test_a_claude_code_model_searches_through_it_while_the_mcp_server_runs
         ]
     )
     model = ClaudeCodeModel(
-        mcp_servers={"tools": to_claude_search([*filler(50), from_function(send_mail)])},
+        mcp_servers={"tools": to_claude_search([*filler(50), from_function(send_mail)], preload=2)},
         allowed_tools=search_tool_names(),
         env=claude_code_env(server),
         working_directory=tmp_path,
@@ -191,6 +199,9 @@ async def test_a_claude_code_model_searches_through_it_while_the_mcp_server_runs
     )
     assert (await Agent(model).run("Write to Ada.")).output == "done"
     assert server.requests[2].tool_result_texts[0].startswith("sent to Ada")
+    # A model has many conversations, and the server knows one: it does not preload, and says what does.
+    assert "Send a mail to somebody." not in str(server.requests[0].messages)
+    assert "give the tools to a `ClaudeCodeModel` with `to_pydantic_ai_search(tools, preload=...)`" in caplog.text
 
 
 def get_weather(city: str) -> str:
@@ -229,6 +240,32 @@ async def test_with_preloading_a_message_brings_the_definitions_that_it_needs(
 
 
 # Without the CLI: the server alone
+
+
+async def test_a_record_that_servers_share_says_for_each_conversation_what_found_the_tool(tmp_path: Path) -> None:
+    tools = [from_function(send_mail), from_function(get_weather)]
+
+    async def call_mail(config: Any, *, search: bool = False) -> None:
+        async with connected(config) as client:
+            if search:
+                await client.call_tool("search_tools", {"query": "send a mail"})
+            for _ in range(2):  # the first call of a tool that was not found shows its definition
+                await client.call_tool("call_tool", {"name": "send_mail", "arguments": {"to": "Ada"}})
+
+    with SearchLog(tmp_path / "log.db") as log:
+        preloaded, searched, guessed = (to_claude_search(tools, record=log, preload=1) for _ in range(3))
+        (hook,) = search_hooks(preloaded)["UserPromptSubmit"][0].hooks
+        await hook({"prompt": "Send a mail to Ada."}, None, {"signal": None})  # pyright: ignore[reportArgumentType]
+        await call_mail(preloaded)
+        await call_mail(searched, search=True)
+        await call_mail(guessed)
+        await call_mail(to_claude_search(tools, record=log, discovered=["send_mail"]))
+        async with connected(to_claude_search(tools, record=log, always_loaded=["send_mail"])) as client:
+            await client.call_tool("send_mail", {"to": "Ada"})
+        ways = [call.found_by for call in log.calls()]
+        counts = report(log, ToolCatalog(tools)).conversations_found_by
+    assert ways == ["preload"] * 2 + ["search"] * 2 + ["nothing"] + ["search"] * 2 + ["listed"]
+    assert counts == FoundByCounts(total=5, preload=1, search=2, nothing=1, listed=1)
 
 
 async def test_preloading_without_its_hooks_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:

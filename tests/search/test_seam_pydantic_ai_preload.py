@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,8 @@ from pydantic_ai.models.function import AgentInfo
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.toolsets import FunctionToolset
-from tests.pydantic_ai_support import anthropic_model, scripted
+from tests.pydantic_ai_support import anthropic_model, preloading, scripted
+from tests.search.preload_support import Failing, book_room, get_weather, refund_order, send_mail
 from tests.support import PIXEL
 
 from hikidashi import Tool, from_function
@@ -32,26 +34,6 @@ from hikidashi.testing import MessagesServer, call, say
 Server = Callable[..., MessagesServer]
 
 
-def book_room(time: str) -> str:
-    """Book a meeting room."""
-    return f"booked for {time}"
-
-
-def get_weather(city: str) -> str:
-    """The weather in a city."""
-    return f"rain in {city}"
-
-
-def refund_order(number: int) -> str:
-    """Refund an order of a customer."""
-    return f"refunded {number}"
-
-
-def send_mail(to: str) -> str:
-    """Send a mail to a person."""
-    return f"sent to {to}"
-
-
 TOOLS = FunctionToolset[Any]([book_room, get_weather, refund_order, send_mail])
 MAIL = "Send a mail to Ada, please."
 WEATHER = "What is the weather in Rome?"
@@ -60,9 +42,8 @@ SENDS = ToolCallPart("send_mail", {"to": "Ada"})
 WITHOUT_TOOL_SEARCH: ModelProfile = {"supported_native_tools": frozenset(), "tool_deferral_mode": None}
 
 
-def agent_of(model: Any, *, preload: Any = 2, **options: Any) -> Agent[Any, str]:
-    search = to_pydantic_ai_search(preload=preload, **options)
-    return Agent(model, toolsets=[deferred(TOOLS)], capabilities=[search])
+def agent_of(model: Any, **options: Any) -> Agent[Any, str]:
+    return preloading(model, TOOLS, **options)
 
 
 def names(info: AgentInfo) -> list[str]:
@@ -124,6 +105,22 @@ async def test_a_conversation_loads_no_more_than_its_bound() -> None:
     assert names(seen[-1]) == ["search_tools", "send_mail", "get_weather"]
 
 
+async def test_definitions_beyond_the_budget_are_left_to_a_search(tmp_path: Path) -> None:
+    long = replace(MAILS, description="Send a mail to somebody. " + "Mails are kept. " * 25)
+    tools = [long.renamed(name) for name in ("send_mail", "send_mail_later", "send_mail_again")]
+    asks = ToolCallPart("search_tools", {"queries": ["select:send_mail_again"]})
+    seen: list[AgentInfo] = []
+    model = scripted(asks, ToolCallPart("send_mail_again", {"to": "Ada"}), "done", seen=seen)
+    with SearchLog(tmp_path / "log.db") as log:
+        search = to_pydantic_ai_search(ToolCatalog(tools, ranker="lexical"), preload=3, budget=200, record=log)
+        result = await Agent(model, capabilities=[search]).run(MAIL)
+        assert [one.found_by for one in log.calls()] == ["search"]
+        (preloaded,) = (one.names for one in log.searches() if one.kind == "preload")
+    assert "sent to Ada" in str(result.all_messages())
+    assert 1 <= len(preloaded) < 3
+    assert names(seen[0]) == ["search_tools", *preloaded]
+
+
 async def test_a_message_with_a_picture_loads_the_tools_for_its_text() -> None:
     seen: list[AgentInfo] = []
     picture = BinaryContent(PIXEL, media_type="image/png")
@@ -154,13 +151,8 @@ async def test_the_search_stays_and_finds_what_was_loaded_too() -> None:
     assert sorted(names(seen[-1])) == ["get_weather", "search_tools", "send_mail"]
 
 
-class _DeadCatalog(ToolCatalog):
-    def search(self, query: str, *, limit: int = 5) -> list[Any]:
-        raise RuntimeError("the index is gone")
-
-
 async def test_a_search_that_fails_does_not_end_the_run(caplog: pytest.LogCaptureFixture) -> None:
-    agent = Agent(scripted("done"), capabilities=[to_pydantic_ai_search(_DeadCatalog([MAILS]), preload=3)])
+    agent = Agent(scripted("done"), capabilities=[to_pydantic_ai_search(Failing([MAILS]), preload=3)])
     assert (await agent.run(MAIL)).output == "done"
     assert "the index is gone" in caplog.text
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
+
+from hikidashi.cli.shared_options import with_shared_options
 
 from .card import with_tables
 from .places import CARD, FIGURES, PACKAGE, WORK
@@ -22,10 +24,29 @@ _DATA = PACKAGE.parent.parent.parent / "shared" / "toolsearch"
 
 Data = Annotated[Path, typer.Option("--data", envvar="DATA", help="The folder of the labelled sets.")]
 OwnOnly = Annotated[bool, typer.Option("--own-only", help="Train on the data of this package alone.")]
-Steps = Annotated[int | None, typer.Option(help="Fewer steps than the recipe has, to try things out.", min=1)]
-Seed = Annotated[int | None, typer.Option(help="Another seed than the recipe's.")]
-Fresh = Annotated[bool, typer.Option("--fresh", help="Begin again, whatever checkpoint is there.")]
-Adopt = Annotated[bool, typer.Option("--adopt", help="Take a checkpoint that does not say what it was trained with.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """Options of the commands that train."""
+
+    data: Data = _DATA
+    own_only: OwnOnly = False
+    steps: Annotated[int | None, typer.Option(help="Fewer steps than the recipe has, to try things out.", min=1)] = None
+    seed: Annotated[int | None, typer.Option(help="Another seed than the recipe's.")] = None
+    fresh: Annotated[bool, typer.Option("--fresh", help="Begin again, whatever checkpoint is there.")] = False
+    adopt: Annotated[
+        bool, typer.Option("--adopt", help="Take a checkpoint that does not say what it was trained with.")
+    ] = False
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the recipe, with the steps and the seed that were given."""
+        from .loop import Settings
+
+        recipe = Settings()
+        return replace(recipe, steps=self.steps or recipe.steps, seed=recipe.seed if self.seed is None else self.seed)
+
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -37,44 +58,43 @@ app = typer.Typer(
 
 
 @app.command()
-def train(
-    *,
-    data: Data = _DATA,
-    own_only: OwnOnly = False,
-    steps: Steps = None,
-    seed: Seed = None,
-    fresh: Fresh = False,
-    adopt: Adopt = False,
-) -> None:
+@with_shared_options
+def train(options: Training) -> None:
     """Train on all sets. An interrupted run goes on from its last checkpoint."""
-    sets = None if own_only else _required(data)
+    sets = None if options.own_only else _required(options.data)
     from .runs import Run
     from .states import KeptStates
 
-    run = Run(WORK / ("own-only" if own_only else "train"), sets, _settings(steps, seed))
-    run.network(KeptStates(WORK), fresh=fresh, adopt=adopt)
+    run = Run(WORK / ("own-only" if options.own_only else "train"), sets, options.settings)
+    run.network(KeptStates(WORK), fresh=options.fresh, adopt=options.adopt)
     print(f"Trained: {run.folder / 'checkpoint.pt'}. Next: make encoder DO=export")
 
 
 @app.command()
+@with_shared_options
 def measure(
+    options: Training,
     *,
-    data: Data = _DATA,
-    own_only: OwnOnly = False,
-    steps: Steps = None,
-    seed: Seed = None,
-    fresh: Fresh = False,
-    adopt: Adopt = False,
     again: Annotated[bool, typer.Option("--again", help="Measure again, without training again.")] = False,
 ) -> None:
     """Leave-one-set-out: train without each set in turn, measure on it, and write figures.json."""
-    if missing := missing_sets(data, labelled_only=own_only):
-        _stop(needed(data, missing) + "\nThe sets are what is measured on, so there is nothing to measure without.")
+    if missing := missing_sets(options.data, labelled_only=options.own_only):
+        _stop(
+            needed(options.data, missing)
+            + "\nThe sets are what is measured on, so there is nothing to measure without."
+        )
     from .folds import leave_one_out
     from .states import KeptStates
 
-    settings, states = _settings(steps, seed), KeptStates(WORK)
-    leave_one_out(data, settings, states, own_only=own_only, fresh=fresh, adopt=adopt, again=again)
+    leave_one_out(
+        options.data,
+        options.settings,
+        KeptStates(WORK),
+        own_only=options.own_only,
+        fresh=options.fresh,
+        adopt=options.adopt,
+        again=again,
+    )
     print("Measured. Next: make encoder DO=card")
 
 
@@ -114,13 +134,6 @@ def processors() -> None:
     from .other_processors import compare
 
     raise typer.Exit(compare())
-
-
-def _settings(steps: int | None, seed: int | None) -> Settings:
-    from .loop import Settings
-
-    settings = Settings()
-    return replace(settings, steps=steps or settings.steps, seed=settings.seed if seed is None else seed)
 
 
 def _required(data: Path) -> Path:

@@ -124,7 +124,8 @@ class ClaudeCodeModel(Model[Any]):
                 returns whether a value is allowed. A call with another value does not run; the model gets an error with
                 the parameter and its allowed values. An omitted parameter counts with its default, and is not
                 restricted if it has none.
-            mcp_servers: further MCP servers; each tool must be allowed by name.
+            mcp_servers: further MCP servers; each tool must be allowed by name. Their tools are never preloaded: for
+                that, give tools to the agent with `to_pydantic_ai_search(tools, preload=...)`.
             setting_sources: settings files Claude Code reads; none by default.
             persist_sessions: keep sessions on disk, so that `resume` finds them later.
             warm: how many CLIs to keep started for later runs, per event loop. A run that ends starts one in the

@@ -29,6 +29,7 @@ from .engine.limits import (
     check_limit,
     checked_pattern,
     checked_query,
+    checked_seconds,
     full,
 )
 from .engine.match import ToolMatch
@@ -153,9 +154,11 @@ class ToolCatalog:
             False if the time was not enough; True at once if the ranker is "lexical".
 
         Raises:
+            ToolSearchError: `timeout` is not a number.
             Exception: whatever the function to embed with raises.
         """
-        return self._meanings is None or self._meanings.ready(self._seen, timeout, progress)
+        seconds = checked_seconds("timeout", timeout)
+        return self._meanings is None or self._meanings.ready(self._seen, seconds, progress)
 
     def raise_limit(self, tools: int) -> None:
         """Have room for `tools` tools in all; a higher `limit_tools` stays."""

@@ -15,6 +15,7 @@ from .answers.search_tools import FoundTools, Strategy, ToolSearchHandler, names
 from .answers.texts import CALL_TOOL, SEARCH_TOOLS, Language, Recorder, wording
 from .catalog import ToolCatalog
 from .preload import Preloader, check_preload
+from .records.conversation import ConversationRecord
 
 try:
     from claude_agent_sdk import HookContext, HookMatcher, McpSdkServerConfig
@@ -66,11 +67,12 @@ def to_claude_search(
         discovered: Names of tools that count as found already.
         about: What the tools are for, in a few words, added to the description of `search_tools`.
         language: Language of the text that the model reads.
-        record: Recorder notified of each search and call.
+        record: Recorder notified of each search and call. In a `SearchLog` the conversation is a session of its own.
         budget: Maximum number of tokens in the answer to a search, and in what is preloaded: see `AnswerBudget`.
         preload: How many of the best tools for a user's message the model can call at once, without a search; from 1 to
             20, by default none. Their definitions come with the message, by the hooks of `search_hooks(server)`, where
-            `server` is what this function returns. Talk loads nothing.
+            `server` is what this function returns. Talk loads nothing. A `ClaudeCodeModel` has many conversations, and
+            does not preload the tools of its `mcp_servers`: give them to the agent with `to_pydantic_ai_search`.
         preload_most: How many tools a conversation may load so; by default four times `preload`.
 
     Raises:
@@ -79,17 +81,21 @@ def to_claude_search(
         ValueError: `strategy`, `max_results`, `language`, `budget`, `preload` or `preload_most` is invalid.
     """
     count = check_preload(preload, preload_most)
+    conversation = ConversationRecord(record)
     handler = ToolSearchHandler(
         tools,
         strategy=strategy,
         max_results=max_results,
         about=about,
         language=language,
-        record=record,
+        record=conversation,
         budget=budget,
     )
     loaded = handler.always_loaded(always_loaded)
-    found = FoundTools([*names_in("discovered", discovered), *(tool.name for tool in loaded)])
+    found_before = names_in("discovered", discovered)
+    found = FoundTools([*found_before, *(tool.name for tool in loaded)])
+    conversation.remember((tool.name for tool in loaded), "listed")
+    conversation.remember(found_before, "search")
 
     preloading: _Preloading | None = None
     if count:

@@ -98,7 +98,7 @@ def to_strands_search(
         about: What the tools are for, in a few words, added to the description of `search_tools`.
         language: Language of the text that the model reads.
         record: Recorder notified of each search and call.
-        budget: Maximum number of tokens in the definitions that one search loads: see `AnswerBudget`.
+        budget: Maximum number of tokens in the definitions that one search loads, or one message: see `AnswerBudget`.
         preload: How many of the best tools for a message of the user to load before the model is asked, if the message
             asks for something that a tool does; they stay loaded. None or 0 loads none.
         preload_most: How many tools all messages of a conversation may load; by default four times `preload`.

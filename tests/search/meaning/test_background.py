@@ -9,9 +9,11 @@ import sys
 import threading
 import weakref
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from hikidashi.errors import ToolSearchError
 from hikidashi.search import Embedder, ToolCatalog
 from hikidashi.search.engine.meaning import meanings
 
@@ -55,6 +57,19 @@ def test_a_large_catalogue_is_searched_by_words_until_every_tool_has_its_vector(
     assert 0 < best.by_meaning < 1
     assert best.by_words + best.by_meaning == 1
     assert len(slow.embedded) == 201
+
+
+def test_any_number_of_seconds_is_waited_for_and_nothing_else(slow: Slow) -> None:
+    catalog = ToolCatalog(MANY, embed=slow)
+    assert not catalog.ready(timeout=-1)
+    wrongs: list[Any] = ["5", [], True, float("nan")]
+    for wrong in wrongs:
+        for each in (catalog, ToolCatalog(FEW, ranker="lexical")):
+            with pytest.raises(ToolSearchError, match=r"`timeout` is .*: use a number of seconds, or None"):
+                each.ready(timeout=wrong)
+    slow.let.set()
+    assert catalog.ready(timeout=float("inf"))
+    assert catalog.ready(timeout=10**400)
 
 
 def test_nothing_is_waited_for_where_tools_are_ranked_by_words() -> None:

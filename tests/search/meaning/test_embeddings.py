@@ -174,6 +174,10 @@ def test_a_cache_that_cannot_be_used_is_no_obstacle(
         "The embeddings in ",
         "The embeddings cannot be kept in ",
     ]
+    many = [{"name": f"tool_{number}", "description": "An umbrella"} for number in range(200)]
+    assert ToolCatalog(many, embed=Embedder(embed=model, id="toy", cache=file)).ready()
+    assert len(caplog.records) == 2  # not once for every batch of tools
+    assert "check the free space and the permissions" in caplog.text
 
 
 def test_the_file_of_a_model_lies_in_the_users_cache_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -249,6 +253,21 @@ def test_an_async_function_is_refused() -> None:
 def test_what_is_no_function_is_refused_at_once() -> None:
     with pytest.raises(ToolSearchError, match="`embed` is 'my-model': pass a function"):
         ToolCatalog(TOOLS, ranker="hybrid", embed=cast("Any", "my-model"))
+
+
+@pytest.mark.parametrize(
+    ("properties", "told"),
+    [
+        ({"id": 7}, "`id` of the embedder is 7: use a name"),
+        ({"id": None}, "`id` of the embedder is None: use a name"),
+        ({"floor": "high"}, "`floor` of the embedder is 'high': use a similarity"),
+        ({"floor": float("nan")}, "`floor` of the embedder is nan: use a similarity"),
+        ({"question": 3}, "`question` is 3: pass a function"),
+    ],
+)
+def test_properties_that_could_not_work_are_refused_at_once(model: Model, properties: Any, told: str) -> None:
+    with pytest.raises(ToolSearchError, match=told):
+        ToolCatalog(embed=Embedder(embed=model, **properties))
 
 
 def test_a_search_after_a_failed_one_embeds_what_is_missing(model: Model) -> None:

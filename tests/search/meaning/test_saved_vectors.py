@@ -6,7 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from hikidashi.errors import ToolSearchError
 from hikidashi.search import Embedder, ToolCatalog
+from hikidashi.search.engine import saved
+from hikidashi.search.engine.index.bm25 import Index
+from hikidashi.search.engine.meaning.stored import StoredVectors
+from hikidashi.search.engine.rows import Rows
 
 TOOLS = [{"name": f"tool_{number}", "description": f"mail number {number}"} for number in range(5)]
 
@@ -43,6 +50,27 @@ def test_vectors_of_another_model_are_made_anew(tmp_path: Path) -> None:
     ToolCatalog.load(tmp_path / "tools", embed=embedder(asked, "other"))
     assert len(asked) == 1 + len(TOOLS)
     assert len(ToolCatalog.load(tmp_path / "tools", ranker="lexical")) == 5
+
+
+def test_vectors_of_another_length_under_the_same_name_are_made_anew(tmp_path: Path) -> None:
+    ToolCatalog(TOOLS, embed=embedder([])).save(tmp_path / "tools")
+    longer = Embedder(embed=lambda texts: [[1.0, 2.0, 3.0]] * len(texts), id="toy", cache=tmp_path / "vectors")
+    loaded = ToolCatalog.load(tmp_path / "tools", embed=longer)
+    assert len(loaded.search("mail")) == 5
+
+
+@pytest.mark.parametrize("vectors", [b"not JSON\n", b"{}\n", b"[]\n", b'{"model":"toy","numbers":[[1]]}\n', b"\xff\n"])
+def test_vectors_that_are_not_what_was_saved_are_refused(tmp_path: Path, vectors: bytes) -> None:
+    """Whatever wrote the file, with a checksum that is right."""
+
+    class Written(StoredVectors):
+        def to_bytes(self) -> bytes:
+            return vectors
+
+    path = tmp_path / "tools"
+    saved.write(path, Rows(), Index(), Written("toy", {}))
+    with pytest.raises(ToolSearchError, match=r"The catalogue '.*tools' is damaged. Build it again and save it."):
+        ToolCatalog.load(path)
 
 
 def test_a_catalogue_that_was_not_searched_keeps_the_vectors_of_its_file(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from tests.support import Heard
 
 from hikidashi import from_function
 from hikidashi.errors import SearchLogError
-from hikidashi.search import Recorder, SearchLog, to_mcp_search
+from hikidashi.search import FoundByCounts, Recorder, SearchLog, ToolCatalog, report, to_mcp_search
 from hikidashi.search.records import _store as record_store
 from hikidashi.search.records.conversation import ConversationRecord, record_call
 
@@ -253,6 +253,45 @@ class WithoutSignature:
 def test_a_recorder_is_told_how_a_tool_was_found_if_its_method_takes_it(recorder: Any, told: str) -> None:
     record_call(recorder, "send_mail", "preload")
     assert recorder.calls == [told]
+
+
+@pytest.mark.parametrize("found", ["'luck'", "x'ff'", "3", "''"])
+def test_a_way_of_finding_that_this_version_does_not_know_counts_as_not_recorded(path: Path, found: str) -> None:
+    with SearchLog(path) as log:
+        log.called("send_mail", found_by="listed")
+        log.called("list_mail", found_by="listed")
+        log.flush()
+        with opened(path) as connection:
+            connection.execute(f"UPDATE calls SET found_by = {found} WHERE id = 1")
+        assert found_by(log) == [("send_mail", None), ("list_mail", "listed")]
+        assert report(log, ToolCatalog()).conversations_found_by == FoundByCounts(total=1, not_recorded=1)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "DELETE FROM sessions",
+        "DELETE FROM tools",
+        "UPDATE tools SET name = x'ff'",
+        "UPDATE searches SET kind = x'ff'",
+        "UPDATE searches SET query = x'ff'",
+        "UPDATE searches SET at = 'yesterday'",
+        "UPDATE found SET tool = 99",
+        "UPDATE calls SET tool = 99",
+        "UPDATE calls SET at = 'yesterday'",
+    ],
+)
+def test_damaged_records_are_refused_and_left_as_they_are(path: Path, change: str) -> None:
+    with SearchLog(path) as log:
+        log.searched("send a mail", "preload", ["send_mail"])
+        log.called("send_mail")
+    with opened(path) as connection:
+        connection.execute(change)
+    before = path.read_bytes()
+    told = r"is damaged \(rows of the table '\w+': 1\).* move it away"
+    with SearchLog(path, must_exist=True) as log, pytest.raises(SearchLogError, match=told):
+        report(log, ToolCatalog())
+    assert path.read_bytes() == before
 
 
 def test_a_call_in_another_session_belongs_to_no_search(path: Path) -> None:

@@ -187,6 +187,11 @@ def test_recorded_searches_count_with_the_tools_that_were_called(
             log.called("refund")
             log.called("refund")
             log.called("unrelated")
+        with log.session("four"):  # a message of the user may begin like a list of names
+            log.searched("\u200bselect: gone", "preload", ["refund"])
+            log.called("refund")
+            log.searched("select:refund", "words", ["refund"])
+            log.called("refund")
     assert sorted(read_questions(path), key=lambda question: question.text) == [
         Labelled("give the money back", ("refund",)),
         Labelled("nearly", ("refund",)),

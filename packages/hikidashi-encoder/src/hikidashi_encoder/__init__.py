@@ -9,12 +9,12 @@ Importing this is cheap: ONNX Runtime is loaded with the first `Encoder`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Set
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import blake2b
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,22 +57,27 @@ class Encoder:
 
     Raises:
         ModelError: A file of the model is missing or damaged.
+        ValueError: `threads` is not a whole number of at least 1.
     """
 
     def __init__(self, *, threads: int = 1, folder: Path | None = None) -> None:
-        if threads < 1:
-            raise ValueError(f"threads must be at least 1, not {threads}")
+        if type(threads) is not int or threads < 1:
+            raise ValueError(f"threads must be a whole number of at least 1, not {threads!r:.100}")
         self._threads = threads
-        self._tokenizer = _load_tokenizer((folder or _FOLDER) / _TOKENIZER)
-        self._session = _load_session((folder or _FOLDER) / _MODEL)
+        place = _FOLDER if folder is None else Path(folder)
+        self._tokenizer = _load_tokenizer(place / _TOKENIZER)
+        self._session = _load_session(place / _MODEL)
 
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def embed(self, texts: Iterable[str]) -> NDArray[np.float32]:
         """The normalised vector of each text, one row each.
 
         A text has the same vector in every list: the scale of int8 activations is that of all texts which pass through
         the network together, so each passes alone. That takes no longer, since no text is padded to the longest.
+
+        Raises:
+            TypeError: `texts` is a single text, has no order, or has something else than texts.
         """
-        _check(texts)
+        texts = _checked(texts)
         vectors = np.empty((len(texts), DIMENSIONS), np.float32)
         if self._threads > 1 and len(texts) > 1:
             with ThreadPoolExecutor(self._threads) as pool:
@@ -132,13 +137,17 @@ def _check_file(path: Path) -> None:
         raise ModelError(path, "is empty")
 
 
-def _check(texts: Sequence[str]) -> None:
-    given: Any = texts
-    if isinstance(given, str):
+def _checked(texts: Iterable[str]) -> list[str]:
+    if isinstance(texts, str):
         raise TypeError("embed takes a list of texts, not a text. Use: embed([text])")
-    for place, text in enumerate(given):
+    given = cast("object", texts)
+    if isinstance(given, bytes | Mapping | Set) or not isinstance(given, Iterable):
+        raise TypeError(f"embed takes a list of texts, not a {type(texts).__name__} ({texts!r:.100})")
+    listed: list[Any] = list(cast("Iterable[Any]", given))
+    for place, text in enumerate(listed):
         if not isinstance(text, str):
-            raise TypeError(f"embed takes texts, and number {place} is of type {type(text).__name__}")
+            raise TypeError(f"embed takes texts, and number {place} is of type {type(text).__name__} ({text!r:.100})")
+    return listed
 
 
 def _well_formed(text: str) -> str:

@@ -35,7 +35,7 @@ def print_report(console: Console, report: Report, *, as_json: bool) -> None:
             f"{counted(report.tools, 'tool')}."
         )
     )
-    if not report.searches and not report.calls:
+    if not report.searches and not report.calls and not report.preloading.messages:
         console.print(Text("Nothing is recorded yet: pass a SearchLog as `record=` to your search."))
         return
     _print_found_by(console, report)
@@ -89,15 +89,23 @@ def write_overlay(known: Overlay, report: Report, path: Path) -> None:
 
 
 def _print_found_by(console: Console, report: Report) -> None:
-    """How the called tools were found: in two sentences."""
-    if not report.calls_found_by.total:
+    """How the called tools were found, and what preloading loaded: a sentence each."""
+    conversations, calls, preloading = report.conversations_found_by, report.calls_found_by, report.preloading
+    if not calls.total and not preloading.messages:
         return
-    conversations, calls = report.conversations_found_by, report.calls_found_by
     console.print()
     console.print(Text("How the called tools were found", "bold"))
-    head = f"Of {counted(conversations.total, 'conversation')} in which a tool was called: "
-    _print_sentence(console, head + _shares(conversations))
-    _print_sentence(console, f"Of {counted(calls.total, 'call')}: {_shares(calls)}")
+    if calls.total:
+        head = f"Of {counted(conversations.total, 'conversation')} in which a tool was called: "
+        _print_sentence(console, head + _shares(conversations))
+        _print_sentence(console, f"Of {counted(calls.total, 'call')}: {_shares(calls)}")
+    if preloading.messages:
+        loaded = f"Preloading loaded {counted(preloading.loaded, 'tool')} for {counted(preloading.messages, 'message')}"
+        _print_sentence(console, f"{loaded}; {_called(preloading.called)} called in the same conversation.")
+
+
+def _called(count: int) -> str:
+    return f"{count:,} of them {'was' if count == 1 else 'were'}"
 
 
 def _shares(counts: FoundByCounts) -> str:
@@ -106,20 +114,17 @@ def _shares(counts: FoundByCounts) -> str:
         (counts.search, "by a search"),
         (counts.listed, "listed from the start"),
         (counts.nothing, "by nothing (a guessed name)"),
-        (counts.not_recorded, "not recorded (by an earlier version)"),
+        (counts.not_recorded, "not recorded (by another version)"),
     )
-    return ", ".join(f"{count:,} {how}" for count, how in parts if count) + "."
+    return ", ".join(f"{count:,} ({_percent(count / counts.total)}) {how}" for count, how in parts if count) + "."
 
 
 def _print_preloading(console: Console, preloading: Preloading) -> None:
-    if not preloading.messages:
-        return
     _section(
         console,
         "Tools preloaded and never called",
         [(tool.loaded, tool.name) for tool in preloading.never_called],
-        f"Preloading loaded {counted(preloading.loaded, 'tool')} for {counted(preloading.messages, 'message')}; "
-        f"{preloading.called:,} of them were called. Narrow the descriptions of these, or preload fewer: preload=N.",
+        "Narrow their descriptions, or preload fewer: preload=N.",
         total=preloading.never_called_count,
     )
 

@@ -51,7 +51,8 @@ class LoopOptions(TypedDict, total=False):
     record: Recorder
     """Recorder notified of each search and call: a `SearchLog`."""
     budget: AnswerBudget | int
-    """Maximum number of tokens in the definitions that one search loads; default 5,000. See `AnswerBudget`."""
+    """Maximum number of tokens in the definitions that one search loads, or one message; default 5,000. See
+    `AnswerBudget`."""
     preload: int | None
     """How many of the best tools for a message of the user to load before the model is asked, if the message asks for
     something that a tool does; they stay loaded. None or 0, the default, loads none."""

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +109,7 @@ def embedder_of(embed: Embed | None) -> Embedder:
 
     Raises:
         MissingExtra: nothing was given, and the default is not installed.
-        ToolSearchError: `embed` is not a function, or the default cannot be loaded.
+        ToolSearchError: `embed` is not a function or has wrong properties, or the default cannot be loaded.
     """
     if embed is None:
         return default_embedder()
@@ -118,6 +119,13 @@ def embedder_of(embed: Embed | None) -> Embedder:
             raise ToolSearchError(
                 "invalid_tool_input", f"`{name}` is {function!r}: pass a function from a list of texts to vectors."
             )
+    given: Any = embedder
+    if not isinstance(given.id, str):
+        raise ToolSearchError("invalid_tool_input", f"`id` of the embedder is {given.id!r:.100}: use a name, as text.")
+    if type(given.floor) not in (int, float) or isnan(given.floor):
+        raise ToolSearchError(
+            "invalid_tool_input", f"`floor` of the embedder is {given.floor!r:.100}: use a similarity from 0 to 1."
+        )
     return embedder
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from math import isnan, nan
+from numbers import Real
+from typing import Any
+
 from ...errors import ToolSearchError
 from .analyzer import visible
 from .regex import MAX_PATTERN
@@ -14,12 +18,14 @@ __all__ = [
     "check_limit",
     "checked_pattern",
     "checked_query",
+    "checked_seconds",
     "full",
 ]
 
 MAX_TOOLS = 10_000
 MAX_QUERY = 500
 MAX_LIMIT = 50
+_LONGEST_WAIT = 1e9  # seconds: systems refuse to wait for some thousand times as long
 
 
 def checked_query(query: object, most: int) -> str:
@@ -83,6 +89,23 @@ def check_count(option: str, value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise ToolSearchError("invalid_tool_input", f"`{option}` is {value!r:.100}: use a whole number from 0 on.")
     return value
+
+
+def checked_seconds(option: str, value: object) -> float | None:
+    """`value`, how long to wait at most: None for no maximum, and not at all for less than 0.
+
+    Raises:
+        ToolSearchError: it is not a number.
+    """
+    if value is None:
+        return None
+    given: Any = value
+    seconds = float(min(given, _LONGEST_WAIT)) if isinstance(given, Real) and type(given) is not bool else nan
+    if isnan(seconds):
+        raise ToolSearchError(
+            "invalid_tool_input", f"`{option}` is {value!r:.100}: use a number of seconds, or None for no maximum."
+        )
+    return seconds
 
 
 def full(most: int, why: str) -> ToolSearchError:

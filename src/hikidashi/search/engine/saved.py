@@ -121,8 +121,15 @@ def read(path: Path) -> Saved:
         raise ToolSearchError("unavailable", f"The file {str(path)!r} {_why_unreadable(content)}")
     checksum = int.from_bytes(content[len(_MAGIC) : head], "little")
     if len(content) < head + 8 * len(_SECTIONS) or zlib.crc32(memoryview(content)[head:]) != checksum:
-        raise ToolSearchError("unavailable", f"The catalogue {str(path)!r} is damaged. Build it again and save it.")
-    return _parse(content, head)
+        raise _damaged(path)
+    try:
+        return _parse(content, head)
+    except (LookupError, TypeError, ValueError, RecursionError) as error:  # the checksum is right, the content not
+        raise _damaged(path) from error
+
+
+def _damaged(path: Path) -> ToolSearchError:
+    return ToolSearchError("unavailable", f"The catalogue {str(path)!r} is damaged. Build it again and save it.")
 
 
 def _why_unreadable(content: bytes) -> str:

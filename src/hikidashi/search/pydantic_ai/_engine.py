@@ -102,6 +102,10 @@ class Engine:
                 self._messages = self.catalog, MessageSearch(self.catalog)
             return Preloader(self._messages[1], count, most=most)
 
+    def within_budget(self, tools: Sequence[ToolDefinition]) -> list[str]:
+        """The names of the tools that fit the budget together, in their order; others are left to a search."""
+        return [entry.name for entry in self._budget.shown([entry_of(_row(tool)) for tool in tools]).whole]
+
     def _answered(self, queries: Sequence[str], offered: Collection[str]) -> tuple[dict[str, Found], list[str]]:
         """What each query finds, and the errors of invalid queries.
 

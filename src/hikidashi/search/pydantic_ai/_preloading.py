@@ -45,6 +45,7 @@ class Preloading:
         self._conversation = conversation
         self._preloader: Preloader | None = None
         self._read: list[object] = []
+        self._loaded: dict[str, None] = {}
         self.first: set[str] = set()
         """The tools for messages before the first answer of a model, which are not deferred."""
         self._visible: dict[str, tuple[ToolDefinition, ToolDefinition]] = {}
@@ -52,7 +53,7 @@ class Preloading:
     @property
     def loaded(self) -> tuple[str, ...]:
         """The names of the preloaded tools, in the order in which they were loaded."""
-        return self._preloader.loaded if self._preloader is not None else ()
+        return tuple(self._loaded)
 
     def read(self, history: Sequence[ModelMessage], tools: Sequence[ToolDefinition]) -> None:
         """Load the tools for the messages of users in `history` that were not read before, among deferred `tools`."""
@@ -70,7 +71,9 @@ class Preloading:
             if self._preloader is None:
                 self._preloader = self._engine.preloader([*searched.values()], self._count, self._most)
             self._read.append(content)
-            names = self._preloader.load(content, among=searched)
+            best = self._preloader.load(content, among=searched)
+            names = self._engine.within_budget([searched[name] for name in best])
+            self._loaded.update(dict.fromkeys(names))
             if happened.is_first:
                 self.first.update(names)
             if happened.is_new:

@@ -82,8 +82,10 @@ def to_pydantic_ai_search(
         always_loaded: Names of tools in `tools` that the model sees from the start.
         about: What the tools are for, in a few words, added to the description of `search_tools`.
         language: Language of the text that the model reads.
-        record: Recorder notified of each search, and of the calls of tools that pydantic-ai runs.
-        budget: Maximum number of tokens in the definitions that one search reveals: see `AnswerBudget`.
+        record: Recorder notified of each search, and of the calls of tools that pydantic-ai runs: not of those that the
+            MCP server of `ClaudeCodeModel.set_agent_toolsets` runs.
+        budget: Maximum number of tokens in the definitions that one search reveals, and that one message loads: see
+            `AnswerBudget`.
         preload: How many of the best tools for a user's message the model sees at once, without a search of its own;
             from 1 to 20, by default none. Talk loads nothing. What is loaded stays loaded: the same messages load the
             same tools in the same order, also from a `message_history`.

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from ...common.sqlite import (
     Failure,
@@ -81,6 +81,19 @@ CREATE INDEX calls_by_age ON calls (at);
 CREATE INDEX searches_by_age ON searches (at);
 """
 
+_KNOWN_SESSION = "session IN (SELECT id FROM sessions)"
+_KNOWN_TOOL = "tool IN (SELECT id FROM tools)"
+_WHOLE = {
+    "sessions": "typeof(name) = 'text'",
+    "tools": "typeof(name) = 'text'",
+    "searches": f"typeof(at) = 'real' AND typeof(kind) = 'text' AND typeof(query) IN ('text', 'null') "
+    f"AND typeof(seconds) IN ('real', 'null') AND {_KNOWN_SESSION}",
+    "found": _KNOWN_TOOL,
+    "calls": f"typeof(at) = 'real' AND {_KNOWN_SESSION} AND {_KNOWN_TOOL}",
+}
+"""What holds of every row that was written here. SQLite itself takes any value, and its check of a file sees none of
+this."""
+
 
 class Searched(NamedTuple):
     """A search that took place."""
@@ -131,7 +144,7 @@ class RecordedCall:
     session: str
     name: str
     found_by: FoundBy | None
-    """How the tool was found; None if an earlier version recorded the call, and no search found the tool."""
+    """How the tool was found; None if another version recorded the call, which did not say how or in other words."""
 
 
 class Store:
@@ -217,6 +230,7 @@ class Store:
         """All searches, oldest first."""
         with self.mapped_errors(), closing(self.connect()) as connection:
             connection.execute("BEGIN")
+            self._check_rows(connection, "sessions", "tools", "searches", "found", "calls")
             # Names are joined here: with half a million rows, SQLite takes twice as long.
             tools: dict[int, str] = dict(connection.execute("SELECT id, name FROM tools"))
             sessions: dict[int, str] = dict(connection.execute("SELECT id, name FROM sessions"))
@@ -242,6 +256,7 @@ class Store:
         """All calls, oldest first."""
         with self.mapped_errors(), closing(self.connect()) as connection:
             connection.execute("BEGIN")
+            self._check_rows(connection, "sessions", "tools", "calls")
             told = "found_by" if _says_how_found(connection) else "NULL"
             rows: Iterable[tuple[Any, ...]] = connection.execute(
                 f"SELECT calls.at, sessions.name, tools.name, "
@@ -250,7 +265,9 @@ class Store:
                 "ORDER BY calls.id"
             )
             return [
-                RecordedCall(at=at, session=session, name=name, found_by=found_by)
+                RecordedCall(
+                    at=at, session=session, name=name, found_by=found_by if found_by in get_args(FoundBy) else None
+                )
                 for at, session, name, found_by in rows
             ]
 
@@ -262,6 +279,13 @@ class Store:
                 "GROUP BY tools.name ORDER BY count(*) DESC, tools.name"
             )
             return dict(rows.fetchall())
+
+    def _check_rows(self, connection: sqlite3.Connection, *tables: str) -> None:
+        """Raise if a row of one of `tables` is not what is written here."""
+        for table in tables:
+            (number,) = connection.execute(f"SELECT count(*) FROM {table} WHERE NOT ({_WHOLE[table]})").fetchone()
+            if number:
+                raise self._explained(Failure("damaged", f"is damaged (rows of the table {table!r}: {number:,})"))
 
     def _is_new(self, connection: sqlite3.Connection) -> bool:
         header = read_header(connection)

@@ -38,14 +38,11 @@ class ConversationRecord:
 
     def preloaded(self, message: str, names: Sequence[str]) -> None:
         """Record that the user's `message` loaded the tools `names`; a message that loads none is not recorded."""
-        self.remember(names, "preload")
-        if self._record is not None:
-            with in_conversation(self._record, self._name):
-                record_preload(self._record, message, names)
+        record_preload(self, message, names)
 
     def searched(self, query: str, kind: str, names: Sequence[str]) -> None:
-        """Record a search of the model."""
-        self.remember(names, "search")
+        """Record a search of the model; of the kind `preload`, that a message loaded the tools `names`."""
+        self.remember(names, "preload" if kind == PRELOAD else "search")
         if self._record is not None:
             with in_conversation(self._record, self._name):
                 self._record.searched(query, kind, names)

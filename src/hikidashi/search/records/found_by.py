@@ -31,7 +31,7 @@ class FoundByCounts:
     nothing: int = 0
     """Found by nothing: the model guessed the name."""
     not_recorded: int = 0
-    """Called when an earlier version kept the records."""
+    """Called when another version kept the records, which did not say how, or in words that this one does not know."""
 
 
 @dataclass(frozen=True, slots=True)

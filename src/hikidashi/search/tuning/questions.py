@@ -23,6 +23,7 @@ _TOOL_KEYS = ("gold", "tools"), ("tool", "expected", "answers", "answer", "label
 _LONGEST = 2_000  # characters of a question, as a `SearchLog` keeps them
 _MOST = 3_000  # questions: more do not make the map better, and take longer
 _PRELOADED = "preload"  # the kind of a record of tools that were loaded for a message, without a search
+_SELECT = "select:"
 _SQLITE = b"SQLite format 3\0"
 _SHAPE = 'Write one object per line: {"query": "zap the order", "tools": ["refund_payment"]}.'
 
@@ -136,7 +137,8 @@ def _recorded(path: Path) -> list[Labelled]:
     questions = [
         Labelled(search.query, tuple(dict.fromkeys(called)))
         for search, called in found
-        if search.query and visible(search.query).strip()
+        # A list of names needs no ranking, and raises where one of them is gone.
+        if search.query and (asked := visible(search.query).strip()) and not asked.startswith(_SELECT)
     ]
     if not questions:
         raise ToolSourceError(
@@ -159,7 +161,7 @@ def _labelled(item: Any, source: str, place: str, line: int | None = None) -> La
         raise refused(f"`{key}` is {text!r:.100}: the question is empty")
     if len(text) > _LONGEST:
         raise refused(f"`{key}` has {len(text):,} characters, and a question has at most {_LONGEST:,}")
-    if text.lstrip().startswith("select:"):
+    if visible(text).lstrip().startswith(_SELECT):
         raise refused(f"`{key}` is {text!r:.100}: a list of names, which needs no ranking")
     key, tools = _one_of(given, _TOOL_KEYS, "tools", refused)
     return Labelled(text, tuple(dict.fromkeys(_names(tools, key, refused))))

@@ -19,10 +19,19 @@ _BATCH = 500  # old builds of SQLite take at most 999 variables
 _MAX_NAME = 100  # characters of the model's name in the file name; the table has the whole name
 
 
+_warned: set[str] = set()  # once in a process each: a large catalogue is read and written in hundreds of batches
+
+
+def _warn_once(message: str) -> None:
+    if message not in _warned:
+        _warned.add(message)
+        logger.warning("%s", message)
+
+
 class VectorCache:
     """Vectors by the hash of their text, in one SQLite file per model.
 
-    If the file cannot be used, a warning is logged and nothing is cached.
+    If the file cannot be used, a warning is logged once and nothing is cached.
     """
 
     def __init__(self, model: str, path: Path | None = None) -> None:
@@ -52,7 +61,7 @@ class VectorCache:
                         )
                     )
         except (OSError, sqlite3.Error) as error:
-            logger.warning("The embeddings in %s cannot be read (%s); delete the file to rebuild it.", self.path, error)
+            _warn_once(f"The embeddings in {self.path} cannot be read ({error}); delete the file to rebuild it.")
         return found
 
     def write(self, vectors: Mapping[bytes, bytes]) -> None:
@@ -65,7 +74,10 @@ class VectorCache:
                     ((self.model, key, vector) for key, vector in vectors.items()),
                 )
         except (OSError, sqlite3.Error) as error:
-            logger.warning("The embeddings cannot be kept in %s: %s.", self.path, error)
+            _warn_once(
+                f"The embeddings cannot be kept in {self.path}: {error}. They are made again at each start: check the "
+                "free space and the permissions there."
+            )
 
     def _open(self) -> sqlite3.Connection:
         with closed_on_error(connect(self.path, timeout=5, mode="rw")) as database:

@@ -81,7 +81,7 @@ class Vectorizer:
             return {}
         numpy, size = self.numpy, self.size
         whole = {key: vector for key, vector in stored.items() if len(vector) == size}
-        rows = numpy.frombuffer(b"".join(whole.values()), _STORED).astype(numpy.float32).reshape(len(whole), -1)
+        rows = numpy.frombuffer(b"".join(whole.values()), _STORED).astype(numpy.float32).reshape(-1, size // _BYTES)
         finite = numpy.isfinite(rows).all(axis=1).tolist()
         return {key: row for key, row, is_finite in zip(whole, rows, finite, strict=True) if is_finite}
 

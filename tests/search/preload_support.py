@@ -1,0 +1,72 @@
+"""What tests of preloading share: tools, the messages that ask for them, and a catalogue that fails."""
+
+from __future__ import annotations
+
+from hikidashi import from_function
+from hikidashi.search import ToolCatalog, ToolMatch
+from hikidashi.testing import call
+
+__all__ = [
+    "ASK_EVENTS",
+    "ASK_FLIGHT",
+    "ASK_MAIL",
+    "ASK_WEATHER",
+    "MAIL",
+    "TOOLS",
+    "WEATHER",
+    "Failing",
+    "book_room",
+    "by_words",
+    "get_weather",
+    "refund_order",
+    "send_mail",
+]
+
+
+def send_mail(to: str) -> str:
+    """Send a mail to somebody."""
+    return f"sent to {to}"
+
+
+def get_weather(city: str) -> str:
+    """The weather in a city."""
+    return f"rain in {city}"
+
+
+def list_events(day: str) -> str:
+    """The events in the calendar on a day."""
+    return f"nothing on {day}"
+
+
+def book_flight(city: str) -> str:
+    """Book a flight to a city."""
+    return f"booked {city}"
+
+
+def book_room(time: str) -> str:
+    """Book a meeting room."""
+    return f"booked for {time}"
+
+
+def refund_order(number: int) -> str:
+    """Refund an order of a customer."""
+    return f"refunded {number}"
+
+
+TOOLS = [from_function(function) for function in (send_mail, get_weather, list_events, book_flight)]
+WEATHER = call("get_weather", {"city": "Tokyo"})
+MAIL = call("send_mail", {"to": "Ada"})
+ASK_WEATHER, ASK_MAIL = "What is the weather in Tokyo?", "Send a mail to Ada."
+ASK_EVENTS, ASK_FLIGHT = "Which events are in the calendar on Monday?", "Book a flight to Oslo."
+
+
+def by_words(catalog: type[ToolCatalog] = ToolCatalog) -> ToolCatalog:
+    """The tools, found by words alone whatever is installed."""
+    return catalog(TOOLS, ranker="lexical")
+
+
+class Failing(ToolCatalog):
+    """A catalogue whose search fails."""
+
+    def search(self, query: str, *, limit: int = 5) -> list[ToolMatch]:
+        raise RuntimeError("the index is gone")
