@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import thread_time
+from time import perf_counter, thread_time
 
 from .catalogue import catalogue
 from .data import Definition, load
@@ -24,7 +24,8 @@ SIZE = 10_000
 QUICK_SIZE = 500
 PEER = "FastMCP"
 KINDS = {
-    "build": "the catalogue is built",
+    "returns": "the constructor returns; peer: built",
+    "build": "the catalogue is built and has answered a question asked at once",
     "bound": "saved, loaded with the tools, first question; peer: built",
     "words": "the first question",
     "misspelled": "the first with a misspelled word",
@@ -39,7 +40,8 @@ _QUESTIONS = {"words": "send the report to bob", "misspelled": "sennd the reprot
 class First:
     """What one engine needed, in seconds of processor time, in its best round; `None` is what it does not do.
 
-    Tools that are embedded in the background do not count: nobody waits for that.
+    "build" is elapsed time instead: it waits for the thread that builds the index. Tools that are embedded in the
+    background do not count: nobody waits for that.
     """
 
     catalogue: str
@@ -72,9 +74,15 @@ def measured(name: str, tools: Sequence[Definition]) -> dict[str, float | None]:
         warm.search_regex("warm", 5)
     gc.collect()
     figures: dict[str, float | None] = dict.fromkeys(KINDS)
-    start = thread_time()
+    asked, start = perf_counter(), thread_time()
     searcher = engine.build(prepared)
-    figures["build"] = thread_time() - start
+    figures["returns"] = thread_time() - start
+    if isinstance(searcher, Lexical):
+        searcher.search(_QUESTIONS["words"], 5)  # the peer's build is a question
+    figures["build"] = perf_counter() - asked
+    searcher = engine.build(prepared)  # which no question was asked of
+    if isinstance(searcher, Lexical):
+        searcher.wait_for_index()
     for kind, question in _QUESTIONS.items():
         figures[kind] = _timed(searcher, question)
     if isinstance(searcher, Lexical):
@@ -83,7 +91,7 @@ def measured(name: str, tools: Sequence[Definition]) -> dict[str, float | None]:
         figures["after a change"] = _pattern(searcher)
         figures["bound"] = _bound(searcher, [*tools, one_more])
     else:
-        figures["bound"] = figures["build"]
+        figures["bound"] = figures["returns"]
     return figures
 
 

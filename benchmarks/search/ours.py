@@ -34,6 +34,10 @@ class Lexical:
         """Wait until every tool can be found as it will be from then on."""
         self.catalog.ready()
 
+    def wait_for_index(self) -> None:
+        """Wait until the index is built, as a search would."""
+        self.catalog.reads_as_statement("anything")
+
     def search(self, query: str, limit: int) -> list[str]:
         """The names of the best tools, best first."""
         matches = self.catalog.search(query, limit=limit)

@@ -14,6 +14,7 @@ from time import perf_counter
 from .catalogue import catalogue, questions
 from .data import Definition
 from .engines import Growing, Kept, Late, Searcher, all_engines
+from .ours import Lexical
 
 _WARM_UP = 20
 
@@ -37,6 +38,8 @@ def measured(name: str, size: int, seconds: float) -> dict[str, float | None]:
     gc.collect()
     before, start = resident(), perf_counter()
     searcher = engine.build(prepared)
+    if isinstance(searcher, Lexical):
+        searcher.wait_for_index()
     built = perf_counter() - start
     if isinstance(searcher, Late):
         searcher.ready()

@@ -185,15 +185,19 @@ def embedding(rows: Sequence[Vectors]) -> Table:
 
 def firsts(rows: Sequence[First]) -> Table:
     """What comes first, ours beside the peer and as a ratio."""
-    grid = _grid("first", "seconds of processor time, best of the rounds; ratio: words only to the peer in this run")
+    grid = _grid(
+        "first",
+        "seconds of processor time, elapsed until a question asked at once is answered; best of the rounds; "
+        "ratio: words only to the peer in this run",
+    )
     engines = _unique(row.engine for row in rows)
     _columns(grid, ("catalogue", "", *engines, *(["ratio"] if PEER in engines else [])), left=2)
     for title in _unique(row.catalogue for row in rows):
         here = {row.engine: row.figures for row in rows if row.catalogue == title}
         for kind, meaning in KINDS.items():
-            figures = [here[name][kind] for name in engines]
+            figures = [here[name].get(kind) for name in engines]
             cells = ["–" if figure is None else amount(figure, "s") for figure in figures]
-            ours, peer = here[WORDS][kind], here.get(PEER, {}).get(kind)
+            ours, peer = here[WORDS].get(kind), here.get(PEER, {}).get(kind)
             if PEER in engines:
                 cells.append("–" if ours is None or not peer else times(ours / peer))
             grid.add_row(title, meaning, *cells)

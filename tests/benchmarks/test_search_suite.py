@@ -184,10 +184,10 @@ def test_first_costs_are_measured_for_ours_and_the_peer_and_shown_as_a_ratio() -
     ours = first.measured(WORDS, tools)
     assert {kind for kind, figure in ours.items() if figure is None} == set()
     shown = [
-        First("made up", 30, WORDS, ours | {"build": 0.2}),
-        First("made up", 30, first.PEER, ours | {"build": 0.1}),
+        First("made up", 30, WORDS, ours | {"returns": 0.2}),
+        First("made up", 30, first.PEER, ours | {"returns": 0.1}),
     ]
-    assert "made up the catalogue is built 200 ms 100 ms 2.00×" in printed(Run(MACHINE, {}, first=shown))
+    assert "made up the constructor returns; peer: built 200 ms 100 ms 2.00×" in printed(Run(MACHINE, {}, first=shown))
 
 
 @pytest.mark.parametrize("name", INSTALLED)

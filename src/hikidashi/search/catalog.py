@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,15 +13,13 @@ from typing import Any, Literal
 
 from ..convert.checks import listed
 from .engine import saved as store
-from .engine.analyzer import Analyzer
 from .engine.embeddings import Embed
 from .engine.entry import Entry
 from .engine.explain import HELD_BACK, Explanation, explained, matches_of
 from .engine.gate import Judgement, judged
 from .engine.glossary import Glossary
 from .engine.index.bm25 import Index
-from .engine.index.fields import weighted_terms
-from .engine.index.vocabulary import Vocabulary
+from .engine.index.lexical import LexicalIndex
 from .engine.limits import (
     MAX_LIMIT,
     MAX_QUERY,
@@ -58,6 +57,8 @@ class ToolCatalog:
     Thread-safe: a search sees the catalogue before or after a change, never in between. A search takes about a
     millisecond, by meaning a few, so that async code can call it directly; only the first one by meaning takes longer,
     since it loads the model (`ready` does that in advance).
+
+    Tools are checked at once. The index of many is built in a thread meanwhile: what needs it waits for it.
 
     Args:
         tools: Anthropic, OpenAI or MCP dicts, tools of hikidashi, pydantic-ai, strands or MCP, in any mix.
@@ -98,12 +99,10 @@ class ToolCatalog:
         self._glossary = None if glossary is None or glossary is False else Glossary.of(glossary)
         self._bundled = glossary is not False
         self._overlay = overlay_of(overlay)
-        self._analyzer = Analyzer()
         self._rows = Rows()
-        self._index = Index()
-        self._vocabulary = Vocabulary(self._index, self._analyzer)
         self._snapshot: tuple[int, Snapshot] | None = None
-        self._fill(entry_with(self._overlay, tool, position) for position, tool in enumerate(listed(tools)))
+        entries = (entry_with(self._overlay, tool, position) for position, tool in enumerate(listed(tools)))
+        self._lexical = LexicalIndex([self._row(entry) for entry in entries])
         self._embed_eagerly()
 
     def __len__(self) -> int:
@@ -126,12 +125,11 @@ class ToolCatalog:
     @property
     def version(self) -> int:
         """A number that changes when a tool is added or removed."""
-        return self._index.version
+        return self._lexical.version
 
     def reads_as_statement(self, text: str) -> bool:
         """Whether `text` states something rather than asks for it: `she never liked that colour`."""
-        with self._lock:
-            return read_query(text, self._vocabulary, own=self._glossary, bundled=self._bundled).is_statement
+        return self._read(text).is_statement
 
     def get(self, name: str) -> Any | None:
         """The tool of exactly this name, as it was added; None if there is none."""
@@ -144,21 +142,29 @@ class ToolCatalog:
         return "lexical" if self._meanings is None or self._meanings.is_off else "hybrid"
 
     def ready(self, timeout: float | None = None, progress: Callable[[int, int], None] | None = None) -> bool:
-        """Wait until every tool can be found by meaning; before that, a search is by words alone.
+        """Wait until the index is built and every tool can be found by meaning.
+
+        A search waits for the index too, but not for the vectors: before they are there, it is by words alone.
 
         Args:
             timeout: The maximum number of seconds to wait; None for no maximum.
             progress: Called with the number of tools that are done and the number of all.
 
         Returns:
-            False if the time was not enough; True at once if the ranker is "lexical".
+            False if the time was not enough.
 
         Raises:
             ToolSearchError: `timeout` is not a number.
             Exception: whatever the function to embed with raises.
         """
         seconds = checked_seconds("timeout", timeout)
-        return self._meanings is None or self._meanings.ready(self._seen, seconds, progress)
+        deadline = None if seconds is None else time.monotonic() + seconds
+        if self._meanings is not None and not self._meanings.ready(self._seen, seconds, progress):
+            return False
+        if not self._lexical.wait(None if deadline is None else max(0.0, deadline - time.monotonic())):
+            return False
+        with self._indexed():
+            return True
 
     def raise_limit(self, tools: int) -> None:
         """Have room for `tools` tools in all; a higher `limit_tools` stays."""
@@ -173,8 +179,8 @@ class ToolCatalog:
             ToolSearchError: the catalogue is full.
         """
         entry = entry_with(self._overlay, tool)
-        with self._lock:
-            self._index.add(self._terms(self._row(entry)))
+        with self._indexed() as index:
+            index.add(self._lexical.terms(self._row(entry)))
 
     def remove(self, name: str) -> None:
         """Remove a tool.
@@ -182,9 +188,9 @@ class ToolCatalog:
         Raises:
             ToolSearchError: no tool has this name.
         """
-        with self._lock:
+        with self._indexed() as index:
             number, entry = self._rows.remove(name)
-            self._index.remove(number, (term for _, terms in self._terms(entry) for term in terms))
+            index.remove(number, (term for _, terms in self._lexical.terms(entry) for term in terms))
             if len(self._rows.entries) > 2 * len(self) + 64:  # most numbers are unused
                 self._renumber()
 
@@ -221,15 +227,15 @@ class ToolCatalog:
             with self._lock:
                 return Explanation(selected(self._rows, query.removeprefix(_SELECT)))
         with self._judged(query, limit, further=HELD_BACK) as (judgement, asked):
-            return explained(judgement, asked, limit, self._rows.entry, self._index)
+            return explained(judgement, asked, limit, self._rows.entry, self._lexical.index)
 
     @contextmanager
     def _judged(self, query: str, limit: int, further: int = 0) -> Generator[tuple[Judgement, Query]]:
         """The hits for a question, `further` more than are shown, and its terms; with the lock held."""
         asked = None if self._meanings is None else self._read(query)
         meaning = None if asked is None else self._meaning_of(query, asked)
-        with self._lock:
-            if asked is None or asked.version != self._index.version:
+        with self._indexed() as index:
+            if asked is None or asked.version != index.version:
                 asked = self._read(query)
             judgement = self._ranked(asked, meaning, limit, further)
             named = self._rows.named_by(query)
@@ -237,9 +243,16 @@ class ToolCatalog:
                 judgement = with_part_of_name(self._rows, query, judgement, limit + further, bundled=self._bundled)
             yield judgement.preferring(named), asked
 
-    def _read(self, query: str) -> Query:
+    @contextmanager
+    def _indexed(self) -> Generator[Index]:
+        """The index, with the lock held. It is awaited without the lock: names and patterns need no index."""
+        self._lexical.wait()
         with self._lock:
-            return read_query(query, self._vocabulary, own=self._glossary, bundled=self._bundled)
+            yield self._lexical.index
+
+    def _read(self, query: str) -> Query:
+        with self._indexed():
+            return read_query(query, self._lexical.vocabulary, own=self._glossary, bundled=self._bundled)
 
     def _meaning_of(self, query: str, asked: Query) -> tuple[Any, float] | None:
         """The vectors of a question and the share of it that the model has read; None to rank by words alone."""
@@ -249,7 +262,7 @@ class ToolCatalog:
         return None if reading is None or vectors is None else (vectors, reading.share)
 
     def _ranked(self, asked: Query, meaning: tuple[Any, float] | None, limit: int, further: int) -> Judgement:
-        meanings, index = self._meanings, self._index
+        meanings, index = self._meanings, self._lexical.index
         if meaning is None or meanings is None or not meanings.has_all(index.version):
             return judged(index, asked, limit + further, self._name_terms)
         vectors, share = meaning
@@ -295,11 +308,11 @@ class ToolCatalog:
         Raises:
             ToolSearchError: a tool's schema is not JSON, or the file cannot be written.
         """
-        with self._lock:
+        with self._indexed():
             if not self._rows.is_in_order:
                 self._renumber()
             vectors = self._meanings and self._meanings.stored(list(self._rows.numbers.values()))
-            store.write(Path(path), self._rows, self._index, vectors)
+            store.write(Path(path), self._rows, self._lexical.index, vectors)
 
     @classmethod
     def load(
@@ -333,10 +346,9 @@ class ToolCatalog:
             overlay=overlay,
         )
         saved = store.read(Path(path))
-        catalog._rows, catalog._index = saved.rows, saved.index
+        catalog._rows, catalog._lexical = saved.rows, LexicalIndex.of(saved.index)
         if catalog._meanings is not None:
             catalog._meanings.restore(saved.vectors)
-        catalog._vocabulary = Vocabulary(catalog._index, catalog._analyzer)
         if tools is not None:
             catalog._bind(tools, saved.digests, path)
         elif len(catalog) > limit_tools:
@@ -370,12 +382,8 @@ class ToolCatalog:
                 continue
             if name in self._rows.numbers:
                 self.remove(name)
-            self._index.add(self._terms(self._row(entry)))
+            self._lexical.index.add(self._lexical.terms(self._row(entry)))
         self._rows.reorder(live.numbers)
-
-    def _fill(self, entries: Iterable[Entry]) -> None:
-        """Add tools to an empty catalogue."""
-        self._index.extend(self._terms(entry) for entry in map(self._row, entries))
 
     def _embed_eagerly(self) -> None:
         """Embed the tools now if the model was asked for, so that its errors are raised here."""
@@ -390,24 +398,18 @@ class ToolCatalog:
 
     def _name_terms(self, number: int) -> list[str]:
         entry = self._rows.entry(number)
-        return self._analyzer.terms("\n".join((entry.name, *entry.aliases)))
-
-    def _terms(self, entry: Entry) -> Iterator[tuple[int, list[str]]]:
-        return weighted_terms(entry, self._analyzer)
+        return self._lexical.analyzer.terms("\n".join((entry.name, *entry.aliases)))
 
     def _renumber(self) -> None:
         order = list(self._rows.numbers.values())
         entries = [self._rows.entry(number) for number in order]
-        version = self._index.version + 1  # scores and snapshots of the old index are stale
-        self._rows, self._index = Rows(), Index()
-        self._vocabulary = Vocabulary(self._index, self._analyzer)
-        self._fill(entries)
-        self._index.version = version
+        self._rows = Rows()
+        self._lexical = self._lexical.renumbered([self._row(entry) for entry in entries])
         if self._meanings is not None:
             self._meanings.renumbered(order)
 
     def _seen(self) -> tuple[int, Snapshot]:
         """The version of the catalogue and its tools as they are now: for work that does not hold the lock."""
-        if self._snapshot is None or self._snapshot[0] != self._index.version:
-            self._snapshot = self._index.version, self._rows.snapshot()
+        if self._snapshot is None or self._snapshot[0] != self._lexical.version:
+            self._snapshot = self._lexical.version, self._rows.snapshot()
         return self._snapshot
