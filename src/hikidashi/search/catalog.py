@@ -157,6 +157,12 @@ class ToolCatalog:
         """
         return self._meanings is None or self._meanings.ready(self._seen, timeout, progress)
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether the ranking of a question changes only if the tools do: no vector is missing, or none is needed."""
+        with self._lock:
+            return self.ranker == "lexical" or (self._meanings is not None and self._meanings.has_all(self.version))
+
     def raise_limit(self, tools: int) -> None:
         """Have room for `tools` tools in all; a higher `limit_tools` stays."""
         with self._lock:

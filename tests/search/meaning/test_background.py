@@ -14,6 +14,7 @@ import pytest
 
 from hikidashi.search import Embedder, ToolCatalog
 from hikidashi.search.engine.meaning import meanings
+from hikidashi.search.preload import MessageSearch
 
 MANY = [{"name": f"tool_{number}", "description": f"mail number {number}"} for number in range(200)]
 FEW = [{"name": "get_weather", "description": "Weather forecast"}]
@@ -55,6 +56,27 @@ def test_a_large_catalogue_is_searched_by_words_until_every_tool_has_its_vector(
     assert 0 < best.by_meaning < 1
     assert best.by_words + best.by_meaning == 1
     assert len(slow.embedded) == 201
+
+
+def test_what_a_message_found_by_words_alone_is_not_remembered(slow: Slow) -> None:
+    catalog = ToolCatalog([*MANY, *FEW], embed=slow)
+    messages = MessageSearch(catalog)
+    assert (catalog.is_ready, messages.rankings("bring an umbrella to the office")) == (False, [])
+    slow.let.set()
+    assert catalog.ready()
+    assert (catalog.is_ready, messages.rankings("bring an umbrella to the office")) == (True, [["get_weather"]])
+    catalog.add({"name": "other", "description": "Other."})
+    assert not catalog.is_ready
+    assert messages.rankings("bring an umbrella to the office") == [["get_weather"]]
+
+
+def test_what_a_message_found_is_searched_for_once() -> None:
+    for catalog in (ToolCatalog(FEW, ranker="lexical"), ToolCatalog(FEW)):
+        assert catalog.ready()
+        messages = MessageSearch(catalog)
+        first = messages.rankings("what is the weather forecast?")
+        assert first == [["get_weather"]]
+        assert messages.rankings("what is the weather forecast?") is first
 
 
 def test_nothing_is_waited_for_where_tools_are_ranked_by_words() -> None:
