@@ -236,7 +236,8 @@ class ToolCatalog:
                 asked = self._read(query)
             judgement = self._ranked(asked, meaning, limit, further)
             named = self._rows.named_by(query)
-            if not named and (is_identifier(query) or judgement.doubt or not judgement.hits):
+            is_certain = judgement.hits and not judgement.doubt and not judgement.is_by_meaning
+            if not named and (is_identifier(query) or not is_certain):
                 judgement = with_part_of_name(self._rows, query, judgement, limit + further, bundled=self._bundled)
             yield judgement.preferring(named), asked
 

@@ -52,6 +52,8 @@ class Judgement:
     """Why none of them may be what was asked for; empty if the search is confident."""
     by_meaning: Mapping[int, float] = field(default_factory=dict[int, float])
     """The share of meaning in the score of each hit, where there is any."""
+    is_by_meaning: bool = False
+    """Whether the search is confident of them by meaning alone."""
 
     @property
     def shown(self) -> list[tuple[int, float]]:

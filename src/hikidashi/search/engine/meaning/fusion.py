@@ -82,9 +82,10 @@ def hybrid(
     scores = index.scores(asked.weights, similarities)
     every = fused(scores, similarities, MEANING * reading.share)
     is_sure = bool(words.hits) and not words.doubt
-    # A tool is a hit by one of the rankings: two in which it is far below the best do not make it one together.
+    # A tool is a hit by one of the rankings: two in which it is far below the best do not make it one together. Where
+    # neither is evidence, the tools with most of the words are the nearest.
     by_words = OF_BEST * max(scores.values())
-    by_meaning = _ALONE * max(floor, *similarities.values()) if is_near else math.inf
+    by_meaning = _ALONE * max(floor, *similarities.values()) if is_sure or is_near else math.inf
     both = {
         number: one
         for number, one in every.items()
@@ -96,7 +97,8 @@ def hybrid(
     if is_sure and not is_near:
         hits = _showing(words.hits[0][0], hits, limit)
     doubt = "" if is_sure or (is_near and not asked.is_statement) else _doubt(words, is_near=is_near)
-    return Judgement(hits, doubt, {number: one.by_meaning / one.score for number, one in both.items() if one.score})
+    shares = {number: one.by_meaning / one.score for number, one in both.items() if one.score}
+    return Judgement(hits, doubt, shares, is_by_meaning=not is_sure and not doubt)
 
 
 def _showing(number: int, hits: list[tuple[int, float]], limit: int) -> list[tuple[int, float]]:

@@ -12,6 +12,7 @@ from ..query import Query
 __all__ = ["Reading", "reading_of"]
 
 _AROUND = re.compile(r"^\W+|\W+$")
+_CONSONANTS = re.compile(r"[b-df-hj-np-tv-xz]{5,}", re.IGNORECASE)  # shorter ones are abbreviations: `html`
 _LATIN_END = "\u0250"
 _MOSTLY = 2  # letters in Latin script per letter in another, in an English question with a name in it
 
@@ -22,7 +23,7 @@ class Reading:
 
     text: str
     share: float = 1.0
-    """From 0 to 1; less than 1 if words of the question are misspelled, or in no glossary."""
+    """From 0 to 1; less than 1 if words of the question are misspelled, or in no glossary, or no words."""
     is_translated: bool = False
     """Whether it is a question in another language, of which it has only the words that a glossary has."""
 
@@ -51,8 +52,8 @@ def reading_of(text: str, asked: Query, *, multilingual: bool) -> Reading | None
     others = sum(letter >= _LATIN_END for letter in letters)
     if not asked.understanding.foreign and len(letters) - others >= _MOSTLY * others:
         words = "".join(" " if letter.isalpha() and letter >= _LATIN_END else letter for letter in plain)
-        misspelled = len({asked.sources[term] for term in asked.respelled})
-        share = 1 - misspelled / max(len(plain.split()), 1)
+        unread = len({asked.sources[term] for term in asked.respelled}) + sum(map(_is_no_word, asked.missing))
+        share = 1 - unread / max(len(plain.split()), 1)
         return Reading(_with_own_words(" ".join(words.split()), asked), share) if share > 0 else None
     translated = _translated(asked)
     if not translated:
@@ -68,6 +69,11 @@ def reading_of(text: str, asked: Query, *, multilingual: bool) -> Reading | None
     known = len(translated) + len(kept)
     share = known / (known + unknown)
     return Reading(" ".join([*(english for _, english in translated), *kept]), share, is_translated=True)
+
+
+def _is_no_word(word: str) -> bool:
+    """Whether `word` has no vowel: of `pgsqc`, a model reads pieces that are near to anything."""
+    return _CONSONANTS.fullmatch(word) is not None
 
 
 def _is_keyword(text: str, asked: Query) -> bool:
