@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,16 +20,26 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-# By words, since loading the encoder takes half a second per process; `search/meaning` is about the default. Set here,
-# since some modules of tests build a catalogue when they are imported.
+# By words, in this process and in those that tests start: loading the encoder takes half a second in each.
 os.environ.setdefault("HIKIDASHI_RANKER", "lexical")
 
+_BY_DEFAULT = ("search", "spec003")
 
-@pytest.fixture(autouse=True)
-def ranker_of_the_tests(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
-    """The default one for tests about it."""
-    if Path(__file__).parent / "search" / "meaning" in request.path.parents:
-        monkeypatch.delenv("HIKIDASHI_RANKER", raising=False)
+
+@pytest.fixture(autouse=True, scope="module")
+def ranker_of_the_tests(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:  # pyright: ignore[reportUnusedFunction]
+    """Tests of the search have the ranker that users have by default, and vectors of their own.
+
+    A catalogue of more than 64 tools is first searched by words and then by meaning, whenever its thread is done: a
+    test gives it `ranker="lexical"`, or waits for `ready()`.
+    """
+    if request.path.relative_to(Path(__file__).parent).parts[0] not in _BY_DEFAULT:
+        yield
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("HIKIDASHI_RANKER")
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
+        yield
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -8,7 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +116,42 @@ def test_what_a_terminal_would_obey_is_not_printed(run: Tools, tmp_path: Path) -
     result = run("search", "wipe", "--catalog", str(path))
     assert "Wipe the screen1m\n" in result.stdout
     assert not set(result.stdout) & {"\x1b", "\x07", "\r", "\u202e", "\x9b"}
+
+
+def on_a_terminal(arguments: list[str], cache: Path, **environment: str) -> tuple[str, str]:
+    """What a command prints to a pipe on standard output, and to a terminal on standard error."""
+    terminal, end = os.openpty()
+    started = subprocess.Popen(
+        [sys.executable, "-m", "hikidashi", "tools", *arguments],
+        env={**os.environ, "XDG_CACHE_HOME": str(cache), "TERM": "xterm", **environment},
+        stdout=subprocess.PIPE,
+        stderr=end,
+        text=True,
+    )
+    os.close(end)
+    written = b""
+    with suppress(OSError):  # how Linux says that the other end is closed
+        while piece := os.read(terminal, 1_000):
+            written += piece
+    os.close(terminal)
+    printed, _ = started.communicate(timeout=60)
+    assert started.returncode == 0
+    return printed, written.decode()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
+def test_a_terminal_shows_how_far_the_tools_are_embedded(command: Command, catalog: str, tmp_path: Path) -> None:
+    search = ["search", "will it rain", "--ranker", "hybrid", "--catalog", catalog, "--json"]
+    printed, written = on_a_terminal(search, tmp_path / "cache")
+    assert "Embedding the tools" in written
+    assert written.rstrip().endswith("\x1b[2K")  # it is erased in the end
+    assert json.loads(printed)["matches"][0]["name"] == "get_weather"
+    plain, without_colors = on_a_terminal(search, tmp_path / "other", NO_COLOR="1")
+    assert "Embedding the tools" in without_colors
+    assert "\x1b[3" not in without_colors
+    assert plain == printed
+    piped = command("tools", *search, XDG_CACHE_HOME=str(tmp_path / "third"))
+    assert (piped.stdout, piped.stderr, piped.returncode) == (printed, "", 0)
 
 
 def test_a_search_as_json(run: Tools, catalog: str) -> None:

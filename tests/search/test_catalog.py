@@ -164,7 +164,8 @@ def large() -> ToolCatalog:
         for word in words.split()
         for number in range(250)
     ]
-    return ToolCatalog([*tools, {"name": "dim_light", "description": "Set the brightness of a lantern"}])
+    light = {"name": "dim_light", "description": "Set the brightness of a lantern"}
+    return ToolCatalog([*tools, light], ranker="lexical")
 
 
 @pytest.mark.parametrize(

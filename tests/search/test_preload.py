@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import pytest
 from benchmarks.search.confidence import questions
@@ -16,8 +16,11 @@ from tests.search.preload_support import Failing
 
 from hikidashi.search import ToolCatalog, to_claude_search, to_pydantic_ai_search, to_strands_search
 from hikidashi.search.anthropic._loop import ToolLoop
+from hikidashi.search.catalog import Ranker
 from hikidashi.search.preload import Preloader, check_preload
 from hikidashi.search.pydantic_ai import tool_search
+
+Asked = TypeVar("Asked")
 
 ERRANDS = load(EVERYDAY)
 TOOLS = [
@@ -42,9 +45,20 @@ def catalog() -> ToolCatalog:
     return ToolCatalog(TOOLS)
 
 
-@pytest.fixture(scope="module")
-def errands() -> ToolCatalog:
-    return ToolCatalog(ERRANDS.tools)
+def ready(tools: Sequence[dict[str, Any]], ranker: Ranker = "auto") -> ToolCatalog:
+    catalog = ToolCatalog(tools, ranker=ranker)
+    assert catalog.ready()
+    return catalog
+
+
+@pytest.fixture(scope="module", params=["lexical", "hybrid"])
+def errands(request: pytest.FixtureRequest) -> ToolCatalog:
+    return ready(ERRANDS.tools, request.param)
+
+
+def some(questions: list[Asked], catalog: ToolCatalog) -> list[Asked]:
+    """All questions, or every third to a search that takes several times as long."""
+    return questions if catalog.ranker == "lexical" else questions[::3]
 
 
 def test_a_message_loads_the_best_tools_for_it(catalog: ToolCatalog) -> None:
@@ -78,12 +92,13 @@ def test_everyday_talk_loads_nothing(message: str, errands: ToolCatalog) -> None
 
 def test_hardly_any_of_the_talk_in_the_data_sets_loads_something(errands: ToolCatalog) -> None:
     talk = [one.query for one in questions() if "talk" in one.split] + [one.query for one in ERRANDS.talk]
-    loaded = [message for message in talk if Preloader(errands, 5).load(message)]
-    assert len(loaded) / len(talk) < 0.05, loaded
+    asked = some(talk, errands)
+    loaded = [message for message in asked if Preloader(errands, 5).load(message)]
+    assert len(loaded) / len(asked) < 0.05, loaded
 
 
 def test_most_requests_in_seven_languages_load_the_tool_they_need(errands: ToolCatalog) -> None:
-    asked = [one for one in ERRANDS.questions if one.gold]
+    asked = some([one for one in ERRANDS.questions if one.gold], errands)
     found = [one for one in asked if one.gold.intersection(Preloader(errands, 5).load(one.query))]
     assert len(found) / len(asked) > 0.75
 
@@ -102,7 +117,7 @@ def test_several_requests_in_one_message_load_tools_for_each(message: str, catal
 
 
 def test_several_requests_in_other_languages_load_tools_for_each() -> None:
-    catalog = ToolCatalog(load(SHIPPED).tools)
+    catalog = ready(load(SHIPPED).tools)
     for message in ("カレンダーに予定を追加して、それから請求書を送って", "添加日程，然后查询发票"):
         names = Preloader(catalog, 6).load(message)
         assert any("invoice" in name.lower() for name in names), (message, names)
@@ -164,7 +179,7 @@ def test_a_search_that_fails_is_logged_and_loads_nothing(caplog: pytest.LogCaptu
 
 def test_the_same_messages_load_the_same_tools_in_the_same_order(errands: ToolCatalog) -> None:
     messages = [one.query for one in ERRANDS.questions[::40]]
-    first, second = Preloader(errands, 3), Preloader(ToolCatalog(ERRANDS.tools), 3)
+    first, second = Preloader(errands, 3), Preloader(ready(ERRANDS.tools, errands.ranker), 3)
     assert [first.load(message) for message in messages] == [second.load(message) for message in messages]
     assert first.loaded == second.loaded
     assert len(first.loaded) == 12

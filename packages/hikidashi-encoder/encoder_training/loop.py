@@ -39,8 +39,8 @@ class Settings:
     own: float = 0.4
     """The share of batches that are of the servers written for this encoder."""
     tuned: float = 0.5
-    """How far the final weights are on the way from those of the base to the trained ones. Between them, a network knows
-    most of what was learned, and more of what the base knew about texts that are not like the training data."""
+    """How far the final weights are on the way from those of the base to the trained ones. Between them, a network has
+    most of what was learned, and more of what the base knew about texts unlike the training data."""
     save: int = 100
     seed: int = 7
 

@@ -61,6 +61,7 @@ class Finder:
         self.catalog = ToolCatalog(limit_tools=_UNLIMITED)
         self._budget = budget
         self._is_prepared = True
+        self._preparing = anyio.Lock()
         self._known: dict[str, tuple[types.Tool, Place]] = {}
         self._by_own_name: Mapping[str, Sequence[str]] = {}
         self._servers: Mapping[str, str] = {}
@@ -97,9 +98,15 @@ class Finder:
         Raises:
             ToolSearchError: the model was asked for, and cannot be used.
         """
-        if not self._is_prepared and self.catalog.ranker == "hybrid":
-            self._is_prepared = True
-            await anyio.to_thread.run_sync(self.catalog.ready, _A_MOMENT, abandon_on_cancel=True)
+        async with self._preparing:  # a second search would load the model itself, in the event loop
+            if self._is_prepared or self.catalog.ranker == "lexical":
+                return
+            self._is_prepared = True  # before waiting: tools may be added meanwhile
+            try:
+                await anyio.to_thread.run_sync(self.catalog.ready, _A_MOMENT, abandon_on_cancel=True)
+            except BaseException:
+                self._is_prepared = False
+                raise
 
     def search(self, query: str, *, limit: int = _MAX_RESULTS, down: Mapping[str, str]) -> SearchAnswer:
         """Search for tools.

@@ -34,7 +34,7 @@ from .engine.limits import (
 from .engine.match import ToolMatch
 from .engine.meaning.fusion import hybrid
 from .engine.meaning.meanings import Meanings
-from .engine.meaning.reading import reading_of
+from .engine.meaning.reading import Reading, reading_of
 from .engine.naming import selected, with_part_of_name
 from .engine.query import Query, read_query
 from .engine.ranker import Ranker, chosen
@@ -166,6 +166,12 @@ class ToolCatalog:
         with self._indexed():
             return True
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether the ranking of a question changes only if the tools do: no vector is missing, or none is needed."""
+        with self._lock:
+            return self.ranker == "lexical" or (self._meanings is not None and self._meanings.has_all(self.version))
+
     def raise_limit(self, tools: int) -> None:
         """Have room for `tools` tools in all; a higher `limit_tools` stays."""
         with self._lock:
@@ -239,7 +245,8 @@ class ToolCatalog:
                 asked = self._read(query)
             judgement = self._ranked(asked, meaning, limit, further)
             named = self._rows.named_by(query)
-            if not named and (is_identifier(query) or judgement.doubt or not judgement.hits):
+            is_certain = judgement.hits and not judgement.doubt and not judgement.is_by_meaning
+            if not named and (is_identifier(query) or not is_certain):
                 judgement = with_part_of_name(self._rows, query, judgement, limit + further, bundled=self._bundled)
             yield judgement.preferring(named), asked
 
@@ -254,25 +261,25 @@ class ToolCatalog:
         with self._indexed():
             return read_query(query, self._lexical.vocabulary, own=self._glossary, bundled=self._bundled)
 
-    def _meaning_of(self, query: str, asked: Query) -> tuple[Any, float] | None:
-        """The vectors of a question and the share of it that the model has read; None to rank by words alone."""
+    def _meaning_of(self, query: str, asked: Query) -> tuple[Any, Reading] | None:
+        """The vectors of a question, and what the model has read of it; None to rank by words alone."""
         assert self._meanings is not None
         reading = reading_of(query, asked, multilingual=self._meanings.multilingual)
         vectors = None if reading is None else self._meanings.question(reading.text, self._seen)
-        return None if reading is None or vectors is None else (vectors, reading.share)
+        return None if reading is None or vectors is None else (vectors, reading)
 
-    def _ranked(self, asked: Query, meaning: tuple[Any, float] | None, limit: int, further: int) -> Judgement:
+    def _ranked(self, asked: Query, meaning: tuple[Any, Reading] | None, limit: int, further: int) -> Judgement:
         meanings, index = self._meanings, self._lexical.index
         if meaning is None or meanings is None or not meanings.has_all(index.version):
             return judged(index, asked, limit + further, self._name_terms)
-        vectors, share = meaning
+        vectors, reading = meaning
         return hybrid(
             index,
             asked,
             self._name_terms,
             lambda most, others: meanings.similar(vectors, most, others),
             floor=meanings.floor,
-            share=share,
+            reading=reading,
             limit=limit,
         )
 

@@ -31,7 +31,7 @@ class MessageSearch:
     """The tools that match a user's message; the last messages are remembered.
 
     A conversation that is resumed is searched for from its first message, so a seam keeps one of these for all of its
-    conversations.
+    conversations. What was found before all tools had vectors, by words alone, is not remembered.
     """
 
     def __init__(self, catalog: ToolCatalog) -> None:
@@ -45,14 +45,14 @@ class MessageSearch:
 
     def rankings(self, text: str) -> list[list[str]]:
         """For each request in `text`, the names of the tools that the search is confident of, best first."""
-        version = self._catalog.version
+        version, is_ready = self._catalog.version, self._catalog.is_ready
         with self._lock:
             if version != self._version:
                 self._version, self._remembered = version, {}
             known = self._remembered.pop(text, None)
         rankings = known if known is not None else self._searched(text)
         with self._lock:
-            if version == self._version:
+            if version == self._version and is_ready:
                 self._remembered[text] = rankings
                 if len(self._remembered) > _REMEMBERED:
                     del self._remembered[next(iter(self._remembered))]

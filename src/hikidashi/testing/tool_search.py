@@ -160,7 +160,7 @@ def _found(call: ToolSearchCall, request: RecordedRequest) -> list[str]:
     deferred = [tool for tool in request.tools if tool.get("defer_loading")]
     if not deferred:
         return []
-    catalog = ToolCatalog(deferred)
+    catalog = ToolCatalog(deferred, ranker="lexical")  # BM25 is by words
     if call.variant == "regex":
         return [match.name for match in catalog.search_regex(asked, limit=limit)]
     words = asked.replace("select:", "select ")  # names by `select:` are ours; to the API these are words

@@ -18,12 +18,12 @@ def tool(name: str, description: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module", params=[200, 2_000, 10_000])
 def sized(request: pytest.FixtureRequest) -> ToolCatalog:
-    return ToolCatalog(catalogue(request.param))
+    return ToolCatalog(catalogue(request.param), ranker="lexical")
 
 
 @pytest.fixture(scope="module")
 def large() -> ToolCatalog:
-    return ToolCatalog(catalogue(10_000))
+    return ToolCatalog(catalogue(10_000), ranker="lexical")
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_where_nothing_is_certain_the_three_nearest_come_with_the_reason(large: 
 
 def test_the_reason_names_the_words_that_no_tool_has() -> None:
     many = [tool(f"convert_unit_{number}", f"Convert unit {number}.") for number in range(2_500)]
-    catalog = ToolCatalog([*many, tool("paint", "Paint in any color.")])
+    catalog = ToolCatalog([*many, tool("paint", "Paint in any color.")], ranker="lexical")
     (match,) = catalog.search("violin socks cheese color")
     assert match.doubt == "Only 'color' of the question matches: no tool has 'violin', 'socks', 'cheese'."
 
@@ -102,7 +102,7 @@ def test_a_part_of_a_name_wins(large: ToolCatalog) -> None:
     service, rest = name.split("_", 1)
     assert name in [match.name for match in large.search(rest, limit=50) if match.confident]
     assert all(service in match.name and match.confident for match in large.search(service))
-    pieces = ToolCatalog([*catalogue(3_000), tool("zendesk__ticketmaster_v2", "Other.")])
+    pieces = ToolCatalog([*catalogue(3_000), tool("zendesk__ticketmaster_v2", "Other.")], ranker="lexical")
     for part in ("ticketmas", "desk__ticket", "DeskTicketMaster"):
         match = pieces.search(part)[0]
         assert (match.name, match.confident) == ("zendesk__ticketmaster_v2", True)
@@ -125,12 +125,17 @@ def test_words_that_only_talk_has_are_never_certain() -> None:
 
 
 def test_verbs_of_tools_still_rank_those_that_have_the_thing() -> None:
-    assert ToolCatalog(load(SHIPPED).tools).search("删除文件")[0].name == "drive_delete_file"
+    catalog = ToolCatalog(load(SHIPPED).tools)
+    assert catalog.ready()
+    assert catalog.search("删除文件")[0].name == "drive_delete_file"
 
 
 def test_what_only_a_hint_found_is_told_as_one() -> None:
-    [match] = ToolCatalog([tool("book_flight", "Reserve a seat."), tool("play_song", "Play.")]).search("flying airline")
+    tools = [tool("book_flight", "Reserve a seat."), tool("play_song", "Play.")]
+    [match] = ToolCatalog(tools, ranker="lexical").search("flying airline")
     assert match.doubt == "Only what 'flying' may mean matches: no tool has 'flying', 'airline'."
+    [match] = ToolCatalog(tools).search("flying airline")
+    assert (match.name, match.confident) == ("book_flight", True)
 
 
 def test_select_and_patterns_are_always_confident(large: ToolCatalog) -> None:

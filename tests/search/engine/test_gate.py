@@ -25,7 +25,7 @@ def found(catalog: ToolCatalog, question: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def large() -> ToolCatalog:
-    return ToolCatalog([*MANY, MIX, COSTS])
+    return ToolCatalog([*MANY, MIX, COSTS], ranker="lexical")
 
 
 @pytest.mark.parametrize("question", ["what color are my grandmother's socks", "the violin had the color of cheese"])
@@ -84,7 +84,8 @@ def test_a_tool_behind_one_that_has_only_everyday_words_is_found() -> None:
 
 
 def test_japanese_words_that_no_tool_has_in_any_language_count_against_a_hit() -> None:
-    catalog = ToolCatalog([*MANY, tool("list_dogs", "List dogs."), tool("send_mail", "Send a mail.")])
+    tools = [*MANY, tool("list_dogs", "List dogs."), tool("send_mail", "Send a mail.")]
+    catalog = ToolCatalog(tools, ranker="lexical")
     assert found(catalog, "犬の一覧") == ["list_dogs"]
     assert found(catalog, "桜の木の下で犬が夕焼けと噴水を見ていた") == []
 

@@ -51,32 +51,36 @@ def answers(catalog: ToolCatalog, question: str) -> list[tuple[str, float, str]]
     return [(visible(match.name), match.score, match.doubt) for match in catalog.search(question)]
 
 
-CLEAN = ToolCatalog(TOOLS)
+@pytest.fixture(scope="module")
+def clean() -> ToolCatalog:
+    return ToolCatalog(TOOLS)
 
 
-@given(st.sampled_from(QUESTIONS), tainted)
+@given(question=st.sampled_from(QUESTIONS), marks=tainted)
 def test_a_question_finds_the_same_with_characters_that_nobody_sees(
-    question: str, marks: list[tuple[int, str]]
+    clean: ToolCatalog, question: str, marks: list[tuple[int, str]]
 ) -> None:
-    assert answers(CLEAN, sprinkled(question, marks)) == answers(CLEAN, question)
+    assert answers(clean, sprinkled(question, marks)) == answers(clean, question)
 
 
-@given(tainted)
-def test_tools_are_found_the_same_with_characters_that_nobody_sees(marks: list[tuple[int, str]]) -> None:
+@given(marks=tainted)
+def test_tools_are_found_the_same_with_characters_that_nobody_sees(
+    clean: ToolCatalog, marks: list[tuple[int, str]]
+) -> None:
     dirty = ToolCatalog([{key: sprinkled(text, marks) for key, text in tool.items()} for tool in TOOLS])
     for question in QUESTIONS[:-1]:
-        assert answers(dirty, question) == answers(CLEAN, question)
+        assert answers(dirty, question) == answers(clean, question)
     for pattern in ("^send_message$", "請求書", "from disk"):
         assert [visible(match.name) for match in dirty.search_regex(sprinkled(pattern, marks))] == [
-            match.name for match in CLEAN.search_regex(pattern)
+            match.name for match in clean.search_regex(pattern)
         ]
 
 
-def test_a_question_of_nothing_that_is_seen_is_empty() -> None:
+def test_a_question_of_nothing_that_is_seen_is_empty(clean: ToolCatalog) -> None:
     with pytest.raises(ToolSearchError, match="The query is empty"):
-        CLEAN.search("\u200b\ufeff \u00ad")
+        clean.search("\u200b\ufeff \u00ad")
     with pytest.raises(ToolSearchError, match="The pattern is empty"):
-        CLEAN.search_regex("\u200b")
+        clean.search_regex("\u200b")
 
 
 @given(st.text(max_size=30))

@@ -67,7 +67,8 @@ def misspelled(draw: st.DrawFn, word: str) -> str:
 
 
 PHRASES = ["schedule recurring payment", "export customer invoices", "cancel pending subscription"]
-DESK = ToolCatalog([*catalogue(2_000), *({"name": phrase.replace(" ", "_")} for phrase in PHRASES)])
+TOOLS = [*catalogue(2_000), *({"name": phrase.replace(" ", "_")} for phrase in PHRASES)]
+DESK = ToolCatalog(TOOLS, ranker="lexical")
 
 
 @given(st.sampled_from(PHRASES), st.data())

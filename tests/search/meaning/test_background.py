@@ -16,6 +16,7 @@ import pytest
 from hikidashi.errors import ToolSearchError
 from hikidashi.search import Embedder, ToolCatalog
 from hikidashi.search.engine.meaning import meanings
+from hikidashi.search.preload import MessageSearch
 
 MANY = [{"name": f"tool_{number}", "description": f"mail number {number}"} for number in range(200)]
 FEW = [{"name": "get_weather", "description": "Weather forecast"}]
@@ -45,14 +46,14 @@ def slow() -> Slow:
 
 def test_a_large_catalogue_is_searched_by_words_until_every_tool_has_its_vector(slow: Slow) -> None:
     catalog = ToolCatalog([*MANY, *FEW], embed=slow)
-    (found,) = catalog.search("forecast")
+    (found,) = catalog.search("show a forecast")
     assert (found.name, found.by_words, found.by_meaning) == ("get_weather", 1.0, 0.0)
     assert not catalog.ready(timeout=0)
     slow.let.set()
     seen: list[tuple[int, int]] = []
     assert catalog.ready(progress=lambda done, total: seen.append((done, total)))
     assert (seen[-1], sorted(seen) == seen) == ((201, 201), True)
-    best = catalog.search("forecast")[0]
+    best = catalog.search("show a forecast")[0]
     assert best.name == "get_weather"
     assert 0 < best.by_meaning < 1
     assert best.by_words + best.by_meaning == 1
@@ -70,6 +71,27 @@ def test_any_number_of_seconds_is_waited_for_and_nothing_else(slow: Slow) -> Non
     slow.let.set()
     assert catalog.ready(timeout=float("inf"))
     assert catalog.ready(timeout=10**400)
+
+
+def test_what_a_message_found_by_words_alone_is_not_remembered(slow: Slow) -> None:
+    catalog = ToolCatalog([*MANY, *FEW], embed=slow)
+    messages = MessageSearch(catalog)
+    assert (catalog.is_ready, messages.rankings("bring an umbrella to the office")) == (False, [])
+    slow.let.set()
+    assert catalog.ready()
+    assert (catalog.is_ready, messages.rankings("bring an umbrella to the office")) == (True, [["get_weather"]])
+    catalog.add({"name": "other", "description": "Other."})
+    assert not catalog.is_ready
+    assert messages.rankings("bring an umbrella to the office") == [["get_weather"]]
+
+
+def test_what_a_message_found_is_searched_for_once() -> None:
+    for catalog in (ToolCatalog(FEW, ranker="lexical"), ToolCatalog(FEW)):
+        assert catalog.ready()
+        messages = MessageSearch(catalog)
+        first = messages.rankings("what is the weather forecast?")
+        assert first == [["get_weather"]]
+        assert messages.rankings("what is the weather forecast?") is first
 
 
 def test_nothing_is_waited_for_where_tools_are_ranked_by_words() -> None:
@@ -103,9 +125,9 @@ def test_a_failure_in_the_thread_is_raised_by_whoever_waits_and_by_the_next_sear
     with pytest.raises(TimeoutError):
         catalog.ready()
     with pytest.raises(TimeoutError):
-        catalog.search("mail")
+        catalog.search("read the mail")
     slow.error = None
-    assert catalog.search("mail")
+    assert catalog.search("read the mail")
     assert catalog.ready()
 
 
@@ -163,7 +185,7 @@ def test_an_interpreter_that_ends_meanwhile_ends_in_peace(tmp_path: Path) -> Non
 import sys
 from hikidashi.search import ToolCatalog
 catalog = ToolCatalog([{"name": f"tool_{n}", "description": f"mail number {n}"} for n in range(3000)])
-print(len(catalog.search("mail")), catalog.ready(timeout=0.2))
+print(len(catalog.search("read the mail")), catalog.ready(timeout=0.2))
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "5 False\n", "")
@@ -176,7 +198,7 @@ import os, sys
 from hikidashi.search import ToolCatalog
 tools = [{"name": f"tool_{n}", "description": f"mail number {n}"} for n in range(150)]
 catalog = ToolCatalog([*tools, {"name": "get_weather", "description": "Weather forecast"}])
-catalog.search("mail")
+catalog.search("read the mail")
 child = os.fork()
 if child == 0:
     assert catalog.ready()

@@ -37,7 +37,7 @@ def read(question: str, *, multilingual: bool = False) -> list[str]:
         ("send an email to 田中", "send an email to"),
         ("天気を教えて", "weather"),
         ("Slackにメールを送信", "email send Slack"),
-        ("天气", "weather"),
+        ("查询天气", "weather"),
         ("날씨 알려줘", "weather"),
     ],
 )
@@ -52,6 +52,16 @@ def test_german_and_spanish_are_read_as_english_too(question: str) -> None:
     (given,) = read(question)
     assert "email" in given.split()
     assert not {"bitte", "schick", "envía", "correo"} & set(given.lower().split())
+
+
+@pytest.mark.parametrize("keyword", ["weather", "Weather?", "forecasts", "天気", "天气", "「날씨」"])
+def test_a_single_word_that_tools_have_is_looked_up(keyword: str) -> None:
+    assert read(keyword) == read(keyword, multilingual=True) == []
+
+
+@pytest.mark.parametrize("question", ["umbrella", "weather umbrella", "fly", "get_umbrella", "getWeather"])
+def test_a_word_that_no_tool_has_is_read(question: str) -> None:
+    assert read(question) == [question]
 
 
 def test_a_language_without_a_glossary_is_searched_by_words() -> None:

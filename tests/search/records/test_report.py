@@ -39,7 +39,8 @@ CATALOG = ToolCatalog(
         tool("create_event", "Create an event in the calendar"),
         tool("get_weather", "Weather at a place"),
         tool("ping_host", "Whether a host answers"),
-    ]
+    ],
+    ranker="lexical",
 )
 
 

@@ -11,7 +11,7 @@ from .match import whole_words
 from .query import Query
 from .stem import stem
 
-__all__ = ["NEAREST", "Judgement", "TermsOf", "judged"]
+__all__ = ["NEAREST", "OF_BEST", "Judgement", "TermsOf", "judged"]
 
 NEAREST = 3  # hits shown when the search is confident of none: enough to recognise the right one
 
@@ -29,8 +29,8 @@ _HINTED = 0.7
 _SURE_HINT = 1 / 4
 # A statement shares a word with some tool by chance, but seldom two.
 _MORE_THAN_ONE = 3 / 2
-# Hits that score less than this share of the best match only words of any question.
-_OF_BEST = 1 / 4
+OF_BEST = 1 / 4
+"""Hits that score less than this share of the best match only words of any question."""
 # A word in so few tools is as likely an example in an argument description as a purpose.
 _EXAMPLE = 5
 
@@ -52,12 +52,14 @@ class Judgement:
     """Why none of them may be what was asked for; empty if the search is confident."""
     by_meaning: Mapping[int, float] = field(default_factory=dict[int, float])
     """The share of meaning in the score of each hit, where there is any."""
+    is_by_meaning: bool = False
+    """Whether the search is confident of them by meaning alone."""
 
     @property
     def shown(self) -> list[tuple[int, float]]:
         """The hits to show: few if the search is not confident, and none that scores far below the best."""
         hits = self.hits[:NEAREST] if self.doubt else self.hits
-        return [hit for hit in hits if hit[1] >= _OF_BEST * hits[0][1]]
+        return [hit for hit in hits if hit[1] >= OF_BEST * hits[0][1]]
 
     def preferring(self, named: list[int]) -> Judgement:
         """The same with the tools that the question names first; the search is confident of these."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from ..analyzer import is_everyday, is_request, is_weak
-from ..gate import Judgement, TermsOf, judged
+from ..gate import OF_BEST, Judgement, TermsOf, judged
 from ..index.bm25 import Index
 from ..query import Query
 from ..stem import stem
+from .reading import Reading
 
 __all__ = ["MEANING", "Fused", "fused", "hybrid"]
 
@@ -54,7 +56,7 @@ def hybrid(
     similar: Callable[[int, Sequence[int]], dict[int, float]],
     *,
     floor: float,
-    share: float,
+    reading: Reading,
     limit: int,
 ) -> Judgement:
     """The hits of both rankings, fused, and whether the search is confident of them.
@@ -68,26 +70,35 @@ def hybrid(
         name_terms: The terms in the name of a tool.
         similar: The nearest tools, as many as given, and then the given others, with their similarity.
         floor: The similarity from which a tool is about the question.
-        share: The share of the question that the model has read.
+        reading: What the model has read of the question.
         limit: The number of hits that are shown.
     """
     words = judged(index, asked, _CANDIDATES, name_terms)
     similarities = similar(_CANDIDATES, [number for number, _ in words.hits])
-    is_near = max(similarities.values()) >= floor and share > _UNDERSTOOD and not _is_everyday(asked)
+    is_near = max(similarities.values()) >= floor and reading.share > _UNDERSTOOD and not _is_everyday(asked, reading)
     if not words.hits and not is_near:
         return words
     # Tools that are found by meaning may have words of the question too, if not enough for the best fifty.
     scores = index.scores(asked.weights, similarities)
-    # A tool with neither a word of the question nor a meaning near to it is not an answer, whatever its rank.
-    every = fused(scores, similarities, MEANING * share)
-    enough = _ALONE * max(floor, *similarities.values())
-    both = {number: one for number, one in every.items() if scores[number] or similarities[number] >= enough}
-    hits = sorted(((number, one.score) for number, one in both.items()), key=lambda hit: (-hit[1], hit[0]))
+    every = fused(scores, similarities, MEANING * reading.share)
     is_sure = bool(words.hits) and not words.doubt
+    # A tool is a hit by one of the rankings: two in which it is far below the best do not make it one together. Where
+    # neither is evidence, the tools with most of the words are the nearest.
+    by_words = OF_BEST * max(scores.values())
+    by_meaning = _ALONE * max(floor, *similarities.values()) if is_sure or is_near else math.inf
+    both = {
+        number: one
+        for number, one in every.items()
+        if scores[number] >= by_words > 0
+        or similarities[number] >= by_meaning
+        or (is_sure and number == words.hits[0][0])
+    }
+    hits = sorted(((number, one.score) for number, one in both.items()), key=lambda hit: (-hit[1], hit[0]))
     if is_sure and not is_near:
         hits = _showing(words.hits[0][0], hits, limit)
     doubt = "" if is_sure or (is_near and not asked.is_statement) else _doubt(words, is_near=is_near)
-    return Judgement(hits, doubt, {number: one.by_meaning / one.score for number, one in both.items() if one.score})
+    shares = {number: one.by_meaning / one.score for number, one in both.items() if one.score}
+    return Judgement(hits, doubt, shares, is_by_meaning=not is_sure and not doubt)
 
 
 def _showing(number: int, hits: list[tuple[int, float]], limit: int) -> list[tuple[int, float]]:
@@ -99,10 +110,11 @@ def _showing(number: int, hits: list[tuple[int, float]], limit: int) -> list[tup
     return [*hits[:last], (number, hits[last][1]), *hits[last:place], *hits[place + 1 :]]
 
 
-def _is_everyday(asked: Query) -> bool:
-    """Whether all words of a question are such as people also say to each other: `do you love me?`."""
+def _is_everyday(asked: Query, reading: Reading) -> bool:
+    """Whether all words that the model has read are such as people also say to each other: `do you love me?`."""
     words = [asked.word_of(term) for term in asked.weights if term not in asked.synonyms and not is_weak(term)]
-    words += [term for term in map(stem, asked.missing) if not is_weak(term)]
+    if not reading.is_translated:
+        words += [term for term in map(stem, asked.missing) if not is_weak(term)]
     return all(is_everyday(word) or is_request(word) for word in words)
 
 

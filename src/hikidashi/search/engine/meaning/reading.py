@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ..analyzer import share_of_word, spelling
+from ..analyzer import fold, share_of_word, spelling
 from ..literals import without_literals
 from ..query import Query
 
 __all__ = ["Reading", "reading_of"]
 
+_AROUND = re.compile(r"^\W+|\W+$")
+_CONSONANTS = re.compile(r"[b-df-hj-np-tv-xz]{5,}", re.IGNORECASE)  # shorter ones are abbreviations: `html`
 _LATIN_END = "\u0250"
 _MOSTLY = 2  # letters in Latin script per letter in another, in an English question with a name in it
 
@@ -21,11 +23,16 @@ class Reading:
 
     text: str
     share: float = 1.0
-    """From 0 to 1; less than 1 if words of the question are misspelled, or in no glossary."""
+    """From 0 to 1; less than 1 if words of the question are misspelled, or in no glossary, or no words."""
+    is_translated: bool = False
+    """Whether it is a question in another language, of which it has only the words that a glossary has."""
 
 
 def reading_of(text: str, asked: Query, *, multilingual: bool) -> Reading | None:
     """What a model reads of a question; None if that is nothing.
+
+    Nothing is read of a single word that tools have: it is looked up. Without a sentence around it, a sentence encoder
+    would rank the tools that have it by chance, and add others.
 
     A model that is not multilingual reads, of a question in another language than English, the English terms that the
     glossaries have for its words, and those words that tools have as they are, such as names. Where tools have words of
@@ -36,6 +43,8 @@ def reading_of(text: str, asked: Query, *, multilingual: bool) -> Reading | None
         asked: The same as the search by words reads it.
         multilingual: Whether the model reads all languages.
     """
+    if _is_keyword(text, asked):
+        return None
     plain = without_literals(text)
     if multilingual:
         return Reading(plain)
@@ -43,8 +52,8 @@ def reading_of(text: str, asked: Query, *, multilingual: bool) -> Reading | None
     others = sum(letter >= _LATIN_END for letter in letters)
     if not asked.understanding.foreign and len(letters) - others >= _MOSTLY * others:
         words = "".join(" " if letter.isalpha() and letter >= _LATIN_END else letter for letter in plain)
-        misspelled = len({asked.sources[term] for term in asked.respelled})
-        share = 1 - misspelled / max(len(plain.split()), 1)
+        unread = len({asked.sources[term] for term in asked.respelled}) + sum(map(_is_no_word, asked.missing))
+        share = 1 - unread / max(len(plain.split()), 1)
         return Reading(_with_own_words(" ".join(words.split()), asked), share) if share > 0 else None
     translated = _translated(asked)
     if not translated:
@@ -58,7 +67,20 @@ def reading_of(text: str, asked: Query, *, multilingual: bool) -> Reading | None
     kept = dict.fromkeys(word for word in spelled if word not in words)
     unknown = sum(share_of_word(word) for word in asked.missing if word not in words) + len(set(spelled)) - len(kept)
     known = len(translated) + len(kept)
-    return Reading(" ".join([*(english for _, english in translated), *kept]), known / (known + unknown))
+    share = known / (known + unknown)
+    return Reading(" ".join([*(english for _, english in translated), *kept]), share, is_translated=True)
+
+
+def _is_no_word(word: str) -> bool:
+    """Whether `word` has no vowel: of `pgsqc`, a model reads pieces that are near to anything."""
+    return _CONSONANTS.fullmatch(word) is not None
+
+
+def _is_keyword(text: str, asked: Query) -> bool:
+    """Whether a question is one word, which some tool has as it is or in English."""
+    own = {term: asked.sources[term] for term in asked.weights if term not in asked.synonyms}
+    words = {word if term in asked.translations else spelling(term, word) for term, word in own.items()}
+    return len(words) == 1 and not asked.respelled and fold(*words) == fold(_AROUND.sub("", text))
 
 
 def _with_own_words(text: str, asked: Query) -> str:

@@ -1,0 +1,154 @@
+"""The gateway loads the model of the search by meaning, and embeds tools, without keeping other requests waiting."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import anyio
+import mcp_types as types
+import pytest
+
+from hikidashi.errors import ToolSearchError
+from hikidashi.gateway import _finder
+from hikidashi.gateway._finder import Finder
+from hikidashi.gateway._merged import merged
+from hikidashi.gateway.upstream.listing import Listing
+from hikidashi.search import ToolCatalog
+from hikidashi.search.engine import embeddings
+from hikidashi.search.engine.embeddings import Embedder
+
+pytestmark = pytest.mark.anyio
+
+QUESTION = "will I need an umbrella"
+
+
+class Encoder:
+    """A model that is loaded, and embeds tools, once it is let; it remembers the threads that it worked in."""
+
+    def __init__(self) -> None:
+        self.let = threading.Event()
+        self.threads: set[threading.Thread] = set()
+        self.loads = 0
+
+    def load(self) -> Embedder:
+        self.loads += 1
+        self._work()
+        return Embedder(embed=self._embed, question=self._vectors)
+
+    def _embed(self, texts: list[str]) -> list[list[float]]:
+        self._work()
+        return self._vectors(texts)
+
+    def _vectors(self, texts: list[str]) -> list[list[float]]:
+        return [[1.0, 3.0] if "rain" in text or "umbrella" in text else [1.0, 0.0] for text in texts]
+
+    def _work(self) -> None:
+        self.threads.add(threading.current_thread())
+        assert self.let.wait(60)
+
+
+@pytest.fixture
+def encoder(monkeypatch: pytest.MonkeyPatch) -> Encoder:
+    encoder = Encoder()
+    monkeypatch.delenv("HIKIDASHI_RANKER", raising=False)
+    monkeypatch.setattr(embeddings, "_loaded", encoder.load)
+    monkeypatch.setattr(_finder, "_A_MOMENT", 60.0)
+    return encoder
+
+
+def finder_of(*names: str) -> Finder:
+    finder = Finder()
+    offer(finder, *names)
+    return finder
+
+
+def offer(finder: Finder, *names: str) -> None:
+    tools = tuple(types.Tool(name=name, input_schema={"type": "object"}) for name in names)
+    finder.update(merged({"home": Listing(tools=tools)}, "prefixed"), frozenset())
+
+
+async def let(encoder: Encoder, when: Callable[[], bool]) -> None:
+    """Let the model work on; that this is reached shows that the event loop is free meanwhile."""
+    with anyio.fail_after(30):
+        while not when():
+            await anyio.lowlevel.checkpoint()
+    encoder.let.set()
+
+
+async def test_a_search_waits_for_the_model_in_a_thread(encoder: Encoder) -> None:
+    finder = finder_of("rain_radar", "play_music")
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(let, encoder, lambda: bool(encoder.threads))
+        await finder.prepare()
+    assert finder.search(QUESTION, down={}).names == ("home__rain_radar",)
+    assert threading.main_thread() not in encoder.threads
+
+
+async def test_searches_at_the_same_time_wait_for_the_same_model(encoder: Encoder) -> None:
+    finder = finder_of("rain_radar", "play_music")
+    found: list[tuple[str, ...]] = []
+
+    async def search() -> None:
+        await finder.prepare()
+        found.append(finder.search(QUESTION, down={}).names)
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(3):
+            tasks.start_soon(search)
+        tasks.start_soon(let, encoder, lambda: bool(encoder.threads))
+    assert found == [("home__rain_radar",)] * 3
+    assert (encoder.loads, threading.main_thread() in encoder.threads) == (1, False)
+
+
+async def test_a_search_that_is_cancelled_leaves_the_waiting_to_the_next(encoder: Encoder) -> None:
+    finder = finder_of("rain_radar", "play_music")
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(finder.prepare)
+        with anyio.fail_after(30):
+            while not encoder.threads:
+                await anyio.lowlevel.checkpoint()
+        tasks.cancel_scope.cancel()
+    encoder.let.set()
+    await finder.prepare()
+    assert finder.search(QUESTION, down={}).names == ("home__rain_radar",)
+    assert threading.main_thread() not in encoder.threads
+
+
+async def test_many_new_tools_are_found_by_words_until_their_thread_is_done(
+    encoder: Encoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoder.let.set()
+    finder = finder_of("play_music")
+    await finder.prepare()
+    encoder.let.clear()
+    monkeypatch.setattr(_finder, "_A_MOMENT", 0.01)
+    offer(finder, "play_music", *(f"rain_radar_{number}" for number in range(100)))
+    await finder.prepare()
+    assert finder.search(QUESTION, down={}).names == ()
+    assert len(finder.search("rain radar", down={}).names) == 5
+    encoder.let.set()
+    assert finder.catalog.ready(60)
+    assert len(finder.search(QUESTION, down={}).names) == 5
+    assert threading.main_thread() not in encoder.threads
+
+
+async def test_nothing_is_waited_for_without_new_tools_or_by_words(
+    encoder: Encoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await Finder().prepare()
+    monkeypatch.setenv("HIKIDASHI_RANKER", "lexical")
+    await finder_of("rain_radar").prepare()
+    assert encoder.loads == 0
+
+
+async def test_a_model_that_was_asked_for_and_fails_is_told_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(texts: list[str]) -> list[list[float]]:
+        raise ToolSearchError("unavailable", "The model is gone.")
+
+    finder = Finder()
+    finder.catalog = ToolCatalog(embed=fail)
+    offer(finder, "rain_radar")
+    for _ in range(2):
+        with pytest.raises(ToolSearchError, match="The model is gone"):
+            await finder.prepare()
