@@ -34,6 +34,12 @@ ONE_MORE = {"name": "water_plants", "description": "Water the plants on the balc
 QUESTIONS = ["send a mail", "sennd an invioce", "天気予報", "delete_customer_3", "refund the invoice of team 7"]
 
 
+@pytest.fixture(autouse=True)
+def by_words(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
+    """What is about the index has nothing to wait for but the index."""
+    monkeypatch.setenv("HIKIDASHI_RANKER", "lexical")
+
+
 class Gate(str):
     """A description that is analysed only once the gate is open."""
 

@@ -185,7 +185,7 @@ def test_an_interpreter_that_ends_meanwhile_ends_in_peace(tmp_path: Path) -> Non
 import sys
 from hikidashi.search import ToolCatalog
 catalog = ToolCatalog([{"name": f"tool_{n}", "description": f"mail number {n}"} for n in range(3000)])
-print(len(catalog.search("read the mail")), catalog.ready(timeout=0.2))
+print(len(catalog.search("mail number")), catalog.ready(timeout=0.2))
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "5 False\n", "")

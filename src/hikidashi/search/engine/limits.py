@@ -100,8 +100,7 @@ def checked_seconds(option: str, value: object) -> float | None:
     if value is None:
         return None
     given: Any = value
-    is_number = isinstance(given, Real) and not isinstance(given, bool)
-    seconds = float(min(given, _LONGEST_WAIT)) if is_number else nan
+    seconds = nan if isinstance(given, bool) or not isinstance(given, Real) else float(min(given, _LONGEST_WAIT))
     if isnan(seconds):
         raise ToolSearchError(
             "invalid_tool_input", f"`{option}` is {value!r:.100}: use a number of seconds, or None for no maximum."
