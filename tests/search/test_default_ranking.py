@@ -188,13 +188,25 @@ def test_a_tool_that_is_far_below_the_best_by_words_and_by_meaning_is_left_out()
     assert names(ToolCatalog(tools).search("please write into our channel")) == ["SlackPost"]
 
 
-WORDS = (
-    "get weather rain send mail channel file user money back umbrella 天気 を 送って event the of please folder".split()
-)
+WORDS = [
+    "get",
+    "weather",
+    "rain",
+    "send",
+    "mail",
+    "channel",
+    "file",
+    "user",
+    "money",
+    "back",
+    "umbrella",
+    "天気",
+    "event",
+]
 
 
 @settings(max_examples=30)
-@given(st.lists(st.sampled_from(WORDS), min_size=1, max_size=5).map(" ".join))
+@given(st.lists(st.sampled_from([*WORDS, "of", "the", "を送って"]), min_size=1, max_size=5).map(" ".join))
 def test_scores_are_positive_and_fall_and_a_limit_only_cuts(catalog: ToolCatalog, query: str) -> None:
     every = catalog.search(query, limit=50)
     scores = [match.score for match in every]
