@@ -263,5 +263,5 @@ def test_threads_that_search_a_new_catalogue_at_once_all_get_its_answers(catalog
     expected = [shown(catalog.search(question)) for question in QUESTIONS]
     new = ToolCatalog(TOOLS)
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda question: shown(new.search(question)), QUESTIONS * 4))
-    assert found == expected * 4
+        found = list(pool.map(new.search, QUESTIONS * 4))
+    assert list(map(shown, found)) == expected * 4
