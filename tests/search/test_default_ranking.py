@@ -188,18 +188,34 @@ def test_a_tool_that_is_far_below_the_best_by_words_and_by_meaning_is_left_out()
     assert names(ToolCatalog(tools).search("please write into our channel")) == ["SlackPost"]
 
 
-@pytest.mark.parametrize(
-    "query", ["get", "the weather of a user", "天気を教えて", "send_email", "reimburse a customer"]
-)
+WORDS = [
+    "get",
+    "weather",
+    "rain",
+    "send",
+    "mail",
+    "channel",
+    "file",
+    "user",
+    "money",
+    "back",
+    "umbrella",
+    "天気",
+    "event",
+]
+
+
+@settings(max_examples=30)
+@given(st.lists(st.sampled_from([*WORDS, "of", "the", "を送って"]), min_size=1, max_size=5).map(" ".join))
 def test_scores_are_positive_and_fall_and_a_limit_only_cuts(catalog: ToolCatalog, query: str) -> None:
     every = catalog.search(query, limit=50)
     scores = [match.score for match in every]
     assert scores == sorted(scores, reverse=True)
     assert all(score > 0 for score in scores)
     assert all(0 <= match.by_meaning <= 1 for match in every)
-    for limit in (1, 2, 3, 5):
+    for limit in (1, 3):
         assert shown(catalog.search(query, limit=limit)) == shown(every)[:limit]
-        assert names(catalog.explain(query, limit=limit).matches) == names(every)[:limit]
+    assert names(catalog.explain(query, limit=2).matches) == names(every)[:2]
 
 
 def test_select_and_patterns_are_untouched_by_meaning(catalog: ToolCatalog, by_words: ToolCatalog) -> None:
@@ -247,5 +263,5 @@ def test_threads_that_search_a_new_catalogue_at_once_all_get_its_answers(catalog
     expected = [shown(catalog.search(question)) for question in QUESTIONS]
     new = ToolCatalog(TOOLS)
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda question: shown(new.search(question)), QUESTIONS * 4))
-    assert found == expected * 4
+        found = list(pool.map(new.search, QUESTIONS * 4))
+    assert list(map(shown, found)) == expected * 4

@@ -243,7 +243,7 @@ class ToolCatalog:
         with self._indexed() as index:
             if asked is None or asked.version != index.version:
                 asked = self._read(query)
-            judgement = self._ranked(asked, meaning, limit, further)
+            judgement = self._ranked(asked, meaning, limit + further)
             named = self._rows.named_by(query)
             is_certain = judgement.hits and not judgement.doubt and not judgement.is_by_meaning
             if not named and (is_identifier(query) or not is_certain):
@@ -268,10 +268,10 @@ class ToolCatalog:
         vectors = None if reading is None else self._meanings.question(reading.text, self._seen)
         return None if reading is None or vectors is None else (vectors, reading)
 
-    def _ranked(self, asked: Query, meaning: tuple[Any, Reading] | None, limit: int, further: int) -> Judgement:
+    def _ranked(self, asked: Query, meaning: tuple[Any, Reading] | None, limit: int) -> Judgement:
         meanings, index = self._meanings, self._lexical.index
         if meaning is None or meanings is None or not meanings.has_all(index.version):
-            return judged(index, asked, limit + further, self._name_terms)
+            return judged(index, asked, limit, self._name_terms)
         vectors, reading = meaning
         return hybrid(
             index,
@@ -280,7 +280,6 @@ class ToolCatalog:
             lambda most, others: meanings.similar(vectors, most, others),
             floor=meanings.floor,
             reading=reading,
-            limit=limit,
         )
 
     def search_regex(self, pattern: str, *, limit: int = 5) -> list[ToolMatch]:

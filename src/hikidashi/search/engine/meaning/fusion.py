@@ -57,12 +57,11 @@ def hybrid(
     *,
     floor: float,
     reading: Reading,
-    limit: int,
 ) -> Judgement:
     """The hits of both rankings, fused, and whether the search is confident of them.
 
-    It is if the lexical gate is confident of the best hit by words, which is then among the first `limit`, or if a tool
-    is near in meaning and the question is neither a statement nor of everyday words alone.
+    It is if the lexical gate is confident of the best hit by words, which comes first where no tool is near in meaning,
+    or if one is and the question is neither a statement nor of everyday words alone.
 
     Args:
         index: The lexical index.
@@ -71,7 +70,6 @@ def hybrid(
         similar: The nearest tools, as many as given, and then the given others, with their similarity.
         floor: The similarity from which a tool is about the question.
         reading: What the model has read of the question.
-        limit: The number of hits that are shown.
     """
     words = judged(index, asked, _CANDIDATES, name_terms)
     similarities = similar(_CANDIDATES, [number for number, _ in words.hits])
@@ -95,19 +93,11 @@ def hybrid(
     }
     hits = sorted(((number, one.score) for number, one in both.items()), key=lambda hit: (-hit[1], hit[0]))
     if is_sure and not is_near:
-        hits = _showing(words.hits[0][0], hits, limit)
+        best = words.hits[0][0]
+        hits = [(best, hits[0][1]), *(hit for hit in hits if hit[0] != best)]
     doubt = "" if is_sure or (is_near and not asked.is_statement) else _doubt(words, is_near=is_near)
     shares = {number: one.by_meaning / one.score for number, one in both.items() if one.score}
     return Judgement(hits, doubt, shares, is_by_meaning=not is_sure and not doubt)
-
-
-def _showing(number: int, hits: list[tuple[int, float]], limit: int) -> list[tuple[int, float]]:
-    """`hits` with a tool among the first `limit`."""
-    place = next(place for place, hit in enumerate(hits) if hit[0] == number)
-    last = limit - 1
-    if place <= last:
-        return hits
-    return [*hits[:last], (number, hits[last][1]), *hits[last:place], *hits[place + 1 :]]
 
 
 def _is_everyday(asked: Query, reading: Reading) -> bool:
