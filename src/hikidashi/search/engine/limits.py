@@ -99,8 +99,8 @@ def checked_seconds(option: str, value: object) -> float | None:
     """
     if value is None:
         return None
-    given: Any = value
-    seconds = float(min(given, _LONGEST_WAIT)) if isinstance(given, Real) and type(given) is not bool else nan
+    given: Any = None if isinstance(value, bool) else value
+    seconds = float(min(given, _LONGEST_WAIT)) if isinstance(given, Real) else nan
     if isnan(seconds):
         raise ToolSearchError(
             "invalid_tool_input", f"`{option}` is {value!r:.100}: use a number of seconds, or None for no maximum."
