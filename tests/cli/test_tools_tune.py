@@ -194,6 +194,7 @@ def test_a_damaged_adapter_is_ignored_and_named(data: Path, caplog: pytest.LogCa
     [
         ((), "name a file of labelled questions, or use --remove."),
         (("--remove", "questions.jsonl"), "--remove takes no questions."),
+        (("--remove", "--catalog", "tools.json"), "it removes what was installed for all tools: name none."),
         (("questions.jsonl", "--catalog", "a", "--mcp", "b"), "questions.jsonl: there is no such file"),
     ],
 )

@@ -212,6 +212,8 @@ def tune(
     if remove:
         if questions is not None:
             raise typer.BadParameter("--remove takes no questions.", param_hint="QUESTIONS")
+        if catalog is not None or mcp is not None or overlay is not None:
+            raise typer.BadParameter("it removes what was installed for all tools: name none.", param_hint="--remove")
         remove_tuned(dry_run=dry_run, as_json=as_json)
         return
     if questions is None:
