@@ -23,7 +23,7 @@ __all__ = ["Settings", "train"]
 class Settings:
     """The settings of a training run."""
 
-    steps: int = 600
+    steps: int = 1000
     batch: int = 24
     talk: int = 4
     """Utterances without a tool in each batch."""
@@ -38,9 +38,6 @@ class Settings:
     """The share of batches that are of OpenAPI operations."""
     own: float = 0.4
     """The share of batches that are of the servers written for this encoder."""
-    tuned: float = 0.5
-    """How far the final weights are on the way from those of the base to the trained ones. Between them, a network has
-    most of what was learned, and more of what the base knew about texts unlike the training data."""
     save: int = 100
     seed: int = 7
 
@@ -93,8 +90,6 @@ def train(
             step += 1
             average = float(loss.detach()) if math.isnan(average) else 0.95 * average + 0.05 * float(loss.detach())
             progress.update(task, advance=1, loss=average)
-            if step == settings.steps:
-                network.toward_base(settings.tuned)
             if step % settings.save == 0 or step == settings.steps:
                 _save(checkpoint, network, optimizer, step)
     return network

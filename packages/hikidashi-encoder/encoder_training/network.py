@@ -95,13 +95,6 @@ class Network(nn.Module):
         self.train(training)
         return vectors
 
-    @torch.no_grad()
-    def toward_base(self, tuned: float) -> None:
-        """Move all weights toward those of the base: `tuned` is what remains of the difference, 1 for all of it."""
-        base: dict[str, Tensor] = _bert().encoder.layer[_FROZEN:].state_dict()
-        for name, weight in self.layers.state_dict().items():
-            weight.lerp_(base[name], 1 - tuned)
-
     def whole(self) -> BertModel:
         """The base with these layers: what is exported."""
         bert = _bert()

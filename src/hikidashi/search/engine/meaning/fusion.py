@@ -15,7 +15,7 @@ from .reading import Reading
 
 __all__ = ["MEANING", "Fused", "fused", "hybrid"]
 
-MEANING = 0.5
+MEANING = 0.55
 """The weight of the semantic ranking in a score; the lexical one has the rest.
 
 One number, chosen on sets of questions of which each was left out in turn: `packages/hikidashi-encoder`.
