@@ -71,7 +71,7 @@ def documents() -> list[Document]:
 def packages() -> list[Document]:
     """The READMEs of the installed packages, but for this project's own."""
     texts = {
-        _SEPARATORS.sub("-", one.metadata["Name"]).lower(): str(one.metadata.get_payload())
+        _SEPARATORS.sub("-", one.metadata["Name"]).lower(): str(one.metadata.json.get("description", ""))
         for one in distributions()
         if not one.metadata["Name"].startswith("hikidashi")
     }
