@@ -11,7 +11,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint check fix docs bench conformance counterparts encoder soak pins clean
+.PHONY: help setup run test lint check fix versions docs bench conformance counterparts encoder soak pins clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,8 +29,8 @@ $(STAMP): requirements/dev.txt pyproject.toml packages/hikidashi-encoder/pyproje
 run: setup ## the tour: a thousand tools behind one server, and the real Claude Code CLI
 	@$(BIN)/hikidashi tour --docs README.md --docs README.ja.md --docs docs
 
-test: setup ## the tests
-	@$(BIN)/python -m pytest -n 3 --dist worksteal
+test: setup ## the tests (ARGS=tests/gateway: some of them)
+	@$(BIN)/python -m pytest -n 3 --dist worksteal $(ARGS)
 
 lint: setup ## ruff format, ruff check, pyright strict
 	@$(BIN)/ruff format --check .
@@ -38,6 +38,9 @@ lint: setup ## ruff format, ruff check, pyright strict
 	@$(BIN)/pyright
 
 check: lint test ## lint, then test
+
+versions: setup ## the tests on each Python that is supported and found here: VERSIONS="3.12 3.13", ARGS=tests/gateway
+	@$(BIN)/python -m tests.versions --only $(VERSIONS) -- $(ARGS)
 
 fix: setup ## repair what ruff can
 	@$(BIN)/ruff check --fix .
@@ -87,4 +90,4 @@ pins: ## renew requirements/*.txt (needs uv)
 	@printf '%s\n' 'mcp<2' mcp-server-git mcp-server-time | $(PIN) - -o requirements/old-mcp.txt
 
 clean: ## remove .venv and caches
-	@rm -rf $(VENV) $(ENCODER)/.venv .conformance .counterparts site .ruff_cache .hypothesis .coverage .coverage.*
+	@rm -rf $(VENV) .venvs $(ENCODER)/.venv .conformance .counterparts site .ruff_cache .hypothesis .coverage .coverage.*

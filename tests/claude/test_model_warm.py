@@ -200,8 +200,10 @@ agent = Agent(ClaudeCodeModel("sonnet", warm=1))
 print(agent.run_sync("Go.").output, agent.run_sync("Go.").output)
 print(*cli_processes(), flush=True)
 """
+    # Since Python 3.12, `run_sync` of pydantic-ai warns in a program without an event loop.
+    no_loop = "ignore:There is no current event loop:DeprecationWarning"
     done = subprocess.run(
-        [sys.executable, "-W", "default", "-c", program],
+        [sys.executable, "-W", "default", "-W", no_loop, "-c", program],
         env={**os.environ, **claude_code_env(server), "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         text=True,

@@ -263,9 +263,16 @@ def test_a_missing_package_is_named_with_its_extra(web: Web) -> None:
 
 def on_a_terminal(*arguments: str, **environment: str) -> tuple[str, int]:
     """What a terminal of 80 columns gets, and the exit code."""
-    process, terminal = pty.fork()
-    if process == 0:  # the child, which becomes the command
-        os.execve(sys.executable, [sys.executable, "-m", "hikidashi", *arguments], environment)
+    terminal, end = pty.openpty()
+    process = subprocess.Popen(  # not `pty.fork`, of which Python 3.12 warns where there are threads, as in a worker
+        [sys.executable, "-m", "hikidashi", *arguments],
+        env=environment,
+        stdin=end,
+        stdout=end,
+        stderr=end,
+        start_new_session=True,
+    )
+    os.close(end)
     seen = b""
     while True:
         try:
@@ -276,8 +283,7 @@ def on_a_terminal(*arguments: str, **environment: str) -> tuple[str, int]:
             break
         seen += read
     os.close(terminal)
-    _, status = os.waitpid(process, 0)
-    return seen.decode().replace("\r\n", "\n"), os.waitstatus_to_exitcode(status)
+    return seen.decode().replace("\r\n", "\n"), process.wait()
 
 
 @pytest.fixture

@@ -151,6 +151,19 @@ async def test_without_search_a_late_server_is_told_of_and_no_other_tool_is_list
     assert (short, whole) == (LEGACY_TOOLS, [*LEGACY_TOOLS, *LATE_TOOLS])
 
 
+@pytest.mark.usefixtures("no_time_limit")
+async def test_a_request_before_any_list_waits_for_no_server_but_its_own(
+    tmp_path: Path, late: McpServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hikidashi.gateway._first_lists._GRACE", 3600.0)
+    async with connected([late, program(tmp_path, "modern", MODERN)]) as (client, gateway):
+        prompt = await client.get_prompt("modern__greet", {"name": "Bo"})
+        late_is_settled = gateway.upstreams["late"].listed.is_set()
+
+    assert prompt.messages
+    assert not late_is_settled
+
+
 async def test_a_call_waits_for_its_own_server_and_a_guess_for_none(
     legacy: McpServer, late: McpServer, release: Callable[[], None]
 ) -> None:

@@ -47,16 +47,22 @@ class FirstLists:
         if self._first is None:
             self._first = anyio.current_time()
 
-    async def wait(self) -> None:
+    async def wait(self, is_enough: Callable[[], bool] = lambda: False) -> None:
         """Wait for the servers that start as fast as the others.
 
         Known listings are not held back. Where none is known, the first server that is listed is waited for; others
         then have as long again, at least two seconds, and as long as their process works on its start. What comes later
-        is announced as a change.
+        is announced as a change: clients do not declare whether they list again then, so a first list has them all
+        where it can.
+
+        Args:
+            is_enough: Whether no other server is needed any more.
         """
         if self._first == -math.inf:
             return
         while missing := [upstream for upstream in self._upstreams if not upstream.listed.is_set()]:
+            if is_enough():
+                return
             left = self._patience(missing)
             if left <= 0:
                 return

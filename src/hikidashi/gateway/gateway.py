@@ -222,7 +222,7 @@ class Gateway:
             return self.options.names == "plain" or name.startswith(server_prefix(server))
 
         if not is_known():
-            await self.first_lists.wait()
+            await self.first_lists.wait(is_known)
             await self.first_lists.wait_until(is_known, may_be_of)
 
     def _down(self) -> dict[str, str]:
