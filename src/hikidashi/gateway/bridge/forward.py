@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 
 from ...errors import MissingExtra, ServerUnavailableError
 from ..telemetry.spans import has_trace, is_tracing
-from ..upstream.direct import AskAgain, OnProgress
+from ..upstream.direct import AskAgain
 from ..upstream.stamping import on_behalf_of
 from ..upstream.upstream import Upstream
 from ._levels import LogLevels
@@ -28,6 +28,7 @@ try:
         run_input_required_driver,
     )
     from mcp.server import ServerRequestContext
+    from mcp.shared.dispatcher import ProgressFnT
     from mcp_types.methods import is_input_required
     from pydantic import TypeAdapter, ValidationError
 except ImportError as error:
@@ -201,7 +202,7 @@ async def _answer(
 
 
 async def _sent(
-    client: Client, upstream: Upstream, request: types.ClientRequest, caller: Caller, on_progress: OnProgress
+    client: Client, upstream: Upstream, request: types.ClientRequest, caller: Caller, on_progress: ProgressFnT
 ) -> Raw:
     direct = upstream.direct_of(client)
     # The session makes the span of a request, and puts the context of a trace into it.

@@ -65,6 +65,7 @@ class HttpCalls:
         self._answers = answers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or pass it on."""
         if scope["type"] != "http" or scope["method"] != "POST" or scope["path"] != _PATH:
             await self._app(scope, receive, send)
             return

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from ...errors import MissingExtra
+from ..filtered import GONE, FilteredStream
 from .answering import CALL, CallAnswers, CallContext
 
 try:
@@ -26,12 +26,11 @@ except ImportError as error:
 
 __all__ = ["LineCalls"]
 
-_GONE = (anyio.ClosedResourceError, anyio.BrokenResourceError)
 _LAST_WRITE_SECONDS = 1.0
 _TRANSPORT = TransportContext(kind="jsonrpc", can_send_request=False)
 
 
-class LineCalls:
+class LineCalls(FilteredStream):
     """The stream that the package reads from: everything of `incoming` but ordinary calls since 2026-07-28.
 
     Args:
@@ -41,49 +40,19 @@ class LineCalls:
     """
 
     def __init__(self, incoming: Any, outgoing: Any, answers: CallAnswers) -> None:
-        self._incoming = incoming
+        super().__init__(incoming)
         self._outgoing = outgoing
         self._answers = answers
         self._is_modern: bool | None = None
         """The revision of the first request decides that of the connection; None before it."""
         self._calls: dict[types.RequestId, tuple[_LineCall, asyncio.Task[None]]] = {}
 
-    async def receive(self) -> Any:
-        """The next message for the package.
-
-        Raises:
-            anyio.EndOfStream: there are no more messages.
-        """
-        while True:
-            item = await self._incoming.receive()
-            if not isinstance(item, SessionMessage) or not self._takes(item.message):
-                return item
-
-    async def aclose(self) -> None:
-        """Close the stream, and cancel the calls."""
+    async def _end(self) -> None:
         tasks = [task for _, task in self._calls.values()]
         for task in tasks:
             task.cancel()
         with anyio.CancelScope(shield=True):
             await asyncio.gather(*tasks, return_exceptions=True)
-        await self._incoming.aclose()
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> Any:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
     def _takes(self, message: types.JSONRPCMessage) -> bool:
         """Whether `message` is handled here."""
@@ -156,5 +125,5 @@ class _LineCall(CallContext):
     async def _write(self, message: types.JSONRPCMessage) -> None:
         try:
             await self._outgoing.send(SessionMessage(message))
-        except _GONE:  # the client is gone
+        except GONE:  # the client is gone
             return

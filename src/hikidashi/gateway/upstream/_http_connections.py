@@ -1,7 +1,7 @@
 """HTTP/1.1 connections to one server that stay open between requests: asyncio's streams, parsed by h11.
 
-A request through httpx2 takes 0.95 ms of CPU here, a connection of this kind 0.2 ms (with h11): for a server on the same
-machine that is most of what a gateway adds to a call.
+A request through httpx2 takes 0.95 ms of CPU, and that was most of what the gateway added to a call. It still follows
+redirects, logs in, and speaks to proxies and over TLS.
 """
 
 from __future__ import annotations

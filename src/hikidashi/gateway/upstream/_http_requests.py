@@ -6,20 +6,22 @@ import asyncio
 import itertools
 import logging
 import zlib
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from typing import Any
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
+from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 from ...errors import MissingExtra
 from ...search.mcp_servers.config import McpServer
 from ._http_connections import Connections, Response
-from ._stream_requests import OnProgress, progress_in
+from ._reports import Reports
+from ._stream_requests import progress_in
 
 try:
     import httpx2
     import mcp_types as types
     from mcp import MCPError
+    from mcp.shared.dispatcher import ProgressFnT
     from mcp.shared.inbound import (
         MCP_METHOD_HEADER,
         MCP_NAME_HEADER,
@@ -30,7 +32,10 @@ try:
 except ImportError as error:
     raise MissingExtra("mcp", "mcp") from error
 
-__all__ = ["AskAgain", "HttpRequests"]
+__all__ = ["AskAgain", "HttpRequests", "OnNotification"]
+
+OnNotification: TypeAlias = Callable[[str, dict[str, Any] | None], Coroutine[Any, Any, None]]
+"""Called with the method and the parameters of a notification."""
 
 logger = logging.getLogger("hikidashi.gateway")
 
@@ -58,7 +63,7 @@ class HttpRequests:
         server: McpServer,
         *,
         seconds: float,
-        on_notification: Callable[[str, dict[str, Any] | None], Awaitable[None]],
+        on_notification: OnNotification,
         on_error: Callable[[str], None],
     ) -> None:
         parts = urlsplit(server.url)
@@ -76,11 +81,11 @@ class HttpRequests:
         self._ids = itertools.count(1)
         self._on_notification = on_notification
         self._on_error = on_error
-        self._tasks: set[asyncio.Future[None]] = set()
+        self._reports = Reports()
 
     @staticmethod
     def can_reach(server: McpServer) -> bool:
-        """Whether `server` is reached without TLS, a proxy or a password in its address, which httpx2 knows how to use."""
+        """Whether `server` is reached without TLS, a proxy or a password in its address: httpx2 does those."""
         parts = urlsplit(server.url)
         return (
             server.transport == "http"
@@ -95,7 +100,7 @@ class HttpRequests:
         )
 
     async def request(
-        self, method: str, params: dict[str, Any], on_progress: OnProgress, headers: Mapping[str, str]
+        self, method: str, params: dict[str, Any], on_progress: ProgressFnT, headers: Mapping[str, str]
     ) -> dict[str, Any]:
         """The result of a request; `params` has a `_meta`.
 
@@ -127,9 +132,10 @@ class HttpRequests:
 
     def close(self) -> None:
         """Close the connections."""
+        self._reports.cancel()
         self._connections.close()
 
-    async def _result(self, response: Response, on_progress: OnProgress) -> dict[str, Any]:
+    async def _result(self, response: Response, on_progress: ProgressFnT) -> dict[str, Any]:
         status, kind = response.status, response.header(b"content-type").lower()
         if status in _NOT_CARRIED_OUT:
             await response.body()
@@ -145,7 +151,7 @@ class HttpRequests:
             return await self._streamed(response, on_progress)
         raise MCPError(types.INVALID_REQUEST, f"Unexpected content type: {kind}")
 
-    async def _streamed(self, response: Response, on_progress: OnProgress) -> dict[str, Any]:
+    async def _streamed(self, response: Response, on_progress: ProgressFnT) -> dict[str, Any]:
         """The result at the end of a stream of events; the notifications before it are passed on."""
         async for data in _events(response):
             message = _parsed(data)
@@ -157,7 +163,7 @@ class HttpRequests:
                 return _outcome(message)
         raise MCPError(types.CONNECTION_CLOSED, "SSE stream ended without a response")
 
-    async def _notify(self, message: types.JSONRPCNotification, on_progress: OnProgress) -> None:
+    async def _notify(self, message: types.JSONRPCNotification, on_progress: ProgressFnT) -> None:
         if message.method == "notifications/progress":
             reported = progress_in(message.params or {})
             if reported is None:
@@ -165,12 +171,8 @@ class HttpRequests:
             passing = on_progress(*reported)
         else:
             passing = self._on_notification(message.method, message.params)
-        # In a task: a client that reads slowly does not delay the answer. It begins before the answer is read, so that
-        # it still finds its call.
-        task = asyncio.ensure_future(passing)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        await asyncio.sleep(0)
+        self._reports.start(passing)
+        await asyncio.sleep(0)  # it begins before the answer is read, and so still finds its call
 
 
 def _refusal(status: int, body: bytes) -> MCPError:
@@ -209,7 +211,10 @@ async def _whole(response: Response) -> bytes:
         case "" | "identity":
             return body
         case "gzip" | "deflate":
-            return zlib.decompress(body, 32 + zlib.MAX_WBITS)
+            try:
+                return zlib.decompress(body, 32 + zlib.MAX_WBITS)
+            except zlib.error as error:
+                raise MCPError(types.PARSE_ERROR, f"Failed to decompress the response: {error}") from error
         case other:
             raise MCPError(types.INVALID_REQUEST, f"Unexpected content encoding: {other}")
 

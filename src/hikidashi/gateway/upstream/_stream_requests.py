@@ -7,45 +7,43 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Awaitable, Callable, Mapping
-from types import TracebackType
-from typing import Any, Self, TypeAlias, cast
+from collections.abc import Mapping
+from typing import Any, cast
 
 from ...errors import MissingExtra
+from ..filtered import GONE, FilteredStream
+from ._reports import Reports
 
 try:
     import anyio
     import mcp_types as types
     from mcp import MCPError
+    from mcp.shared.dispatcher import ProgressFnT
     from mcp.shared.message import SessionMessage
 except ImportError as error:
     raise MissingExtra("mcp", "mcp") from error
 
-__all__ = ["OnProgress", "StreamRequests", "progress_in"]
-
-OnProgress: TypeAlias = Callable[[float, float | None, str | None], Awaitable[None]]
-"""Called with the progress, the total and the message of a progress notification."""
+__all__ = ["StreamRequests", "progress_in"]
 
 _FIRST_ID = 1_000_000_000  # the package counts from 1; some servers take ids of 32 bits only
 _CANCEL_SECONDS = 5.0  # for a cancellation that a server does not read
-_GONE = (anyio.ClosedResourceError, anyio.BrokenResourceError)
 
 
-class StreamRequests:
+class StreamRequests(FilteredStream):
     """Sends requests on `write`, and takes their answers out of `read`; both are the streams of one connection.
 
     Itself the stream that the package reads from: it gets the messages that do not belong to these requests.
     """
 
     def __init__(self, read: Any, write: Any) -> None:
-        self._read = read
+        super().__init__(read)
         self._write = write
         self._ids = itertools.count(_FIRST_ID)
-        self._pending: dict[object, tuple[asyncio.Future[dict[str, Any]], OnProgress]] = {}
-        self._tasks: set[asyncio.Future[None]] = set()
+        self._pending: dict[object, tuple[asyncio.Future[dict[str, Any]], ProgressFnT]] = {}
+        self._reports = Reports()
         self._ended = False
 
-    async def request(self, method: str, params: dict[str, Any], on_progress: OnProgress) -> dict[str, Any]:
+    async def request(self, method: str, params: dict[str, Any], on_progress: ProgressFnT) -> dict[str, Any]:
         """The result of a request; `params` has a `_meta`.
 
         Raises:
@@ -60,7 +58,7 @@ class StreamRequests:
         try:
             await self._send(types.JSONRPCRequest(jsonrpc="2.0", id=id_, method=method, params=params))
             return await answer
-        except _GONE:
+        except GONE:
             raise _closed() from None
         except asyncio.CancelledError:
             await self._cancel(id_)
@@ -68,43 +66,6 @@ class StreamRequests:
         finally:
             del self._pending[id_]
             answer.cancel()
-
-    async def receive(self) -> Any:
-        """The next message that is not about a request sent here.
-
-        Raises:
-            anyio.EndOfStream: there are no more messages.
-        """
-        while True:
-            try:
-                item = await self._read.receive()
-            except BaseException:
-                self._end()
-                raise
-            if not isinstance(item, SessionMessage) or not self._takes(item.message):
-                return item
-
-    async def aclose(self) -> None:
-        """Close the stream."""
-        self._end()
-        await self._read.aclose()
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> Any:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
     def _takes(self, message: types.JSONRPCMessage) -> bool:
         """Whether `message` is about a request sent here."""
@@ -133,13 +94,10 @@ class StreamRequests:
                 pending[0].set_result(outcome)
         return True
 
-    def _report(self, params: dict[str, Any], on_progress: OnProgress) -> None:
+    def _report(self, params: dict[str, Any], on_progress: ProgressFnT) -> None:
         reported = progress_in(params)
         if reported is not None:
-            # In a task: a client that reads slowly does not delay the messages of the server.
-            task = asyncio.ensure_future(on_progress(*reported))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._reports.start(on_progress(*reported))
 
     async def _cancel(self, id_: int) -> None:
         params = {"requestId": id_, "reason": "caller cancelled"}
@@ -148,14 +106,15 @@ class StreamRequests:
                 await self._send(
                     types.JSONRPCNotification(jsonrpc="2.0", method="notifications/cancelled", params=params)
                 )
-            except _GONE:
+            except GONE:
                 return
 
     async def _send(self, message: types.JSONRPCMessage) -> None:
         await self._write.send(SessionMessage(message))
 
-    def _end(self) -> None:
+    async def _end(self) -> None:
         self._ended = True
+        self._reports.cancel()
         for answer, _ in self._pending.values():
             if not answer.done():
                 answer.set_exception(_closed())

@@ -5,25 +5,26 @@ A call of that revision is self-contained. Everything else, and calls within a t
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 from ...errors import MissingExtra
 from ...search.mcp_servers.config import McpServer
 from ..auth.server_login import ServerLogin
-from ._http_requests import AskAgain, HttpRequests
-from ._stream_requests import OnProgress, StreamRequests
+from ._http_requests import AskAgain, HttpRequests, OnNotification
+from ._stream_requests import StreamRequests
 from .stamping import Behalf, Envelope, stamp, stamping
 
 try:
     import mcp_types as types
+    from mcp.shared.dispatcher import ProgressFnT
     from mcp.shared.inbound import mcp_param_headers, x_mcp_header_map
     from mcp_types.methods import validate_server_result
 except ImportError as error:
     raise MissingExtra("mcp", "mcp") from error
 
-__all__ = ["AskAgain", "DirectCalls", "OnProgress"]
+__all__ = ["AskAgain", "DirectCalls"]
 
 _METHOD = "tools/call"
 
@@ -35,7 +36,7 @@ class DirectCalls:
         server: The server.
         login: The person's login to it, if it takes one.
         seconds: Timeout for connecting.
-        on_notification: Called with the method and the parameters of a notification in the response to a call.
+        on_notification: Called with a notification in the response to a call.
         on_error: Called with the status line of an error response.
     """
 
@@ -45,7 +46,7 @@ class DirectCalls:
         *,
         login: ServerLogin | None,
         seconds: float,
-        on_notification: Callable[[str, dict[str, Any] | None], Awaitable[None]],
+        on_notification: OnNotification,
         on_error: Callable[[str], None],
     ) -> None:
         self._login = login
@@ -63,8 +64,8 @@ class DirectCalls:
         try:
             async with stamping(transport, self._envelope) as (read, write):
                 if self._is_process:
-                    read = self._lines = StreamRequests(read, write)
-                yield read, write
+                    self._lines = StreamRequests(read, write)
+                yield self._lines or read, write
         finally:
             if self._http is not None:
                 self._http.close()
@@ -74,7 +75,7 @@ class DirectCalls:
         found = {tool.name: x_mcp_header_map(tool.input_schema) for tool in tools}
         self._headers = {name: headers for name, headers in found.items() if headers}
 
-    async def call(self, request: types.CallToolRequest, client: Behalf, on_progress: OnProgress) -> dict[str, Any]:
+    async def call(self, request: types.CallToolRequest, client: Behalf, on_progress: ProgressFnT) -> dict[str, Any]:
         """The result of a call on behalf of `client`, as the server sent it.
 
         Raises:
