@@ -59,7 +59,7 @@ def _read_by_typer(argv: list[str]) -> dict[str, Any] | None:
     try:
         with command.make_context("serve", list(argv)) as context:
             read = dict(context.params)
-            if context.args or context._protected_args:  # pyright: ignore
+            if context.args or context._protected_args:  # pyright: ignore[reportPrivateUsage]
                 return None
     except (Exception, SystemExit):
         return None

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["HttpCalls"]
 
 _PATH = "/mcp"
+_ACCEPT = "application/json, text/event-stream"
 _PING_SECONDS = 15.0  # as in the package: proxies close a connection on which nothing arrives
 _PARAM_PREFIX = MCP_PARAM_HEADER_PREFIX.lower()
 _EVENTS = [
@@ -76,7 +77,7 @@ class HttpCalls:
             or headers.get(MCP_PROTOCOL_VERSION_HEADER) not in MODERN_PROTOCOL_VERSIONS
             or len(headers) != len(scope["headers"])  # some are there twice
             or any(name.startswith(_PARAM_PREFIX) for name in headers)
-            or check_accept_headers(request) != (True, True)
+            or (headers.get("accept") != _ACCEPT and check_accept_headers(request) != (True, True))
         ):
             await self._app(scope, receive, send)
             return
@@ -117,7 +118,7 @@ class _Exchange(CallContext):
         self._receive = receive
         self._send = send
         self._scope = anyio.CancelScope()
-        self._writing = anyio.Lock()
+        self._writing = asyncio.Lock()  # unlike that of anyio, it does not yield to the event loop when it is free
         self._streams = False
         self._ended = False
         self._tasks: set[asyncio.Task[None]] = set()
