@@ -26,6 +26,7 @@ Headers = Sequence[tuple[bytes, bytes]]
 _PIECE = 1 << 16
 _IDLE_SECONDS = 5.0  # after which many servers close a connection; httpx2 has the same
 _MOST_IDLE = 20
+_LARGEST_HEADERS = 100 * 1024  # bytes; as in httpx2
 
 
 class Response:
@@ -79,6 +80,7 @@ class Connections:
 
         Raises:
             OSError: there is no connection, or it was lost. A lost request may have been carried out.
+            ValueError: a header cannot be sent; nothing was.
         """
         connection = self._taken() or await self._opened()
         try:
@@ -116,13 +118,16 @@ class _Connection:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self._writer = writer
-        self._http = h11.Connection(h11.CLIENT)
+        self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=_LARGEST_HEADERS)
         self._used = 0.0
 
     async def post(self, target: bytes, headers: Headers, body: bytes) -> Response:
         http = self._http
-        request = h11.Request(method=b"POST", target=target, headers=list(headers))
-        parts = (http.send(request), http.send(h11.Data(data=body)), http.send(h11.EndOfMessage()))
+        try:
+            request = h11.Request(method=b"POST", target=target, headers=list(headers))
+            parts = (http.send(request), http.send(h11.Data(data=body)), http.send(h11.EndOfMessage()))
+        except h11.LocalProtocolError as error:
+            raise ValueError(str(error)) from error
         self._writer.write(b"".join(part for part in parts if part))  # in one packet
         await self._writer.drain()
         while not isinstance(event := await self.next_event(), h11.Response):

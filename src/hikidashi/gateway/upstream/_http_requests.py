@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
+import re
 import zlib
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
+from contextlib import aclosing
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
+from ... import __version__
 from ...errors import MissingExtra
 from ...search.mcp_servers.config import McpServer
 from ._http_connections import Connections, Response
@@ -39,8 +42,9 @@ OnNotification: TypeAlias = Callable[[str, dict[str, Any] | None], Coroutine[Any
 
 logger = logging.getLogger("hikidashi.gateway")
 
-_OURS = frozenset({"accept", "accept-encoding", "connection", "content-length", "content-type", "host"})
-_NOT_CARRIED_OUT = frozenset({301, 302, 303, 307, 308, 401, 407})
+_OURS = re.compile(r"accept|accept-encoding|connection|content-length|content-type|host|te|transfer-encoding|mcp-.*")
+_USER_AGENT = f"hikidashi/{__version__}".encode()
+_NOT_CARRIED_OUT = frozenset({301, 302, 307, 308, 401, 407})
 """The status of responses that leave it to the client to send the request again, elsewhere or with a login."""
 
 
@@ -72,10 +76,11 @@ class HttpRequests:
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         self._target = path.encode("ascii")
         self._headers = [
-            (b"host", parts.netloc.encode("idna" if not parts.netloc.isascii() else "ascii")),
+            (b"host", parts.netloc.encode("ascii")),
             (b"accept", b"application/json, text/event-stream"),
             (b"accept-encoding", b"identity"),
             (b"content-type", b"application/json"),
+            *([] if "user-agent" in map(str.lower, server.headers) else [(b"user-agent", _USER_AGENT)]),
             *((name.lower().encode("ascii"), value.encode("ascii")) for name, value in server.headers.items()),
         ]
         self._ids = itertools.count(1)
@@ -95,7 +100,7 @@ class HttpRequests:
             and parts.netloc.isascii()
             and all(ord(" ") < ord(character) < 127 for character in server.url)
             and all(name.isascii() and value.isascii() for name, value in server.headers.items())
-            and not _OURS.intersection(map(str.lower, server.headers))
+            and not any(_OURS.fullmatch(name.lower()) for name in server.headers)
             and not {"http", "all"} & getproxies().keys()
         )
 
@@ -122,13 +127,16 @@ class HttpRequests:
         ]
         try:
             response, connection = await self._connections.post(self._target, [*self._headers, *own], body)
-            try:
-                return await self._result(response, on_progress)
-            finally:
-                self._connections.release(connection)
+        except ValueError as error:
+            raise AskAgain from error  # httpx2 says what is wrong with the headers
         except OSError as error:
-            logger.debug("the connection to a server was lost: %s", error)
-            raise MCPError(types.CONNECTION_CLOSED, "Connection closed") from error
+            raise _lost(error) from error
+        try:
+            return await self._result(response, on_progress)
+        except OSError as error:
+            raise _lost(error) from error
+        finally:
+            self._connections.release(connection)
 
     def close(self) -> None:
         """Close the connections."""
@@ -153,14 +161,15 @@ class HttpRequests:
 
     async def _streamed(self, response: Response, on_progress: ProgressFnT) -> dict[str, Any]:
         """The result at the end of a stream of events; the notifications before it are passed on."""
-        async for data in _events(response):
-            message = _parsed(data)
-            if isinstance(message, types.JSONRPCNotification):
-                await self._notify(message, on_progress)
-            elif isinstance(message, types.JSONRPCRequest):
-                logger.debug("the server sent a request, which 2026-07-28 does not allow: %s", message.method)
-            else:
-                return _outcome(message)
+        async with aclosing(_events(response)) as events:
+            async for data in events:
+                message = _parsed(data)
+                if isinstance(message, types.JSONRPCNotification):
+                    await self._notify(message, on_progress)
+                elif isinstance(message, types.JSONRPCRequest):
+                    logger.debug("the server sent a request, which 2026-07-28 does not allow: %s", message.method)
+                else:
+                    return _outcome(message)
         raise MCPError(types.CONNECTION_CLOSED, "SSE stream ended without a response")
 
     async def _notify(self, message: types.JSONRPCNotification, on_progress: ProgressFnT) -> None:
@@ -173,6 +182,11 @@ class HttpRequests:
             passing = self._on_notification(message.method, message.params)
         self._reports.start(passing)
         await asyncio.sleep(0)  # it begins before the answer is read, and so still finds its call
+
+
+def _lost(error: OSError) -> MCPError:
+    logger.debug("the connection to a server was lost: %s", error)
+    return MCPError(types.CONNECTION_CLOSED, "Connection closed")
 
 
 def _refusal(status: int, body: bytes) -> MCPError:

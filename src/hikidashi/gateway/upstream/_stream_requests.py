@@ -65,7 +65,8 @@ class StreamRequests(FilteredStream):
             raise
         finally:
             del self._pending[id_]
-            answer.cancel()
+            if not answer.cancel() and not answer.cancelled():
+                answer.exception()  # seen, also where the caller was cancelled at the same moment
 
     def _takes(self, message: types.JSONRPCMessage) -> bool:
         """Whether `message` is about a request sent here."""
