@@ -104,15 +104,23 @@ def _gateway(server: Behind) -> Gateway:
     return Gateway([server.server], options=GatewayOptions(search="off"))
 
 
+_ID = b'"THE ID"'
+
+
 def _answering(status: int, kind: str, body: bytes, **headers: str) -> Callable[[Any, Any, Any], Any]:
     async def answer(_: Any, receive: Any, send: Any) -> None:
-        while (await receive()).get("more_body"):
-            pass
+        sent, more = b"", True
+        while more:
+            part = await receive()
+            sent, more = sent + part["body"], part["more_body"]
+        answered = body.replace(_ID, json.dumps(json.loads(sent)["id"]).encode())
+        if headers.get("content_encoding") == "gzip":
+            answered = gzip.compress(answered)
         given = {"content-type": kind, **headers}
         encoded = [(name.replace("_", "-").encode(), value.encode()) for name, value in given.items()]
         await send({"type": "http.response.start", "status": status, "headers": encoded})
-        for at in range(0, len(body), 40):  # without a length: in chunks
-            await send({"type": "http.response.body", "body": body[at : at + 40], "more_body": True})
+        for at in range(0, len(answered), 40):  # without a length: in chunks
+            await send({"type": "http.response.body", "body": answered[at : at + 40], "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     return answer
@@ -123,7 +131,7 @@ def _json(value: object) -> bytes:
 
 
 def _result(**result: Any) -> bytes:
-    return _json({"jsonrpc": "2.0", "id": 1, "result": result})
+    return _json({"jsonrpc": "2.0", "id": "THE ID", "result": result})
 
 
 _FINE = {"resultType": "complete", "content": [{"type": "text", "text": "fine ✓"}], "isError": False}
@@ -132,12 +140,10 @@ _EVENT = b"event: message\r\ndata: " + _result(**_FINE) + b"\r\n\r\n"
 _ANSWERS = {
     "a result": _answering(200, "application/json", _result(**_FINE)),
     "a result with unknown fields": _answering(200, "application/json", _result(**_FINE, other={"a": None})),
-    "a compressed result": _answering(
-        200, "application/json", gzip.compress(_result(**_FINE)), content_encoding="gzip"
-    ),
+    "a compressed result": _answering(200, "application/json", _result(**_FINE), content_encoding="gzip"),
     "a stream": _answering(200, "text/event-stream; charset=utf-8", b": hello\n\n" + _EVENT),
     "a stream that ends early": _answering(200, "text/event-stream", b": hello\n\n"),
-    "an error": _answering(200, "application/json", _REFUSED.replace(b"null", b"1", 1)),
+    "an error": _answering(200, "application/json", _REFUSED.replace(b"null", _ID)),
     "an error with a status": _answering(400, "application/json", _REFUSED),
     "a missing page": _answering(404, "text/html", b"<p>no"),
     "a broken server": _answering(500, "text/plain", b"oh"),

@@ -233,6 +233,9 @@ async def _whole(response: Response) -> bytes:
             raise MCPError(types.INVALID_REQUEST, f"Unexpected content encoding: {other}")
 
 
+_REQUEST = httpx2.Request("POST", "http://localhost/")  # a response needs one
+
+
 class _Body(httpx2.AsyncByteStream):
     def __init__(self, response: Response) -> None:
         self._response = response
@@ -244,7 +247,7 @@ class _Body(httpx2.AsyncByteStream):
 async def _events(response: Response) -> AsyncGenerator[str]:
     """The data of each message in a stream of server-sent events, which httpx2 parses."""
     headers = {"content-type": response.header(b"content-type")}
-    streamed = httpx2.Response(200, headers=headers, stream=_Body(response))
+    streamed = httpx2.Response(200, headers=headers, stream=_Body(response), request=_REQUEST)
     async for event in httpx2.EventSource(streamed):
         if event.event == "message" and event.data:
             yield event.data
