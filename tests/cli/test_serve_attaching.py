@@ -106,8 +106,7 @@ def test_every_documented_option_of_a_plain_start_is_read() -> None:
 
 
 _ATTACHED = """
-import os, sys
-ended, os._exit = os._exit, None
+import sys
 from hikidashi.cli import main
 heavy = ("mcp", "pydantic", "rich", "typer", "yaml")
 try:

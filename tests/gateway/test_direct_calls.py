@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -209,6 +209,7 @@ async def test_calls_share_one_connection_to_the_server_and_one_that_it_closed_i
             params = {"name": "behind__tell", "arguments": {}}
             return (await sent("tools/call", params, **{"Mcp-Name": "behind__tell"})).status_code
 
+        server.answer = _answering(200, "application/json", _result(**_FINE))
         assert [await call() for _ in range(3)] == [200, 200, 200]
         assert len(server.ports) == 1
         server.answer = _answering(200, "application/json", _result(**_FINE), connection="close")
@@ -241,6 +242,13 @@ class Wire:
         self.outgoing, self.from_us = anyio.create_memory_object_stream[SessionMessage](100)
         self.incoming = incoming
 
+    def __enter__(self) -> Wire:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for stream in (self.to_us, self.incoming, self.outgoing, self.from_us):
+            stream.close()
+
     async def say(self, **message: Any) -> None:
         text = json.dumps({"jsonrpc": "2.0", **message})
         await self.to_us.send(SessionMessage(types.jsonrpc_message_adapter.validate_json(text)))
@@ -255,8 +263,13 @@ def _call(id_: int | str, name: str) -> dict[str, Any]:
     return {"id": id_, "method": "tools/call", "params": {"name": name, "arguments": {}, "_meta": _ENVELOPE}}
 
 
-async def test_on_a_pipe_calls_are_answered_cancelled_and_closed_as_by_the_package() -> None:
-    wire = Wire()
+@pytest.fixture
+def wire() -> Generator[Wire]:
+    with Wire() as made:
+        yield made
+
+
+async def test_on_a_pipe_calls_are_answered_cancelled_and_closed_as_by_the_package(wire: Wire) -> None:
     async with behind() as server, _gateway(server) as gateway, anyio.create_task_group() as tasks:
         await gateway.listed(10)
         mcp = GatewayMCPServer(gateway)
@@ -296,8 +309,7 @@ async def test_on_a_pipe_calls_are_answered_cancelled_and_closed_as_by_the_packa
         }
 
 
-async def test_requests_on_the_streams_of_a_process_are_told_apart_from_those_of_the_package() -> None:
-    wire = Wire()
+async def test_requests_on_the_streams_of_a_process_are_told_apart_from_those_of_the_package(wire: Wire) -> None:
     requests = StreamRequests(wire.incoming, wire.outgoing)
     progress: list[tuple[float, float | None, str | None]] = []
 
