@@ -313,7 +313,7 @@ ROOMS_BELOW = {
     "gateway.auth": {"common", "errors", "search.mcp_servers"},
     "gateway.bridge": {"errors", "gateway.telemetry", "gateway.upstream"},
     "gateway.clients": {"common", "errors", "gateway", "search.mcp_servers"},
-    "gateway.direct": {"errors", "gateway"},
+    "gateway.direct": {"errors", "gateway", "gateway.upstream"},
     "gateway.handlers": {"errors", "gateway", "gateway.bridge", "gateway.telemetry", "search.records"},
     "gateway.telemetry": {"errors"},
     "gateway.upstream": {"errors", "gateway", "gateway.auth", "gateway.telemetry", "search.mcp_servers"},

@@ -1,7 +1,7 @@
 """The short way of `hikidashi serve` on stdio to a daemon that runs: without typer, which is most of its start.
 
 Whatever is not certain to succeed is left to the command line of typer, which then says what is wrong: help, other
-commands, options that are unknown or malformed, servers that nobody has approved, and a daemon that has to be started.
+commands, options that are unknown or malformed, servers that were never approved, and a daemon that has to be started.
 """
 
 from __future__ import annotations

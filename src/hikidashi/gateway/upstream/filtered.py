@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from types import TracebackType
 from typing import Any, Self
 
-from ..errors import MissingExtra
+from ...errors import MissingExtra
 
 try:
     import anyio
