@@ -11,6 +11,13 @@ __all__ = ["main"]
 
 def main() -> None:
     """Run the command line; exits with 0 (success), 1 (failure) or 2 (wrong usage)."""
+    import sys
+
+    if sys.argv[1:2] == ["serve"]:
+        from .serve.attaching import attach_quickly
+
+        if (code := attach_quickly(sys.argv[1:])) is not None:
+            sys.exit(code)
     from .app import run
 
     run()

@@ -16,7 +16,7 @@ from hikidashi.common.language import Language
 from hikidashi.errors import HikidashiError
 
 from .config import config
-from .serve import serve
+from .serve.commands import serve
 from .slack import EXAMPLES as SLACK_EXAMPLES
 from .slack import slack
 from .tools import tools

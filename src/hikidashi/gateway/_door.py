@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, cast
 
 from ..common.urls import is_loopback
 from ..errors import MissingExtra
 
 try:
-    import anyio
     from mcp.shared.inbound import (
         MCP_METHOD_HEADER,
         MCP_NAME_HEADER,
@@ -21,7 +22,6 @@ try:
     )
     from mcp_types import HEADER_MISMATCH
     from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
-    from starlette.datastructures import Headers
     from starlette.responses import JSONResponse, PlainTextResponse, Response
 except ImportError as error:
     raise MissingExtra("mcp", "mcp") from error
@@ -59,31 +59,29 @@ class Door:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        headers = Headers(scope=scope)
+        headers = _Headers(scope["headers"])
         refused = self._refused_by_headers(scope, headers)
+        body: bytes | None = b""
         if refused is None:
-            body: bytes | None = None
-            with anyio.move_on_after(self._seconds) as waiting:
-                body = await _body(receive)
-            if waiting.cancelled_caught:
+            try:
+                async with asyncio.timeout(self._seconds):
+                    body = await _body(receive)
+            except TimeoutError:
                 refused = _text(408, f"The body did not arrive within {self._seconds:g} s")
-            elif body is None:
-                return  # the client is gone
-            elif len(body) > MOST_BYTES:
-                refused = _text(413, f"The body has more than {MOST_BYTES:,} bytes")
-            else:
-                refused = _inconsistent(headers, body) if scope["method"] == "POST" else None
-        else:
-            body = b""
+        if body is None:
+            return  # the client is gone
+        if refused is None and len(body) > MOST_BYTES:
+            refused = _text(413, f"The body has more than {MOST_BYTES:,} bytes")
+        if refused is None and scope["method"] == "POST":
+            refused = _inconsistent(headers, body)
         if refused is not None:
             await refused(scope, receive, send)
         else:
             await self._app(scope, _replaying(body, receive), send)
 
-    def _refused_by_headers(self, scope: Scope, headers: Headers) -> Response | None:
-        if len(headers) > _MOST_HEADERS or sum(len(name) + len(value) for name, value in headers.raw) > (
-            _MOST_HEADER_BYTES
-        ):
+    def _refused_by_headers(self, scope: Scope, headers: _Headers) -> Response | None:
+        items = headers.items()
+        if len(items) > _MOST_HEADERS or sum(len(name) + len(value) for name, value in items) > _MOST_HEADER_BYTES:
             return _text(431, "Too many headers, or too long ones")
         if self._host is not None:
             hosts, origins = headers.getlist("host"), headers.getlist("origin")
@@ -95,7 +93,7 @@ class Door:
             kinds = [kind.partition(";")[0].strip().lower() for kind in headers.getlist("content-type")]
             if kinds != ["application/json"]:
                 return _text(415, "Send Content-Type: application/json")
-            length = headers.get("content-length", "")
+            length = headers.get("content-length") or ""
             if length.isdecimal() and (len(length) > 18 or int(length) > MOST_BYTES):
                 return _text(413, f"The body has more than {MOST_BYTES:,} bytes")
         return None
@@ -115,6 +113,28 @@ class Door:
         return separator != "" and scheme.lower() in ("http", "https") and self._is_here(authority)
 
 
+class _Headers:
+    """The headers of a request, decoded once: those of starlette decode all of them at each look."""
+
+    def __init__(self, raw: Iterable[tuple[bytes, bytes]]) -> None:
+        self._items = [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in raw]
+        self._values: dict[str, list[str]] = {}
+        for name, value in self._items:
+            self._values.setdefault(name, []).append(value)
+
+    def items(self) -> list[tuple[str, str]]:
+        """All headers; a name that is there several times is in several items."""
+        return self._items
+
+    def getlist(self, name: str) -> list[str]:
+        """The values of a header."""
+        return self._values.get(name, [])
+
+    def get(self, name: str) -> str | None:
+        """The first value of a header."""
+        return next(iter(self.getlist(name)), None)
+
+
 async def _body(receive: Receive) -> bytes | None:
     """The body of a request, or as much of it as shows that it is too large; None if the client is gone."""
     received = bytearray()
@@ -127,9 +147,9 @@ async def _body(receive: Receive) -> bytes | None:
             return bytes(received)
 
 
-def _replaying(body: bytes | None, receive: Receive) -> Receive:
+def _replaying(body: bytes, receive: Receive) -> Receive:
     """`receive` that replays `body`, for the application."""
-    waiting: list[Message] = [{"type": "http.request", "body": body or b"", "more_body": False}]
+    waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replay() -> Message:
         return waiting.pop() if waiting else await receive()
@@ -137,7 +157,7 @@ def _replaying(body: bytes | None, receive: Receive) -> Receive:
     return replay
 
 
-def _inconsistent(headers: Headers, body: bytes) -> Response | None:
+def _inconsistent(headers: _Headers, body: bytes) -> Response | None:
     """An error response if the headers that proxies route by do not match the body.
 
     The `mcp` package compares them for 2026-07-28 only, and a request may leave out its revision.

@@ -21,7 +21,7 @@ from ..common.folders import runtime_folder
 from ..common.private import private_folder
 from ..errors import ServerUnavailableError
 
-__all__ = ["ask_daemon", "socket_path", "sockets_folder", "start_daemon"]
+__all__ = ["ask_daemon", "connect", "socket_path", "sockets_folder", "start_daemon"]
 
 _NAME = "hikidashi serve"
 _LONGEST_FOLDER = 80  # bytes: an address of a socket takes 104 on some systems, its name included
@@ -55,7 +55,7 @@ def socket_path(identity: str) -> Path:
 def ask_daemon(path: Path, question: str) -> dict[str, Any] | None:
     """The daemon's answer to `status`, `progress` or `stop`; None where none runs."""
     try:
-        with _connect(path) as connection:
+        with connect(path) as connection:
             connection.settimeout(5.0)
             connection.sendall(question.encode() + b"\n")
             with connection.makefile("rb") as answer:
@@ -74,7 +74,7 @@ def start_daemon(path: Path, command: Sequence[str], log: Path) -> socket.socket
     process: subprocess.Popen[bytes] | None = None
     while True:
         try:
-            connection = _connect(path)
+            connection = connect(path)
         except OSError:
             pass
         else:
@@ -101,7 +101,12 @@ def start_daemon(path: Path, command: Sequence[str], log: Path) -> socket.socket
         time.sleep(0.01)
 
 
-def _connect(path: Path) -> socket.socket:
+def connect(path: Path) -> socket.socket:
+    """A connection to the daemon at `path`.
+
+    Raises:
+        OSError: none listens there.
+    """
     connection = socket.socket(socket.AF_UNIX)
     try:
         connection.connect(str(path))

@@ -19,6 +19,8 @@ from pathlib import Path
 
 from ..search.mcp_servers.message_lines import MessageReader, MessageWriter
 from .control import command_result, open_lock, owner_only_server, remove_socket
+from .direct.answering import CallAnswers
+from .direct.over_lines import LineCalls
 from .gateway import Gateway
 from .server import GatewayMCPServer
 
@@ -132,4 +134,6 @@ class _Daemon:
             await writer.drain()
 
         outgoing = MessageWriter(write, on_gone=incoming.end)
-        await self._server.run(incoming, outgoing, self._server.create_initialization_options())
+        with self._server.connection() as state:
+            calls = LineCalls(incoming, outgoing, CallAnswers(self._server, self._gateway, state))
+            await self._server.run(calls, outgoing, self._server.create_initialization_options())

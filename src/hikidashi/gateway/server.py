@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from .. import __version__
@@ -29,6 +30,7 @@ __all__ = ["GatewayMCPServer"]
 _FORGET_SECONDS = 5.0
 
 _Context = ServerRequestContext[Any, Any]
+_STATE: ContextVar[dict[str, str] | None] = ContextVar("hikidashi_gateway_connection", default=None)
 
 
 class GatewayMCPServer(Server[Any]):
@@ -99,13 +101,28 @@ class GatewayMCPServer(Server[Any]):
                 tasks.start_soon(upstream.set_level, params.level)
         return types.EmptyResult()
 
+    @contextmanager
+    def connection(self) -> Generator[dict[str, str]]:
+        """The lifespan context of the connection that `run` serves in this block."""
+        state = {CONNECTION: _new_client()}
+        token = _STATE.set(state)
+        try:
+            yield state
+        finally:
+            _STATE.reset(token)
+
     @asynccontextmanager
     async def _connection(self) -> AsyncGenerator[dict[str, str]]:
         """A connection over pipes or a socket, or all of them over HTTP."""
-        client = f"connection {secrets.token_hex(8)}"
+        state = _STATE.get() or {CONNECTION: _new_client()}
+        client = state[CONNECTION]
         try:
-            yield {CONNECTION: client}
+            yield state
         finally:
             self._gateway.sessions.pop(client, None)
             with anyio.CancelScope(shield=True), anyio.move_on_after(_FORGET_SECONDS):
                 await self._resources.forget(client)
+
+
+def _new_client() -> str:
+    return f"connection {secrets.token_hex(8)}"

@@ -8,6 +8,8 @@ from ..errors import MissingExtra
 from ._door import MOST_BYTES, Door
 from .auth.bearer import RequireAccessToken, RequireSharedToken, metadata_routes
 from .auth.options import OAuthOptions
+from .direct.answering import CallAnswers
+from .direct.over_http import HttpCalls
 from .gateway import Gateway
 from .server import GatewayMCPServer
 
@@ -45,12 +47,14 @@ def http_app(
         raise ValueError("`token` and `oauth` are both given: use one of them.")
     if token is not None and not token.strip():
         raise ValueError("`token` is empty.")
-    app = GatewayMCPServer(gateway).streamable_http_app(
+    server = GatewayMCPServer(gateway)
+    app = server.streamable_http_app(
         host=host,
         max_request_body_size=MOST_BYTES,
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # `Door` is stricter
         custom_starlette_routes=[] if oauth is None else metadata_routes(oauth),
     )
+    app.add_middleware(HttpCalls, answers=CallAnswers(server, gateway, {}))
     if token is not None:
         app.add_middleware(RequireSharedToken, token=token.strip())
     if oauth is not None:

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
-import typer
-
 from hikidashi.common.folders import config_folder
 
 __all__ = ["config_files", "default_files"]
@@ -26,6 +24,8 @@ def config_files(named: Sequence[Path]) -> tuple[Path, ...]:
     """
     files = tuple(named) or default_files()
     if not files:
+        import typer  # takes longer than the rest: the process that a client starts does without it
+
         from hikidashi.gateway.clients.taking import default_config
 
         raise typer.BadParameter(

@@ -9,98 +9,34 @@ import socket
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from hikidashi import __version__
 from hikidashi.common.folders import cache_folder, state_folder
 from hikidashi.common.unicode import visible
 from hikidashi.errors import ToolSourceError
 from hikidashi.gateway.approval import Approvals
 from hikidashi.gateway.attach import ask_daemon, socket_path, start_daemon
-from hikidashi.gateway.auth.options import OAuthOptions
-from hikidashi.gateway.config import GatewaySetup, identity_of, read_setup
-from hikidashi.gateway.names import LONGEST_CLIENT_NAME, OUR_NAME, longest_name_with
-from hikidashi.gateway.options import GatewayOptions, GatewayServer
-from hikidashi.gateway.pins import asks_for_records
+from hikidashi.gateway.config import read_setup
+from hikidashi.gateway.options import GatewayServer
 from hikidashi.gateway.shim import Shim
 
 from .authorizing import shared_token
 from .files import config_files
 from .login import kept_logins
+from .settings import ServeArguments, ServeSettings, WrongOptionError
 
 if TYPE_CHECKING:
-    from hikidashi.config import GatewayConfig
     from hikidashi.gateway import Gateway
 
-__all__ = ["ServeArguments", "run_serve"]
+__all__ = ["ServeArguments", "attached_again", "run_serve"]
 
 _LARGEST_LOG = 1_000_000  # bytes
 _GRACE = 2  # seconds that requests have to end by themselves; those that listen for changes never do
-
-
-@dataclass(frozen=True, kw_only=True)
-class ServeArguments:
-    """The options of the command; None means the value of the config, or the default."""
-
-    config: tuple[Path, ...]
-    http: str | None
-    daemon: bool
-    names: Literal["prefixed", "plain"] | None
-    search: Literal["auto", "on", "off"] | None
-    promote: bool
-    pin: tuple[str, ...]
-    record: Path | None
-    client_name: str
-    token_env: str | None
-    yes: bool
-    as_daemon: Path | None
-    oauth: OAuthOptions | None = None
-
-    def to_argv(self) -> list[str]:
-        """The same options, for another process."""
-        argv = [part for path in self.config for part in ("--config", str(path.absolute()))]
-        argv += [
-            part for name in ("names", "search") if (value := getattr(self, name)) for part in (f"--{name}", value)
-        ]
-        argv += [*(["--promote"] if self.promote else []), *(["--yes"] if self.yes else [])]
-        argv += [part for glob in self.pin for part in ("--pin", glob)]
-        argv += ["--client-name", self.client_name] if self.client_name != OUR_NAME else []
-        return [*argv, *(["--record", str(self.record.absolute())] if self.record else [])]
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Run:
-    """The settings of a gateway: options of the command line first, then those of the config."""
-
-    servers: list[GatewayServer]
-    options: GatewayOptions
-    record: Path | None
-
-    @classmethod
-    def of(cls, args: ServeArguments, setup: GatewaySetup) -> _Run:
-        section = setup.gateway
-        options = GatewayOptions() if section is None else _options_of(section)
-        overrides = {name: value for name in ("names", "search", "promote", "pin") if (value := getattr(args, name))}
-        record = args.record
-        if record is None and section is not None and section.record is not None:
-            record = setup.folder / Path(section.record).expanduser()
-        if len(args.client_name) > LONGEST_CLIENT_NAME:
-            raise typer.BadParameter(
-                f"has {len(args.client_name)} characters: use at most {LONGEST_CLIENT_NAME}, since names of tools have "
-                "64 with it.",
-                param_hint="--client-name",
-            )
-        options = replace(options, **overrides, longest_name=longest_name_with(args.client_name))
-        if asks_for_records(options.pin) and record is None:
-            raise typer.BadParameter(
-                "most-used needs the records of calls: give --record FILE too.", param_hint="--pin"
-            )
-        return cls(servers=setup.servers, options=options, record=None if record is None else record.absolute())
 
 
 def run_serve(args: ServeArguments) -> int:
@@ -108,7 +44,7 @@ def run_serve(args: ServeArguments) -> int:
     if args.http is not None:
         _address(args.http)  # before a person is asked about servers
     args = replace(args, config=config_files(args.config))
-    run = _Run.of(args, read_setup(args.config))
+    run = _settings(args)
     # The daemon asks again: the file may have changed since the process that started it read it.
     is_kept = _approve(run.servers, args.config, yes=args.yes, can_ask=args.as_daemon is None)
     args = replace(args, yes=args.yes or not is_kept)
@@ -134,21 +70,26 @@ def run_serve(args: ServeArguments) -> int:
     if sys.stdin.isatty():
         typer.echo("Speaking MCP on standard input and output, for a client. Ctrl-C ends it.", err=True)
     with _progress(lambda: ask_daemon(path, "progress")):
-        return Shim(connection, lambda: _daemon(args, _approved(args))[1]).run()
+        return Shim(connection, lambda: attached_again(args)).run()
 
 
-def _approved(args: ServeArguments) -> _Run:
-    """The settings by the current config, which may have changed since this process started."""
-    run = _Run.of(args, read_setup(args.config))
+def attached_again(args: ServeArguments) -> socket.socket:
+    """A connection to the daemon by the current config, which may have changed since this process started."""
+    run = _settings(args)
     _approve(run.servers, args.config, yes=args.yes, can_ask=False)
-    return run
+    return _daemon(args, run)[1]
 
 
-def _daemon(args: ServeArguments, run: _Run) -> tuple[Path, socket.socket]:
+def _settings(args: ServeArguments) -> ServeSettings:
+    try:
+        return ServeSettings.of(args, read_setup(args.config))
+    except WrongOptionError as error:
+        raise typer.BadParameter(error.problem, param_hint=error.option) from error
+
+
+def _daemon(args: ServeArguments, run: ServeSettings) -> tuple[Path, socket.socket]:
     """The socket of the daemon of this configuration, and a connection to it."""
-    # Another version or another home would serve other tools under the same configuration.
-    place = (sys.executable, __version__, os.environ.get("HOME", ""))
-    path = socket_path(identity_of(run.servers, run.options, str(run.record), *place))
+    path = run.socket()
     command = [sys.executable, "-m", "hikidashi", "serve", *args.to_argv(), "--as-daemon", str(path)]
     return path, start_daemon(path, command, path.with_suffix(".log"))
 
@@ -162,12 +103,7 @@ def _progress(status: Callable[[], dict[str, Any] | None]) -> AbstractContextMan
     return showing_progress(status)
 
 
-def _options_of(section: GatewayConfig) -> GatewayOptions:
-    names = [option.name for option in fields(GatewayOptions) if option.name != "longest_name"]
-    return GatewayOptions(**{name: getattr(section, name) for name in names})
-
-
-def _gateway(run: _Run) -> Gateway:
+def _gateway(run: ServeSettings) -> Gateway:
     from hikidashi.gateway import Gateway
     from hikidashi.gateway.cache import ListingCache
     from hikidashi.gateway.telemetry.exporters import configure_tracing
@@ -195,7 +131,7 @@ def _controlled(gateway: Gateway, address: str | None = None) -> AbstractAsyncCo
     return control_socket(gateway, socket_path(process_socket_name()), address=address)
 
 
-def _run_daemon(path: Path, run: _Run) -> int:
+def _run_daemon(path: Path, run: ServeSettings) -> int:
     import anyio
 
     from hikidashi.gateway.daemon import run_daemon
@@ -211,7 +147,7 @@ def _run_daemon(path: Path, run: _Run) -> int:
     return 0
 
 
-def _run_http(args: ServeArguments, run: _Run) -> int:
+def _run_http(args: ServeArguments, run: ServeSettings) -> int:
     import anyio
     import uvicorn
 

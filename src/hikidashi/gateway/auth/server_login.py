@@ -57,6 +57,12 @@ class ServerLogin(httpx2.Auth):
         """Whether the person has logged in or out since `begin`."""
         return self._logins.id_of(self._server) != self._id
 
+    def authorization(self) -> str | None:
+        """The header that authorizes a request now, empty without a login; None if it has to be renewed first."""
+        if self._login is None:
+            return ""
+        return None if self._login.has_expired else f"Bearer {self._login.access_token}"
+
     async def until_another(self) -> None:
         """Wait until the person logs in or out."""
         while not self.is_another():  # noqa: ASYNC110 - another process does that

@@ -84,8 +84,9 @@ def client_key(ctx: ServerRequestContext[Any, Any]) -> str:
     """
     if ctx.request is None:
         return ctx.lifespan_context[CONNECTION]
-    session_id = ctx.request.headers.get("mcp-session-id")
-    if session_id and not is_modern(ctx):  # modern requests have no session, and nothing checks such a header
+    # Modern requests have no session, and nothing checks such a header.
+    session_id = None if is_modern(ctx) else ctx.request.headers.get("mcp-session-id")
+    if session_id:
         return f"session {session_id} {principal_of(ctx)}"
     return f"{_ALONE}{ctx.request.scope.setdefault('hikidashi.request', secrets.token_hex(8))}"
 

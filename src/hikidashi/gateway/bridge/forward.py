@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar, cast
 
 from ...errors import MissingExtra, ServerUnavailableError
+from ..telemetry.spans import has_trace, is_tracing
+from ..upstream.direct import AskAgain
 from ..upstream.stamping import on_behalf_of
 from ..upstream.upstream import Upstream
 from ._levels import LogLevels
@@ -25,6 +28,7 @@ try:
         run_input_required_driver,
     )
     from mcp.server import ServerRequestContext
+    from mcp.shared.dispatcher import ProgressFnT
     from mcp_types.methods import is_input_required
     from pydantic import TypeAdapter, ValidationError
 except ImportError as error:
@@ -178,8 +182,7 @@ async def _answer(
 
     with time.scope:
         try:
-            with on_behalf_of(caller.behalf):
-                raw: Raw = await client.session.send_request(request, _RAW, progress_callback=on_progress)
+            raw = await _sent(client, upstream, request, caller, on_progress)
         except ValidationError as error:
             reason = upstream.server.without_secrets(str(error).splitlines()[0])
             raise MCPError(
@@ -196,6 +199,18 @@ async def _answer(
         f"The server {upstream.name!r} did not answer within {time.seconds:g} s. "
         "Raise `call_seconds` if it needs longer.",
     )
+
+
+async def _sent(
+    client: Client, upstream: Upstream, request: types.ClientRequest, caller: Caller, on_progress: ProgressFnT
+) -> Raw:
+    direct = upstream.direct_of(client)
+    # The session makes the span of a request, and puts the context of a trace into it.
+    if direct is not None and isinstance(request, types.CallToolRequest) and not (is_tracing() or has_trace()):
+        with suppress(AskAgain):
+            return await direct.call(request, caller.behalf, on_progress)
+    with on_behalf_of(caller.behalf):
+        return await client.session.send_request(request, _RAW, progress_callback=on_progress)
 
 
 def _cleaned(raw: Raw, request: types.ClientRequest) -> Raw:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
@@ -12,6 +13,7 @@ try:
     import mcp_types as types
     from mcp.client import IncomingMessage
     from mcp.client.session import ClientRequestContext
+    from mcp_types.methods import parse_server_notification
 except ImportError as error:
     raise MissingExtra("mcp", "mcp") from error
 
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from .upstream import Upstream
 
 __all__ = ["ServerCallbacks"]
+
+logger = logging.getLogger("hikidashi.gateway")
 
 
 class ServerCallbacks:
@@ -46,6 +50,18 @@ class ServerCallbacks:
             "list_roots_callback": self._list_roots,
             "logging_callback": self._log,
         }
+
+    async def on_notification(self, method: str, params: dict[str, Any] | None) -> None:
+        """Handle a notification in the response to a call that was sent without the session."""
+        try:
+            notification = parse_server_notification(method, self._upstream.state.protocol, params)
+        except (KeyError, ValueError) as error:
+            logger.debug("dropped %r of %r: %s", method, self._upstream.name, error)
+            return
+        if isinstance(notification, types.LoggingMessageNotification):
+            await self._log(notification.params)
+        else:
+            await self.on_message(cast("IncomingMessage", notification))
 
     async def on_message(self, message: IncomingMessage) -> None:
         """Handle a notification."""

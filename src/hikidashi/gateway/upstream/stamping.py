@@ -21,10 +21,11 @@ try:
 except ImportError as error:
     raise MissingExtra("mcp", "mcp") from error
 
-__all__ = ["LEVELS", "Behalf", "on_behalf_of", "reaches", "stamping"]
+__all__ = ["LEVELS", "Behalf", "Envelope", "on_behalf_of", "reaches", "stamp", "stamping"]
 
 LEVELS: tuple[types.LoggingLevel, ...] = get_args(types.LoggingLevel)
 
+_ENVELOPE = (types.PROTOCOL_VERSION_META_KEY, types.CLIENT_INFO_META_KEY, types.CLIENT_CAPABILITIES_META_KEY)
 _TASKS = "io.modelcontextprotocol/tasks"  # the gateway does not support tasks, so no server may answer with one
 
 
@@ -54,23 +55,41 @@ def on_behalf_of(client: Behalf) -> Generator[None]:
         _BEHALF.reset(token)
 
 
+class Envelope:
+    """The `_meta` that the `mcp` package puts into each request of one connection since 2026-07-28."""
+
+    def __init__(self) -> None:
+        self.meta: dict[str, Any] | None = None
+        """What it put into the last request; None before the first one, and up to 2025-11-25."""
+
+    def seen(self, meta: dict[str, Any]) -> None:
+        """Keep what all requests have in common."""
+        self.meta = {key: meta[key] for key in _ENVELOPE if key in meta}
+
+
 @asynccontextmanager
-async def stamping(transport: AbstractAsyncContextManager[Any]) -> AsyncGenerator[tuple[Any, Any]]:
-    """`transport`, with each request stamped for its client."""
+async def stamping(transport: AbstractAsyncContextManager[Any], envelope: Envelope) -> AsyncGenerator[tuple[Any, Any]]:
+    """`transport`, with each request stamped for its client, and what the package stamps kept in `envelope`."""
     async with transport as (read, write):
-        yield read, _Stamping(write)
+        yield read, _Stamping(write, envelope)
 
 
 class _Stamping:
     """A stream that stamps the requests written to it."""
 
-    def __init__(self, inner: Any) -> None:
+    def __init__(self, inner: Any, envelope: Envelope) -> None:
         self._inner = inner
+        self._envelope = envelope
 
     async def send(self, item: SessionMessage, /) -> None:
-        client = _BEHALF.get()
-        if client is not None and isinstance(item.message, types.JSONRPCRequest):
-            _stamp(item.message, client)
+        if isinstance(item.message, types.JSONRPCRequest):
+            meta = (item.message.params or {}).get("_meta")
+            # Before 2026-07-28, capabilities are declared once per connection.
+            if isinstance(meta, dict) and types.CLIENT_CAPABILITIES_META_KEY in meta:
+                stamped = cast("dict[str, Any]", meta)
+                self._envelope.seen(stamped)
+                if (client := _BEHALF.get()) is not None:
+                    stamp(stamped, client)
         await self._inner.send(item)
 
     async def aclose(self) -> None:
@@ -86,17 +105,14 @@ class _Stamping:
         return await self._inner.__aexit__(kind, error, trace)
 
 
-def _stamp(request: types.JSONRPCRequest, client: Behalf) -> None:
-    meta = (request.params or {}).get("_meta")
-    if not isinstance(meta, dict) or types.CLIENT_CAPABILITIES_META_KEY not in meta:
-        return  # before 2026-07-28, capabilities are declared once per connection
-    stamped = cast("dict[str, Any]", meta)
+def stamp(meta: dict[str, Any], client: Behalf) -> None:
+    """Put the capabilities and the log level of `client` into the `_meta` of a request."""
     can = client.capabilities or types.ClientCapabilities()
     declared = can.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"tasks"})
     if (extensions := declared.get("extensions")) is not None:
         extensions.pop(_TASKS, None)
         if not extensions:
             del declared["extensions"]
-    stamped[types.CLIENT_CAPABILITIES_META_KEY] = declared
+    meta[types.CLIENT_CAPABILITIES_META_KEY] = declared
     if client.log_level is not None:
-        stamped[types.LOG_LEVEL_META_KEY] = client.log_level
+        meta[types.LOG_LEVEL_META_KEY] = client.log_level

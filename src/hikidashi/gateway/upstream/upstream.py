@@ -31,9 +31,10 @@ from ._lost import ConnectionLost, lost_in
 from ._process_group import processor_time_of_group
 from ._remedies import remedy_for
 from ._subscriptions import Subscriptions
+from .direct import DirectCalls
 from .listing import Listing, list_everything
 from .reaper import Reaper
-from .stamping import reaches, stamping
+from .stamping import reaches
 from .state import ServerState, Status, UpstreamEvents
 from .turn import Turn
 
@@ -94,6 +95,7 @@ class Upstream:
         self._events = events
         self._reaper = reaper
         self._client: Client | None = None
+        self._direct: DirectCalls | None = None
         self._wanted = anyio.Event()
         self._settled = anyio.Event()
         self._list_changed = anyio.Event()
@@ -165,6 +167,10 @@ class Upstream:
         if self._client is None:
             raise ServerUnavailableError(self.name, self._state.reason, self._state.remedy)
         return self._client
+
+    def direct_of(self, client: Client) -> DirectCalls | None:
+        """Calls on the connection of `client`, if it speaks 2026-07-28 or later."""
+        return self._direct if self._client is client and self.is_modern else None
 
     def refused_login(self, problem: str) -> ServerUnavailableError:
         """The error of a request that the server refused because of the login."""
@@ -294,6 +300,13 @@ class Upstream:
                     await self.login.begin()
                 if self.given.needs_keyring:
                     self.server = diagnostics.server = await self._with_passwords()
+                self._direct = DirectCalls(
+                    self.server,
+                    login=self.login,
+                    seconds=options.start_seconds,
+                    on_notification=self._callbacks.on_notification,
+                    on_error=diagnostics.write,
+                )
                 async with connected(
                     self.server,
                     diagnostics,
@@ -302,7 +315,7 @@ class Upstream:
                     on_message=self._callbacks.on_message,
                     on_start=self._on_process,
                     on_end=closed.set,
-                    wrap=stamping,
+                    wrap=self._direct.wrap,
                     on_request=inject_headers,
                     auth=self.login,
                     **self._callbacks.arguments(),
@@ -380,6 +393,8 @@ class Upstream:
 
     def _publish(self, listing: Listing) -> None:
         before, self.listing = self.listing, listing
+        if self._direct is not None:
+            self._direct.listed(listing.tools)
         if before is None or before.to_json() != listing.to_json():
             self._events.listing_changed(self)
 
