@@ -17,7 +17,7 @@ from math import log
 from typing import cast
 
 from ._bounds import Bounds, docs_of
-from .fields import WEIGHT_UNIT
+from ._fields import WEIGHT_UNIT
 from .postings import FEW, SHIFT, WEIGHT, Postings, summed
 
 __all__ = ["Index"]

@@ -17,7 +17,7 @@ from weakref import WeakSet, ref
 from ..analyzer import Analyzer
 from ..entry import Entry
 from .bm25 import Index
-from .fields import weighted_terms
+from ._fields import weighted_terms
 from .vocabulary import Vocabulary
 
 __all__ = ["LexicalIndex"]
@@ -43,7 +43,7 @@ class LexicalIndex:
         self._built: tuple[Index, Vocabulary] | None = None
         self._build: _Build | None = None
         if in_thread and len(entries) >= _LARGE:
-            this = ref(self)  # a catalogue that nobody has any more needs no index
+            this = ref(self)  # a catalogue that is gone needs no index
             wanted = takewhile(lambda _: this() is not None, entries)
             self._build = _Build.started(wanted, self._analyzer)
         if self._build is None:
@@ -130,7 +130,7 @@ class _Build:
     def _run(self, entries: Iterable[Entry], analyzer: Analyzer) -> None:
         try:
             self.index = _index_of(entries, analyzer)
-        except BaseException:  # who needs the index builds it again, and raises what is wrong where somebody sees it
+        except BaseException:  # who needs the index builds it again, and raises the error there
             self.index = None
         finally:
             _running.discard(self)
