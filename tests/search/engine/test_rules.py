@@ -8,7 +8,7 @@ from typing import Any
 from hikidashi.search.engine.analyzer import Analyzer
 from hikidashi.search.engine.embeddings import text_of
 from hikidashi.search.engine.entry import entry_of
-from hikidashi.search.engine.index.fields import FIELD_WEIGHTS, MAX_TERMS, weighted_terms
+from hikidashi.search.engine.index._fields import FIELD_WEIGHTS, MAX_TERMS, weighted_terms
 from hikidashi.search.engine.regex import searchable_text
 from hikidashi.search.engine.saved import RULES_VERSION, digest_of
 from hikidashi.search.engine.stem import IRREGULAR

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 __all__ = ["DIMENSIONS", "ID", "MOST_TOKENS", "Encoder", "ModelError", "__version__"]
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 DIMENSIONS = 384
 MOST_TOKENS = 64
 """Longer texts are truncated."""
