@@ -206,7 +206,7 @@ async def test_calls_share_one_connection_to_the_server_and_one_that_it_closed_i
         await gateway.listed(10)
 
         async def call() -> int:
-            params = {"name": "behind__tell", "arguments": {}}
+            params: dict[str, Any] = {"name": "behind__tell", "arguments": {}}
             return (await sent("tools/call", params, **{"Mcp-Name": "behind__tell"})).status_code
 
         server.answer = _answering(200, "application/json", _result(**_FINE))
@@ -226,7 +226,7 @@ async def test_a_client_that_goes_away_cancels_its_call_at_the_server() -> None:
     ):
         await gateway.listed(10)
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(client.call_tool, "behind__wait", {})
+            tasks.start_soon(client.call_tool, "behind__wait")
             with anyio.fail_after(30):
                 await server.started.wait()
             tasks.cancel_scope.cancel()
@@ -311,10 +311,10 @@ async def test_on_a_pipe_calls_are_answered_cancelled_and_closed_as_by_the_packa
 
 async def test_requests_on_the_streams_of_a_process_are_told_apart_from_those_of_the_package(wire: Wire) -> None:
     requests = StreamRequests(wire.incoming, wire.outgoing)
-    progress: list[tuple[float, float | None, str | None]] = []
+    reported: list[tuple[float, float | None, str | None]] = []
 
-    async def on_progress(done: float, total: float | None, message: str | None) -> None:
-        progress.append((done, total, message))
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+        reported.append((progress, total, message))
 
     async def ask(into: list[Any]) -> None:
         try:
@@ -342,6 +342,7 @@ async def test_requests_on_the_streams_of_a_process_are_told_apart_from_those_of
             while not answers:
                 await anyio.sleep(0)
 
+        second: dict[str, Any] = {}
         async with anyio.create_task_group() as cancelled:
             cancelled.start_soon(ask, answers)
             second = await wire.hear()
@@ -358,5 +359,5 @@ async def test_requests_on_the_streams_of_a_process_are_told_apart_from_those_of
         await wire.to_us.aclose()
 
     assert answers == [{"a": 1}, types.CONNECTION_CLOSED]
-    assert progress == [(1.0, None, None)]
+    assert reported == [(1.0, None, None)]
     assert passed == ["notifications/progress", "notifications/message", 1]

@@ -45,7 +45,8 @@ def attach_quickly(argv: Sequence[str]) -> int | None:
     from .settings import ServeArguments, ServeSettings
 
     try:
-        args = ServeArguments(**{**given, "config": config_files(given["config"])})
+        given["config"] = config_files(given["config"])
+        args = ServeArguments(**given)
         settings = ServeSettings.of(args, read_setup(args.config))
         if Approvals(state_folder() / "gateway" / "approved.json").missing(settings.servers):
             return None
@@ -72,7 +73,8 @@ def read_arguments(argv: Sequence[str]) -> dict[str, Any] | None:
     """The `ServeArguments` of a plain `serve` on stdio, by name; None if `argv` has anything else in it."""
     if not argv or argv[0] != "serve":
         return None
-    given: dict[str, Any] = {name: [] for name in _LISTS} | dict.fromkeys(_VALUES) | dict.fromkeys(_FLAGS, False)
+    given: dict[str, Any] = {**dict.fromkeys(_VALUES), **dict.fromkeys(_FLAGS, False)}
+    given |= {name: list[Any]() for name in _LISTS}
     rest = list(argv[1:])
     while rest:
         name, has_value, value = rest.pop(0).partition("=")
