@@ -113,7 +113,7 @@ def test_words_that_mean_nearly_the_same_are_found_after_the_word_itself_and_sho
 
 
 def test_a_long_question_is_searched_for_related_words_only_where_no_tool_has_its_own() -> None:
-    catalog = ToolCatalog([{"name": "reserveTicket"}, {"name": "bookFilm"}])
+    catalog = ToolCatalog([{"name": "reserveTicket"}, {"name": "bookFilm"}], ranker="lexical")
     short = catalog.search("book issue")
     assert {match.name: match.why["name"] for match in short} == {
         "bookFilm": ("book",),
