@@ -16,8 +16,8 @@ from weakref import WeakSet, ref
 
 from ..analyzer import Analyzer
 from ..entry import Entry
-from .bm25 import Index
 from ._fields import weighted_terms
+from .bm25 import Index
 from .vocabulary import Vocabulary
 
 __all__ = ["LexicalIndex"]
