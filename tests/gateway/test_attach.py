@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hikidashi.gateway.attach import socket_path
+from hikidashi.gateway.attach import socket_path, start_daemon
 from hikidashi.gateway.shim import Shim
 
 
@@ -47,6 +47,9 @@ def test_daemons_that_take_a_connection_and_end_are_passed_over(
         os.write(write, hello)
         assert [heard.readline(), heard.readline()] == [b"mcp\n", hello]
         daemon.sendall(b'{"jsonrpc":"2.0","id":0,"result":{}}\n')
+        out = ""
+        while '"id":0,"result"' not in out:
+            out += capfd.readouterr().out
         os.write(write, asked)
         assert heard.readline() == asked
         os.close(write)
@@ -55,4 +58,23 @@ def test_daemons_that_take_a_connection_and_end_are_passed_over(
         ours.close()
         other.close()
 
-    assert '"id":0,"result"' in capfd.readouterr().out
+
+def test_a_daemon_that_was_killed_is_replaced_though_its_socket_still_takes_connections(tmp_path: Path) -> None:
+    with tempfile.TemporaryDirectory(prefix="hk-") as short, socket.socket(socket.AF_UNIX) as killed:
+        path = Path(short) / "daemon.sock"
+        killed.bind(str(path))
+        killed.listen()
+        threading.Thread(target=_ends_at_once, args=(killed,), daemon=True).start()
+        new = f"import socket; s = socket.socket(socket.AF_UNIX); s.bind({str(path)!r}); s.listen(); s.accept()"
+        script = f"import os; os.unlink({str(path)!r}); {new}"
+        with start_daemon(path, [sys.executable, "-c", script], tmp_path / "log") as connection:
+            assert connection.getpeername() == str(path)
+        assert (tmp_path / "log").exists()
+
+
+def _ends_at_once(listening: socket.socket) -> None:
+    while True:
+        try:
+            listening.accept()[0].close()
+        except OSError:
+            return

@@ -80,7 +80,10 @@ def start_daemon(path: Path, command: Sequence[str], log: Path) -> socket.socket
         else:
             if process is not None:  # reaps it when it ends, so that it does not stay a zombie
                 threading.Thread(target=process.wait, daemon=True).start()
-            return connection
+                return connection
+            if ask_daemon(path, "progress"):
+                return connection
+            connection.close()  # to a daemon that was killed: what it is sent is lost, though its socket is still there
         if process is None:
             if log.exists() and log.stat().st_size > _LARGEST_LOG:
                 os.truncate(log, 0)
