@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, cast
@@ -34,7 +35,7 @@ _MOST_RUNNERS = 256
 _LONGEST_KEY = 4_096  # characters
 
 
-class CallContext:
+class CallContext(ABC):
     """What the `mcp` package needs to know about a request, and how notifications reach its client.
 
     Subclasses send them.
@@ -57,9 +58,9 @@ class CallContext:
         """Refused: since 2026-07-28 a server sends no requests."""
         raise NoBackChannelError(method)
 
+    @abstractmethod
     async def notify(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None) -> None:
         """Send a notification about this request."""
-        raise NotImplementedError
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Report progress, if the client has asked for it."""
