@@ -300,9 +300,8 @@ class ToolCatalog:
             name = _NOT_NAME.sub("", pattern).casefold()
             alike = [(number, seen.entry(number)) for number in self._rows.spelled_like(name)]
         first = [number for number, entry in alike if entry.name.casefold() == name]
-        found = [
-            number for number in compiled.first_matches(seen.batches(), len(seen.numbers), limit) if number not in first
-        ]
+        positions = compiled.first_matches(seen.batches(), len(seen.numbers), limit)
+        found = [number for position in positions if (number := seen.numbers[position]) not in first]
         entries = [seen.entry(number) for number in (first + found)[:limit]]
         return [ToolMatch(entry.name, 1.0, entry, compiled.places) for entry in entries]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 from typing import Any
 
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 
 from hikidashi.errors import ToolSearchError
 from hikidashi.search import ToolCatalog
-from hikidashi.search.engine.regex import MAX_PATTERN, Pattern
+from hikidashi.search.engine.entry import Entry
+from hikidashi.search.engine.regex import MAX_PATTERN, Pattern, searchable_text
 
 TOOLS = [
     {"name": "weather_forecast", "description": "Forecast for a place"},
@@ -98,6 +100,31 @@ def test_an_endless_description_hides_no_argument_and_no_alias() -> None:
         {"aliases": ("al",)},
         {"tags": ("ta",)},
     ]
+
+
+@pytest.mark.parametrize("break_", ["\r", "\n", "\r\n", "\x0b", "\x1e", "\u2028"])
+def test_a_line_break_that_ends_a_text_does_not_hide_its_end(break_: str) -> None:
+    schema: dict[str, Any] = {"properties": {"path": {"description": f"Ends here{break_}"}, "other": {}}}
+    catalog = ToolCatalog([{"name": "move", "description": f"Moves files{break_}", "input_schema": schema}])
+    assert [len(catalog.search_regex(pattern)) for pattern in ("^Moves files$", "^Ends here$", "^other$")] == [1, 1, 1]
+
+
+@given(st.lists(st.text(alphabet="ab é語\r\n\x0b\x85\u200b\u2028\ud83d", max_size=6), min_size=1, max_size=4))
+def test_each_text_of_a_tool_is_one_line_of_what_patterns_match(texts: list[str]) -> None:
+    alone = [searchable_text(Entry(name="", description=text)).removeprefix("\n") for text in texts]
+    assert not any(set(text) & set("\r\n\x0b\x85\u200b\u2028\ud83d") for text in alone)
+    together = Entry(name=texts[0], description="", argument_names=tuple(texts[1:]))
+    assert searchable_text(together) == "\n".join([*alone, ""])
+
+
+def test_the_first_pattern_makes_no_object_per_tool_for_the_garbage_collector() -> None:
+    catalog = ToolCatalog([{"name": f"tool_{number}", "description": "Does it"} for number in range(1_000)])
+    catalog.search_regex("tool_0")
+    catalog.add({"name": "one_more"})
+    gc.collect()
+    before = len(gc.get_objects())
+    assert [match.name for match in catalog.search_regex("one_more")] == ["one_more"]
+    assert len(gc.get_objects()) - before < 100
 
 
 def test_no_more_tools_than_asked_for_come_back(catalog: ToolCatalog) -> None:

@@ -33,14 +33,17 @@ def searchable_text(entry: Entry) -> str:
     short = (entry.name, *entry.aliases, *entry.tags, *entry.argument_names)
     every = (*short, entry.description, *entry.argument_descriptions)
     lines = "\n".join(every)
-    if lines.isascii() and len(f"{lines}.".splitlines()) == len(every):  # nearly all tools: every text is one line
-        return lines[:_MAX_TEXT]
-    return "\n".join(map(_seen, every))[:_MAX_TEXT]
+    if "\r" in lines or len(f"{lines}.".splitlines()) != len(every):  # few tools: some text is several lines
+        lines = "\n".join(map(_one_line, every))
+    return _readable(lines)[:_MAX_TEXT]
 
 
-def _seen(text: str) -> str:
-    """`text` on one line, and without lone surrogates, which the engine cannot read."""
-    text = " ".join(filter(None, text.splitlines()))
+def _one_line(text: str) -> str:
+    return " ".join(filter(None, text.splitlines()))
+
+
+def _readable(text: str) -> str:
+    """`text` without invisible characters, and without lone surrogates, which the engine cannot read."""
     return text if text.isascii() else well_formed(visible(text))
 
 
@@ -76,14 +79,14 @@ class Pattern:
     def places(self, entry: Entry) -> dict[str, tuple[str, ...]]:
         """The texts of a tool that match, per field."""
         fields = {
-            name: tuple(text for text in texts if self.matches(_seen(text[: self._letters])))
+            name: tuple(text for text in texts if self.matches(_readable(_one_line(text[: self._letters]))))
             for name, texts in entry.texts()
             if name != "argument_values"  # these are searched by words only
         }
         return {name: texts for name, texts in fields.items() if texts}
 
-    def first_matches(self, batches: Iterable[Sequence[tuple[int, str]]], tools: int, limit: int) -> list[int]:
-        """The numbers of the first `limit` tools whose text matches, of `tools` in all.
+    def first_matches(self, batches: Iterable[Sequence[str]], tools: int, limit: int) -> list[int]:
+        """The positions of the first `limit` texts that match, of `tools` in all.
 
         The time to make a batch of texts does not count.
 
@@ -94,13 +97,14 @@ class Pattern:
         clock, began = perf_counter() + budget - self._compiling, thread_time() - self._compiling
         letters = self._letters
         found: list[int] = []
+        first = 0
         paused = perf_counter(), thread_time()
         for texts in batches:
             clock += perf_counter() - paused[0]
             began += thread_time() - paused[1]
-            for number, text in texts:
+            for position, text in enumerate(texts, first):
                 if self.matches(text if len(text) <= letters else text[:letters]):
-                    found.append(number)
+                    found.append(position)
                     if len(found) == limit:
                         return found
                 elif perf_counter() > clock and thread_time() - began > budget:  # without the time of other threads
@@ -109,5 +113,6 @@ class Pattern:
                         f"Pattern {self.source!r} took more than {budget * 1000:.0f} ms over {tools} tools. "
                         "Use a simpler one: fewer repetitions, plain words.",
                     )
+            first += len(texts)
             paused = perf_counter(), thread_time()
         return found

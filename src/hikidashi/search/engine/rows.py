@@ -32,13 +32,17 @@ class Snapshot:
     entries: list[Entry | bytes | None]
     texts: list[str | bytes | None]
     """The searchable text of each tool, made when first needed; shared with the catalogue and other snapshots."""
-    _batches: dict[int, list[tuple[int, str]]] = field(default_factory=dict[int, list[tuple[int, str]]])
+    _batches: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
 
-    def batches(self) -> Iterator[list[tuple[int, str]]]:
-        """Numbers and searchable texts of the tools, in catalogue order; a batch is made when first needed."""
+    def batches(self) -> Iterator[list[str]]:
+        """The searchable texts of the tools, in catalogue order; a batch is made when first needed.
+
+        No object is made per tool that the garbage collector must traverse: as many as there are tools would make it
+        traverse all of the program's, which takes longer than the search.
+        """
         for start in range(0, len(self.numbers), _BATCH):
             if start not in self._batches:
-                self._batches[start] = [(number, self._text(number)) for number in self.numbers[start : start + _BATCH]]
+                self._batches[start] = list(map(self._text, self.numbers[start : start + _BATCH]))
             yield self._batches[start]
 
     def _text(self, number: int) -> str:

@@ -65,7 +65,7 @@ def write(path: Path, rows: Rows, index: Index, vectors: StoredVectors | None = 
     """
     entries = [rows.entry(number) for number in rows.numbers.values()]
     saved = [_saved(entry) for entry in entries]
-    texts = [text.encode("utf-8", "surrogatepass") for batch in rows.snapshot().batches() for _, text in batch]
+    texts = [text.encode("utf-8", "surrogatepass") for batch in rows.snapshot().batches() for text in batch]
     postings = [known for term in index.terms if (known := index.postings(term))]
     packed: array[int] = array("Q")
     for term in postings:
