@@ -23,6 +23,7 @@ from .engine.index.lexical import LexicalIndex
 from .engine.limits import (
     MAX_LIMIT,
     MAX_QUERY,
+    MAX_SELECT,
     MAX_TOOLS,
     check_count,
     check_limit,
@@ -213,7 +214,7 @@ class ToolCatalog:
             ToolSearchError: the query is empty or too long, `limit` is out of range, the catalogue is empty, or
                 `select:` names no known tool.
         """
-        query = checked_query(query, self.limit_query)
+        query = self._checked(query)
         check_limit(limit, len(self))
         if query.startswith(_SELECT):
             with self._lock:
@@ -227,13 +228,18 @@ class ToolCatalog:
         Raises:
             ToolSearchError: as `search`.
         """
-        query = checked_query(query, self.limit_query)
+        query = self._checked(query)
         check_limit(limit, len(self))
         if query.startswith(_SELECT):
             with self._lock:
                 return Explanation(selected(self._rows, query.removeprefix(_SELECT)))
         with self._judged(query, limit, further=HELD_BACK) as (judgement, asked):
             return explained(judgement, asked, limit, self._rows.entry, self._lexical.index)
+
+    def _checked(self, query: object) -> str:
+        """`query`, which is not too long; a list of names may be longer than a question."""
+        is_select = isinstance(query, str) and query.lstrip().startswith(_SELECT)
+        return checked_query(query, max(self.limit_query, MAX_SELECT) if is_select else self.limit_query)
 
     @contextmanager
     def _judged(self, query: str, limit: int, further: int = 0) -> Generator[tuple[Judgement, Query]]:
