@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import time
+import unicodedata
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -132,6 +133,13 @@ class ToolCatalog:
         """Whether `text` states something rather than asks for it: `she never liked that colour`."""
         return self._read(text).is_statement
 
+    def needs_vectors(self, query: str) -> bool:
+        """Whether `query` is ranked by meaning, too; not a single word that tools have, which is looked up."""
+        if self.ranker == "lexical" or not query.strip() or query.lstrip().startswith(_SELECT):
+            return False
+        assert self._meanings is not None
+        return reading_of(query, self._read(query), multilingual=self._meanings.multilingual) is not None
+
     def get(self, name: str) -> Any | None:
         """The tool of exactly this name, as it was added; None if there is none."""
         with self._lock:
@@ -244,11 +252,12 @@ class ToolCatalog:
     @contextmanager
     def _judged(self, query: str, limit: int, further: int = 0) -> Generator[tuple[Judgement, Query]]:
         """The hits for a question, `further` more than are shown, and its terms; with the lock held."""
-        asked = None if self._meanings is None else self._read(query)
-        meaning = None if asked is None else self._meaning_of(query, asked)
+        plain = unicodedata.normalize("NFKC", query)  # full-width letters are read as others; names are as they are
+        asked = None if self._meanings is None else self._read(plain)
+        meaning = None if asked is None else self._meaning_of(plain, asked)
         with self._indexed() as index:
             if asked is None or asked.version != index.version:
-                asked = self._read(query)
+                asked = self._read(plain)
             judgement = self._ranked(asked, meaning, limit + further)
             named = self._rows.named_by(query)
             is_certain = judgement.hits and not judgement.doubt and not judgement.is_by_meaning

@@ -27,7 +27,7 @@ _LARGE = 2_000
 # A synonym counts for most of its word, but is weak evidence: two of them are worth half a word.
 _HINTED = 0.7
 _SURE_HINT = 1 / 4
-# A statement shares a word with some tool by chance, but seldom two; one that more tools have than these is no evidence.
+# A statement shares a word with some tool by chance, but seldom two; a word of more tools than these is no evidence.
 _MORE_THAN_ONE = 3 / 2
 _COMMON = 1 / 5
 OF_BEST = 1 / 4

@@ -12,11 +12,13 @@ __all__ = ["scan_single_words", "scan_words"]
 _ADVERBS = "up down off out over in on away back through along around together"
 _PARTICLES = frozenset(_ADVERBS.split())
 # Separable prefixes that are prepositions too, and words that follow a prefix but not a preposition.
-_PREPOSITIONS = frozenset("ab an auf aus bei durch mit nach uber um unter vor zu".split())
-_AFTER_PREFIX = _PREPOSITIONS | frozenset(
-    "aber am bevor bitte damit danach dann dass denn falls fur heute im in jetzt mal morgen oder sobald sofort sowie und "
-    "weil wenn zum zur".split()
-)
+_ALSO_PREPOSITIONS = "ab an auf aus bei durch mit nach uber um unter vor zu"
+_PREPOSITIONS = frozenset(_ALSO_PREPOSITIONS.split())
+_NEXT = """
+    aber am bevor bitte damit danach dann dass denn falls fur heute im in jetzt mal morgen oder sobald sofort sowie und
+    weil wenn zum zur
+"""
+_AFTER_PREFIX = _PREPOSITIONS | frozenset(_NEXT.split())
 _GAP = 4  # words between a verb and its particle: `hand the old ticket over`
 
 

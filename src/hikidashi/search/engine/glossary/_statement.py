@@ -15,8 +15,9 @@ from ._lexicon import Lexicon
 __all__ = ["is_statement"]
 
 _STATEMENT = {
-    "de": """er sie es wir man ich du niemand jemand jeder keiner alle war waren hat hatte hatten ist sind wurde wurden
-        bin bist habe hast mir dir mich dich immer nie niemals manchmal fruher einmal nicht kein keine keinen schon doch""",
+    "de": """er sie es wir man ich du niemand jemand jeder keiner alle war waren hat hatte hatten ist sind wurde
+        wurden bin bist habe hast mir dir mich dich immer nie niemals manchmal fruher einmal nicht kein
+        keine keinen schon doch""",
     "es": """ella ellos ellas nadie alguien todos siempre nunca jamas era eran estaba estaban habia fue fueron es esta
         estan son soy se me le les yo tu nos creo ni""",
     "fr": """il elle ils elles on nous je j tu personne rien toujours jamais etait etaient avait avaient est sont ont
