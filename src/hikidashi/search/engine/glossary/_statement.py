@@ -85,7 +85,7 @@ def _without_greetings(words: Sequence[str], language: str) -> Sequence[str]:
 
 
 def _is_told(words: Sequence[str], lexicon: Lexicon) -> bool:
-    """Whether a verb is in the imperfect, in which nobody asks for something: `ma grand-mère chantait`."""
+    """Whether a verb is in the imperfect, the tense of stories: `ma grand-mère chantait`."""
     endings = _IMPERFECT[lexicon.language]
     return any(len(word) > _LONG and word.endswith(endings) and word not in lexicon.meanings for word in words[1:])
 
