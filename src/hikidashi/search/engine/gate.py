@@ -124,6 +124,7 @@ class _Coverage:
     def of(cls, index: Index, doc: int, score: float, query: Query) -> _Coverage:
         coverage = cls(doc, score)
         guessed: set[str] = set()
+        translated: set[str] = set()
         asked, found = coverage.asked, coverage.found
         for term, weight in query.weights.items():
             is_found = index.has(doc, term)
@@ -143,7 +144,9 @@ class _Coverage:
                 if not _is_weak_evidence(term, query) and not (
                     query.is_statement and index.tools_with(term) > _COMMON * index.count
                 ):
-                    coverage.sure += share_of_word(term)
+                    # Two meanings of one word are one word.
+                    coverage.sure += 0.0 if word in translated else share_of_word(term)
+                    translated.update([word] if term in query.translations else [])
                 if term in query.respelled and not is_weak(term):
                     guessed.add(word)
             else:
