@@ -265,3 +265,26 @@ def test_threads_that_search_a_new_catalogue_at_once_all_get_its_answers(catalog
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(new.search, QUESTIONS * 4))
     assert list(map(shown, found)) == expected * 4
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("ship", False),
+        ("Refund!", False),
+        ("返金", False),
+        ("select:refund_payment", False),
+        ("ship a parcel", True),
+        ("xyzzy", True),
+        ("", False),
+    ],
+)
+def test_only_what_is_ranked_by_meaning_needs_vectors(query: str, expected: bool) -> None:
+    tools = [{"name": "refund_payment", "description": "Give money back."}, {"name": "ship_parcel", "description": ""}]
+    catalog = ToolCatalog(tools)
+    assert catalog.needs_vectors(query) is expected
+    if query and not expected:
+        assert catalog.search(query)
+        assert not catalog.is_ready
+    assert not ToolCatalog(tools, ranker="lexical").needs_vectors(query)
+    assert not ToolCatalog().needs_vectors("select:a")

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,16 +18,17 @@ from pydantic_ai.capabilities import ToolSearch
 from pydantic_ai.messages import CompactionPart, ModelMessage, ModelRequest
 from pydantic_ai.models import Model
 from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
+from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.toolsets import FunctionToolset
 from tests.pydantic_ai_support import anthropic_model
-from tests.support import Heard
+from tests.support import Heard, Unsure
 
-from hikidashi import ClaudeCodeModel
+from hikidashi import ClaudeCodeModel, from_function
 from hikidashi.common.loopback import Exchange, LoopbackServer
 from hikidashi.convert.wire_names import WireNames
-from hikidashi.search import deferred, to_pydantic_ai_search
+from hikidashi.search import ToolCatalog, deferred, to_pydantic_ai_search
 from hikidashi.testing import MessagesServer, call, say, search_regex, search_words, turn
 
 Server = Callable[..., MessagesServer]
@@ -114,6 +116,21 @@ async def test_claude_calls_what_was_found_before_a_compaction(
             await agent_of(model).run("And to Bo.", message_history=[*history, ModelRequest(parts=[SUMMARY])])
         ).output == "done"
     assert server.requests[1].tool_result_texts[-1] == "sent to Bo"
+    assert server.refusals == []
+
+
+@pytest.mark.parametrize("profile", [None, WITHOUT_TOOL_SEARCH])
+async def test_claude_reads_that_the_nearest_are_uncertain_and_what_was_left_out(
+    messages_server: Server, profile: ModelProfile | None
+) -> None:
+    long = [replace(from_function(send_mail), name=f"mail_{n}", description="Send a mail. " * 300) for n in range(5)]
+    server = messages_server([call("search_tools", {"queries": ["send mail"]}), say("done")])
+    async with anthropic_model(server, profile=profile) as model:
+        search = to_pydantic_ai_search(Unsure(long), budget=2_000)
+        assert (await Agent(WrapperModel(model), capabilities=[search]).run("Write to Ada.")).output == "done"
+    read = json.dumps(server.requests[1].body["messages"][-1])
+    assert read.count("No tool surely fits 'send mail'. These are the nearest, perhaps not what you need.") == 1
+    assert len(re.findall(r"In short, \d more\.", read)) == 1
     assert server.refusals == []
 
 
@@ -224,9 +241,12 @@ def says(text: str) -> dict[str, Any]:
     return {"type": "message", "id": "m1", "role": "assistant", "status": "completed", "content": content}
 
 
-async def run_on_responses(server: OpenAI, model: str = "gpt-5.4", **options: Any) -> list[ModelMessage]:
+async def run_on_responses(
+    server: OpenAI, model: str = "gpt-5.4", catalog: ToolCatalog | None = None, **options: Any
+) -> list[ModelMessage]:
     async with openai_provider(server) as provider:
-        result = await agent_of(OpenAIResponsesModel(model, provider=provider)).run("Write to Ada.", **options)
+        agent = agent_of(OpenAIResponsesModel(model, provider=provider), catalog=catalog)
+        result = await agent.run("Write to Ada.", **options)
     assert result.output == "done"
     return result.all_messages()
 
@@ -252,6 +272,15 @@ async def test_each_search_of_openai_responses_has_an_answer_of_its_own_kind_eve
     answered = [(output["call_id"], output["tools"]) for output in server.inputs("tool_search_output")]
     assert answered == [("call_1", []), ("call_2", []), ("call_3", [])]
     assert server.inputs("function_call_output") == []
+    said = [json.dumps(message["content"]) for message in server.requests[-1]["input"] if message.get("role") == "user"]
+    assert [len(re.findall(r"mail\(|'bake a cake'|One entry for each", text)) for text in said] == [0, 1, 1, 1]
+
+
+async def test_openai_responses_reads_that_the_nearest_are_uncertain() -> None:
+    server = OpenAI(searches(1, "send mail"), says("done"))
+    await run_on_responses(server, catalog=Unsure())
+    assert [tool["name"] for tool in server.inputs("tool_search_output")[0]["tools"]] == ["send_mail"]
+    assert "No tool surely fits 'send mail'." in json.dumps(server.requests[-1]["input"][-1])
 
 
 async def test_openai_responses_is_told_to_search() -> None:

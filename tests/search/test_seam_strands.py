@@ -286,14 +286,17 @@ def test_tools_that_strands_could_not_load_are_refused_at_once(tools: Any, optio
         to_strands_search(tools, **options)
 
 
-async def test_tools_of_any_name_are_called_by_the_name_that_the_search_showed(messages_server: Server) -> None:
+@pytest.mark.parametrize("as_shown", [False, True])
+async def test_tools_of_any_name_are_called_by_the_name_that_the_search_showed(
+    messages_server: Server, as_shown: bool
+) -> None:
     names = ["メール送信", "予定を追加", "a-b", "a_b", "n" * 65]
     wire = WireNames(names, longest=64, alike=lambda name: name.replace("-", "_"))
     tools = [saying_its_name(name) for name in names]
     shown = [wire.of(name) for name in names]
     server = messages_server(
         [
-            call("search_tools", {"query": f"select:{','.join(names)}"}),
+            call("search_tools", {"query": f"select:{','.join(shown if as_shown else names)}"}),
             turn(*(call(name) for name in shown)),
             say("done"),
         ]
@@ -381,3 +384,15 @@ def test_a_catalogue_is_used_as_it_is() -> None:
     agent = strands.Agent(hooks=[hook])
     hook.search("play music", agent)
     assert agent.tool_names == ["search_tools", "play_music"]
+
+
+async def test_a_tool_nested_deeper_than_strands_takes_is_cut_and_can_be_called(messages_server: Server) -> None:
+    schema: dict[str, Any] = {"type": "string"}
+    for level in range(80):
+        schema = {"type": "object", "properties": {f"level_{level}": schema}}
+    deep = replace(saying_its_name("deep"), input_schema=schema)
+    server = messages_server([call("search_tools", {"query": "select:deep"}), call("deep"), say("done")])
+    await run(server, to_strands_search([deep]), "?")
+    assert offered(server)[1] == ["deep", "search_tools"]
+    assert "Deeper levels are left out here." in str(server.requests[1].tools)
+    assert server.requests[2].tool_result_texts == ["deep: done"]

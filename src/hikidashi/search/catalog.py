@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import time
+import unicodedata
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +24,7 @@ from .engine.index.lexical import LexicalIndex
 from .engine.limits import (
     MAX_LIMIT,
     MAX_QUERY,
+    MAX_SELECT,
     MAX_TOOLS,
     check_count,
     check_limit,
@@ -131,6 +133,13 @@ class ToolCatalog:
         """Whether `text` states something rather than asks for it: `she never liked that colour`."""
         return self._read(text).is_statement
 
+    def needs_vectors(self, query: str) -> bool:
+        """Whether `query` is ranked by meaning, too; not a single word that tools have, which is looked up."""
+        if self.ranker == "lexical" or not query.strip() or query.lstrip().startswith(_SELECT):
+            return False
+        assert self._meanings is not None
+        return reading_of(query, self._read(query), multilingual=self._meanings.multilingual) is not None
+
     def get(self, name: str) -> Any | None:
         """The tool of exactly this name, as it was added; None if there is none."""
         with self._lock:
@@ -213,7 +222,7 @@ class ToolCatalog:
             ToolSearchError: the query is empty or too long, `limit` is out of range, the catalogue is empty, or
                 `select:` names no known tool.
         """
-        query = checked_query(query, self.limit_query)
+        query = self._checked(query)
         check_limit(limit, len(self))
         if query.startswith(_SELECT):
             with self._lock:
@@ -227,7 +236,7 @@ class ToolCatalog:
         Raises:
             ToolSearchError: as `search`.
         """
-        query = checked_query(query, self.limit_query)
+        query = self._checked(query)
         check_limit(limit, len(self))
         if query.startswith(_SELECT):
             with self._lock:
@@ -235,14 +244,20 @@ class ToolCatalog:
         with self._judged(query, limit, further=HELD_BACK) as (judgement, asked):
             return explained(judgement, asked, limit, self._rows.entry, self._lexical.index)
 
+    def _checked(self, query: object) -> str:
+        """`query`, which is not too long; a list of names may be longer than a question."""
+        is_select = isinstance(query, str) and query.lstrip().startswith(_SELECT)
+        return checked_query(query, max(self.limit_query, MAX_SELECT) if is_select else self.limit_query)
+
     @contextmanager
     def _judged(self, query: str, limit: int, further: int = 0) -> Generator[tuple[Judgement, Query]]:
         """The hits for a question, `further` more than are shown, and its terms; with the lock held."""
-        asked = None if self._meanings is None else self._read(query)
-        meaning = None if asked is None else self._meaning_of(query, asked)
+        plain = unicodedata.normalize("NFKC", query)  # full-width letters are read as others; names are as they are
+        asked = None if self._meanings is None else self._read(plain)
+        meaning = None if asked is None else self._meaning_of(plain, asked)
         with self._indexed() as index:
             if asked is None or asked.version != index.version:
-                asked = self._read(query)
+                asked = self._read(plain)
             judgement = self._ranked(asked, meaning, limit + further)
             named = self._rows.named_by(query)
             is_certain = judgement.hits and not judgement.doubt and not judgement.is_by_meaning

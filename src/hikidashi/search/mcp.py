@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
@@ -9,7 +10,7 @@ from contextvars import ContextVar
 from typing import Any, cast
 
 from .. import __version__
-from ..errors import MissingExtra
+from ..errors import MissingExtra, Unsupported
 from ..tool import Tool, ToolResult
 from .answers.budget import DEFAULT_BUDGET, AnswerBudget
 from .answers.search_tools import FoundTools, Strategy, ToolSearchHandler
@@ -27,6 +28,8 @@ except ImportError as error:
 from ..convert.mcp import answer, wire_tool
 
 __all__ = ["to_mcp_search"]
+
+logger = logging.getLogger("hikidashi")
 
 _SESSION_ID = "mcp-session-id"  # streamable HTTP
 _MOST_SESSIONS = 10_000
@@ -130,7 +133,15 @@ class _SearchServer(MCPServer[_Findings]):
         if self._list_found:
             found = ((name, self._handler.tool(name)) for name in self._found.get() or ())
             listed |= {name: tool for name, tool in found if tool is not None and name not in listed}
-        return [*(wire_tool(self._handler.listed(tool)) for tool in listed.values()), *await super().list_tools()]
+        return [*filter(None, map(self._listed, listed.values())), *await super().list_tools()]
+
+    def _listed(self, tool: Tool) -> types.Tool | None:
+        """`tool` as clients see it; None if MCP cannot express it: it is called with `call_tool` only."""
+        try:
+            return wire_tool(self._handler.listed(tool))
+        except Unsupported as error:
+            logger.warning("The tool %r was found and is not listed: %s", tool.name, error)
+            return None
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None

@@ -172,7 +172,7 @@ class ToolSearchHook(HookProvider):
         Raises:
             ToolSearchError: the query is invalid.
         """
-        found = search_catalog(self.catalog, query, strategy=self._strategy, limit=self._max_results)
+        found = search_catalog(self.catalog, query, strategy=self._strategy, limit=self._max_results, own=self._own)
         entries = tuple(self._in_strands(entry) for entry in found.entries)
         shown = replace(found, entries=entries).shown(self._budget)
         loaded = self._load((entry.name for entry in shown.whole), agent)
@@ -184,7 +184,7 @@ class ToolSearchHook(HookProvider):
         if not shown.whole and not shown.short:
             return self._words.only_hidden(query, found.hidden) if found.hidden else self._words.nothing(query)
         answer = self._words.loaded(query, shown, confident=found.confident)
-        return f"{answer}\n{self._words.hidden(found.hidden)}" if found.hidden else answer
+        return "\n".join([answer, *self._words.missing(found.hidden, found.unknown)])
 
     def _in_strands(self, entry: Entry) -> Entry:
         """`entry` under the name of the tool in strands."""

@@ -81,6 +81,44 @@ async def test_an_answer_shows_what_fits_and_names_and_counts_the_rest() -> None
         assert found_names(text_of(await search(client, f"select:{','.join(short)}"))) == short[:2]
 
 
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [
+        ("en", "No tool is named 'nope', 'send_mial'. Look for what it should do by words."),
+        ("ja", "'nope', 'send_mial' という名前のツールはありません。必要なことを言葉で検索してください。"),
+    ],
+)
+async def test_selected_names_that_no_tool_has_are_named(language: Any, said: str) -> None:
+    async with Client(to_mcp_search([MAIL], language=language)) as client:
+        answer = text_of(await search(client, "select:nope, send_mail,send_mial,send_mail"))
+        assert found_names(answer) == ["send_mail"]
+        assert answer.endswith(f"\n{said}")
+
+
+async def test_many_unknown_names_are_counted() -> None:
+    async with Client(to_mcp_search([MAIL])) as client:
+        answer = text_of(await search(client, "select:send_mail," + ",".join(f"no_{n}" * 50 for n in range(30))))
+        assert found_names(answer) == ["send_mail"]
+        assert "… (+25)" in answer
+        assert len(answer) < 1_500
+        alone = await search(client, "select:" + ",".join(f"no_{n}" for n in range(30)))
+        assert alone.is_error
+        assert "'no_4'" in text_of(alone)
+        assert "'no_5'" not in text_of(alone)
+
+
+async def test_names_as_long_as_servers_have_them_can_be_selected_together_up_to_fifty() -> None:
+    many = [replace(MAIL, name=f"{n:03}_{'long_name_' * 12}") for n in range(60)]
+    async with Client(to_mcp_search(many)) as client:
+        answer = text_of(await search(client, "select:" + ",".join(tool.name for tool in many)))
+        assert answer.startswith("Found 60.")
+        assert len(found_names(answer)) > 10
+        assert tokens_of(answer) <= 5_000
+        refused = await search(client, "send a mail " * 50)
+        assert refused.is_error
+        assert "the limit is 500" in text_of(refused)
+
+
 async def test_one_tool_that_is_longer_than_the_budget_is_cut_and_can_be_called() -> None:
     async with Client(to_mcp_search([HUGE])) as client:
         answer = text_of(await search(client, "select:huge"))
@@ -97,6 +135,23 @@ async def test_a_list_of_found_tools_keeps_to_the_budget_too() -> None:
         (listed,) = (tool for tool in (await client.list_tools()).tools if tool.name == "huge")
         assert (listed.description or "").endswith(" of 500,016 characters]")
         assert listed.input_schema == HUGE.input_schema
+
+
+async def test_a_found_tool_that_mcp_cannot_list_leaves_the_list_of_the_others_whole() -> None:
+    schema: dict[str, Any] = {"type": "string"}
+    for level in range(150):
+        schema = {"type": "object", "properties": {f"level_{level}": schema}}
+    deep, odd = (
+        replace(MAIL, name="deep", input_schema=schema),
+        replace(MAIL, name="odd", input_schema={"$ref": "#/$defs/x"}),
+    )
+    async with Client(to_mcp_search([deep, odd, MAIL]), mode="legacy") as client:
+        answer = text_of(await search(client, "select:deep,odd,send_mail"))
+        assert found_names(answer) == ["deep", "odd", "send_mail"]
+        assert "Deeper levels are left out here." in answer
+        listed = [tool.name for tool in (await client.list_tools()).tools]
+        assert listed == ["search_tools", "call_tool", "deep", "send_mail"]
+        assert text_of(await call_tool(client, "odd", {"to": "Ada"})) == "sent to Ada"
 
 
 async def test_more_matches_than_are_looked_for_are_told_as_such() -> None:
@@ -210,12 +265,13 @@ def test_the_loop_loads_what_fits_the_budget_and_names_the_rest(messages_server:
     assert tokens_of(texts(sent)) <= 2_500
 
 
-def test_the_loop_calls_tools_of_any_name(messages_server: Server) -> None:
+@pytest.mark.parametrize("as_sent", [False, True])
+def test_the_loop_calls_tools_of_any_name(messages_server: Server, as_sent: bool) -> None:
     names = ["メール送信", "予定を追加", "n" * 200]
     wire = WireNames(names, longest=128)
     tools = [saying_its_name(name) for name in names]
     shown = [wire.of(name) for name in names]
-    search_all = call("search_tools", {"query": f"select:{','.join(names)}"})
+    search_all = call("search_tools", {"query": f"select:{','.join(shown if as_sent else names)}"})
     server = messages_server([search_all, turn(*(call(name) for name in shown[1:])), say("ok")])
     heard = Heard()
     ended = run(server, tools, record=heard, always_loaded=["メール送信"])

@@ -21,7 +21,7 @@ def terms(text: str) -> list[str]:
         ("getUserData", ["get", "user", "data", "getuserdata"]),
         ("get-user-data", ["get", "user", "data", "getuserdata"]),
         ("api.users.list", ["api", "user", "list", "apiuserslist"]),
-        ("parseHTMLPage", ["pars", "html", "pag", "parsehtmlpage"]),
+        ("parseHTMLPage", ["pars", "html", "page", "parsehtmlpage"]),
         ("GitHub", ["git", "hub", "github"]),
         ("e-mail", ["e", "mail", "email"]),
         ("covid19", ["covid", "19", "covid19"]),

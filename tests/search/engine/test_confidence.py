@@ -43,6 +43,10 @@ def large() -> ToolCatalog:
         ("納豆のレシピ", "recipe"),
         ("refund suzuki-san", "refund"),
         ("deployment invoice-frontend", "deployment"),
+        ("肉じゃがのレシピ", "recipe"),
+        ("「はじめまして」を翻訳", "translat"),
+        ("配送 1234-5678-9012", "ship"),
+        ("message 8pm kenji", "message"),
     ],
 )
 def test_a_topic_with_a_value_finds_the_topic_in_a_catalogue_of_any_size(
@@ -62,10 +66,20 @@ def test_a_topic_with_a_value_finds_the_topic_in_a_catalogue_of_any_size(
         "祖母のレシピはもう誰も覚えていない",
         "昨日の天気はひどかったね",
         "他昨天忘了带伞，天气真糟糕",
+        "danke dir, du bist ein Schatz",
+        "da hast du recht",
+        "ma grand-mère chantait en cuisinant",
+        "mi abuela cantaba mientras cocinaba",
+        "the baby finally fell asleep",
     ],
 )
 def test_what_is_told_is_not_taken_for_a_question(sized: ToolCatalog, talk: str) -> None:
     assert not any(match.confident for match in sized.search(talk))
+
+
+def test_the_likeliest_meaning_of_a_word_comes_before_a_rarer_word_for_another(large: ToolCatalog) -> None:
+    for question, topic in (("連絡先 高橋", "contact"), ("契約 三島工業", "contract")):
+        assert sum(topic in match.name for match in large.search(question)) >= 2
 
 
 def test_where_nothing_is_certain_the_three_nearest_come_with_the_reason(large: ToolCatalog) -> None:

@@ -137,6 +137,10 @@ def test_what_tools_have_is_not_taken_for_another_language() -> None:
         ("Flug nach Berlin buchen", "flight book"),
         ("die E-Mails beantworten", "reply email"),
         ("ändere die Bildgröße", "size image update"),
+        ("teile das Dokument mit Maria", "share document"),
+        ("teile Maria den Termin mit", "notify appointment"),
+        ("gib dem Kunden sein Geld zurück", "return money customer"),
+        ("nimm den Termin an und sag Bescheid", "accept appointment"),
     ],
 )
 def test_german_is_understood_in_all_its_forms(question: str, expected: str) -> None:

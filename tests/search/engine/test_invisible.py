@@ -88,3 +88,12 @@ def test_what_is_seen_of_a_text_is_a_part_of_it(text: str) -> None:
     seen = visible(text)
     assert visible(seen) == seen
     assert [letter for letter in text if letter in set(seen)] == list(seen)
+
+
+def test_full_width_and_mathematical_letters_are_read_as_plain_ones() -> None:
+    tools = [*TOOLS, {"name": "delete_issue", "description": "Remove a ticket."}]
+    for catalog in (ToolCatalog(tools, ranker="lexical"), ToolCatalog(tools)):
+        for plain in ("get rid of the ticket", "send a message", "read_file"):
+            wide = "".join(chr(ord(letter) + 0xFEE0) if "!" <= letter <= "~" else letter for letter in plain)
+            assert answers(catalog, wide) == answers(catalog, plain)
+        assert answers(catalog, "𝐬𝐞𝐧𝐝 𝐚 𝐦𝐞𝐬𝐬𝐚𝐠𝐞") == answers(catalog, "send a message")

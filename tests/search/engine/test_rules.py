@@ -17,6 +17,7 @@ from hikidashi.search.engine.stopwords import FUNCTION, FUNCTION_BIGRAMS
 DIGESTS = {
     1: "90441cba58812bcc",
     2: "76aa4abe1c587fdc",
+    3: "edefd05e03eb4b47",
 }
 """The digest of what is indexed, by `RULES_VERSION`. Add lines, and keep the old ones."""
 

@@ -12,6 +12,7 @@ from hikidashi.errors import ToolSearchError
 from hikidashi.search import ToolCatalog
 from hikidashi.search.engine.glossary import Glossary
 from hikidashi.search.engine.spelling import Speller
+from hikidashi.search.engine.stem import stem
 
 LINES = (
     "# comment\n\n送信\tsend|submit\tverb\nメール\tmail\nライン\tline\n請求書\tinvoice\n請求\tbilling\n送信\ttransmit\n"
@@ -60,7 +61,8 @@ VOCABULARY = ["calendar", "message", "weather", "channel", "send", "received", "
         ("mesasge", ["message"]),
         ("wether", ["weather"]),
         ("receivet", ["received", "receives"]),
-        ("sned", []),
+        ("sned", ["send"]),
+        ("sand", []),
         ("zzzzzzzz", []),
         ("1234567", []),
         ("alendar", []),
@@ -93,3 +95,13 @@ def test_a_word_that_is_known_no_more_is_no_guess() -> None:
     assert speller.nearest("calender", {"mail"}) == []
     speller.add(["calends", "calander"])
     assert speller.nearest("calender", {"calendar", "calander"}) == ["calander", "calendar"]
+
+
+def test_a_short_word_with_an_e_is_another_word_in_all_its_forms() -> None:
+    for pair in ("plane plan", "mime mim", "rate rat", "code cod", "tape tap"):
+        one, other = pair.split()
+        assert stem(one) != stem(other)
+    assert {stem(word) for word in ("file", "files", "filed", "filing")} == {"file"}
+    assert {stem(word) for word in ("plan", "plans", "planned", "planning")} == {"plan"}
+    assert stem("wrote") == stem("write") == stem("writing")
+    assert stem("ship") == stem("shipment") == stem("shipping")

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
-__all__ = ["compact_schema", "smaller_schemas"]
+__all__ = ["compact_schema", "shallow_schema", "smaller_schemas"]
 
 _SCHEMAS_BY_NAME = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
 _SCHEMAS = ("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames")
 _LISTS_OF_SCHEMAS = ("anyOf", "oneOf", "allOf", "prefixItems")
 _ANNOTATIONS = frozenset({"examples", "example", "$comment", "default", "deprecated", "markdownDescription"})
 _SOME_VALUES = 8
-_DEEPEST = 60  # deeper levels do not help a model, and recursion is limited
+_DEEPEST = 60  # deeper levels do not help a model, recursion is limited, and strands leaves a deeper tool out
+_DEEPER = "Deeper levels are left out here."
 
 _Change = Callable[[dict[str, Any], int], dict[str, Any]]
 
@@ -20,6 +21,16 @@ _Change = Callable[[dict[str, Any], int], dict[str, Any]]
 def compact_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     """`schema` without `$schema` and generated titles; a property named `title` stays."""
     return _changed(schema, lambda part, _: part, 0)
+
+
+def shallow_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    """`schema` itself, or without its levels below the sixtieth."""
+    layer: list[Any] = [schema]
+    for _ in range(_DEEPEST + 1):
+        layer = [inner for part in layer for inner in _parts(part)]
+        if not layer:
+            return schema
+    return compact_schema(schema)
 
 
 def smaller_schemas(schema: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -55,7 +66,7 @@ def smaller_schemas(schema: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def _changed(schema: Mapping[str, Any], change: _Change, depth: int) -> dict[str, Any]:
     """`schema` with `change` applied to each subschema, the innermost first."""
     if depth > _DEEPEST:
-        return {}
+        return {"description": _DEEPER}
     part: dict[str, Any] = {}
     for key, value in schema.items():
         if key == "$schema" or (key == "title" and isinstance(value, str)):
@@ -70,6 +81,19 @@ def _changed(schema: Mapping[str, Any], change: _Change, depth: int) -> dict[str
         else:
             part[key] = value
     return change(part, depth)
+
+
+def _parts(schema: Any) -> Iterator[Any]:
+    """The schemas directly inside of `schema`."""
+    if not isinstance(schema, Mapping):
+        return
+    for key, value in cast("Mapping[str, Any]", schema).items():
+        if key in _SCHEMAS_BY_NAME and isinstance(value, Mapping):
+            yield from cast("Mapping[str, Any]", value).values()
+        elif key in _SCHEMAS:
+            yield value
+        elif key in _LISTS_OF_SCHEMAS and isinstance(value, list):
+            yield from cast("list[Any]", value)
 
 
 def _inner(schema: Any, change: _Change, depth: int) -> Any:

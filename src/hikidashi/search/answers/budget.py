@@ -10,7 +10,7 @@ from typing import Any
 from ...tokens import estimate_tokens
 from ...tool import json_text
 from ..engine.entry import Entry
-from ._schema_cut import compact_schema, smaller_schemas
+from ._schema_cut import compact_schema, shallow_schema, smaller_schemas
 
 __all__ = ["DEFAULT_BUDGET", "AnswerBudget", "Shown", "budget_of", "definition_line", "short_line", "tokens_of"]
 
@@ -70,10 +70,14 @@ class AnswerBudget:
         return Shown(tuple(whole), tuple(short), len(entries) - len(lines))
 
     def cut(self, entry: Entry, tokens: int | None = None) -> Entry:
-        """`entry` with a definition of at most `tokens`, by default the whole budget; `entry` itself if it fits."""
+        """`entry` with a definition of at most `tokens`, by default the whole budget; `entry` itself if it fits.
+
+        Levels of a schema below the sixtieth are left out in any case: some frameworks refuse them.
+        """
         room = max(_FEWEST // 2, self.tokens - _FRAME if tokens is None else tokens)
         if _cost_of_line(entry) <= room:
-            return entry
+            schema = shallow_schema(entry.input_schema)
+            return entry if schema is entry.input_schema else replace(entry, input_schema=schema)
         bare = replace(entry, description="")
         least = min(_LEAST_DESCRIPTION, tokens_of(entry.description))
         note = ""

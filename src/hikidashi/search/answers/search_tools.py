@@ -16,6 +16,7 @@ from ...errors import ToolSearchError, ToolValidationError
 from ...tool import Tool, ToolAnnotations, ToolResult, text
 from ..catalog import MAX_LIMIT, MAX_TOOLS, ToolCatalog
 from ..engine.entry import Entry, entry_of
+from ..engine.naming import names_listed
 from ..mcp_servers.lost_connection import reporting_lost_connections
 from ..mcp_servers.unreachable import unreachable_of
 from ..records.conversation import record_call, record_preload
@@ -95,6 +96,8 @@ class Found:
     """Number of further matches; counted up to 50 in all."""
     hidden: tuple[str, ...] = ()
     """Names of matching tools whose server does not answer."""
+    unknown: tuple[str, ...] = ()
+    """Names that were selected, and that no tool has."""
 
     @property
     def confident(self) -> bool:
@@ -107,10 +110,19 @@ class Found:
         return replace(shown, further=shown.further + self.further)
 
 
-def search_catalog(catalog: ToolCatalog, query: str, *, strategy: Strategy, limit: int) -> Found:
+def search_catalog(
+    catalog: ToolCatalog, query: str, *, strategy: Strategy, limit: int, own: Callable[[str], str] = str
+) -> Found:
     """Search `catalog` as a model asks.
 
     `select:a,b` always selects by name; with "both", `/…/` is a regular expression and anything else is words.
+
+    Args:
+        catalog: The tools.
+        query: What the model asks.
+        strategy: How `query` is read.
+        limit: Maximum number of tools, except of those selected by name.
+        own: The name in the catalogue of a tool that the model knows by another.
 
     Raises:
         ToolSearchError: the query is invalid; the message is for the model.
@@ -118,8 +130,12 @@ def search_catalog(catalog: ToolCatalog, query: str, *, strategy: Strategy, limi
     query = query.strip()
     slashed = len(query) > 2 and query.startswith("/") and query.endswith("/")
     kind: Kind = "words"
+    names: list[str] = []
     if query.startswith(_SELECT):
         kind = "select"
+        asked = names_listed(query.removeprefix(_SELECT), catalog)
+        names = [name if name in catalog else own(name) for name in asked]
+        query = _SELECT + ",".join(names) if names != asked else query
     elif strategy == "regex" or (strategy == "both" and slashed):
         kind, query = "regex", query[1:-1] if slashed else query
     hidden = unreachable_of(catalog).matching(query, regex=kind == "regex", limit=limit)
@@ -133,7 +149,10 @@ def search_catalog(catalog: ToolCatalog, query: str, *, strategy: Strategy, limi
     if matches and not matches[0].confident:
         kind = "nearest"
     shown = matches if kind == "select" else matches[:limit]
-    return Found(kind, tuple(match.entry for match in shown), len(matches) - len(shown), hidden)
+    known = [name for name in names if name in catalog]
+    unknown = tuple(name for name in names if name not in catalog and name not in hidden)
+    further = max(len(matches), len(known)) - len(shown)
+    return Found(kind, tuple(match.entry for match in shown), further, hidden, unknown)
 
 
 def entry_named(catalog: ToolCatalog, name: str) -> Entry | None:
@@ -313,7 +332,7 @@ class ToolSearchHandler:
         if not result.entries:
             return self._words.only_hidden(query, result.hidden) if result.hidden else self._words.nothing(query)
         answer = self._words.definitions(query, shown, confident=result.confident)
-        return f"{answer}\n{self._words.hidden(result.hidden)}" if result.hidden else answer
+        return "\n".join([answer, *self._words.missing(result.hidden, result.unknown)])
 
     async def call(self, arguments: dict[str, Any], found: FoundTools | None) -> ToolResult:
         """Answer `call_tool`; a tool that is not in `found` is not called, but shown and added to `found`.

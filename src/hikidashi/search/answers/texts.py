@@ -7,7 +7,7 @@ The answer to a search is a sentence, then one JSON object per tool and line, as
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, cast
 
 from ...common.language import Language
@@ -30,6 +30,9 @@ __all__ = [
 
 SEARCH_TOOLS = "search_tools"
 CALL_TOOL = "call_tool"
+
+_NAMED = 5  # unknown names in a note
+_LONGEST = 128  # characters of each
 
 _EN = {
     "search": (
@@ -84,6 +87,7 @@ _EN = {
     "short": 'In short, {count} more. To get them whole, search for "select:" and their names with commas between:',
     "further": "{count} further tools match: other or more words tell them apart.",
     "further at least": "{count} further tools match, or more: other or more words tell them apart.",
+    "no such names": "No tool is named {names}. Look for what it should do by words.",
     "hidden": "Cannot be used now, because their server does not answer: {names}.",
     "only hidden": (
         "What fits {query!r} cannot be used now, because its server does not answer: {names}. Go on without it, or "
@@ -173,6 +177,7 @@ _JA = {
     "short": "ほか{count}件は概要のみです。定義が必要なら、「select:」に続けて名前をコンマ区切りで検索してください。",
     "further": "さらに{count}件が該当します。言葉を変えるか増やして絞り込んでください。",
     "further at least": "さらに{count}件以上が該当します。言葉を変えるか増やして絞り込んでください。",
+    "no such names": "{names} という名前のツールはありません。必要なことを言葉で検索してください。",
     "hidden": "サーバーが応答していないため、現在使えません: {names}。",
     "only hidden": (
         "{query!r} に合うツールは、サーバーが応答していないため現在使えません: {names}。"
@@ -253,6 +258,15 @@ class Wording:
     def hidden(self, names: Iterable[str]) -> str:
         """Says that matching tools cannot be used now."""
         return self["hidden"].format(names=", ".join(names))
+
+    def missing(self, hidden: Collection[str], unknown: Collection[str]) -> Iterable[str]:
+        """Lines about tools of servers that do not answer, and about selected names that no tool has."""
+        if hidden:
+            yield self.hidden(hidden)
+        if unknown:
+            some = [repr(name if len(name) <= _LONGEST else name[: _LONGEST - 1] + "…") for name in unknown]
+            more = [f"… (+{len(some) - _NAMED})"] if len(some) > _NAMED else []
+            yield self["no such names"].format(names=", ".join([*some[:_NAMED], *more]))
 
     def only_hidden(self, query: str, names: Iterable[str]) -> str:
         """Says that no matching tool can be used now."""

@@ -252,7 +252,8 @@ class ToolLoop:
         try:
             if not isinstance(query, str):
                 raise ToolSearchError("invalid_tool_input", self._words["query is not text"])
-            found = search_catalog(self._catalog, query, strategy=self._strategy, limit=min(max(wanted, 1), MAX_LIMIT))
+            most = min(max(wanted, 1), MAX_LIMIT)
+            found = search_catalog(self._catalog, query, strategy=self._strategy, limit=most, own=self._own)
         except ToolSearchError as error:
             failure = ToolSearchFailure(code=error.code, message=str(error))
             self._searches.append(replace(made, failure=failure))
@@ -371,8 +372,7 @@ def _notes(query: str, found: Found, shown: Shown, words: Wording) -> Iterable[s
     if not found.confident:
         yield words["nearest loaded"].format(query=query)
     yield from words.rest(shown)
-    if found.hidden:
-        yield words.hidden(found.hidden)
+    yield from words.missing(found.hidden, found.unknown)
 
 
 def _callable(tool: object) -> Tool:

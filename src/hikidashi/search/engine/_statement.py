@@ -49,7 +49,10 @@ _HAN = re.compile("[\u3400-\u9fff]")
 _KANA = re.compile("[\u3041-\u30fa\u30fc]")
 
 # A topic or subject with a predicate, or a sentence-final verb.
-_JAPANESE_STATEMENT = re.compile("[はがも][^\\s、。]|(?:[ただるねよ]|ない|です|ます|なあ|なぁ|らしい|かな)[。！!\\s]*$")
+_JAPANESE_STATEMENT = re.compile(
+    "(?:(?<=[^\\s\u3041-\u3096])|(?<=..))[はがも](?![\\s、。の]|$)|(?:[ただるねよ]|ない|です|ます|なあ|なぁ|らしい|かな)[。！!\\s]*$"
+)
+_QUOTED = re.compile('「[^」]*」|『[^』]*』|“[^”]*”|"[^"]*"')
 _JAPANESE_REQUEST = re.compile(
     "[?？]|教え|知りたい|(?:[てでかは]|下さい|ください|くれ|たい|たいです|ほしい|欲しい|お願い.*|頼む|どう|何|いくら|いつ|どこ)"
     "[。！!\\s]*$"
@@ -62,6 +65,8 @@ _CHINESE_REQUEST = re.compile(
 
 def is_statement(question: str) -> bool:
     """Whether `question` is a statement; False for a few words without a verb, such as names."""
+    outside = _QUOTED.sub(" ", question)  # what is quoted is a value
+    question = outside if outside.strip() else question
     if _KANA.search(question):
         return _JAPANESE_STATEMENT.search(question) is not None and _JAPANESE_REQUEST.search(question) is None
     if _HAN.search(question):

@@ -27,8 +27,9 @@ _LARGE = 2_000
 # A synonym counts for most of its word, but is weak evidence: two of them are worth half a word.
 _HINTED = 0.7
 _SURE_HINT = 1 / 4
-# A statement shares a word with some tool by chance, but seldom two.
+# A statement shares a word with some tool by chance, but seldom two; a word of more tools than these is no evidence.
 _MORE_THAN_ONE = 3 / 2
+_COMMON = 1 / 5
 OF_BEST = 1 / 4
 """Hits that score less than this share of the best match only words of any question."""
 # A word in so few tools is as likely an example in an argument description as a purpose.
@@ -123,6 +124,7 @@ class _Coverage:
     def of(cls, index: Index, doc: int, score: float, query: Query) -> _Coverage:
         coverage = cls(doc, score)
         guessed: set[str] = set()
+        translated: set[str] = set()
         asked, found = coverage.asked, coverage.found
         for term, weight in query.weights.items():
             is_found = index.has(doc, term)
@@ -139,7 +141,12 @@ class _Coverage:
             if is_found:
                 coverage.terms.append(term)
                 found[word] = max(weighted, found.get(word, 0.0))
-                coverage.sure += 0.0 if _is_weak_evidence(term, query) else share_of_word(term)
+                if not _is_weak_evidence(term, query) and not (
+                    query.is_statement and index.tools_with(term) > _COMMON * index.count
+                ):
+                    # Two meanings of one word are one word.
+                    coverage.sure += 0.0 if word in translated else share_of_word(term)
+                    translated.update([word] if term in query.translations else [])
                 if term in query.respelled and not is_weak(term):
                     guessed.add(word)
             else:
@@ -157,7 +164,9 @@ class _Coverage:
         missing = sum(map(share_of_word, query.missing))
         total = sum(self.asked.values()) + missing * index.idf_at(0)
         coverage = sum((self.hinted | self.found).values()) / total if total else 0.0
-        if self.sure < (_MORE_THAN_ONE if query.is_statement else _HALF) and coverage < _TWO_THIRDS:
+        if query.is_statement and self.sure < _MORE_THAN_ONE:
+            return False
+        if self.sure < _HALF and coverage < _TWO_THIRDS:
             return False
         if coverage >= _HALF:
             return True

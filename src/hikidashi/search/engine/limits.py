@@ -13,6 +13,7 @@ from .regex import MAX_PATTERN
 __all__ = [
     "MAX_LIMIT",
     "MAX_QUERY",
+    "MAX_SELECT",
     "MAX_TOOLS",
     "check_count",
     "check_limit",
@@ -25,6 +26,8 @@ __all__ = [
 MAX_TOOLS = 10_000
 MAX_QUERY = 500
 MAX_LIMIT = 50
+MAX_SELECT = 10_000
+"""The maximum length of a query that lists names: 50 of 128 characters, which some servers use, and more."""
 _LONGEST_WAIT = 1e9  # seconds: systems refuse to wait for some thousand times as long
 
 

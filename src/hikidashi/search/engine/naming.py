@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from .entry import Entry
 from .gate import Judgement
 from .glossary import is_grammar
@@ -9,7 +11,16 @@ from .limits import MAX_LIMIT
 from .match import ToolMatch
 from .rows import Rows
 
-__all__ = ["selected", "with_part_of_name"]
+__all__ = ["names_listed", "selected", "with_part_of_name"]
+
+_NAMED = 5  # unknown names in an error
+
+
+def names_listed(listed: str, known: Container[str]) -> list[str]:
+    """The names in a list with commas between; a name among `known` may contain a comma itself."""
+    whole = listed.strip()
+    parts = [whole] if whole in known else listed.split(",")
+    return list(dict.fromkeys(name.strip() for name in parts if name.strip()))
 
 
 def selected(rows: Rows, listed: str) -> list[ToolMatch]:
@@ -18,12 +29,10 @@ def selected(rows: Rows, listed: str) -> list[ToolMatch]:
     Raises:
         ToolSearchError: no tool has any of the names.
     """
-    whole = listed.strip()  # a name may contain a comma
-    parts = [whole] if whole in rows.numbers else listed.split(",")
-    names = list(dict.fromkeys(name.strip() for name in parts if name.strip()))
+    names = names_listed(listed, rows.numbers)
     known = [name for name in names if name in rows.numbers]
     if not known:
-        raise rows.no_such_tool(names or [""])
+        raise rows.no_such_tool(names[:_NAMED] or [""])
     entries = [rows.entry(rows.numbers[name]) for name in known[:MAX_LIMIT]]
     return [ToolMatch(entry.name, 1.0, entry, _by_name) for entry in entries]
 

@@ -19,6 +19,7 @@ __all__ = ["Query", "read_query"]
 # Weights of terms that are not words of the question itself. A translation or a corrected spelling may be wrong. A
 # synonym counts little beside a word that some tool has, and more in place of a phrase or of a word that none has.
 _TRANSLATED = 0.7
+_FURTHER = 0.65  # a further meaning of a translated word: glossaries have the likeliest first
 _RESPELLED = 0.7
 _BESIDE = 0.2
 _IN_PLACE = 0.5
@@ -194,16 +195,21 @@ def _add_translations(query: Query, text: str, understanding: Understanding, voc
     nowhere: list[str] = []
     for word, english in understanding.translations:
         unexplained = unexplained.replace(word, " ")
-        meanings = [
-            found for meaning in english for found in analyzer.sources(meaning).items() if found[0] in vocabulary
-        ]
+        meanings: dict[str, tuple[str, float]] = {}
+        for meaning in english:
+            terms = analyzer.sources(meaning)
+            # The words of a further meaning, such as `address book` beside `contact`, count as one word together.
+            weight = _FURTHER / max(len(terms), 1) if meanings else _TRANSLATED
+            for term, piece in terms.items():
+                if term in vocabulary and (term not in meanings or meanings[term][1] < weight):
+                    meanings[term] = piece, weight
         if meanings:
             query.glossed.append(word)
         elif not any(term in vocabulary for term in analyzer.terms(word)):
             nowhere.append(word)
-        for term, piece in meanings:
+        for term, (piece, weight) in meanings.items():
             if term not in query.weights:
-                query.weights[term] = _TRANSLATED
+                query.weights[term] = weight
                 query.sources[term] = word
                 query.translations[term] = spelling(term, piece)
     if not text.isascii():  # a translated word need not occur untranslated

@@ -14,7 +14,8 @@ from .stem import IRREGULAR, stem
 
 __all__ = ["Speller"]
 
-_MIN_LETTERS = 5  # shorter words have too many neighbours (`send`, `sand`, `lend`), unless a letter is missing
+# Shorter words have too many neighbours (`send`, `sand`, `lend`), unless a letter is missing or two are swapped.
+_MIN_LETTERS = 5
 _MIN_STEM = 3  # `tabl`, `not` in `note`
 _TWO_ERRORS_FROM = 8
 _SUFFIXES = ("", "e", "s", "y", "ed", "er", "es", "ly", "ate", "ing", "ion", "ment", "ation")
@@ -44,6 +45,8 @@ class Speller:
         """Those of `known` at the smallest edit distance from `word`, which is at most 1, or 2 for a long word."""
         if len(word) < _MIN_LETTERS - 1 or not word.isalpha():
             return []
+        if len(word) < _MIN_LETTERS and (swapped := _swapped(word, known)):
+            return swapped
         found = self._within(word, word[0], known)
         if not found and len(word) >= _MIN_LETTERS and word[0] != word[1]:
             found = self._within(word, word[1], known)
@@ -81,6 +84,13 @@ class Speller:
                     letters[word] = _letters(word)
             self._counted[first] = len(words)
         return letters
+
+
+def _swapped(word: str, known: Container[str]) -> list[str]:
+    """Those of `known` that `word` is with two neighbouring letters swapped: `send` for `sned`."""
+    forms = [word[:at] + word[at + 1] + word[at] + word[at + 2 :] for at in range(len(word) - 1)]
+    terms = [term for form in forms if form != word for term in (form, stem(form)) if term in known]
+    return list(dict.fromkeys(terms))
 
 
 def _term(word: str, form: str, known: Container[str]) -> str | None:

@@ -14,6 +14,8 @@ from ._variants import SAME
 __all__ = ["IRREGULAR", "stem"]
 
 _HAS_VOWEL = re.compile("[aeiouy]")
+# A syllable that ends with one vowel and one consonant: with an `e`, it is another word.
+_SHORT = re.compile("[^aeiouy]+[aeiouy][^aeiouywx]")
 
 # Irregular forms and words that the rules would overstem, of those that tools and questions use, by stem.
 IRREGULAR = {
@@ -23,14 +25,12 @@ IRREGULAR = {
         "analyz": "analyse analyze analysed analyzed analysing analyzing analyser analyzer",
         "apartment": "apartment apartments",
         "bought": "bought",
-        "care": "care cares cared caring",
         "child": "children",
         "choos": "chose chosen",
         "container": "container containers",
         "data": "data datum",
         "dating": "dating",
         "driv": "drove driven",
-        "fare": "fare fares",
         "find": "found",
         "forecast": "forecast forecasted forecasts",
         "id": "ids",
@@ -45,15 +45,13 @@ IRREGULAR = {
         "saving": "savings",
         "send": "sent",
         "serie": "series",
+        "ship": "shipment shipments",
         "setting": "settings",
-        "site": "site sites",
         "speak": "spoke spoken",
-        "state": "state states",
         "station": "station stations",
         "statu": "statuses",
         "threat": "threat threats",
         "weath": "weather",
-        "wine": "wine wines",
         "woman": "women",
         "write": "wrote written writing",
     }.items()
@@ -92,7 +90,9 @@ def _inflected(word: str) -> str:
     if word.endswith("eed"):
         return word
     rest = word[:-3] if word[-1] == "g" else word[:-2]
-    return _undoubled(rest) if len(rest) >= 3 and _HAS_VOWEL.search(rest) else word
+    if len(rest) < 3 or not _HAS_VOWEL.search(rest):
+        return word
+    return rest + "e" if _SHORT.fullmatch(rest) else _undoubled(rest)
 
 
 def _undoubled(word: str) -> str:
@@ -121,6 +121,8 @@ def _derived(word: str) -> str:
     for ending, instead, remaining in _FAMILIES.get(word[-1], ()):
         if word.endswith(ending) and len(word) - len(ending) >= remaining:
             rest = word[: -len(ending)]
+            if ending == "e" and _SHORT.fullmatch(rest):  # `plane` is no `plan`
+                return word
             if ending == "y" and rest[-1] in "aeou":  # `play`, `survey`
                 return word
             return (_undoubled(rest) if ending == "er" else rest) + instead

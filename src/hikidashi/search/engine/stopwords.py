@@ -19,6 +19,8 @@ _FUNCTION = """
     ourselves own per rather re s same shall she should so some such t than that the their theirs them themselves
     then there these they this those through thus to too under until up upon us ve very via was we were what when
     where whether which while who whom whose why will with within without would you your yours yourself yourselves
+    actually apparently basically certainly definitely eventually finally honestly hopefully literally luckily obviously
+    probably seriously suddenly surely unfortunately
 """
 
 _REQUEST = """

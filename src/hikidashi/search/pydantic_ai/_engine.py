@@ -13,7 +13,7 @@ from ...errors import MissingExtra, ToolSearchError
 from ..answers.budget import AnswerBudget, Shown
 from ..answers.search_tools import Found, Strategy, search_catalog
 from ..answers.texts import Recorder, Wording
-from ..catalog import MAX_LIMIT, ToolCatalog
+from ..catalog import MAX_LIMIT, Ranker, ToolCatalog
 from ..engine.entry import Entry, entry_of
 from ..preload import MessageSearch, Preloader
 from ..records.conversation import ConversationRecord
@@ -139,9 +139,11 @@ class Engine:
         if shown.whole:
             yield from self._words.rest(shown)
         hidden = dict.fromkeys(name for result in found.values() for name in result.hidden)
-        if hidden:
-            whole = self._words.hidden(hidden)
-            yield whole if shown.whole else self._words.only_hidden(", ".join(found), hidden)
+        unknown = dict.fromkeys(name for result in found.values() for name in result.unknown)
+        if hidden and not shown.whole:
+            yield self._words.only_hidden(", ".join(found), hidden)
+            hidden = {}
+        yield from self._words.missing(hidden, unknown)
 
     def cut_to_budget(self, tools: Sequence[ToolDefinition]) -> list[ToolDefinition] | None:
         """`tools` with definitions cut to the budget; None where none has to be cut."""
@@ -198,10 +200,11 @@ class Engine:
         return replace(found, entries=entries, further=len(own) - len(entries))
 
     def _without_others(self, offered: Collection[str]) -> ToolCatalog:
-        """A lexical catalogue of the agent's own tools, built when tools of others fill all places."""
+        """A catalogue of the agent's own tools, built when tools of others fill all places."""
         tools = [self.catalog.get(name) for name in sorted(offered)]
         if self._own_tools is None or self._own_tools[0] != tools:
-            self._own_tools = tools, ToolCatalog(tools, limit_tools=len(tools))
+            ranker: Ranker = "lexical" if self.catalog.ranker == "lexical" else "auto"
+            self._own_tools = tools, ToolCatalog(tools, ranker=ranker, limit_tools=len(tools))
         return self._own_tools[1]
 
     def _update(self, tools: Sequence[ToolDefinition]) -> None:

@@ -30,8 +30,9 @@ try:
     from pydantic_ai import RunContext
     from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering, CombinedCapability, ToolSearch
     from pydantic_ai.exceptions import ToolFailed
-    from pydantic_ai.messages import ModelMessage, ModelRequest, ToolCallPart
+    from pydantic_ai.messages import ModelMessage, ModelRequest, ToolCallPart, ToolReturn
     from pydantic_ai.models import ModelRequestContext
+    from pydantic_ai.models.wrapper import WrapperModel
     from pydantic_ai.tools import ToolDefinition
     from pydantic_ai.toolsets import AbstractToolset, CombinedToolset
 except ImportError as error:
@@ -192,18 +193,17 @@ class _EngineSearch(ToolSearch[Any]):
             return await self._called(tool_def.name, handler, args)
         asked = [query for query in args["queries"] if query.strip()]
         if not asked:
-            return _nothing_found(self.parameter_description or "")
+            return _result(ctx, [], self.parameter_description or "")
         notes: list[str] = []
         token = SEARCH.set(Search(notes, self.conversation))
         try:
             result = await handler(args)
         except UnanswerableError as error:
-            return _nothing_found(str(error))
+            return _result(ctx, [], str(error))
         finally:
             SEARCH.reset(token)
-        if not result["discovered_tools"]:
-            return _nothing_found("\n".join(notes) or self.words.nothing(", ".join(asked)))
-        return {**result, "message": "\n".join(notes)} if notes else result
+        found = result["discovered_tools"]
+        return _result(ctx, found, "\n".join(notes) or ("" if found else self.words.nothing(", ".join(asked))))
 
     async def _called(self, name: str, handler: Callable[[dict[str, Any]], Awaitable[Any]], args: Any) -> Any:
         try:
@@ -262,7 +262,19 @@ def _found_again(messages: Sequence[ModelMessage], found: Iterable[str]) -> Mode
     return shown_again(messages, found) if messages and isinstance(messages[-1], ModelRequest) else None
 
 
-def _nothing_found(why: str) -> dict[str, Any]:
-    # Neither `ToolFailed` nor `ModelRetry`, even for an invalid pattern: OpenAI accepts only a result as the answer to
-    # its own kind of search, and a second retry would end the run.
-    return {"discovered_tools": [], "message": why}
+def _result(ctx: RunContext[Any], found: list[Any], message: str) -> Any:
+    """The result of a search, with a message for the model.
+
+    A result that finds nothing is neither `ToolFailed` nor `ModelRetry`, even for an invalid pattern: OpenAI accepts
+    only a result as the answer to its own kind of search, and a second retry would end the run.
+    """
+    model: Any = ctx.model
+    while isinstance(model, WrapperModel):  # instrumented, limited in its concurrency
+        model = model.wrapped
+    mode: str | None = getattr(model, "tool_deferral_mode", None)
+    if not message:
+        return {"discovered_tools": found}
+    if mode == "with_tool_search" or (mode is not None and found):
+        # The provider gets the tools in a form of its own, which has no place for a message.
+        return ToolReturn({"discovered_tools": found}, content=message)
+    return {"discovered_tools": found, "message": message}

@@ -69,6 +69,28 @@ _IRREGULAR = {
     for form in forms.split()
 }
 
+_STRONG = {
+    form: base
+    for base, forms in {
+        "brechen": "brich bricht",
+        "fahren": "fahrt",
+        "geben": "gib gibt gab",
+        "halten": "halt",
+        "helfen": "hilf hilft",
+        "laden": "ladt",
+        "lassen": "lasst",
+        "laufen": "lauft",
+        "lesen": "lies liest",
+        "messen": "miss misst",
+        "nehmen": "nimm nimmt",
+        "sehen": "sieh sieht",
+        "sprechen": "sprich spricht",
+        "treffen": "triff trifft",
+        "treten": "tritt",
+        "werfen": "wirf wirft",
+    }.items()
+    for form in forms.split()
+}
 _CLITICS = "melos melas melo mela selos selas selo sela noslo nosla nos los las les me te se lo la le"
 _ES_CLITICS = _CLITICS.split()
 _ES_VERBS = {
@@ -130,6 +152,8 @@ def _german(word: str) -> Iterator[str]:
     if plain != word:
         yield plain
         word = plain
+    if word in _STRONG:
+        yield _STRONG[word]
     if len(word) < 3:
         return
     yield from (word + "n", word + "en")

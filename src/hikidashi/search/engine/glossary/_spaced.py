@@ -11,6 +11,14 @@ __all__ = ["scan_single_words", "scan_words"]
 
 _ADVERBS = "up down off out over in on away back through along around together"
 _PARTICLES = frozenset(_ADVERBS.split())
+# Separable prefixes that are prepositions too, and words that follow a prefix but not a preposition.
+_ALSO_PREPOSITIONS = "ab an auf aus bei durch mit nach uber um unter vor zu"
+_PREPOSITIONS = frozenset(_ALSO_PREPOSITIONS.split())
+_NEXT = """
+    aber am bevor bitte damit danach dann dass denn falls fur heute im in jetzt mal morgen oder sobald sofort sowie und
+    weil wenn zum zur
+"""
+_AFTER_PREFIX = _PREPOSITIONS | frozenset(_NEXT.split())
 _GAP = 4  # words between a verb and its particle: `hand the old ticket over`
 
 
@@ -77,10 +85,15 @@ def _english_verb(words: Sequence[str], at: int, lexicon: Lexicon, starts: Seque
     return None
 
 
+def _is_preposition(words: Sequence[str], place: int) -> bool:
+    """Whether a word that may be a separable prefix has a noun after it: `mit` in `teile das Dokument mit Maria`."""
+    return words[place] in _PREPOSITIONS and place + 1 < len(words) and words[place + 1] not in _AFTER_PREFIX
+
+
 def _german_verb(words: Sequence[str], at: int, lexicon: Lexicon, used: set[int]) -> Found | None:
     """A verb with its separable prefix at the end of the clause: `lade die Datei hoch`."""
     for place in range(len(words) - 1, at, -1):
-        if place in used or not separable(words[place]):
+        if place in used or not separable(words[place]) or _is_preposition(words, place):
             continue
         prefix = "wieder" + words[place] if words[place - 1] == "wieder" and place - 1 > at else words[place]
         for base in bases(words[at], "de"):

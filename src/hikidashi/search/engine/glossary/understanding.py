@@ -21,7 +21,8 @@ __all__ = ["Understanding", "understand"]
 _KANA = re.compile("[\u3041-\u309f\u30a1-\u30fa\u30fd-\u30ff]")
 _HAN = re.compile("[\u3005\u3400-\u4dbf\u4e00-\u9fff]")
 _HANGUL = re.compile("[\uac00-\ud7a3]")
-_LATIN_WORD = re.compile("[A-Za-z\u00c0-\u024f]+")
+_TOKEN = re.compile("[0-9A-Za-z\u00c0-\u024f]+")
+_DIGIT = re.compile("[0-9]")
 
 
 @dataclass(slots=True)
@@ -105,7 +106,8 @@ def _read_latin(
     *,
     is_short: bool,
 ) -> None:
-    spelled = _LATIN_WORD.findall(text if text.isascii() else unicodedata.normalize("NFC", text))
+    tokens = _TOKEN.findall(text if text.isascii() else unicodedata.normalize("NFC", text))
+    spelled = [token for token in tokens if not _DIGIT.search(token)]  # `pm` in `8pm` is no word
     words = found.words = [plain_letters(word) for word in spelled]
     if not words:
         return
