@@ -82,8 +82,8 @@ def to_pydantic_ai_search(
         always_loaded: Names of tools in `tools` that the model sees from the start.
         about: What the tools are for, in a few words, added to the description of `search_tools`.
         language: Language of the text that the model reads.
-        record: Recorder notified of each search, and of the calls of tools that pydantic-ai runs: not of those that the
-            MCP server of `ClaudeCodeModel.set_agent_toolsets` runs.
+        record: Recorder notified of each search and call, also of the calls of tools that the MCP server of
+            `ClaudeCodeModel.set_agent_toolsets` runs.
         budget: Maximum number of tokens in the definitions that one search reveals, and that one message loads: see
             `AnswerBudget`.
         preload: How many of the best tools for a user's message the model sees at once, without a search of its own;
@@ -185,10 +185,7 @@ class _EngineSearch(ToolSearch[Any]):
         handler: Callable[[dict[str, Any]], Awaitable[Any]],
     ) -> Any:
         if tool_def.tool_kind != "tool-search":
-            if self.conversation is not None:
-                if not tool_def.defer_loading:
-                    self.conversation.remember([tool_def.name], "listed")
-                self.conversation.called(tool_def.name)
+            self.tool_called(tool_def)
             return await self._called(tool_def.name, handler, args)
         asked = [query for query in args["queries"] if query.strip()]
         if not asked:
@@ -204,6 +201,13 @@ class _EngineSearch(ToolSearch[Any]):
         if not result["discovered_tools"]:
             return _nothing_found("\n".join(notes) or self.words.nothing(", ".join(asked)))
         return {**result, "message": "\n".join(notes)} if notes else result
+
+    def tool_called(self, tool: ToolDefinition) -> None:
+        """Record a call; also of a tool that the MCP server of `ClaudeCodeModel.set_agent_toolsets` runs."""
+        if self.conversation is not None:
+            if not tool.defer_loading:
+                self.conversation.remember([tool.name], "listed")
+            self.conversation.called(tool.name)
 
     async def _called(self, name: str, handler: Callable[[dict[str, Any]], Awaitable[Any]], args: Any) -> Any:
         try:
