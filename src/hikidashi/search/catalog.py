@@ -172,6 +172,17 @@ class ToolCatalog:
         with self._lock:
             return self.ranker == "lexical" or (self._meanings is not None and self._meanings.has_all(self.version))
 
+    def ranks_by_meaning(self, query: str) -> bool:
+        """Whether the answer to `query` depends on vectors: not for a single word that tools have, nor a list of names.
+
+        Raises:
+            ToolSearchError: the query is empty or too long.
+        """
+        query = checked_query(query, self.limit_query)
+        if self._meanings is None or self.ranker == "lexical" or query.startswith(_SELECT):
+            return False
+        return reading_of(query, self._read(query), multilingual=self._meanings.multilingual) is not None
+
     def raise_limit(self, tools: int) -> None:
         """Have room for `tools` tools in all; a higher `limit_tools` stays."""
         with self._lock:
