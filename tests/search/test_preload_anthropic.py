@@ -187,6 +187,23 @@ def test_additions_of_tools_that_are_gone_are_left_out_and_other_words_of_the_sy
 
 
 @MODELS
+async def test_a_loaded_tool_that_is_gone_is_offered_no_longer_and_its_call_is_answered(
+    messages_server: StartServer, model: str
+) -> None:
+    catalog = by_words()
+    server = messages_server([say("Rain."), say("Sent."), MAIL, say("I cannot.")])
+    messages: list[Any] = []
+    for prompt in (ASK_WEATHER, ASK_MAIL, "Thank you!"):
+        done = await run(server, [*messages, user(prompt)], tools=catalog, model=model)
+        messages = done.messages
+        if prompt == ASK_MAIL:
+            catalog.remove("send_mail")
+    assert visible(server)[1:] == [["search_tools", "get_weather", "send_mail"], *[["search_tools", "get_weather"]] * 2]
+    assert "There is no tool 'send_mail'." in server.requests[-1].tool_result_texts[-1]
+    assert server.refusals == []
+
+
+@MODELS
 async def test_what_a_search_found_between_two_messages_keeps_its_place(
     messages_server: StartServer, tmp_path: Path, model: str
 ) -> None:

@@ -177,6 +177,18 @@ async def test_tools_that_are_always_loaded_are_not_loaded_twice(messages_server
     assert offered(server)[0] == ["search_tools", "get_weather"]
 
 
+async def test_a_loaded_tool_stays_with_its_agent_though_the_catalogue_loses_it(messages_server: Server) -> None:
+    catalog = by_words()
+    shared = hook(tools=catalog)
+    first = messages_server([say("Sent.")])
+    agent = await run(first, shared, ASK_MAIL)
+    catalog.remove("send_mail")
+    later = messages_server([say("?")])
+    await run(later, shared, ASK_WEATHER, messages=list(agent.messages))
+    assert "send_mail" in agent.tool_names
+    assert offered(later) == [["search_tools", "get_weather"]]  # a new agent cannot load what is gone
+
+
 async def test_each_agent_of_one_hook_has_tools_and_records_of_its_own(messages_server: Server, tmp_path: Path) -> None:
     with SearchLog(tmp_path / "log.db") as log:
         shared = hook(record=log)

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic_ai import Agent, ToolReturn
+from pydantic_ai.capabilities import ProcessHistory
 from pydantic_ai.messages import (
     BinaryContent,
+    ModelMessage,
     ModelMessagesTypeAdapter,
     ModelRequest,
     ModelResponse,
     TextPart,
     ToolCallPart,
+    UserPromptPart,
 )
-from pydantic_ai.models.function import AgentInfo
+from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.toolsets import FunctionToolset
@@ -103,6 +108,53 @@ async def test_a_conversation_loads_no_more_than_its_bound() -> None:
         agent = agent_of(model, preload=1, preload_most=2)
         history = (await agent.run(message, message_history=history)).all_messages()
     assert names(seen[-1]) == ["search_tools", "send_mail", "get_weather"]
+
+
+async def test_what_was_loaded_stays_though_a_history_processor_leaves_the_last_message_alone() -> None:
+    def last(messages: list[ModelMessage]) -> list[ModelMessage]:
+        return messages[-1:]
+
+    seen: list[AgentInfo] = []
+    search = to_pydantic_ai_search(preload=2)
+    model = scripted("1", "2", SENDS, "3", seen=seen)
+    agent = Agent(model, toolsets=[deferred(TOOLS)], capabilities=[search, ProcessHistory(last)])
+    history: Any = None
+    for message in (MAIL, WEATHER, THANKS):
+        history = (await agent.run(message, message_history=history)).all_messages()
+    assert [sorted(names(info)) for info in seen] == [
+        ["search_tools", "send_mail"],
+        *[["get_weather", "search_tools", "send_mail"]] * 3,
+    ]
+    assert "sent to Ada" in str(history)
+
+
+def test_conversations_at_once_in_two_event_loops_have_tools_of_their_own() -> None:
+    offered: dict[str, set[tuple[str, ...]]] = {MAIL: set(), WEATHER: set()}
+
+    def model(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        (prompt,) = (part.content for part in messages[0].parts if isinstance(part, UserPromptPart))
+        offered[str(prompt)].add(tuple(names(info)))
+        return ModelResponse(parts=[TextPart("done")])
+
+    agent = agent_of(FunctionModel(model))
+
+    async def ask(message: str) -> None:
+        await asyncio.gather(*(agent.run(each) for each in (message, MAIL, WEATHER)))
+
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(lambda message: asyncio.run(ask(message)), [MAIL, WEATHER] * 4))
+    assert offered == {MAIL: {("search_tools", "send_mail")}, WEATHER: {("search_tools", "get_weather")}}
+
+
+async def test_a_loaded_tool_that_is_removed_from_the_catalogue_is_offered_no_longer() -> None:
+    catalog = ToolCatalog([MAILS, from_function(get_weather)], ranker="lexical")
+    seen: list[AgentInfo] = []
+    agent = Agent(scripted("1", SENDS, "2", seen=seen), capabilities=[to_pydantic_ai_search(catalog, preload=2)])
+    history = (await agent.run(MAIL)).all_messages()
+    catalog.remove("send_mail")
+    result = await agent.run(WEATHER, message_history=history)
+    assert [names(info) for info in seen] == [["search_tools", "send_mail"], *[["search_tools", "get_weather"]] * 2]
+    assert "Unknown tool name: 'send_mail'" in str(result.all_messages())
 
 
 async def test_definitions_beyond_the_budget_are_left_to_a_search(tmp_path: Path) -> None:
