@@ -6,7 +6,6 @@ import asyncio
 import json
 import logging
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from tests.search.preload_support import (
     WEATHER,
     Failing,
     by_words,
+    long_mails,
 )
 from tests.support import Heard
 
@@ -330,8 +330,7 @@ async def test_names_that_the_api_refuses_are_preloaded_under_the_name_that_is_s
 
 @MODELS
 async def test_definitions_beyond_the_budget_are_left_to_a_search(messages_server: StartServer, model: str) -> None:
-    long = replace(TOOLS[0], description="Send a mail to somebody. " + "Mails are kept. " * 25)
-    tools = ToolCatalog([long.renamed(f"send_mail_{number}") for number in range(4)], ranker="lexical")
+    tools = ToolCatalog(long_mails(*(f"send_mail_{number}" for number in range(4))), ranker="lexical")
     server = messages_server([say("Sent.")])
     done = await run(server, [user(ASK_MAIL)], tools=tools, preload=4, budget=200, model=model)
     assert 1 <= len(done.preloaded) < 4

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from tests.search.preload_support import (
     WEATHER,
     Failing,
     by_words,
+    long_mails,
 )
 from tests.support import Heard
 
@@ -208,8 +208,7 @@ async def test_messages_are_read_by_their_text_alone(messages_server: Server) ->
 
 
 async def test_definitions_beyond_the_budget_are_left_to_a_search(messages_server: Server, tmp_path: Path) -> None:
-    long = replace(TOOLS[0], description="Send a mail to somebody. " + "Mails are kept. " * 25)
-    tools = [TOOLS[1], *(long.renamed(name) for name in ("send_mail", "send_mail_later", "send_mail_again"))]
+    tools = [TOOLS[1], *long_mails("send_mail", "send_mail_later", "send_mail_again")]
     script = [
         call("search_tools", {"query": "select:send_mail_again"}),
         call("send_mail_again", {"to": "Ada"}),

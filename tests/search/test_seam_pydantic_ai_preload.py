@@ -6,7 +6,6 @@ import asyncio
 import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,7 @@ from pydantic_ai.models.test import TestModel
 from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.toolsets import FunctionToolset
 from tests.pydantic_ai_support import anthropic_model, preloading, scripted
-from tests.search.preload_support import Failing, book_room, get_weather, refund_order, send_mail
+from tests.search.preload_support import Failing, book_room, get_weather, long_mails, refund_order, send_mail
 from tests.support import PIXEL
 
 from hikidashi import Tool, from_function
@@ -158,8 +157,7 @@ async def test_a_loaded_tool_that_is_removed_from_the_catalogue_is_offered_no_lo
 
 
 async def test_definitions_beyond_the_budget_are_left_to_a_search(tmp_path: Path) -> None:
-    long = replace(MAILS, description="Send a mail to somebody. " + "Mails are kept. " * 25)
-    tools = [long.renamed(name) for name in ("send_mail", "send_mail_later", "send_mail_again")]
+    tools = long_mails("send_mail", "send_mail_later", "send_mail_again")
     asks = ToolCallPart("search_tools", {"queries": ["select:send_mail_again"]})
     seen: list[AgentInfo] = []
     model = scripted(asks, ToolCallPart("send_mail_again", {"to": "Ada"}), "done", seen=seen)

@@ -83,7 +83,7 @@ class AgentTools:
         guard: Guard | None = None,
         listeners: Sequence[CallListener] = (),
     ) -> McpSdkServerConfig | None:
-        """A server with just these of the registered tools; None for no tools. `listeners` are told of their calls.
+        """A server with just these of the registered tools; None for no tools. `listeners` are notified of their calls.
 
         Raises:
             ToolsetNotRegisteredError: `register` was never called.

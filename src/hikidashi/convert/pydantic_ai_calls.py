@@ -1,4 +1,4 @@
-"""Calls of an agent's tools that pydantic-ai does not run itself: its capabilities are told of them here.
+"""Calls of an agent's tools that pydantic-ai does not run itself: its capabilities are notified of them here.
 
 The in-process MCP server of Claude Code runs such tools. The hooks of a capability around a call do not run there.
 """
@@ -20,7 +20,7 @@ __all__ = ["CallListener", "call_listeners"]
 
 @runtime_checkable
 class CallListener(Protocol):
-    """A capability that is told of calls which pydantic-ai does not run."""
+    """A capability that is notified of calls which pydantic-ai does not run."""
 
     def tool_called(self, tool: ToolDefinition) -> None:
         """`tool` is about to run."""
@@ -28,7 +28,7 @@ class CallListener(Protocol):
 
 
 def call_listeners(run: RunContext[Any] | None) -> list[CallListener]:
-    """The capabilities of a run that are told of calls."""
+    """The capabilities of a run that are notified of calls."""
     found: list[CallListener] = []
 
     def visit(capability: AbstractCapability[Any]) -> None:

@@ -177,7 +177,7 @@ def test_a_cache_that_cannot_be_used_is_no_obstacle(
     many = [{"name": f"tool_{number}", "description": "An umbrella"} for number in range(200)]
     assert ToolCatalog(many, embed=Embedder(embed=model, id="toy", cache=file)).ready()
     assert len(caplog.records) == 2  # not once for every batch of tools
-    assert caplog.text.count("Delete the file: it is made anew.") == 2
+    assert caplog.text.count("Delete the file, and a new one is made.") == 2
 
 
 def test_a_cache_that_another_process_holds_is_no_obstacle_and_nobody_is_told_to_delete_it(

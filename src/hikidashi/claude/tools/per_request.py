@@ -1,4 +1,4 @@
-"""A registered tool in one request: with the agent's definition, the model's restrictions, and who is told of calls."""
+"""A registered tool in one request: with the agent's definition, the model's restrictions, and the listeners to calls."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .restrictions import OwnToolRestrictions
 def for_request(
     tool: Tool, definition: ToolDefinition | None, order: CallOrder, listeners: Sequence[CallListener] = ()
 ) -> Tool:
-    """`tool` with the description and schema that the agent gives it in this request; `listeners` are told of calls."""
+    """`tool` with the description and schema that the agent gives it in this request; `listeners` are notified."""
     if definition is None:
         return tool
     # Claude Code runs only the calls of read-only tools concurrently, and nothing else here uses the hint. So all of

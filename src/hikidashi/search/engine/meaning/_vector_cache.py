@@ -85,7 +85,7 @@ class VectorCache:
             self._seconds = _IMPATIENCE
             return "Another process holds the file: end it if it hangs. They are made again meanwhile."
         if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-            return "Delete the file: it is made anew. They are made again at each start until then."
+            return "Delete the file, and a new one is made. They are made again at each start until then."
         return "They are made again at each start: check the free space and the permissions there."
 
     def _open(self) -> sqlite3.Connection:
