@@ -137,11 +137,14 @@ def test_conversations_at_once_in_two_event_loops_have_tools_of_their_own() -> N
 
     agent = agent_of(FunctionModel(model))
 
-    async def ask(message: str) -> None:
-        await asyncio.gather(*(agent.run(each) for each in (message, MAIL, WEATHER)))
+    async def ask() -> None:
+        await asyncio.gather(*(agent.run(message) for message in (MAIL, WEATHER, MAIL)))
+
+    def loop(_: int) -> None:
+        asyncio.run(ask())
 
     with ThreadPoolExecutor(2) as threads:
-        list(threads.map(lambda message: asyncio.run(ask(message)), [MAIL, WEATHER] * 4))
+        list(threads.map(loop, range(8)))
     assert offered == {MAIL: {("search_tools", "send_mail")}, WEATHER: {("search_tools", "get_weather")}}
 
 

@@ -1,4 +1,4 @@
-"""A registered tool in one request: with the agent's definition, the model's restrictions, and the listeners to calls."""
+"""A registered tool in one request: with the agent's definition, the model's restrictions, and listeners to calls."""
 
 from __future__ import annotations
 
