@@ -99,7 +99,7 @@ def test_hardly_any_of_the_talk_in_the_data_sets_loads_something(errands: ToolCa
     talk = [one.query for one in questions() if "talk" in one.split] + [one.query for one in ERRANDS.talk]
     asked = some(talk, errands)
     loaded = [message for message in asked if Preloader(errands, 5).load(message)]
-    assert len(loaded) / len(asked) < 0.05, loaded
+    assert len(loaded) / len(asked) < (0.03 if errands.ranker == "hybrid" else 0.05), loaded
 
 
 def test_most_requests_in_seven_languages_load_the_tool_they_need(errands: ToolCatalog) -> None:
@@ -124,7 +124,7 @@ def test_a_clear_request_loads_the_nearest_tools_though_the_search_is_not_confid
 
 
 @pytest.mark.parametrize(
-    "message", ["nobody reads that page", "we wrote it all down on a slide", "she lost her wallet"]
+    "message", ["nobody reads that page", "we wrote it all down on a slide", "the bus driver waved at me"]
 )
 def test_a_statement_about_the_same_things_loads_nothing(message: str) -> None:
     assert Preloader(BY_MEANING, 5).load(message) == []

@@ -24,7 +24,7 @@ logger = logging.getLogger("hikidashi")
 MAX_PRELOAD = 20
 """The most tools that one message may load: with more, the prompt is longer than a search costs."""
 
-_NEAR = 0.75  # of what makes a tool be about a question: what is loaded for a clear request if nothing is surer
+_NEAR = 0.75  # of what makes a tool be about a question: unclear requests and unsure matches must be as near
 _MOST = 4  # the default bound of a conversation, in tools of one message
 _REMEMBERED = 1_000  # messages
 
@@ -48,8 +48,9 @@ class MessageSearch:
     def rankings(self, text: str) -> list[list[str]]:
         """For each request in `text`, the names of the tools that the search is confident of, best first.
 
-        If there are none, the nearest tools for each clear request: to load one in vain costs a few tokens, and to load
-        none a turn of the model.
+        What is not clearly a request must be near in meaning too: talk shares words with some tool by chance. If there
+        are none, the nearest tools for each clear request: to load one in vain costs a few tokens, and to load none a
+        turn of the model.
         """
         version, is_ready = self._catalog.version, self._catalog.is_ready
         with self._lock:
@@ -67,13 +68,20 @@ class MessageSearch:
     def _searched(self, text: str) -> list[list[str]]:
         requests = requests_in(text, self._catalog.limit_query, self._asks_for_nothing)
         found = {request: self._found(request) for request in requests}
-        sure = [[match.name for match in matches if match.confident] for matches in found.values()]
+        clear = {request for request in requests if is_clear_request(request)}
+        sure = [
+            [match.name for match in matches if match.confident]
+            for request, matches in found.items()
+            if request in clear or _is_near(matches, by_words_alone=True)
+        ]
         if any(sure):
             return [ranking for ranking in sure if ranking]
+        # Where only words count: in Japanese and Chinese a request has a form of its own, while in English a question
+        # that no tool serves, `what is dark matter`, begins like one for a tool.
         return [
             [match.name for match in matches]
             for request, matches in found.items()
-            if matches and is_clear_request(request) and _is_near(request, matches)
+            if request in clear and _is_near(matches, by_words_alone=not is_alphabetic(request))
         ]
 
     def _asks_for_nothing(self, text: str) -> bool:
@@ -88,14 +96,10 @@ class MessageSearch:
             return []
 
 
-def _is_near(request: str, matches: Sequence[ToolMatch]) -> bool:
-    """Whether one of the tools is near in meaning.
-
-    Where only words count, whether the request is in Japanese or Chinese: there it has a form of its own, while in
-    English a question that no tool serves, `what is dark matter`, begins like one for a tool.
-    """
+def _is_near(matches: Sequence[ToolMatch], *, by_words_alone: bool) -> bool:
+    """Whether one of the tools is near in meaning; `by_words_alone` if there are tools, and only words count."""
     nearest = [match.nearness for match in matches if match.nearness is not None]
-    return max(nearest) >= _NEAR if nearest else not is_alphabetic(request)
+    return max(nearest) >= _NEAR if nearest else bool(matches) and by_words_alone
 
 
 class Preloader:
