@@ -13,7 +13,9 @@ from tests.pydantic_ai_support import preloading
 from tests.search.preload_support import ASK_MAIL, ASK_WEATHER, get_weather, refund_order, send_mail
 from tests.support import ClaudeCode
 
-from hikidashi.search import FoundByCounts, SearchLog, ToolCatalog, report
+from hikidashi import ClaudeCodeModel, from_function
+from hikidashi.errors import InvalidSettingError
+from hikidashi.search import FoundByCounts, SearchLog, ToolCatalog, report, to_claude_search
 from hikidashi.testing import call, say
 
 TOOLS = FunctionToolset[Any]([get_weather, refund_order, send_mail])
@@ -69,9 +71,15 @@ async def test_claude_code_calls_what_was_loaded_in_its_first_turn(
         ("words", "refund an order", ("refund_order",)),
     ]
     assert len({one.session for one in (*searches, *calls)}) == 1
-    if mode == "agent":
-        found = [("send_mail", "preload"), ("get_weather", "preload"), ("refund_order", "search")]
-        assert [(one.name, one.found_by) for one in calls] == found
-        assert shares == FoundByCounts(total=1, search=1)
-    else:
-        assert calls == []  # the MCP server of `set_agent_toolsets` runs the tools, and keeps no record
+    found = [("send_mail", "preload"), ("get_weather", "preload"), ("refund_order", "search")]
+    assert [(one.name, one.found_by) for one in calls] == found
+    assert shares == FoundByCounts(total=1, search=1)
+
+
+def test_a_server_that_preloads_for_one_conversation_is_refused_with_the_remedy() -> None:
+    server = to_claude_search([from_function(send_mail)], preload=2)
+    with pytest.raises(InvalidSettingError) as caught:
+        ClaudeCodeModel(mcp_servers={"mails": server})
+    assert caught.value.setting == "mcp_servers['mails']"
+    assert "`to_pydantic_ai_search(tools, preload=...)`" in str(caught.value)
+    ClaudeCodeModel(mcp_servers={"mails": to_claude_search([from_function(send_mail)])})

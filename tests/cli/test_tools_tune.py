@@ -128,7 +128,8 @@ def test_too_few_questions_are_measured_but_not_trained_on(tune: Tune, data: Pat
     result = tune(QUESTIONS[:20] * 3)
     assert result.exit_code == 1
     text = " ".join(result.stdout.split())
-    assert text.startswith("20 questions about 2 of 20 tools. all, untuned recall@5 ")
+    repeated = "40 further questions ask the same as another: each counts once."
+    assert text.startswith(f"20 questions about 2 of 20 tools. {repeated} all, untuned recall@5 ")
     assert "Not installed. There are 20 questions about tools of the catalogue, and 50 are needed" in text
     assert not data.exists()
     measured = tune(QUESTIONS[:20], "--dry-run", "--json")
@@ -217,6 +218,13 @@ def test_without_the_extra_the_command_to_run_is_named(
     assert isinstance(result.exception, MissingExtra)
     assert str(result.exception).endswith("Run: pip install 'hikidashi[semantic]'")
     assert invoke("tune", "--remove").stdout == "No tune is installed.\n"
+
+
+def test_explain_says_why_a_score_has_no_part_by_meaning(catalog: str) -> None:
+    result = invoke("search", "payment", "--catalog", catalog, "--explain")
+    text = " ".join(result.stdout.split())
+    assert "Ranked by words alone: the encoder reads sentences" in text
+    assert "by meaning" not in text
 
 
 def test_explain_shows_the_part_of_words_and_of_meaning_in_each_score(catalog: str) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from hikidashi import from_function
+from dataclasses import replace
+
+from hikidashi import Tool, from_function
 from hikidashi.search import ToolCatalog, ToolMatch
 from hikidashi.testing import call
 
@@ -18,6 +20,7 @@ __all__ = [
     "book_room",
     "by_words",
     "get_weather",
+    "long_mails",
     "refund_order",
     "send_mail",
 ]
@@ -58,6 +61,12 @@ WEATHER = call("get_weather", {"city": "Tokyo"})
 MAIL = call("send_mail", {"to": "Ada"})
 ASK_WEATHER, ASK_MAIL = "What is the weather in Tokyo?", "Send a mail to Ada."
 ASK_EVENTS, ASK_FLIGHT = "Which events are in the calendar on Monday?", "Book a flight to Oslo."
+
+
+def long_mails(*names: str) -> list[Tool]:
+    """Tools to send mails with, of which a budget of 200 tokens has room for one or two."""
+    long = replace(TOOLS[0], description="Send a mail to somebody. " + "Mails are kept. " * 25)
+    return [long.renamed(name) for name in names]
 
 
 def by_words(catalog: type[ToolCatalog] = ToolCatalog) -> ToolCatalog:

@@ -276,15 +276,14 @@ def test_threads_that_search_a_new_catalogue_at_once_all_get_its_answers(catalog
         ("select:refund_payment", False),
         ("ship a parcel", True),
         ("xyzzy", True),
-        ("", False),
     ],
 )
 def test_only_what_is_ranked_by_meaning_needs_vectors(query: str, expected: bool) -> None:
     tools = [{"name": "refund_payment", "description": "Give money back."}, {"name": "ship_parcel", "description": ""}]
     catalog = ToolCatalog(tools)
-    assert catalog.needs_vectors(query) is expected
-    if query and not expected:
+    assert catalog.ranks_by_meaning(query) is expected
+    if not expected:
         assert catalog.search(query)
         assert not catalog.is_ready
-    assert not ToolCatalog(tools, ranker="lexical").needs_vectors(query)
-    assert not ToolCatalog().needs_vectors("select:a")
+    assert not ToolCatalog(tools, ranker="lexical").ranks_by_meaning(query)
+    assert not ToolCatalog().ranks_by_meaning("select:a")

@@ -17,6 +17,7 @@ from tests.search.preload_support import Failing
 from hikidashi.search import ToolCatalog, to_claude_search, to_pydantic_ai_search, to_strands_search
 from hikidashi.search.anthropic._loop import ToolLoop
 from hikidashi.search.catalog import Ranker
+from hikidashi.search.engine.user_message import is_clear_request
 from hikidashi.search.preload import Preloader, check_preload
 from hikidashi.search.pydantic_ai import tool_search
 
@@ -32,6 +33,7 @@ TOOLS = [
     {"name": "play_music", "description": "Play a song or an album"},
 ]
 TALK = [
+    *("keep up the good work", "sounds like a plan, see you there", "ok that makes sense now", "have a lovely weekend"),
     *("thanks, that was great", "how are you?", "Thank you so much!", "ok", "good morning", "yes please", "go ahead"),
     *("no, the other one", "please continue", "try again", "what do you think?", "are you sure?", "see you tomorrow"),
     *("I don't understand", "she never liked that colour", "my tooth still hurts", "what's your name?", "👍", "..."),
@@ -49,6 +51,9 @@ def ready(tools: Sequence[dict[str, Any]], ranker: Ranker = "auto") -> ToolCatal
     catalog = ToolCatalog(tools, ranker=ranker)
     assert catalog.ready()
     return catalog
+
+
+BY_MEANING = ready(ERRANDS.tools, "hybrid")
 
 
 @pytest.fixture(scope="module", params=["lexical", "hybrid"])
@@ -94,13 +99,49 @@ def test_hardly_any_of_the_talk_in_the_data_sets_loads_something(errands: ToolCa
     talk = [one.query for one in questions() if "talk" in one.split] + [one.query for one in ERRANDS.talk]
     asked = some(talk, errands)
     loaded = [message for message in asked if Preloader(errands, 5).load(message)]
-    assert len(loaded) / len(asked) < 0.05, loaded
+    assert len(loaded) / len(asked) < (0.03 if errands.ranker == "hybrid" else 0.05), loaded
 
 
 def test_most_requests_in_seven_languages_load_the_tool_they_need(errands: ToolCatalog) -> None:
     asked = some([one for one in ERRANDS.questions if one.gold], errands)
     found = [one for one in asked if one.gold.intersection(Preloader(errands, 5).load(one.query))]
-    assert len(found) / len(asked) > 0.75
+    assert len(found) / len(asked) > (0.88 if errands.ranker == "hybrid" else 0.77)
+
+
+ORDERS = [
+    ("bin that page, nobody reads it", "pages-delete"),
+    ("stick one more slide at the back with our prices", "add_slide"),
+    ("I lost my wallet, shut my credit card off", "bank_freeze_card"),
+    ("will I need an umbrella in Paris on friday", "weather_forecast"),
+    ("wake me at half past five", "alarm_set"),
+    ("把这些PDF文件合并成一个", "pdf_merge"),
+]
+
+
+@pytest.mark.parametrize(("message", "tool"), ORDERS)
+def test_a_clear_request_loads_the_nearest_tools_though_the_search_is_not_confident(message: str, tool: str) -> None:
+    assert tool in Preloader(BY_MEANING, 5).load(message)
+
+
+@pytest.mark.parametrize(
+    "message", ["nobody reads that page", "we wrote it all down on a slide", "the bus driver waved at me"]
+)
+def test_a_statement_about_the_same_things_loads_nothing(message: str) -> None:
+    assert Preloader(BY_MEANING, 5).load(message) == []
+
+
+@pytest.mark.parametrize("message", ["what is dark matter", "give me an example of alliteration", "is a whale clever"])
+def test_a_question_without_a_tool_loads_nothing(message: str, errands: ToolCatalog) -> None:
+    assert Preloader(errands, 5).load(message) == []
+
+
+def test_what_the_search_is_confident_of_is_not_crowded_out_by_what_is_merely_near(catalog: ToolCatalog) -> None:
+    assert Preloader(catalog, 3).load("Refund order 12. And will I need an umbrella?")[0] == "refund_order"
+
+
+@given(st.text(max_size=300) | st.text(alphabet="abc it,. the up", max_size=2_000))
+def test_whatever_is_written_is_a_clear_request_or_not(text: str) -> None:
+    assert is_clear_request(text) in {True, False}
 
 
 @pytest.mark.parametrize(

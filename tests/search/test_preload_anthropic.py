@@ -6,7 +6,6 @@ import asyncio
 import json
 import logging
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +24,13 @@ from tests.search.preload_support import (
     WEATHER,
     Failing,
     by_words,
+    long_mails,
 )
 from tests.support import Heard
 
 from hikidashi.search import SearchLog, ToolCatalog, ToolRun, arun_anthropic_search, run_anthropic_search
 from hikidashi.search.anthropic._loop import ToolLoop
-from hikidashi.testing import MessagesServer, Script, call, say, turn
+from hikidashi.testing import MessagesServer, RecordedRequest, Script, call, say, turn
 
 MODEL = "claude-opus-5-5"
 OLD = "claude-3-haiku-20240307"  # cannot follow references
@@ -70,6 +70,17 @@ def in_full(server: MessagesServer, request: int = 0) -> list[dict[str, Any]]:
     return [tool for tool in server.requests[request].tools if not tool.get("defer_loading")]
 
 
+def grown(earlier: RecordedRequest, later: RecordedRequest) -> list[str]:
+    """The tools by which the list in the prompt grew; the rest of what the cache holds is the same, byte for byte."""
+    before, after = ([json.dumps(tool) for tool in each.tools] for each in (earlier, later))
+    assert after[: len(before)] == before
+    assert earlier.body.get("system") == later.body.get("system")
+    assert earlier.headers.get("anthropic-beta") == later.headers.get("anthropic-beta")
+    said, then = ([json.dumps(message) for message in each.messages] for each in (earlier, later))
+    assert then[: len(said)] == said
+    return later.tool_names[len(before) :]
+
+
 @MODELS
 @pytest.mark.parametrize("way", ["plain", "stream", "async"])
 async def test_the_first_request_has_the_tool_in_full_and_no_search_is_needed(
@@ -107,9 +118,88 @@ async def test_a_conversation_that_goes_on_keeps_its_tools_and_adds_at_the_end(
     assert done.preloaded == ("get_weather", "send_mail")
     first, both = ["search_tools", "get_weather"], ["search_tools", "get_weather", "send_mail"]
     assert visible(server) == [first, first, first, both, both, both]
-    prompts = [in_full(server, number) for number in range(6)]
-    assert all(json.dumps(prompt) == json.dumps(prompts[-1][: len(prompt)]) for prompt in prompts)
+    assert [each for each in map(grown, server.requests[:-1], server.requests[1:]) if each] == (
+        [] if model == MODEL else [["send_mail"]]
+    )
     assert heard.searches == [(ASK_WEATHER, "preload", ["get_weather"]), (ASK_MAIL, "preload", ["send_mail"])]
+    assert server.refusals == []
+
+
+ADDITION: dict[str, Any] = {"type": "tool_addition", "tool": {"type": "tool_reference", "name": "send_mail"}}
+ADDED = {"role": "system", "content": [ADDITION]}
+SAID = {"role": "assistant", "content": "Yes."}
+CONVERSATION = [user(ASK_WEATHER), SAID, user(ASK_MAIL), ADDED, SAID, user("Thank you!")]
+
+
+async def test_a_later_message_loads_tools_in_a_message_of_the_system_and_the_list_stays_as_it_is(
+    messages_server: StartServer,
+) -> None:
+    server = messages_server([say("Yes."), MAIL, say("Sent.")])
+    first = await run(server, [user(ASK_WEATHER)])
+    done = await run(server, [*first.messages, user(ASK_MAIL)])
+    assert server.requests[1].messages[-2:] == [user(ASK_MAIL), ADDED]
+    assert [message["role"] for message in done.messages] == [
+        *("user", "assistant", "user", "system", "assistant", "user", "assistant")
+    ]
+    assert server.requests[0].tools == server.requests[1].tools == server.requests[2].tools
+    assert "mid-conversation-tool-changes-2026-07-01" in server.requests[0].headers["anthropic-beta"]
+    assert server.requests[2].tool_result_texts == ["sent to Ada"]
+    assert server.refusals == []
+
+
+@pytest.mark.parametrize(
+    ("options", "is_added"),
+    [
+        ({}, True),
+        ({"preload": None}, True),  # what was loaded stays
+        ({"model": "claude-sonnet-4-6"}, False),
+        ({"model": OLD}, False),
+        ({"provider": "vertex"}, False),
+        ({"betas": "off"}, False),
+        ({"betas": ["other"]}, False),
+        ({"betas": ["other", "mid-conversation-tool-changes-2026-07-01"]}, True),
+    ],
+)
+def test_a_conversation_with_additions_is_sent_as_the_model_can_read_it(
+    options: dict[str, Any], is_added: bool
+) -> None:
+    given: dict[str, Any] = {"model": MODEL, "force": True, "preload": 2, **options}
+    loop = ToolLoop(CATALOG, messages=CONVERSATION, **given)
+    sent = loop.request
+    assert (ADDED in sent["messages"]) is is_added
+    assert sent["messages"] == [message for message in CONVERSATION if is_added or message is not ADDED]
+    listed = [tool["name"] for tool in sent["tools"] if not tool.get("defer_loading")]
+    assert ("send_mail" in listed) is not is_added
+    assert json.dumps(ToolLoop(CATALOG, messages=sent["messages"], **given).request) == json.dumps(sent)
+
+
+def test_additions_of_tools_that_are_gone_are_left_out_and_other_words_of_the_system_stay() -> None:
+    gone = {"type": "tool_addition", "tool": {"type": "tool_reference", "name": "gone"}}
+    text = {"type": "text", "text": "Be brief."}
+    mixed = {"role": "system", "content": [gone, text, ADDITION]}
+    loop = ToolLoop(
+        CATALOG, model=MODEL, messages=[user("?"), SAID, user("!"), mixed, SAID, user("Well?")], force=True, preload=1
+    )
+    messages = loop.request["messages"]
+    assert "gone" not in json.dumps(messages)
+    assert {"role": "system", "content": [text]} in messages
+    assert ADDED in messages
+
+
+@MODELS
+async def test_a_loaded_tool_that_is_gone_is_offered_no_longer_and_its_call_is_answered(
+    messages_server: StartServer, model: str
+) -> None:
+    catalog = by_words()
+    server = messages_server([say("Rain."), say("Sent."), MAIL, say("I cannot.")])
+    messages: list[Any] = []
+    for prompt in (ASK_WEATHER, ASK_MAIL, "Thank you!"):
+        done = await run(server, [*messages, user(prompt)], tools=catalog, model=model)
+        messages = done.messages
+        if prompt == ASK_MAIL:
+            catalog.remove("send_mail")
+    assert visible(server)[1:] == [["search_tools", "get_weather", "send_mail"], *[["search_tools", "get_weather"]] * 2]
+    assert "There is no tool 'send_mail'." in server.requests[-1].tool_result_texts[-1]
     assert server.refusals == []
 
 
@@ -240,8 +330,7 @@ async def test_names_that_the_api_refuses_are_preloaded_under_the_name_that_is_s
 
 @MODELS
 async def test_definitions_beyond_the_budget_are_left_to_a_search(messages_server: StartServer, model: str) -> None:
-    long = replace(TOOLS[0], description="Send a mail to somebody. " + "Mails are kept. " * 25)
-    tools = ToolCatalog([long.renamed(f"send_mail_{number}") for number in range(4)], ranker="lexical")
+    tools = ToolCatalog(long_mails(*(f"send_mail_{number}" for number in range(4))), ranker="lexical")
     server = messages_server([say("Sent.")])
     done = await run(server, [user(ASK_MAIL)], tools=tools, preload=4, budget=200, model=model)
     assert 1 <= len(done.preloaded) < 4

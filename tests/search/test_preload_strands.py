@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from tests.search.preload_support import (
     WEATHER,
     Failing,
     by_words,
+    long_mails,
 )
 from tests.support import Heard
 
@@ -177,6 +177,18 @@ async def test_tools_that_are_always_loaded_are_not_loaded_twice(messages_server
     assert offered(server)[0] == ["search_tools", "get_weather"]
 
 
+async def test_a_loaded_tool_stays_with_its_agent_though_the_catalogue_loses_it(messages_server: Server) -> None:
+    catalog = by_words()
+    shared = hook(tools=catalog)
+    first = messages_server([say("Sent.")])
+    agent = await run(first, shared, ASK_MAIL)
+    catalog.remove("send_mail")
+    later = messages_server([say("?")])
+    await run(later, shared, ASK_WEATHER, messages=list(agent.messages))
+    assert "send_mail" in agent.tool_names
+    assert offered(later) == [["search_tools", "get_weather"]]  # a new agent cannot load what is gone
+
+
 async def test_each_agent_of_one_hook_has_tools_and_records_of_its_own(messages_server: Server, tmp_path: Path) -> None:
     with SearchLog(tmp_path / "log.db") as log:
         shared = hook(record=log)
@@ -196,8 +208,7 @@ async def test_messages_are_read_by_their_text_alone(messages_server: Server) ->
 
 
 async def test_definitions_beyond_the_budget_are_left_to_a_search(messages_server: Server, tmp_path: Path) -> None:
-    long = replace(TOOLS[0], description="Send a mail to somebody. " + "Mails are kept. " * 25)
-    tools = [TOOLS[1], *(long.renamed(name) for name in ("send_mail", "send_mail_later", "send_mail_again"))]
+    tools = [TOOLS[1], *long_mails("send_mail", "send_mail_later", "send_mail_again")]
     script = [
         call("search_tools", {"query": "select:send_mail_again"}),
         call("send_mail_again", {"to": "Ada"}),

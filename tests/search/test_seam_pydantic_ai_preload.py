@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
-from dataclasses import replace
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic_ai import Agent, ToolReturn
+from pydantic_ai.capabilities import ProcessHistory
 from pydantic_ai.messages import (
     BinaryContent,
+    ModelMessage,
     ModelMessagesTypeAdapter,
     ModelRequest,
     ModelResponse,
     TextPart,
     ToolCallPart,
+    UserPromptPart,
 )
-from pydantic_ai.models.function import AgentInfo
+from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.toolsets import FunctionToolset
 from tests.pydantic_ai_support import anthropic_model, preloading, scripted
-from tests.search.preload_support import Failing, book_room, get_weather, refund_order, send_mail
+from tests.search.preload_support import Failing, book_room, get_weather, long_mails, refund_order, send_mail
 from tests.support import PIXEL
 
 from hikidashi import Tool, from_function
@@ -105,9 +109,58 @@ async def test_a_conversation_loads_no_more_than_its_bound() -> None:
     assert names(seen[-1]) == ["search_tools", "send_mail", "get_weather"]
 
 
+async def test_what_was_loaded_stays_though_a_history_processor_leaves_the_last_message_alone() -> None:
+    def last(messages: list[ModelMessage]) -> list[ModelMessage]:
+        return messages[-1:]
+
+    seen: list[AgentInfo] = []
+    search = to_pydantic_ai_search(preload=2)
+    model = scripted("1", "2", SENDS, "3", seen=seen)
+    agent = Agent(model, toolsets=[deferred(TOOLS)], capabilities=[search, ProcessHistory(last)])
+    history: Any = None
+    for message in (MAIL, WEATHER, THANKS):
+        history = (await agent.run(message, message_history=history)).all_messages()
+    assert [sorted(names(info)) for info in seen] == [
+        ["search_tools", "send_mail"],
+        *[["get_weather", "search_tools", "send_mail"]] * 3,
+    ]
+    assert "sent to Ada" in str(history)
+
+
+def test_conversations_at_once_in_two_event_loops_have_tools_of_their_own() -> None:
+    offered: dict[str, set[tuple[str, ...]]] = {MAIL: set(), WEATHER: set()}
+
+    def model(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        (prompt,) = (part.content for part in messages[0].parts if isinstance(part, UserPromptPart))
+        offered[str(prompt)].add(tuple(names(info)))
+        return ModelResponse(parts=[TextPart("done")])
+
+    agent = agent_of(FunctionModel(model))
+
+    async def ask() -> None:
+        await asyncio.gather(*(agent.run(message) for message in (MAIL, WEATHER, MAIL)))
+
+    def loop(_: int) -> None:
+        asyncio.run(ask())
+
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(loop, range(8)))
+    assert offered == {MAIL: {("search_tools", "send_mail")}, WEATHER: {("search_tools", "get_weather")}}
+
+
+async def test_a_loaded_tool_that_is_removed_from_the_catalogue_is_offered_no_longer() -> None:
+    catalog = ToolCatalog([MAILS, from_function(get_weather)], ranker="lexical")
+    seen: list[AgentInfo] = []
+    agent = Agent(scripted("1", SENDS, "2", seen=seen), capabilities=[to_pydantic_ai_search(catalog, preload=2)])
+    history = (await agent.run(MAIL)).all_messages()
+    catalog.remove("send_mail")
+    result = await agent.run(WEATHER, message_history=history)
+    assert [names(info) for info in seen] == [["search_tools", "send_mail"], *[["search_tools", "get_weather"]] * 2]
+    assert "Unknown tool name: 'send_mail'" in str(result.all_messages())
+
+
 async def test_definitions_beyond_the_budget_are_left_to_a_search(tmp_path: Path) -> None:
-    long = replace(MAILS, description="Send a mail to somebody. " + "Mails are kept. " * 25)
-    tools = [long.renamed(name) for name in ("send_mail", "send_mail_later", "send_mail_again")]
+    tools = long_mails("send_mail", "send_mail_later", "send_mail_again")
     asks = ToolCallPart("search_tools", {"queries": ["select:send_mail_again"]})
     seen: list[AgentInfo] = []
     model = scripted(asks, ToolCallPart("send_mail_again", {"to": "Ada"}), "done", seen=seen)

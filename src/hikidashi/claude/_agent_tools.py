@@ -18,6 +18,7 @@ from pydantic_ai.tools import RunContext, ToolDefinition
 from ..convert.claude import to_claude
 from ..convert.claude_listing import names_in_claude
 from ..convert.claude_listing import wire_name as name_in_claude
+from ..convert.pydantic_ai_calls import CallListener, call_listeners
 from ..errors import InvalidSettingError, ToolsetNotRegisteredError
 from . import mcp_integration
 from ._run_deps import deps_of_request
@@ -75,9 +76,14 @@ class AgentTools:
         self._servers = {server_name: config}
 
     def server_with(
-        self, function_tools: Sequence[ToolDefinition | str], *, deps: object = None, guard: Guard | None = None
+        self,
+        function_tools: Sequence[ToolDefinition | str],
+        *,
+        deps: object = None,
+        guard: Guard | None = None,
+        listeners: Sequence[CallListener] = (),
     ) -> McpSdkServerConfig | None:
-        """A server with just these of the registered tools; None for no tools.
+        """A server with just these of the registered tools; None for no tools. `listeners` are notified of their calls.
 
         Raises:
             ToolsetNotRegisteredError: `register` was never called.
@@ -92,7 +98,7 @@ class AgentTools:
         tools = mcp_integration.neutral_tools(self._toolsets, names=names, deps=deps, guard=guard)
         definitions = {tool.name: tool for tool in function_tools if isinstance(tool, ToolDefinition)}
         order = CallOrder()
-        offered = (for_request(tool, definitions.get(tool.name), order) for tool in tools)
+        offered = (for_request(tool, definitions.get(tool.name), order, listeners) for tool in tools)
         return to_claude([restricted(tool, self._restrictions) for tool in offered], name=self._server_name)
 
     def question(
@@ -122,7 +128,7 @@ class AgentTools:
         guard = Guard(tally, parked=parked.always_parks)
         deps = self._deps_for(run_here, run)
         servers = {parked.server_name: parked.config()} if parked.names else {}
-        if (config := self.server_with(run_here, deps=deps, guard=guard)) is not None:
+        if (config := self.server_with(run_here, deps=deps, guard=guard, listeners=call_listeners(run))) is not None:
             servers[self._server_name] = config
         wire_name = self._wire_name(parked, run_here)
         return Question(

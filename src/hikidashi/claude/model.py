@@ -35,6 +35,7 @@ from pydantic_ai.profiles import ModelProfile, ModelProfileSpec
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import RunContext, ToolDefinition
 
+from ..convert.claude import is_for_one_conversation
 from ..errors import InvalidSettingError
 from . import mcp_integration
 from ._agent_tools import AgentTools
@@ -124,8 +125,8 @@ class ClaudeCodeModel(Model[Any]):
                 returns whether a value is allowed. A call with another value does not run; the model gets an error with
                 the parameter and its allowed values. An omitted parameter counts with its default, and is not
                 restricted if it has none.
-            mcp_servers: further MCP servers; each tool must be allowed by name. Their tools are never preloaded: for
-                that, give tools to the agent with `to_pydantic_ai_search(tools, preload=...)`.
+            mcp_servers: further MCP servers; each tool must be allowed by name. To preload tools, give them to the
+                agent with `to_pydantic_ai_search(tools, preload=...)` instead.
             setting_sources: settings files Claude Code reads; none by default.
             persist_sessions: keep sessions on disk, so that `resume` finds them later.
             warm: how many CLIs to keep started for later runs, per event loop. A run that ends starts one in the
@@ -150,6 +151,14 @@ class ClaudeCodeModel(Model[Any]):
                 "permission_mode": permission_mode,
             }
         )
+        for name, server in (mcp_servers or {}).items():
+            if is_for_one_conversation(server):
+                raise InvalidSettingError(
+                    f"mcp_servers[{name!r}]",
+                    server,
+                    "its `preload` is for one conversation, and a model has many. Leave `preload` out, or give the "
+                    "tools to the agent with `to_pydantic_ai_search(tools, preload=...)`",
+                )
         restrictions = Restrictions(disallowed_tools, tool_parameter_restrictions)
         self._tools = AgentTools(restrictions)
         self._launch = Launch(

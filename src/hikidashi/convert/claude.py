@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, cast
+from weakref import WeakSet
 
 from .. import __version__
 from ..errors import MissingExtra, Unsupported
@@ -35,6 +36,8 @@ __all__ = [
     "MAX_RESULT_CHARS",
     "allowed_tools",
     "hooks_for_unknown",
+    "is_for_one_conversation",
+    "mark_for_one_conversation",
     "names_in_claude",
     "shown_name",
     "to_claude",
@@ -109,6 +112,20 @@ def to_claude(
 
     server: Server[Any] = Server(name, version=version, on_list_tools=on_list_tools, on_call_tool=on_call_tool)
     return McpSdkServerConfig(type="sdk", name=name, instance=server)
+
+
+def mark_for_one_conversation(server: McpSdkServerConfig) -> None:
+    """Keep `server` from being given to a model of many conversations: it adds to the messages of one."""
+    _for_one_conversation.add(server["instance"])
+
+
+def is_for_one_conversation(server: object) -> bool:
+    """Whether `server`, a config of any kind, was marked so."""
+    config = cast("dict[str, Any]", server) if isinstance(server, dict) else {}
+    return config.get("type") == "sdk" and config.get("instance") in _for_one_conversation
+
+
+_for_one_conversation: WeakSet[Any] = WeakSet()
 
 
 def to_claude_tool(tool: Tool) -> SdkMcpTool[Any]:

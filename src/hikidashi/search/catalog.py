@@ -133,13 +133,6 @@ class ToolCatalog:
         """Whether `text` states something rather than asks for it: `she never liked that colour`."""
         return self._read(text).is_statement
 
-    def needs_vectors(self, query: str) -> bool:
-        """Whether `query` is ranked by meaning, too; not a single word that tools have, which is looked up."""
-        if self.ranker == "lexical" or not query.strip() or query.lstrip().startswith(_SELECT):
-            return False
-        assert self._meanings is not None
-        return reading_of(query, self._read(query), multilingual=self._meanings.multilingual) is not None
-
     def get(self, name: str) -> Any | None:
         """The tool of exactly this name, as it was added; None if there is none."""
         with self._lock:
@@ -180,6 +173,17 @@ class ToolCatalog:
         """Whether the ranking of a question changes only if the tools do: no vector is missing, or none is needed."""
         with self._lock:
             return self.ranker == "lexical" or (self._meanings is not None and self._meanings.has_all(self.version))
+
+    def ranks_by_meaning(self, query: str) -> bool:
+        """Whether the answer to `query` depends on vectors: not for a single word that tools have, nor a list of names.
+
+        Raises:
+            ToolSearchError: the query is empty or too long.
+        """
+        query = checked_query(query, self.limit_query)
+        if self._meanings is None or self.ranker == "lexical" or query.startswith(_SELECT):
+            return False
+        return reading_of(query, self._read(query), multilingual=self._meanings.multilingual) is not None
 
     def raise_limit(self, tools: int) -> None:
         """Have room for `tools` tools in all; a higher `limit_tools` stays."""

@@ -23,7 +23,7 @@ try:
 except ImportError as error:
     raise MissingExtra("claude-agent-sdk", "claude") from error
 
-from ..convert.claude import hooks_for_unknown, shown_name, to_claude
+from ..convert.claude import hooks_for_unknown, mark_for_one_conversation, shown_name, to_claude
 
 __all__ = ["search_hooks", "search_tool_names", "to_claude_search"]
 
@@ -72,7 +72,7 @@ def to_claude_search(
         preload: How many of the best tools for a user's message the model can call at once, without a search; from 1 to
             20, by default none. Their definitions come with the message, by the hooks of `search_hooks(server)`, where
             `server` is what this function returns. Talk loads nothing. A `ClaudeCodeModel` has many conversations, and
-            does not preload the tools of its `mcp_servers`: give them to the agent with `to_pydantic_ai_search`.
+            refuses such a server in its `mcp_servers`: give the tools to the agent with `to_pydantic_ai_search`.
         preload_most: How many tools a conversation may load so; by default four times `preload`.
 
     Raises:
@@ -114,6 +114,7 @@ def to_claude_search(
     server = to_claude(offered, name=name, version=version, always_load=True)
     if preloading is not None:
         _PRELOADING[server["instance"]] = preloading
+        mark_for_one_conversation(server)
     return server
 
 
@@ -146,7 +147,7 @@ class _Preloading:
             self._has_hooks = True
             logger.warning(
                 "Nothing is preloaded: pass `hooks=search_hooks(server)` in `ClaudeAgentOptions`, with the server "
-                "itself, or give the tools to a `ClaudeCodeModel` with `to_pydantic_ai_search(tools, preload=...)`."
+                "itself."
             )
 
 

@@ -34,12 +34,13 @@ def text_of(path: Path, shapes: str = SHAPES) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ToolSourceError(str(path), f"is not text in UTF-8 (byte {error.start})", shapes) from error
+        remedy = f"Save it as UTF-8. {shapes}"
+        raise ToolSourceError(str(path), f"is not text in UTF-8 (byte {error.start})", remedy) from error
     except OSError as error:
         raise unreadable(path, error) from error
 
 
-def parsed(text: str, source: str, first_line: int = 1) -> Any:
+def parsed(text: str, source: str, first_line: int = 1, remedy: str = "") -> Any:
     """The JSON value of `text`, which starts on line `first_line` of `source`.
 
     Raises:
@@ -49,7 +50,7 @@ def parsed(text: str, source: str, first_line: int = 1) -> Any:
         return json.loads(text)
     except json.JSONDecodeError as error:
         reason = f"is not JSON: {error.msg} (column {error.colno})"
-        raise ToolSourceError(source, reason, line=first_line + error.lineno - 1) from error
+        raise ToolSourceError(source, reason, remedy, first_line + error.lineno - 1) from error
     except ValueError as error:  # a number with thousands of digits
         raise ToolSourceError(source, f"is not JSON: {error}", line=first_line) from error
     except RecursionError as error:

@@ -177,7 +177,35 @@ def test_a_cache_that_cannot_be_used_is_no_obstacle(
     many = [{"name": f"tool_{number}", "description": "An umbrella"} for number in range(200)]
     assert ToolCatalog(many, embed=Embedder(embed=model, id="toy", cache=file)).ready()
     assert len(caplog.records) == 2  # not once for every batch of tools
-    assert "check the free space and the permissions" in caplog.text
+    assert caplog.text.count("Delete the file, and a new one is made.") == 2
+
+
+def test_a_cache_that_another_process_holds_is_no_obstacle_and_nobody_is_told_to_delete_it(
+    model: Model, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hikidashi.search.engine.meaning._vector_cache._PATIENCE", 0.01)
+    file = tmp_path / "vectors.sqlite"
+    embedder = Embedder(embed=model, id="toy", cache=file)
+    assert ToolCatalog(TOOLS, embed=embedder).ready()
+    more = [*TOOLS, {"name": "find_umbrella", "description": "Find an umbrella"}]
+    with closing(sqlite3.connect(file, isolation_level=None)) as other, caplog.at_level(logging.WARNING, "hikidashi"):
+        other.execute("BEGIN EXCLUSIVE")
+        assert ToolCatalog(more, embed=embedder).ready()
+    assert caplog.text.count("Another process holds the file: end it if it hangs.") == 2
+    assert "elete" not in caplog.text
+    model.asked.clear()
+    assert ToolCatalog(more, embed=embedder).ready()
+    assert len([text for text in model.asked if text != "tool"]) == 1  # what was there before is there again
+
+
+def test_a_cache_that_cannot_be_written_says_what_to_check(
+    model: Model, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "vectors.sqlite").mkdir()
+    embedder = Embedder(embed=model, id="toy", cache=tmp_path / "vectors.sqlite")
+    with caplog.at_level(logging.WARNING, "hikidashi"):
+        assert ToolCatalog(TOOLS, embed=embedder).ready()
+    assert "check the free space and the permissions there" in caplog.text
 
 
 def test_the_file_of_a_model_lies_in_the_users_cache_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from benchmarks.search.data import EVERYDAY, load
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -118,6 +119,27 @@ def test_a_value_in_a_question_does_not_outweigh_what_is_wanted() -> None:
     assert catalog.search("send a message to invoice-reports@example.com")[0].name == "send_mail"
     quoted = 'send the message "please list the invoices and reports of may"'
     assert catalog.search(quoted)[0].name == "send_mail"
+
+
+LITERALS = [
+    *("anna.k@example.com", "/var/log/weather/mail.txt", "550e8400-e29b-41d4-a716-446655440000", "+49 30 901820"),
+    *("https://shop.example/invoice/flight?id=9", "7f3a9c2e41", '"the hotel was dirty and the flight was late again"'),
+]
+
+
+def test_a_value_hardly_changes_what_is_found() -> None:
+    errands = load(EVERYDAY)
+    catalog = ToolCatalog(errands.tools, ranker="hybrid")
+    assert catalog.ready()
+    asked = [one for one in errands.questions if one.gold and one.split == "people"][::2]
+    kept = lost = 0
+    for number, one in enumerate(asked):
+        plain = [match.name for match in catalog.search(one.query)]
+        valued = [match.name for match in catalog.search(f"{one.query}, {LITERALS[number % len(LITERALS)]}")]
+        kept += not plain or plain[0] in valued
+        lost += bool(one.gold.intersection(plain)) - bool(one.gold.intersection(valued))
+    assert kept / len(asked) > 0.95
+    assert lost / len(asked) < 0.05
 
 
 def test_a_quoted_name_finds_its_tool() -> None:

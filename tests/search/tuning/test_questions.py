@@ -105,7 +105,7 @@ def test_files_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ToolSourceError, match="is a folder"):
         read_questions(tmp_path)
     (tmp_path / "latin").write_bytes(b'{"query": "caf\xe9"}')
-    with pytest.raises(ToolSourceError, match=r"is not text in UTF-8 \(byte 14\)\. Write one object per line"):
+    with pytest.raises(ToolSourceError, match=r"is not text in UTF-8 \(byte 14\)\. Save it as UTF-8\."):
         read_questions(tmp_path / "latin")
 
 
@@ -142,6 +142,7 @@ def test_spellings_of_one_question_are_one_question_with_the_tools_of_all() -> N
         Labelled("Zap the order!", ("cancel", "refund")),
         Labelled("zip the order", ("refund",)),
     ]
+    assert found.repeated == 1
 
 
 @given(st.permutations([Labelled(f"question {number}", ("refund",)) for number in range(12)]))

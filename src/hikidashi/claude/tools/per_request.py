@@ -1,19 +1,23 @@
-"""A registered tool in one request: with the agent's definition, and the model's restrictions."""
+"""A registered tool in one request: with the agent's definition, the model's restrictions, and listeners to calls."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from pydantic_ai.tools import ToolDefinition
 
+from ...convert.pydantic_ai_calls import CallListener
 from ...tool import Tool, ToolResult
 from .ordering import CallOrder
 from .restrictions import OwnToolRestrictions
 
 
-def for_request(tool: Tool, definition: ToolDefinition | None, order: CallOrder) -> Tool:
-    """`tool` with the description and schema that the agent gives it in this request."""
+def for_request(
+    tool: Tool, definition: ToolDefinition | None, order: CallOrder, listeners: Sequence[CallListener] = ()
+) -> Tool:
+    """`tool` with the description and schema that the agent gives it in this request; `listeners` are notified."""
     if definition is None:
         return tool
     # Claude Code runs only the calls of read-only tools concurrently, and nothing else here uses the hint. So all of
@@ -23,6 +27,8 @@ def for_request(tool: Tool, definition: ToolDefinition | None, order: CallOrder)
 
     async def call(arguments: dict[str, Any]) -> ToolResult:
         async with order.admitted(alone=definition.sequential):
+            for listener in listeners:
+                listener.tool_called(definition)
             return await tool.call(arguments)
 
     return replace(tool, description=description, input_schema=schema, annotations=hints, call=call)

@@ -110,7 +110,7 @@ def search(
     from .search_view import print_matches
 
     loaded = load(catalog, mcp, seconds=timeout, ranker=ranker, overlay=overlay_of(overlay))
-    if not regex and loaded.catalog.needs_vectors(query):
+    if not regex and loaded.catalog.ranks_by_meaning(query):
         make_ready(loaded.catalog)
     if explain and not regex:
         found = loaded.catalog.explain(query, limit=limit)

@@ -31,6 +31,12 @@ _FIELDS = {
 }
 
 
+_WORDS_ALONE = (
+    "Ranked by words alone: the encoder reads sentences, in English or in words that a glossary translates, and not a "
+    "single word that tools have."
+)
+
+
 def print_matches(
     console: Console,
     query: str,
@@ -54,12 +60,16 @@ def print_matches(
             answer |= {"held_back": _as_json(found.held_back), "words": found.words}
         print(json.dumps(answer, ensure_ascii=False, indent=2))  # noqa: T201 - this is the output
         return
+    is_hybrid = explain and loaded.catalog.ranker == "hybrid" and not regex
+    shares = is_hybrid and loaded.catalog.ranks_by_meaning(query)
     if found.matches:
-        _print_table(console, found.matches, shares=explain and loaded.catalog.ranker == "hybrid" and not regex)
+        _print_table(console, found.matches, shares=shares)
     else:
         _print_nothing(console, query, loaded, regex=regex)
     if explain:
-        _print_explanation(console, found, shares=loaded.catalog.ranker == "hybrid", regex=regex)
+        if is_hybrid and not shares:
+            _print_lines(console, [Text(_WORDS_ALONE)])
+        _print_explanation(console, found, shares=shares, regex=regex)
 
 
 def _as_json(matches: Sequence[ToolMatch]) -> list[dict[str, object]]:

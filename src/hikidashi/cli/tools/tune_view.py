@@ -69,6 +69,10 @@ def _about(outcome: Outcome) -> list[Text]:
         if chosen.without_tool:
             text += f" {counted(chosen.without_tool, 'question')} left out."
         lines.append(Text(text, "yellow"))
+    if chosen.repeated:
+        ask = "asks" if chosen.repeated == 1 else "ask"
+        again = counted(chosen.repeated, "further question")
+        lines.append(Text(f"{again} {ask} the same as another: each counts once."))
     if chosen.beyond:
         lines.append(Text(f"{counted(chosen.beyond, 'more question')} left out: so many are not needed.", "yellow"))
     return lines
@@ -100,7 +104,8 @@ def _shown(one: Figure) -> str:
 
 
 def _signed(one: Figure) -> str:
-    points = [f"{100 * value:+.0f}".replace("-", "−").replace("+0", "0") for value in (one.mean, one.low, one.high)]
+    rounded = (round(100 * value) for value in (one.mean, one.low, one.high))
+    points = [f"{value:+d}".replace("-", "−") if value else "0" for value in rounded]
     return f"{points[0]} ({points[1]} to {points[2]})"
 
 

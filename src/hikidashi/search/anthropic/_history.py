@@ -14,9 +14,20 @@ from ..answers.texts import search_names
 from ..engine.user_message import text_of
 from ..wire.blocks import blocks_of, plain_block, reference_blocks, referenced_tools
 
-__all__ = ["called_in_messages", "found_blocks", "loaded_by_messages", "replayed", "settled", "user_text"]
+__all__ = [
+    "added_tools",
+    "addition",
+    "called_in_messages",
+    "found_blocks",
+    "loaded_by_messages",
+    "replayed",
+    "settled",
+    "user_text",
+    "without_additions",
+]
 
 _LOADED = "loaded_tools"
+_ADDITION = "tool_addition"
 
 
 def found_blocks(names: Sequence[str], *, by_reference: bool) -> list[dict[str, Any]]:
@@ -44,6 +55,34 @@ def called_in_messages(messages: Iterable[Any]) -> Iterator[list[str]]:
             elif block.get("type") == "tool_result" and not block.get("is_error"):
                 names += [calls[block["tool_use_id"]]] if block.get("tool_use_id") in calls else []
         yield names
+
+
+def addition(names: Iterable[str]) -> dict[str, Any]:
+    """A message that loads deferred tools from there on, for models that take it: see `takes_additions`."""
+    blocks = [{"type": _ADDITION, "tool": {"type": "tool_reference", "name": name}} for name in names]
+    return {"role": "system", "content": blocks}
+
+
+def added_tools(message: Any) -> list[str]:
+    """The names of the tools that a message of the system loads."""
+    blocks = (block for block in blocks_of([message]) if block.get("type") == _ADDITION)
+    named = (plain_block(block.get("tool") or {}).get("name") for block in blocks)
+    return [name for name in named if isinstance(name, str)]
+
+
+def without_additions(messages: Iterable[dict[str, Any]]) -> tuple[list[dict[str, Any]], dict[int, list[str]]]:
+    """`messages` without what loads tools in them, and the names of these tools by the place of the message before."""
+    kept: list[dict[str, Any]] = []
+    added: dict[int, list[str]] = {}
+    for message in messages:
+        names = added_tools(message) if message.get("role") == "system" else []
+        if not names:
+            kept.append(message)
+            continue
+        added.setdefault(max(len(kept) - 1, 0), []).extend(names)
+        if rest := [block for block in blocks_of(message["content"]) if block.get("type") != _ADDITION]:
+            kept.append({**message, "content": rest})
+    return kept, added
 
 
 def user_text(message: dict[str, Any]) -> str:

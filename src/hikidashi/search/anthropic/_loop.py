@@ -29,8 +29,17 @@ from ..records.conversation import ConversationRecord
 from ..wire import client_search_tool, to_anthropic_search
 from ..wire.blocks import ToolSearchCall, ToolSearchFailure, blocks_of, plain_block
 from ..wire.definitions import check_name_is_free, definitions_of, kept_loaded, verdict_on
-from ..wire.models import BETA_OF, Provider, check_choice, support
-from ._history import called_in_messages, found_blocks, loaded_by_messages, replayed, settled, user_text
+from ..wire.models import ADDITIONS_BETA, BETA_OF, Provider, check_choice, support, takes_additions
+from ._history import (
+    addition,
+    called_in_messages,
+    found_blocks,
+    loaded_by_messages,
+    replayed,
+    settled,
+    user_text,
+    without_additions,
+)
 from ._options import Expand, max_results_of
 
 if TYPE_CHECKING:
@@ -129,7 +138,7 @@ class ToolLoop:
             expand = "references" if able else "tools"
         self._by_reference = expand == "references"
         if not self._searching:
-            self._request = to_anthropic_search(given, betas=betas, always_loaded=always_loaded)
+            self._request: dict[str, Any] = to_anthropic_search(given, betas=betas, always_loaded=always_loaded)
             self._loaded = dict.fromkeys(self._tools)
         else:
             self._catalog = tools if isinstance(tools, ToolCatalog) else ToolCatalog(own, limit_tools=len(own))
@@ -139,14 +148,24 @@ class ToolLoop:
                 for tool in self._request["tools"]
                 if tool["name"] in self._tools and not tool.get("defer_loading")
             }
-        self._messages = replayed(
+        given_messages = replayed(
             messages, self._tools, by_reference=self._by_reference, removed=self._words["removed"]
         )
+        self._messages, added = without_additions(given_messages)
+        allowed = betas == "auto" or (not isinstance(betas, str) and ADDITIONS_BETA in betas)
+        self._by_addition = (
+            (bool(count) or bool(added))
+            and (self._searching and self._by_reference)
+            and (allowed and takes_additions(model, provider))
+        )
+        if self._by_addition and betas == "auto":  # in every request, also before the first addition
+            self._request = {**self._request, "betas": [*self._request.get("betas", ()), ADDITIONS_BETA]}
         listed = [*map(self._own, self._loaded)]
         self._conversation = ConversationRecord(record, listed=listed)
         self._preloaded: list[str] = []
         searched = count and self._searching
-        self._replay(Preloader(self._catalog, count, most=preload_most, listed=listed) if searched else None)
+        preloader = Preloader(self._catalog, count, most=preload_most, listed=listed) if searched else None
+        self._replay(preloader, added if self._searching else {})
 
     @property
     def request(self) -> dict[str, Any]:
@@ -319,36 +338,64 @@ class ToolLoop:
         """The name in the catalogue of a tool that is sent as `name`."""
         return self._names.original(name) or name
 
-    def _replay(self, preloader: Preloader | None) -> None:
+    def _replay(self, preloader: Preloader | None, added: Mapping[int, list[str]]) -> None:
         """Load what searches and messages of the user have loaded so far, and what its new messages load.
 
         In the order of the conversation: what a message loads depends on it alone and on those before, so that a
         conversation that is continued has the same definitions in the same order, as the prompt cache requires.
+
+        Args:
+            preloader: What loads tools for messages; None for nothing.
+            added: The tools that messages have loaded, by place, as the conversation says.
         """
         new_from = first_new_message(self._messages)
+        replies = [place for place, message in enumerate(self._messages) if message.get("role") == "assistant"]
+        first_reply = replies[0] if replies else len(self._messages)
+        sent: list[dict[str, Any]] = []
+        pending: list[str] = []
         loaded = loaded_by_messages(self._messages, self._tools)
         called = called_in_messages(self._messages)
         for index, (message, found, used) in enumerate(zip(self._messages, loaded, called, strict=True)):
+            if pending and message.get("role") == "assistant":
+                sent.append(addition(pending))
+                pending = []
+            sent.append(message)
             self._load(found)
             self._conversation.remember(map(self._own, found), "search")
-            if preloader is None:
+            if preloader is None and index not in added:
                 continue
             said = user_text(message)
             # What was called was loaded, even if the search would not find it again: tools change, and encoders.
-            names = self._preload([*map(self._own, used), *(preloader.load(said) if said else ())])
-            if said and index >= new_from:
+            names = self._preload(map(self._own, used) if preloader is not None else (), in_full=True)
+            before = [name for name in map(self._own, added.get(index, ())) if name in self._names]
+            if before and preloader is not None:
+                preloader.remember(before)
+            best = before or (preloader.load(said) if said and preloader is not None else ())
+            in_full = index < first_reply or not self._by_addition
+            loaded = self._preload(best, in_full=in_full, is_known=bool(before))
+            names += loaded
+            pending += [] if in_full else map(self._names.of, loaded)
+            if said and index >= new_from and not before:
                 self._conversation.preloaded(said, names)
             else:
                 self._conversation.remember(names, "preload")
+        self._messages = [*sent, addition(pending)] if pending else sent
 
-    def _preload(self, best: Iterable[str]) -> list[str]:
-        """Load `best` as far as the budget allows, with their definitions in the request; return what is new."""
+    def _preload(self, best: Iterable[str], *, in_full: bool, is_known: bool = False) -> list[str]:
+        """Load `best` as far as the budget allows; return what is new.
+
+        Args:
+            best: The names of tools.
+            in_full: Put their definitions into the list of tools; else a message has to name them.
+            is_known: They were loaded before, so that the budget allowed them.
+        """
         sent = [self._names.of(name) for name in best if name in self._names]
-        new = [entry_of(self._tools[name]) for name in sent if name not in self._loaded]
-        names = [entry.name for entry in self._budget.shown(new).whole]
-        self._load(names, in_full=True)
-        self._preloaded += names
-        return [*map(self._own, names)]
+        new = [name for name in sent if name not in self._loaded]
+        if not is_known:
+            new = [entry.name for entry in self._budget.shown([entry_of(self._tools[name]) for name in new]).whole]
+        self._load(new, in_full=in_full)
+        self._preloaded += new
+        return [*map(self._own, new)]
 
     def _load(self, names: Iterable[str], *, in_full: bool = False) -> None:
         """Load tools: without references, or `in_full`, by adding their definitions at the end of the request.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["REQUEST_VERBS", "is_statement"]
+__all__ = ["REQUEST_VERBS", "is_alphabetic", "is_clear_request", "is_statement"]
 
 # Subjects and finite verbs of statements. `my`, `me` and `you` are in requests too: `my invoices`.
 _STATEMENT = re.compile(
@@ -61,6 +61,57 @@ _CHINESE_STATEMENT = re.compile("[我你他她它们是了着过很真也就不�
 _CHINESE_REQUEST = re.compile(
     "[?？请]|帮我|我要|我想|希望|想要|需要|查|找|怎么|如何|多少|哪|什么|[\u3400-\u9fff] +[\u3400-\u9fff]"
 )
+
+
+# An order in English: a verb that may be in no list, before what it is done to. `wrap up sprint 14`, `bin that page`.
+_ORDER = re.compile(
+    r"(?:^|[,;:.!?]\s+)(?:please\s+|then\s+)?([a-z]{2,})\s+(?:[A-Z][\w.-]*\s+)?"
+    r"(?:the|an?|my|our|your|his|her|their|this|that|these|those|it|them|him|me|us|all|every\w*|some|any\w*|both|up|down"
+    r"|out|off|back|away|one|two|three|\d+)\b"
+)
+# Words before these that are no such verb: of grammar, and past tenses that do not end in `ed`.
+_NO_ORDER_WORDS = """
+    an the this that these those my your his her its our their some any no every each all both few many much most other
+    such what which who whose when where why how you he she it we they me him us them one two three nobody somebody
+    everybody everyone someone nothing everything something anything and or but so if then while after before because
+    since until though although as than by in on at to of for from with without about into over under through between
+    against during like not never always still just only even also too very really maybe perhaps once twice again soon
+    later now today tomorrow yesterday tonight here there is are was were be been am do does did has have had can could
+    will would shall should may might must yes yeah nope ok okay oh well hi hey hello please thanks sorry good great
+    nice because half except
+    ate bought broke brought built came caught dug drove fell felt fought found gave got grew heard held hung kept knew
+    lay led left lost made meant met paid ran rang said sang sank sat saw sent shook slept spent spoke stole stood stuck
+    struck swam taught thought threw told took went woke won wore wrote
+"""
+_NO_ORDER = frozenset(_NO_ORDER_WORDS.split())
+_NO_VERB = ("ed", "ing", "ly")
+_CHINESE_ORDER = re.compile("^(?:把|帮|给我)")
+
+
+def is_alphabetic(text: str) -> bool:
+    """Whether `text` is neither Japanese nor Chinese."""
+    return _KANA.search(text) is None and _HAN.search(text) is None
+
+
+def is_clear_request(text: str) -> bool:
+    """Whether `text` asks for something in so many words: a question, or an order. False if in doubt."""
+    if _KANA.search(text):
+        return _JAPANESE_REQUEST.search(text) is not None
+    if _HAN.search(text):
+        return _CHINESE_REQUEST.search(text) is not None or _CHINESE_ORDER.search(text) is not None
+    plain = text.strip().replace("’", "'")
+    if _REQUEST.search(plain.lower()) is not None:
+        return True
+    first = _BEGINS.match(plain.lower())
+    if first is not None and first[1] in REQUEST_VERBS:
+        return True
+    verbs = (match[1] for match in _ORDER.finditer(plain[:1].lower() + plain[1:]))
+    return any(_may_be_order(verb) for verb in verbs)
+
+
+def _may_be_order(verb: str) -> bool:
+    is_third_person = verb.endswith("s") and not verb.endswith("ss")
+    return verb not in _NO_ORDER and not is_third_person and not verb.endswith(_NO_VERB)
 
 
 def is_statement(question: str) -> bool:

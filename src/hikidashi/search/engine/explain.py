@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from .analyzer import Analyzer, is_inflection, is_weak
 from .entry import Entry
@@ -33,11 +33,7 @@ class Explanation:
 
 def matches_of(judgement: Judgement, query: Query, limit: int, entry: EntryOf) -> list[ToolMatch]:
     """The tools to show, best first."""
-    by_meaning = judgement.by_meaning
-    return [
-        _match(entry(number), score, query, judgement.doubt, by_meaning.get(number, 0.0))
-        for number, score in judgement.shown[:limit]
-    ]
+    return [_match(entry(number), score, query, judgement, number) for number, score in judgement.shown[:limit]]
 
 
 def explained(judgement: Judgement, query: Query, limit: int, entry: EntryOf, index: Index) -> Explanation:
@@ -45,12 +41,9 @@ def explained(judgement: Judgement, query: Query, limit: int, entry: EntryOf, in
     shown = judgement.shown
     kept = {number for number, _ in shown[:limit]}
     held_back = [
-        _match(
-            entry(number),
-            score,
-            query,
-            _why_not(place, judgement, (number, score) in shown, limit),
-            judgement.by_meaning.get(number, 0.0),
+        replace(
+            _match(entry(number), score, query, judgement, number),
+            doubt=_why_not(place, judgement, (number, score) in shown, limit),
         )
         for place, (number, score) in enumerate(judgement.hits[: limit + HELD_BACK])
         if number not in kept
@@ -58,8 +51,16 @@ def explained(judgement: Judgement, query: Query, limit: int, entry: EntryOf, in
     return Explanation(matches_of(judgement, query, limit, entry), held_back, _words(query, index, entry))
 
 
-def _match(entry: Entry, score: float, query: Query, doubt: str, by_meaning: float) -> ToolMatch:
-    return ToolMatch(entry.name, score, entry, query.words_in, doubt, by_meaning)
+def _match(entry: Entry, score: float, query: Query, judgement: Judgement, number: int) -> ToolMatch:
+    return ToolMatch(
+        name=entry.name,
+        score=score,
+        entry=entry,
+        reasons=query.words_in,
+        doubt=judgement.doubt,
+        by_meaning=judgement.by_meaning.get(number, 0.0),
+        nearness=judgement.nearness.get(number),
+    )
 
 
 def _why_not(place: int, judgement: Judgement, is_shown: bool, limit: int) -> str:

@@ -55,6 +55,8 @@ class Judgement:
     """The share of meaning in the score of each hit, where there is any."""
     is_by_meaning: bool = False
     """Whether the search is confident of them by meaning alone."""
+    nearness: Mapping[int, float] = field(default_factory=dict[int, float])
+    """How near each hit is in meaning, as a share of what makes a tool be about the question."""
 
     @property
     def shown(self) -> list[tuple[int, float]]:
@@ -69,7 +71,8 @@ class Judgement:
         best = self.hits[0][1] if self.hits else 0.0
         others = [] if self.doubt else [hit for hit in self.hits if hit[0] not in named]
         by_meaning = {number: share for number, share in self.by_meaning.items() if number not in named}
-        return Judgement([(number, best + 1.0) for number in named] + others, by_meaning=by_meaning)
+        hits = [(number, best + 1.0) for number in named] + others
+        return Judgement(hits, by_meaning=by_meaning, nearness=self.nearness)
 
 
 def judged(index: Index, query: Query, limit: int, name_terms: TermsOf) -> Judgement:

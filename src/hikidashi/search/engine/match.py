@@ -28,6 +28,8 @@ class ToolMatch:
     """Why this may not be what was asked for; empty if the search is confident."""
     by_meaning: float = 0.0
     """The share of the score that is from meaning; the rest, `by_words`, is from words, a pattern or the name."""
+    nearness: float | None = None
+    """How near the tool is to the question in meaning: from 1 on it is about the question; None if only words count."""
 
     @property
     def confident(self) -> bool:

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import Any, cast
 
-from ._statement import REQUEST_VERBS
+from ._statement import REQUEST_VERBS, is_alphabetic, is_clear_request
 from .analyzer import Analyzer, fold, is_everyday, is_request
 from .stem import stem
 
-__all__ = ["is_talk", "requests_in", "text_of"]
+__all__ = ["is_alphabetic", "is_clear_request", "is_talk", "requests_in", "text_of"]
 
 _PARTS = 8  # sentences of a message that are searched: the first and the last, if there are more
 _LONGEST = 300  # characters of one of them
@@ -45,6 +45,14 @@ _CONVERSATION = """
     allo beaucoup bonjour bonsoir ca comment je merci moi non oui parfait pas plait pourquoi rien salut toi va
     voila vous
 """
+# Phrases of which single words are those of requests.
+_SET_PHRASES = re.compile(
+    r"\b(?:(?:that |it |this )?makes (?:perfect |total |a lot of )?sense|sounds (?:like a plan|good|great|fine|fun)"
+    r"|keep up the \w+ work|keep it up|see you (?:there|soon|later|around|then)|take (?:care|it easy|your time)|no way"
+    r"|have a (?:\w+ )?(?:day|evening|weekend|one|trip|time)|hang in there|made my day|fair enough|no worries|well done"
+    r"|(?:good|nice|great) (?:job|work|luck|point|catch|idea|one)|my bad|cross your fingers|fingers crossed|break a leg"
+    r"|long story short|never mind|what do you know|tell me about it|you name it|give me a break|my pleasure)\b"
+)
 _CONVERSATION_TERMS = frozenset(map(stem, _CONVERSATION.split()))
 # The same in Japanese, Chinese and Korean: how such a sentence begins.
 _CONVERSATION_BEGINS = """
@@ -140,5 +148,5 @@ def is_talk(text: str) -> bool:
     folded = fold(text)
     if _UNSPACED.search(folded):
         return _UNSPACED_TALK.fullmatch("".join(_WORD.findall(folded))) is not None
-    terms = (term for term in Analyzer().terms(folded) if len(term) > 1)
+    terms = (term for term in Analyzer().terms(_SET_PHRASES.sub(" ", folded)) if len(term) > 1)
     return all(is_everyday(term) or is_request(term) or term in _CONVERSATION_TERMS for term in terms)

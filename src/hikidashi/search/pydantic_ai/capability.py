@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import operator
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -83,8 +84,8 @@ def to_pydantic_ai_search(
         always_loaded: Names of tools in `tools` that the model sees from the start.
         about: What the tools are for, in a few words, added to the description of `search_tools`.
         language: Language of the text that the model reads.
-        record: Recorder notified of each search, and of the calls of tools that pydantic-ai runs: not of those that the
-            MCP server of `ClaudeCodeModel.set_agent_toolsets` runs.
+        record: Recorder notified of each search and call, also of the calls of tools that the MCP server of
+            `ClaudeCodeModel.set_agent_toolsets` runs.
         budget: Maximum number of tokens in the definitions that one search reveals, and that one message loads: see
             `AnswerBudget`.
         preload: How many of the best tools for a user's message the model sees at once, without a search of its own;
@@ -174,7 +175,9 @@ class _EngineSearch(ToolSearch[Any]):
         engine: Any = self.strategy
         conversation = ConversationRecord(self.record, name=ctx.conversation_id)
         preloading = Preloading(engine, self.preload, self.preload_most, conversation)
-        return CombinedCapability([replace(self, conversation=conversation), _KeepFound(engine, preloading)])
+        return CombinedCapability(
+            [replace(self, conversation=conversation), _KeepFound(engine, preloading, ctx.messages)]
+        )
 
     async def wrap_tool_execute(
         self,
@@ -186,10 +189,7 @@ class _EngineSearch(ToolSearch[Any]):
         handler: Callable[[dict[str, Any]], Awaitable[Any]],
     ) -> Any:
         if tool_def.tool_kind != "tool-search":
-            if self.conversation is not None:
-                if not tool_def.defer_loading:
-                    self.conversation.remember([tool_def.name], "listed")
-                self.conversation.called(tool_def.name)
+            self.tool_called(tool_def)
             return await self._called(tool_def.name, handler, args)
         asked = [query for query in args["queries"] if query.strip()]
         if not asked:
@@ -204,6 +204,13 @@ class _EngineSearch(ToolSearch[Any]):
             SEARCH.reset(token)
         found = result["discovered_tools"]
         return _result(ctx, found, "\n".join(notes) or ("" if found else self.words.nothing(", ".join(asked))))
+
+    def tool_called(self, tool: ToolDefinition) -> None:
+        """Record a call; also of a tool that the MCP server of `ClaudeCodeModel.set_agent_toolsets` runs."""
+        if self.conversation is not None:
+            if not tool.defer_loading:
+                self.conversation.remember([tool.name], "listed")
+            self.conversation.called(tool.name)
 
     async def _called(self, name: str, handler: Callable[[dict[str, Any]], Awaitable[Any]], args: Any) -> Any:
         try:
@@ -223,9 +230,11 @@ class _KeepFound(AbstractCapability[Any]):
     later still, but makes pydantic-ai copy every definition for each request.
     """
 
-    def __init__(self, engine: Engine, preloading: Preloading) -> None:
+    def __init__(self, engine: Engine, preloading: Preloading, before: Sequence[ModelMessage]) -> None:
         self._engine = engine
         self._preloading = preloading
+        self._before = list(before)
+        """The history that the run began with; a history processor removes messages before the first request."""
         self._found: dict[str, None] = {}
 
     def get_ordering(self) -> CapabilityOrdering:
@@ -236,9 +245,10 @@ class _KeepFound(AbstractCapability[Any]):
     ) -> ModelRequestContext:
         parameters = request_context.model_request_parameters
         deferred = {tool.name for tool in parameters.function_tools if tool.defer_loading}
-        seen = chain(found_or_called(ctx.messages), found_or_called(request_context.messages))
+        seen = chain(*map(found_or_called, (self._before, ctx.messages, request_context.messages)))
         self._found.update((name, None) for name in seen if name in deferred)
-        self._preloading.read(ctx.messages, parameters.function_tools)
+        history = _as_it_was(self._before, ctx.messages)
+        self._preloading.read(history, parameters.function_tools)
         self._found.update((name, None) for name in self._preloading.loaded if name in deferred)
         found = [name for name in self._found if name in deferred]
         if (again := _found_again(ctx.messages, found)) is not None:
@@ -256,6 +266,12 @@ class _KeepFound(AbstractCapability[Any]):
         if tools is not parameters.function_tools:
             parameters = replace(parameters, function_tools=tools)
         return replace(request_context, messages=messages, model_request_parameters=parameters)
+
+
+def _as_it_was(before: Sequence[ModelMessage], now: Sequence[ModelMessage]) -> Sequence[ModelMessage]:
+    """The messages of `now`, and before them those of `before` that were removed."""
+    is_whole = len(now) >= len(before) and all(map(operator.is_, before, now))
+    return now if is_whole else [*before, *(message for message in now if message not in before)]
 
 
 def _found_again(messages: Sequence[ModelMessage], found: Iterable[str]) -> ModelRequest | None:

@@ -51,6 +51,8 @@ class Selection:
     """Questions that were left out because the catalogue has none of their tools."""
     beyond: int = 0
     """Questions that were left out because there are more than are used."""
+    repeated: int = 0
+    """Questions that have the words of another one; their tools count as its tools."""
 
 
 def is_recorded(path: Path) -> bool:
@@ -88,13 +90,14 @@ def read_questions(path: Path) -> list[Labelled]:
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     if not lines:
         raise ToolSourceError(source, "is empty", _SHAPE)
-    return [_labelled(parsed(line, source, number), source, "", number) for number, line in lines]
+    return [_labelled(parsed(line, source, number, _SHAPE), source, "", number) for number, line in lines]
 
 
 def select(questions: Iterable[Labelled], names: Collection[str]) -> Selection:
     """The distinct questions about the tools `names`, with the tools of all questions of the same text."""
     merged: dict[str, tuple[str, dict[str, None]]] = {}
-    for question in questions:
+    given = list(questions)
+    for question in given:
         _, tools = merged.setdefault(_key(question.text), (question.text, {}))
         tools.update(dict.fromkeys(question.tools))
     ordered = [merged[key] for key in sorted(merged, key=lambda key: (_place(key), key))]
@@ -109,7 +112,8 @@ def select(questions: Iterable[Labelled], names: Collection[str]) -> Selection:
         unanswered=unanswered[:_MOST],
         unknown=sorted({tool for _, tools in ordered for tool in tools if tool not in names}),
         without_tool=len(ordered) - len(known) - len(unanswered),
-        beyond=max(0, len(known) - _MOST),
+        beyond=max(0, len(known) - _MOST) + max(0, len(unanswered) - _MOST),
+        repeated=len(given) - len(ordered),
     )
 
 

@@ -71,7 +71,11 @@ class Outcome:
             "held_out": self.held_out,
             "unanswered": len(chosen.unanswered),
             "unknown_tools": chosen.unknown,
-            "left_out": {"without_tool": chosen.without_tool, "beyond_limit": chosen.beyond},
+            "left_out": {
+                "without_tool": chosen.without_tool,
+                "repeated": chosen.repeated,
+                "beyond_limit": chosen.beyond,
+            },
             "all_questions": self.today.as_json() if chosen.questions else None,
             "before": self.before.as_json() if self.before else None,
             "installed": self.installed.as_json() if self.installed else None,

@@ -144,7 +144,7 @@ def tool_searches(content: object, *, client_tool: str | None = None) -> list[To
 
 
 def referenced_tools(content: object) -> list[str]:
-    """The names of the tools that searches in `content` have loaded, each once, in order.
+    """The names of the tools that searches or `tool_addition` blocks in `content` have loaded, each once, in order.
 
     Args:
         content: A message, its content, or a whole conversation; see `tool_searches`.
@@ -237,6 +237,10 @@ def _references(block: dict[str, Any]) -> Iterator[str]:
     match block.get("type"):
         case "tool_reference":
             yield block["tool_name"]
+        case "tool_addition":
+            tool = plain_block(block.get("tool") or {})
+            if tool.get("type") == "tool_reference":
+                yield tool["name"]
         case "tool_search_tool_result":
             found = plain_block(block["content"]).get("tool_references")
             yield from (reference["tool_name"] for reference in blocks_of(found))

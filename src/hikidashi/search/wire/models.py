@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from typing import Literal
 
-__all__ = ["BETA_OF", "MCP_BETA", "Provider", "Support", "check_choice", "support"]
+__all__ = ["ADDITIONS_BETA", "BETA_OF", "MCP_BETA", "Provider", "Support", "check_choice", "support", "takes_additions"]
 
 Provider = Literal["anthropic", "foundry", "vertex", "bedrock"]
 Support = Literal["yes", "no", "unknown"]
@@ -22,6 +22,8 @@ BETA_OF: dict[Provider, str] = {
     "bedrock": "tool-search-tool-2025-10-19",
 }
 MCP_BETA = "mcp-client-2025-11-20"
+ADDITIONS_BETA = "mid-conversation-tool-changes-2026-07-01"
+"""For `tool_addition` blocks in a message of the system, which load deferred tools without a change of `tools`."""
 
 _Since = dict[str, tuple[int, int]]
 _CLAUDE: _Since = {"sonnet": (4, 0), "opus": (4, 0), "haiku": (4, 5), "fable": (5, 0), "mythos": (5, 0)}
@@ -32,6 +34,8 @@ _FIRST_OF: dict[Provider, _Since] = {
     "vertex": _CLAUDE,
     "bedrock": {"opus": (4, 5)},
 }
+
+_TAKES_ADDITIONS: _Since = {"opus": (4, 8), "sonnet": (5, 5), "haiku": (5, 5), "fable": (5, 0), "mythos": (5, 0)}
 
 # `claude-sonnet-4-5-20250929`, `claude-3-5-haiku-latest`, `us.anthropic.claude-opus-4-5-20251101-v1:0`,
 # `claude-opus-4@20250514`: the version comes before the family up to 3, and a date is not a version.
@@ -46,10 +50,19 @@ def support(model: str, provider: Provider = "anthropic") -> Support:
 
     "unknown" for a name without family or version, such as the ARN of an inference profile.
     """
+    return _since(_FIRST_OF[provider], model)
+
+
+def takes_additions(model: str, provider: Provider = "anthropic") -> bool:
+    """Whether `model` takes `tool_addition` blocks on `provider`; False if that is not known."""
+    return provider == "anthropic" and _since(_TAKES_ADDITIONS, model) == "yes"
+
+
+def _since(first_of: _Since, model: str) -> Support:
     named = _MODEL.search(model)
     if named is None or named["family"] not in _CLAUDE:
         return "unknown"
-    first = _FIRST_OF[provider].get(named["family"])
+    first = first_of.get(named["family"])
     major, minor = named["old_major"] or named["major"], named["old_minor"] or named["minor"]
     if major is None:
         return "unknown"

@@ -16,6 +16,8 @@ __all__ = ["VectorCache"]
 
 logger = logging.getLogger("hikidashi")
 _BATCH = 500  # old builds of SQLite take at most 999 variables
+_PATIENCE = 5.0  # seconds to wait for another process, the first time
+_IMPATIENCE = 0.1  # seconds afterwards: a process that hangs would hold up each of hundreds of batches
 _MAX_NAME = 100  # characters of the model's name in the file name; the table has the whole name
 
 
@@ -36,6 +38,7 @@ class VectorCache:
 
     def __init__(self, model: str, path: Path | None = None) -> None:
         self.model = model
+        self._seconds = _PATIENCE
         self.path = (
             Path(path)
             if path
@@ -61,7 +64,7 @@ class VectorCache:
                         )
                     )
         except (OSError, sqlite3.Error) as error:
-            _warn_once(f"The embeddings in {self.path} cannot be read ({error}); delete the file to rebuild it.")
+            _warn_once(f"The embeddings in {self.path} cannot be read: {error}. {self._remedy(error)}")
         return found
 
     def write(self, vectors: Mapping[bytes, bytes]) -> None:
@@ -74,13 +77,19 @@ class VectorCache:
                     ((self.model, key, vector) for key, vector in vectors.items()),
                 )
         except (OSError, sqlite3.Error) as error:
-            _warn_once(
-                f"The embeddings cannot be kept in {self.path}: {error}. They are made again at each start: check the "
-                "free space and the permissions there."
-            )
+            _warn_once(f"The embeddings cannot be kept in {self.path}: {error}. {self._remedy(error)}")
+
+    def _remedy(self, error: Exception) -> str:
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF  # without the extended part
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            self._seconds = _IMPATIENCE
+            return "Another process holds the file: end it if it hangs. They are made again meanwhile."
+        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+            return "Delete the file, and a new one is made. They are made again at each start until then."
+        return "They are made again at each start: check the free space and the permissions there."
 
     def _open(self) -> sqlite3.Connection:
-        with closed_on_error(connect(self.path, timeout=5, mode="rw")) as database:
+        with closed_on_error(connect(self.path, timeout=self._seconds, mode="rw")) as database:
             database.execute(
                 "CREATE TABLE IF NOT EXISTS vectors (model TEXT, key BLOB, vector BLOB, PRIMARY KEY (model, key)) "
                 "WITHOUT ROWID"

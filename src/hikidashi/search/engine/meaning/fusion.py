@@ -97,7 +97,8 @@ def hybrid(
         hits = [(best, hits[0][1]), *(hit for hit in hits if hit[0] != best)]
     doubt = "" if is_sure or (is_near and not asked.is_statement) else _doubt(words, is_near=is_near)
     shares = {number: one.by_meaning / one.score for number, one in both.items() if one.score}
-    return Judgement(hits, doubt, shares, is_by_meaning=not is_sure and not doubt)
+    nearness = {number: similarities[number] / floor if floor > 0 else 1.0 for number in both}
+    return Judgement(hits, doubt, shares, is_by_meaning=not is_sure and not doubt, nearness=nearness)
 
 
 def _is_everyday(asked: Query, reading: Reading) -> bool:
