@@ -105,11 +105,12 @@ class Gateway:
         """Whether tools are searched instead of listed."""
         self.upstreams: dict[str, Upstream] = {}
         for given in servers:
-            one = given if isinstance(given, GatewayServer) else GatewayServer(given)
+            one = (given if isinstance(given, GatewayServer) else GatewayServer(given)).checked()
             if one.name in self.upstreams:
                 raise ToolValidationError(f"Two MCP servers are named {one.name!r}. Rename one.", one.name)
             listing = None if cache is None else cache.read(one.server)
-            login = None if logins is None or not takes_login(one.server) else ServerLogin(logins, one.server)
+            takes = one.problem is None and takes_login(one.server)
+            login = ServerLogin(logins, one.server) if takes and logins is not None else None
             self.upstreams[one.name] = Upstream(one, self, self._reaper, listing, login)
         self.first_lists = FirstLists(self.upstreams.values())
         self._pin = pins_at_start(self.options, record, self.upstreams)

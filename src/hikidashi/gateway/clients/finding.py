@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+from ...common.jsonc import TextError, parse
 from ...errors import ToolSourceError
 from ._entries import Taken, is_ours, taken
 from ._json_edit import EditError
-from ._jsonc import TextError, parse
 from ._masking import HIDDEN, masked_args, masked_text, masked_url
 from ._toml_edit import parse_toml
 from .table import CLIENTS, Client, Format, Machine
