@@ -57,3 +57,16 @@ def test_an_empty_path_is_not_the_current_folder(web: Web, source: str) -> None:
 def test_a_folder_is_not_a_file_of_tools(shell: Shell, option: str) -> None:
     done = shell(f"tools search mail {option} .")
     assert (done.returncode, done.stderr) == (1, "error: .: is a folder. Name a file in it.\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("serve --names foo", "'--names': 'foo' is not one of 'prefixed', 'plain'.\n"),
+        ("serve --search foo", "'--search': 'foo' is not one of 'auto', 'on', 'off'.\n"),
+        ("tour --lang fr", "'--lang': 'fr' is not one of 'en', 'ja'.\n"),
+    ],
+)
+def test_a_wrong_choice_is_named_with_those_that_there_are(shell: Shell, line: str, said: str) -> None:
+    done = shell(line)
+    assert (done.returncode, done.stderr.endswith(f"Error: Invalid value for {said}")) == (2, True)

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from ...errors import MissingExtra, ServerUnavailableError
+from ...search.mcp_servers.config import Transport
 from ...search.mcp_servers.connection import Diagnostics, connected
 from ...search.mcp_servers.references import EntryError
 from ..auth.server_login import ServerLogin
@@ -242,7 +243,7 @@ class Upstream:
             ended = ConnectionLost("it closed the connection")
             with Diagnostics(self.given.server) as diagnostics:
                 try:
-                    await self._connection(diagnostics)
+                    await self._connect(diagnostics)
                 except EntryError as error:
                     ended = ConnectionLost(f"it {error.reason}", remedy=error.remedy)
                 except TimeoutError:
@@ -289,17 +290,33 @@ class Upstream:
         self.listed.set()
         self._settle()
 
-    async def _connection(self, diagnostics: Diagnostics) -> None:
+    async def _connect(self, diagnostics: Diagnostics) -> None:
+        """Keep a connection; over SSE where streamable HTTP is refused, as clients do for servers of 2024-11-05."""
+        ready_before = self._ready_at
+        try:
+            await self._connection(diagnostics, self.given.server.transport)
+        except Exception as error:
+            if self._ready_at != ready_before or not diagnostics.refuses_post:
+                raise
+            try:
+                await self._connection(diagnostics, "sse")
+            except Exception:
+                if self._ready_at != ready_before:
+                    raise
+                raise error from None
+
+    async def _connection(self, diagnostics: Diagnostics, transport: Transport) -> None:
         options = self.given.options
         closed = anyio.Event()
-        self.server = self.given.server
+        self.server = replace(self.given.server, transport=transport)
         ended: Exception = TimeoutError()
         with anyio.CancelScope(deadline=anyio.current_time() + options.start_seconds) as limit:
             try:
                 if self.login is not None:
                     await self.login.begin()
                 if self.given.needs_keyring:
-                    self.server = diagnostics.server = await self._with_passwords()
+                    self.server = replace(await self._with_passwords(), transport=transport)
+                    diagnostics.server = self.server
                 self._direct = DirectCalls(
                     self.server,
                     login=self.login,

@@ -47,6 +47,11 @@ class Diagnostics:
         lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
         return tuple(map(_cut, lines[-_MOST_LINES:]))
 
+    @property
+    def refuses_post(self) -> bool:
+        """Whether the last HTTP error is one that a server with the older SSE transport sends, which takes no POST."""
+        return self.server.transport == "http" and "".join(self.last_lines[-1:]).startswith(("400 ", "404 ", "405 "))
+
     def explain(self, failure: BaseException | str) -> str:
         """`failure` and the last lines of the diagnostics, in one line and without secrets."""
         reason = self.server.without_secrets(failure if isinstance(failure, str) else _one_line(failure))
@@ -73,5 +78,7 @@ def _one_line(error: BaseException) -> str:
     """The first error inside nested exception groups, in one line."""
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
-    message = " ".join(str(error).split())
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        return f"{error.strerror}: {error.filename!r}"
+    message = " ".join(str(error).split()).removesuffix(".")
     return f"{type(error).__name__}: {message}" if message else type(error).__name__

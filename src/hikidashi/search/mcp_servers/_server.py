@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 from urllib.parse import parse_qsl, quote, urlsplit
 
-__all__ = ["McpServer", "is_secret_name"]
+__all__ = ["McpServer", "Transport", "is_secret_name"]
+
+Transport = Literal["stdio", "http", "sse"]
 
 _SHORTEST_SECRET = 7  # shorter ones would mask ordinary words, such as "Bearer"
 _SHORTEST_REFERENCE = 4  # of a value that came from a variable or the keyring
@@ -23,7 +25,7 @@ class McpServer:
     """How to reach one MCP server. Its `repr` leaves out the fields that may hold secrets."""
 
     name: str
-    transport: Literal["stdio", "http", "sse"]
+    transport: Transport
     command: str = ""
     args: tuple[str, ...] = field(default=(), repr=False)
     env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)

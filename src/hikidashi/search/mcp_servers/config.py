@@ -9,13 +9,13 @@ from typing import Any, Literal, cast
 
 from ...errors import ToolSourceError
 from ..json_files import no_such_file, parsed, text_of
-from ._server import McpServer, is_secret_name
+from ._server import McpServer, Transport, is_secret_name
 from .checks import check_server
 from .dialects import common_form, project_folder
 from .keyring import password
 from .references import EntryError, References
 
-__all__ = ["McpServer", "is_secret_name", "read_mcp_config", "server_entries", "server_from"]
+__all__ = ["McpServer", "Transport", "is_secret_name", "read_mcp_config", "server_entries", "server_from"]
 
 _TABLES = ("mcpServers", "servers")
 _SHAPE = 'Write {"mcpServers": {"name": {"command": "..."}}}'
