@@ -91,7 +91,7 @@ def servers_summary(servers: Iterable[tuple[str, str | None, int | None]]) -> st
     parts: list[str] = []
     for name, description, count in listed:
         short = description if len(description) <= room else description[: max(room - 1, 0)].rstrip() + "…"
-        known = "tools not known yet" if count is None else f"{count} tools"
+        known = "tools not known yet" if count is None else f"{count} tool" + "s" * (count != 1)
         parts.append(f"{name} ({known})" + (f": {short}" if short.strip("…") else ""))
     text = "Servers: " + "; ".join(parts) + "."
     return text if len(text) <= 2 * _SUMMARY_CHARACTERS else text[: 2 * _SUMMARY_CHARACTERS] + "…"

@@ -6,9 +6,9 @@ import logging
 import math
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ...errors import MissingExtra, ServerUnavailableError
 from ...search.mcp_servers.config import Transport
@@ -28,6 +28,7 @@ from ._limits import (
     until_login_is_needed,
     until_too_large,
 )
+from ._lists import ListRepairs
 from ._lost import ConnectionLost, lost_in
 from ._process_group import processor_time_of_group
 from ._remedies import remedy_for
@@ -97,6 +98,7 @@ class Upstream:
         self._reaper = reaper
         self._client: Client | None = None
         self._direct: DirectCalls | None = None
+        self._lists = ListRepairs()
         self._wanted = anyio.Event()
         self._settled = anyio.Event()
         self._list_changed = anyio.Event()
@@ -332,12 +334,12 @@ class Upstream:
                     on_message=self._callbacks.on_message,
                     on_start=self._on_process,
                     on_end=closed.set,
-                    wrap=self._direct.wrap,
+                    wrap=self._wrapped,
                     on_request=inject_headers,
                     auth=self.login,
                     **self._callbacks.arguments(),
                 ) as client:
-                    listing = await list_everything(client)
+                    listing = await list_everything(client, self._lists)
                     await self._send_level(client)
                     await self._subscriptions.restore(client)
                     limit.deadline = math.inf
@@ -356,6 +358,10 @@ class Upstream:
                     self._group = None
         if limit.cancelled_caught:
             raise ended
+
+    def _wrapped(self, transport: AbstractAsyncContextManager[Any]) -> AbstractAsyncContextManager[Any]:
+        assert self._direct is not None
+        return self._direct.wrap(self._lists.wrap(transport))
 
     async def _watch(self, client: Client, closed: anyio.Event) -> None:
         """Follow what the server lists until the connection ends, which raises why."""
@@ -403,7 +409,7 @@ class Upstream:
                 await self._list_changed.wait()
             self._list_changed = anyio.Event()
             with anyio.fail_after(self.given.options.start_seconds):
-                self._publish(await list_everything(client))
+                self._publish(await list_everything(client, self._lists))
 
     def _relist_soon(self) -> None:
         self._list_changed.set()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Self, cast
 
+from pydantic import ValidationError
+
 from .config import McpServer
 
 __all__ = ["Diagnostics"]
@@ -80,5 +82,9 @@ def _one_line(error: BaseException) -> str:
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
     if isinstance(error, OSError) and error.strerror and error.filename:
         return f"{error.strerror}: {error.filename!r}"
+    if isinstance(error, ValidationError):  # its text has values, and addresses of pages about pydantic
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        return f"it sent an invalid {error.title}: {where}: {first['msg']}"
     message = " ".join(str(error).split()).removesuffix(".")
     return f"{type(error).__name__}: {message}" if message else type(error).__name__
