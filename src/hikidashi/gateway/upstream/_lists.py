@@ -10,6 +10,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, context
 from types import TracebackType
 from typing import Any, Self, cast
 
+from ...common.validation import first_problem
 from ...errors import MissingExtra
 from .filtered import FilteredStream
 
@@ -81,7 +82,9 @@ class ListRepairs:
             except ValidationError as error:
                 name = cast("dict[str, Any]", item).get(named) if isinstance(item, dict) else None
                 called = repr(name) if isinstance(name, str) else f"number {number}"
-                self._notes.append(f"the {kind} {called} is left out, since it is invalid: {_problem(error)}")
+                self._notes.append(
+                    f"the {kind} {called} is left out, since it is invalid: {first_problem(error, below=2)}"
+                )
             else:
                 kept.append(completed)
         result[key] = kept
@@ -99,13 +102,6 @@ def _completed(tool: Any) -> Any:
         if isinstance(schema, dict) and "type" not in schema:
             given[key] = {"type": "object", **cast("dict[str, Any]", schema)}
     return given
-
-
-def _problem(error: ValidationError) -> str:
-    """The first problem, without the value, which may be long."""
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    where = ".".join(str(part) for part in first["loc"][2:])
-    return f"{where}: {first['msg']}" if where else first["msg"]
 
 
 class _Answers(FilteredStream):

@@ -7,6 +7,7 @@ from typing import Self, cast
 
 from pydantic import ValidationError
 
+from ...common.validation import first_problem
 from .config import McpServer
 
 __all__ = ["Diagnostics"]
@@ -83,8 +84,6 @@ def _one_line(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror and error.filename:
         return f"{error.strerror}: {error.filename!r}"
     if isinstance(error, ValidationError):  # its text has values, and addresses of pages about pydantic
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        return f"it sent an invalid {error.title}: {where}: {first['msg']}"
+        return f"it sent an invalid {error.title}: {first_problem(error)}"
     message = " ".join(str(error).split()).removesuffix(".")
     return f"{type(error).__name__}: {message}" if message else type(error).__name__
