@@ -78,6 +78,23 @@ async def test_what_brings_a_well_known_program_is_named(
         assert gateway.states[0].remedy == f"Install {brings}, which has {program!r}, or give its full path."
 
 
+@pytest.mark.parametrize(
+    ("script", "ending"),
+    [
+        ("exit 3", "it closed the connection (exit code 3)"),
+        ("kill -9 $$", "it closed the connection (ended by SIGKILL)"),
+        ("echo no key >&2; exit 1", "it closed the connection (exit code 1); stderr ended with: no key"),
+        ("cat", "it answered with an error: Method not found"),
+    ],
+)
+async def test_how_a_process_ended_is_told(script: str, ending: str) -> None:
+    server = McpServer(name="a", transport="stdio", command="sh", args=("-c", script))
+    async with Gateway([server]) as gateway:
+        with anyio.fail_after(30):
+            await gateway.upstreams["a"].listed.wait()
+        assert gateway.states[0].reason == ending
+
+
 async def test_an_address_where_there_is_no_server_is_not_to_be_started_in_a_terminal() -> None:
     async with served(old.sse_app()) as address:
         server = McpServer(name="a", transport="http", url=f"{address}/elsewhere")
