@@ -14,7 +14,7 @@ from ..search.records.log import Recorder
 from ..tokens import estimate_tokens
 from ._finder import Finder, SearchAnswer
 from ._first_lists import FirstLists
-from ._merged import Merged, merged
+from ._merged import Merged, Place, merged
 from ._policy import is_read_only, is_repeatable, matches, needs_confirmation
 from .auth.logins import Logins, takes_login
 from .auth.server_login import ServerLogin
@@ -285,10 +285,7 @@ class Gateway:
 
     def resource_updated(self, upstream: Upstream, uri: str) -> None:
         """Notify the subscribers of a resource."""
-        for shown, place in self.merged.resource_places.items():
-            if (place.server, place.name) == (upstream.name, uri):
-                uri = shown
-        self._publish(ResourceUpdated(uri=uri))
+        self._publish(ResourceUpdated(uri=self.merged.resources.shown_uri(Place(upstream.name, uri))))
 
     async def ask(self, upstream: Upstream, request: types.InputRequest) -> types.InputResponse | types.ErrorData:
         """The answer of the client whose call `upstream` works on."""
