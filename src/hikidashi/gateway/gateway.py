@@ -54,6 +54,7 @@ logger = logging.getLogger("hikidashi.gateway")
 
 _NAME = "hikidashi"
 _MOST_SESSIONS = 1_024
+_INSTRUCTIONS = 32_000  # characters of the instructions of all servers together
 
 
 class Gateway:
@@ -177,11 +178,13 @@ class Gateway:
     def instructions(self) -> str:
         """The `instructions` that clients get."""
         if not self.searching:
-            sections = [
-                f"## {name}\n{upstream.listing.instructions}"
+            given = {
+                name: upstream.listing.instructions
                 for name, upstream in self.upstreams.items()
                 if upstream.listing is not None and upstream.listing.instructions
-            ]
+            }
+            room = _INSTRUCTIONS // max(1, len(given))
+            sections = [f"## {name}\n{_cut(text, room)}" for name, text in given.items()]
             if self.offers_search:
                 names = ", ".join(self.never_listed)
                 sections.append(f"The tools of {names} are not known yet: find them with search_tools.")
@@ -368,6 +371,10 @@ def _description_of(upstream: Upstream) -> str | None:
         return None
     described = listing.info.description if listing.info is not None else None
     return described or listing.instructions or ", ".join(tool.name for tool in listing.tools[:8])
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}… ({len(text) - most:,} more characters are left out)"
 
 
 def _tokens_of(tool: types.Tool) -> int:
