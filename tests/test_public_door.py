@@ -292,7 +292,7 @@ ROOMS_BELOW = {
         "web.wording",
     },
     "config": {"common", "errors", "providers"},
-    "convert": {"errors", "tool"},
+    "convert": {"common", "errors", "tool"},
     "gateway": {
         "common",
         "config",

@@ -7,6 +7,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar, cast
 
+from ...common.closed_sessions import is_closed_session
 from ...common.validation import first_problem
 from ...errors import MissingExtra, ServerUnavailableError
 from ..telemetry.spans import has_trace, is_tracing
@@ -226,4 +227,4 @@ def _cleaned(raw: Raw, request: types.ClientRequest) -> Raw:
 
 
 def _is_lost(error: MCPError) -> bool:
-    return error.code == types.CONNECTION_CLOSED or error.message == _SESSION_GONE
+    return is_closed_session(error.code, error.message) or error.message == _SESSION_GONE

@@ -6,13 +6,13 @@ import signal
 from types import TracebackType
 from typing import Self, cast
 
+from ...common.closed_sessions import is_closed_session
 from ...common.validation import first_problem
 from ...errors import MissingExtra
 from .config import McpServer
 
 try:
     from mcp import MCPError
-    from mcp.types import CONNECTION_CLOSED
     from pydantic import ValidationError
 except ImportError as error:
     raise MissingExtra("mcp", "mcp") from error
@@ -106,5 +106,5 @@ def _one_line(error: BaseException) -> str:
         return f"it sent an invalid {error.title}: {first_problem(error)}"
     message = " ".join(str(error).split()).removesuffix(".")
     if isinstance(error, MCPError):
-        return _CLOSED if error.code == CONNECTION_CLOSED else f"it answered with an error: {message}"
+        return _CLOSED if is_closed_session(error.code, error.message) else f"it answered with an error: {message}"
     return f"{type(error).__name__}: {message}" if message else type(error).__name__
