@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["ServeArguments", "attached_again", "run_serve"]
 
 _LARGEST_LOG = 1_000_000  # bytes
+_LOGGERS_OF_MCP = ("client", "mcp", "server")
 _SEAL_KEY = "HIKIDASHI_SEAL_KEY"
 _SHORTEST_KEY = 32  # bytes
 _GRACE = 2  # seconds that requests have to end by themselves; those that listen for changes never do
@@ -113,7 +114,8 @@ def _gateway(run: ServeSettings) -> Gateway:
     from hikidashi.search.records.log import SearchLog
 
     configure_tracing()
-
+    for name in _LOGGERS_OF_MCP:  # its warnings are tracebacks, with what a server sent in them
+        logging.getLogger(name).setLevel(logging.ERROR)
     return Gateway(
         run.servers,
         options=run.options,
