@@ -153,10 +153,14 @@ class Gateway:
     def listed_tools(self, promoted: Iterable[str] = ()) -> list[types.Tool]:
         """The tools of `tools/list`, always in the same order; `promoted` are added for one client."""
         if not self.searching:
-            return [*(own_tools(self.summary) if self.offers_search else ()), *self.merged.tools.values()]
+            return [*(self._own_tools() if self.offers_search else ()), *self.merged.tools.values()]
         pinned = [name for name in self.merged.tools if matches(name, self._pin)]
         more = [name for name in promoted if name in self.merged.tools and name not in pinned]
-        return [*own_tools(self.summary), *(self.merged.tools[name] for name in (*pinned, *more))]
+        return [*self._own_tools(), *(self.merged.tools[name] for name in (*pinned, *more))]
+
+    def _own_tools(self) -> list[types.Tool]:
+        longest = max((one.given.options.result_characters for one in self.upstreams.values()), default=0)
+        return own_tools(self.summary, longest)
 
     def always_lists(self, name: str) -> bool:
         """Whether `tools/list` has the tool `name` for every client: all are listed, or it is pinned."""
