@@ -197,9 +197,13 @@ class Upstream:
 
     async def subscribe(self, uri: str) -> None:
         """Subscribe to changes of a resource, also across restarts."""
-        client = await self.client()
-        with answered_within(self.name, self.given.options.call_seconds):
-            await self._subscriptions.add(client, uri)
+        self._usage.begin()
+        try:
+            client = await self.client()
+            with answered_within(self.name, self.given.options.call_seconds):
+                await self._subscriptions.add(client, uri)
+        finally:
+            self._usage.end()
 
     async def unsubscribe(self, uri: str) -> None:
         """End a subscription."""
