@@ -292,7 +292,7 @@ ROOMS_BELOW = {
         "web.wording",
     },
     "config": {"common", "errors", "providers"},
-    "convert": {"errors", "tool"},
+    "convert": {"common", "errors", "tool"},
     "gateway": {
         "common",
         "config",
@@ -311,12 +311,12 @@ ROOMS_BELOW = {
         "tokens",
     },
     "gateway.auth": {"common", "errors", "search.mcp_servers"},
-    "gateway.bridge": {"errors", "gateway.telemetry", "gateway.upstream"},
+    "gateway.bridge": {"common", "errors", "gateway.telemetry", "gateway.upstream"},
     "gateway.clients": {"common", "errors", "gateway", "search.mcp_servers"},
     "gateway.direct": {"errors", "gateway", "gateway.upstream"},
     "gateway.handlers": {"errors", "gateway", "gateway.bridge", "gateway.telemetry", "search.records"},
     "gateway.telemetry": {"errors"},
-    "gateway.upstream": {"errors", "gateway", "gateway.auth", "gateway.telemetry", "search.mcp_servers"},
+    "gateway.upstream": {"common", "errors", "gateway", "gateway.auth", "gateway.telemetry", "search.mcp_servers"},
     "providers": {"common", "errors"},
     "search": {
         "common",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -57,3 +58,30 @@ def test_an_empty_path_is_not_the_current_folder(web: Web, source: str) -> None:
 def test_a_folder_is_not_a_file_of_tools(shell: Shell, option: str) -> None:
     done = shell(f"tools search mail {option} .")
     assert (done.returncode, done.stderr) == (1, "error: .: is a folder. Name a file in it.\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("serve --names foo", "'--names': 'foo' is not one of 'prefixed', 'plain'.\n"),
+        ("serve --search foo", "'--search': 'foo' is not one of 'auto', 'on', 'off'.\n"),
+        ("tour --lang fr", "'--lang': 'fr' is not one of 'en', 'ja'.\n"),
+    ],
+)
+def test_a_wrong_choice_is_named_with_those_that_there_are(shell: Shell, line: str, said: str) -> None:
+    done = shell(line)
+    assert (done.returncode, done.stderr.endswith(f"Error: Invalid value for {said}")) == (2, True)
+
+
+def test_a_sealing_key_that_could_be_guessed_is_refused_without_being_shown(tmp_path: Path) -> None:
+    (tmp_path / "mcp.json").write_text('{"mcpServers": {}}')
+    done = subprocess.run(
+        [sys.executable, "-m", "hikidashi", "serve", "--config", "mcp.json", "--http", "1"],
+        cwd=tmp_path,
+        env={"HIKIDASHI_SEAL_KEY": "sk-test-short", "PATH": os.environ["PATH"], "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, "sk-test-short" in done.stderr) == (2, False)
+    assert "HIKIDASHI_SEAL_KEY: has 13 bytes: give it at least 32 random ones" in done.stderr

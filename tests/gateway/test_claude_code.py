@@ -89,3 +89,29 @@ async def test_claude_code_searches_finds_calls_and_asks_its_person(
     assert "42" in results[1]
     assert '"pid"' in results[2]
     assert "chosen: {'action': 'accept', 'content': {'colour': 'blue'}}" in results[3]
+
+
+async def test_a_long_result_reaches_the_model_up_to_the_cap_and_with_its_handle(
+    messages_server: Callable[..., MessagesServer],
+    claude_code_env: Callable[[MessagesServer], dict[str, str]],
+    tmp_path: Path,
+) -> None:
+    server = messages_server([call("call_tool", {"name": "legacy__long", "arguments": {}}), say("done")])
+    async with gateway("stdio", tmp_path) as config:
+        settings = ClaudeAgentOptions(
+            mcp_servers={"hikidashi": config},  # pyright: ignore[reportArgumentType]
+            allowed_tools=["mcp__hikidashi__*", "mcp__hikidashi"],
+            setting_sources=[],
+            tools=[],
+            cwd=tmp_path,
+            env=claude_code_env(server),
+        )
+        async with ClaudeSDKClient(settings) as client:
+            await client.query("Say a lot.")
+            async for _ in client.receive_response():
+                pass
+
+    shown = "".join(server.requests[1].tool_result_texts)
+    assert shown.startswith("word word ")
+    assert "more characters: read them with read_result(handle=" in shown[-200:]
+    assert 99_000 < len(shown) < 101_000

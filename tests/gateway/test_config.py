@@ -14,9 +14,13 @@ from hypothesis import strategies as st
 
 from hikidashi.config import GatewayConfig, ServerConfig
 from hikidashi.errors import ConfigError, ToolSourceError
-from hikidashi.gateway import GatewayOptions, GatewayServer, ServerOptions
+from hikidashi.gateway import Gateway, GatewayOptions, GatewayServer, ServerOptions
+from hikidashi.gateway.auth.logins import Logins
 from hikidashi.gateway.config import identity_of, read_servers, read_setup
 from hikidashi.gateway.options import ServerProblem
+from hikidashi.search.mcp_servers import McpServer
+
+WHOLE = "Write the whole address."
 
 YAML = """
 servers:
@@ -172,6 +176,46 @@ def test_servers_that_are_no_section_are_refused(servers: str, tmp_path: Path) -
         ({"command": "x", "args": "a"}, "it has `args` that is not a list of strings", 'Write "args": ["one", "two"].'),
         ({"url": "http://x", "type": "ws"}, "it has the unknown type 'ws'", 'Use "http" or "sse".'),
         (
+            {"command": ["npx", "-y"]},
+            "it has a `command` that is not a string",
+            'Write "command": "program", and its arguments as "args": ["one", "two"].',
+        ),
+        (
+            {"command": "x", "envFile": ".env"},
+            "it has its variables in an `envFile`, which is not read",
+            "Write them into `env`, as ${NAME} where they are secret.",
+        ),
+        (
+            {"command": "x", "env": {"KEY": "${input:key}"}},
+            "it has `${input:key}`, which only the client that it was written for can fill in",
+            "Write ${NAME} in its place, and set that environment variable.",
+        ),
+        ({"url": "x.example/mcp"}, "it has a `url` that does not begin with http:// or https://", WHOLE),
+        ({"url": "http://:80/mcp"}, "it has a `url` without a host, or with a space", WHOLE),
+        ({"url": "http://x:99999/mcp"}, "it has a `url` whose host or port is invalid", "Correct it."),
+        ({"url": "http://["}, "it has a `url` whose host or port is invalid", "Correct it."),
+        (
+            {"url": "http://x", "headers": {"Key": "a\nb"}},
+            "it has a header 'Key' with a line break, or a character outside of ASCII",
+            "Take it out.",
+        ),
+        (
+            {"url": "http://x", "headers": {"a b": "c"}},
+            "it has `headers` with 'a b', which cannot be the name of a header",
+            "Rename it.",
+        ),
+        ({"command": "x\0y"}, "it has `command` with a character that no process can be given", "Take it out."),
+        (
+            {"command": "x", "args": ["\ud800"]},
+            "it has `args` with a character that no process can be given",
+            "Take it out.",
+        ),
+        (
+            {"command": "x", "env": {"A=B": "c"}},
+            "it has `env` with 'A=B', which cannot be the name of a variable",
+            "Rename it.",
+        ),
+        (
             "x",
             "it has neither a `command` nor a `url`",
             "Give it a `command` with `args` and `env`, or a `url` with `headers`.",
@@ -185,6 +229,65 @@ def test_an_entry_that_cannot_be_used_concerns_its_server_alone(
     broken, right = read_servers([file])
     assert broken.problem == ServerProblem(reason, remedy)
     assert (right.problem, right.server.command) == (None, "y")
+
+
+async def test_a_server_made_in_code_that_cannot_be_used_concerns_itself_alone(tmp_path: Path) -> None:
+    servers = [
+        McpServer(name="broken", transport="http", url="http://x:99999/mcp"),
+        McpServer(name="", transport="stdio", command="x"),
+    ]
+    async with Gateway(servers, logins=Logins(tmp_path / "logins")) as gateway:
+        assert [state.reason for state in gateway.states] == [
+            "it has a `url` whose host or port is invalid",
+            "it has an empty name",
+        ]
+
+
+def test_the_files_that_clients_have_are_read_as_the_clients_read_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOKEN_OF_A", "sk-test")
+    file = tmp_path / ".vscode" / "mcp.json"
+    file.parent.mkdir()
+    file.write_bytes(
+        b"""\xef\xbb\xbf{\r
+  // What the project needs
+  "inputs": [],
+  "servers": {
+    "files": {"type": "stdio", "command": "~/bin/files", "args": ["${workspaceFolder}/docs", /* both */ "a",]},
+    "api": {"type": "http", "url": " https://x/mcp", "headers": {"Authorization": "Bearer ${env:TOKEN_OF_A}"}},
+    "windsurf": {"serverUrl": "https://y/mcp"},
+    "gemini": {"httpUrl": "https://z/mcp"},
+    "streamed": {"type": "streamable-http", "url": "https://s/mcp"},
+    "off": {"command": "x", "disabled": true},
+    "off too": {"command": "x", "enabled": false},
+    "on": {"command": "x", "disabled": "false", "enabled": true, "gallery": true},
+  },
+}\r
+"""
+    )
+    servers = {one.name: one.server for one in read_servers([file]) if one.problem is None}
+    assert list(servers) == ["files", "api", "windsurf", "gemini", "streamed", "on"]
+    assert (servers["files"].command, servers["files"].args) == (
+        str(Path.home() / "bin" / "files"),
+        (f"{tmp_path}/docs", "a"),
+    )
+    assert servers["files"].cwd == str(tmp_path)
+    assert servers["api"].headers == {"Authorization": "Bearer sk-test"}
+    assert [servers[name].url for name in ("api", "windsurf", "gemini")] == [
+        "https://x/mcp",
+        "https://y/mcp",
+        "https://z/mcp",
+    ]
+
+
+def test_a_file_with_both_tables_has_the_servers_of_both(tmp_path: Path) -> None:
+    one, other = {"command": "x"}, {"command": "y"}
+    both = written(tmp_path, "both.json", {"mcpServers": {"a": one, "b": other}, "servers": {"b": other, "c": one}})
+    assert [server.name for server in read_servers([both])] == ["a", "b", "c"]
+    written(tmp_path, "both.json", {"mcpServers": {"a": one}, "servers": {"a": other}})
+    with pytest.raises(ToolSourceError, match="has another server 'a' under `servers` than under `mcpServers`"):
+        read_servers([both])
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "servers:", '{"mcpServers": []}', "\xff"])
@@ -269,7 +372,15 @@ json_values = st.recursive(
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
     max_leaves=5,
 )
-keys = st.sampled_from([*(field.name for field in fields(ServerConfig)), "hikidashi", "x"])
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps({"mcpServers": value}).encode()
+
+
+keys = st.sampled_from(
+    [*(field.name for field in fields(ServerConfig)), "hikidashi", "x", "serverUrl", "httpUrl", "enabled", "envFile"]
+)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -282,3 +393,18 @@ def test_any_entry_is_a_server_or_one_with_a_problem_or_refused_by_name(
             for one in read_servers([written(tmp_path, name, content)]):
                 assert isinstance(one, GatewayServer)
                 assert (one.problem is None) == bool(one.server.command or one.server.url)
+                Gateway([one], logins=Logins(tmp_path / "logins"))
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.binary(max_size=40) | st.text('{}[]",:/*ns\n 1', max_size=40).map(str.encode) | json_values.map(_json))
+def test_any_file_has_servers_or_is_refused_by_name(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "mcp.json"
+    file.write_bytes(content)
+    refused: list[str] = []
+    try:
+        servers = read_servers([file])
+    except ToolSourceError as error:
+        servers, refused = [], [error.source]
+    assert all(isinstance(one, GatewayServer) for one in servers)
+    assert refused in ([], [str(file)])

@@ -85,7 +85,7 @@ async def test_garbage_in_a_call_is_passed_over_and_an_answer_that_is_none_is_an
         '{"jsonrpc": "2.0", "id": ID, "result": null}': "`result` is null",
         '{"jsonrpc": "2.0", "id": ID, "error": "broken"}': "`error` is a string",
         '{"jsonrpc": "2.0", "id": ID}': "it has neither `result` nor `error`",
-        '{"jsonrpc": "2.0", "id": ID, "result": {"content": "text"}}': "1 validation error for CallToolResult",
+        '{"jsonrpc": "2.0", "id": ID, "result": {"content": "text"}}': "content: Input should be a valid list",
     }
     async with connected([faulty]) as (client, gateway):
         answered = text_of(await client.call_tool("faulty__garble", {"lines": [*noise, GOOD]}))

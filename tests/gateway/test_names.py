@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import get_args
 
 from hypothesis import given
 from hypothesis import strategies as st
+from inline_snapshot import snapshot
 
 from hikidashi.gateway.names import LONGEST_CLIENT_NAME, NameStyle, exposed_names, longest_name_with
 
@@ -42,3 +44,16 @@ def test_a_plain_name_never_takes_that_of_the_gateways_own_tools() -> None:
 def test_long_names_stay_apart() -> None:
     names = ["x" * 100 + "1", "x" * 100 + "2"]
     assert len(set(exposed_names({"server": names}).values())) == 2
+
+
+def test_names_of_other_scripts_can_be_told_apart_and_copied() -> None:
+    shown = exposed_names({"天気 サーバ": ["東京の天気", "大阪の天気"], "日本news": ["検索", "get_検索"]})
+    assert list(shown.values()) == snapshot(
+        [
+            "server_ef8187__tool_748812",
+            "server_ef8187__tool_432d17",
+            "news_e76c90__tool_1b6b1a",
+            "news_e76c90__get_92ddcf",
+        ]
+    )
+    assert all(re.fullmatch("[A-Za-z0-9_-]+", name) and "___" not in name for name in shown.values())

@@ -7,9 +7,10 @@ import io
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from hikidashi import __version__
 from hikidashi.common.language import Language
@@ -59,8 +60,21 @@ Examples:
   hikidashi chat --once "What is new in Python?" | tee answer.md
 """
 
+
+class _Commands(TyperGroup):
+    """The commands; wrong values are reported without the words that pydantic puts in front of each message."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            error.message = error.message.removeprefix("Value error, ")
+            raise
+
+
 app = typer.Typer(
     name="hikidashi",
+    cls=_Commands,
     no_args_is_help=True,
     rich_markup_mode=None,  # with typer's rich help, `--help` takes 100 ms longer
     pretty_exceptions_enable=False,

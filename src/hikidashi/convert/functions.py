@@ -283,7 +283,8 @@ def _advice(name: str, known: list[str], errors: list[ErrorDetails]) -> str:
             case "extra_forbidden":
                 lines.append(f"- `{where}` is not an argument. Known: {', '.join(known) or 'none'}.")
             case _:
-                lines.append(f"- `{where}`: {error['msg']}. You gave {_echo(error['input'])}.")
+                said = error["msg"].removeprefix("Value error, ")
+                lines.append(f"- `{where}`: {said}. You gave {_echo(error['input'])}.")
     return "\n".join([*lines, f"Correct this and call `{name}` again."])
 
 

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any, cast
 
 from .. import __version__
+from ..common.closed_sessions import is_closed_session
 from ..errors import MissingExtra, ToolConnectionError, ToolValidationError, Unsupported
 from ..tool import Tool, ToolAnnotations, ToolResult, json_text
 from .checks import ALIASES, by_name, object_schema, strings
@@ -178,7 +179,7 @@ def _raising_connection_errors(session: ClientSession | Client, tool_name: str) 
     try:
         yield
     except MCPError as error:
-        if error.code != types.CONNECTION_CLOSED:
+        if not is_closed_session(error.code, error.message):
             raise
         raise ToolConnectionError(tool_name, "the MCP session is closed") from error
 

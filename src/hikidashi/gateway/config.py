@@ -13,6 +13,7 @@ from ..common.folders import config_folder
 from ..errors import ToolSourceError
 from ..search.mcp_servers import McpServer
 from ..search.mcp_servers.config import server_entries, server_from
+from ..search.mcp_servers.dialects import project_folder
 from ..search.mcp_servers.references import EntryError, References, Syntax
 from .options import Confirm, Entry, GatewayOptions, GatewayServer, ServerOptions, ServerProblem
 
@@ -146,7 +147,7 @@ def _servers_of(config: Config, path: Path) -> list[GatewayServer]:
 
 
 def _server(entry: Entry, name: str, options: ServerOptions) -> GatewayServer:
-    references = References(syntax=entry.syntax)
+    references = References(syntax=entry.syntax, folder=project_folder(Path(entry.source)))
     try:
         server = server_from(name, entry.given, references)
     except EntryError as error:
@@ -160,12 +161,12 @@ def _server(entry: Entry, name: str, options: ServerOptions) -> GatewayServer:
 def _working_folder(server: McpServer, file: Path) -> str | None:
     """The absolute path of a process's working folder: the gateway itself may run in any folder.
 
-    By default it is the folder of the file, as it is for the `.mcp.json` of a project, and the home folder for a file
+    By default it is the folder of the project, as it is for the `.mcp.json` of one, and the home folder for a file
     among the user's settings.
     """
     if server.transport != "stdio":
         return None
-    folder = file.absolute().parent
+    folder = project_folder(file)
     try:
         if server.cwd:
             return str(folder / Path(server.cwd).expanduser())

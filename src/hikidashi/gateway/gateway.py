@@ -14,7 +14,7 @@ from ..search.records.log import Recorder
 from ..tokens import estimate_tokens
 from ._finder import Finder, SearchAnswer
 from ._first_lists import FirstLists
-from ._merged import Merged, merged
+from ._merged import Merged, Place, merged
 from ._policy import is_read_only, is_repeatable, matches, needs_confirmation
 from .auth.logins import Logins, takes_login
 from .auth.server_login import ServerLogin
@@ -54,6 +54,7 @@ logger = logging.getLogger("hikidashi.gateway")
 
 _NAME = "hikidashi"
 _MOST_SESSIONS = 1_024
+_INSTRUCTIONS = 32_000  # characters of the instructions of all servers together
 
 
 class Gateway:
@@ -105,11 +106,12 @@ class Gateway:
         """Whether tools are searched instead of listed."""
         self.upstreams: dict[str, Upstream] = {}
         for given in servers:
-            one = given if isinstance(given, GatewayServer) else GatewayServer(given)
+            one = (given if isinstance(given, GatewayServer) else GatewayServer(given)).checked()
             if one.name in self.upstreams:
                 raise ToolValidationError(f"Two MCP servers are named {one.name!r}. Rename one.", one.name)
             listing = None if cache is None else cache.read(one.server)
-            login = None if logins is None or not takes_login(one.server) else ServerLogin(logins, one.server)
+            takes = one.problem is None and takes_login(one.server)
+            login = ServerLogin(logins, one.server) if takes and logins is not None else None
             self.upstreams[one.name] = Upstream(one, self, self._reaper, listing, login)
         self.first_lists = FirstLists(self.upstreams.values())
         self._pin = pins_at_start(self.options, record, self.upstreams)
@@ -151,10 +153,14 @@ class Gateway:
     def listed_tools(self, promoted: Iterable[str] = ()) -> list[types.Tool]:
         """The tools of `tools/list`, always in the same order; `promoted` are added for one client."""
         if not self.searching:
-            return [*(own_tools(self.summary) if self.offers_search else ()), *self.merged.tools.values()]
+            return [*(self._own_tools() if self.offers_search else ()), *self.merged.tools.values()]
         pinned = [name for name in self.merged.tools if matches(name, self._pin)]
         more = [name for name in promoted if name in self.merged.tools and name not in pinned]
-        return [*own_tools(self.summary), *(self.merged.tools[name] for name in (*pinned, *more))]
+        return [*self._own_tools(), *(self.merged.tools[name] for name in (*pinned, *more))]
+
+    def _own_tools(self) -> list[types.Tool]:
+        longest = max((one.given.options.result_characters for one in self.upstreams.values()), default=0)
+        return own_tools(self.summary, longest)
 
     def always_lists(self, name: str) -> bool:
         """Whether `tools/list` has the tool `name` for every client: all are listed, or it is pinned."""
@@ -176,11 +182,13 @@ class Gateway:
     def instructions(self) -> str:
         """The `instructions` that clients get."""
         if not self.searching:
-            sections = [
-                f"## {name}\n{upstream.listing.instructions}"
+            given = {
+                name: upstream.listing.instructions
                 for name, upstream in self.upstreams.items()
                 if upstream.listing is not None and upstream.listing.instructions
-            ]
+            }
+            room = _INSTRUCTIONS // max(1, len(given))
+            sections = [f"## {name}\n{_cut(text, room)}" for name, text in given.items()]
             if self.offers_search:
                 names = ", ".join(self.never_listed)
                 sections.append(f"The tools of {names} are not known yet: find them with search_tools.")
@@ -284,10 +292,7 @@ class Gateway:
 
     def resource_updated(self, upstream: Upstream, uri: str) -> None:
         """Notify the subscribers of a resource."""
-        for shown, place in self.merged.resource_places.items():
-            if (place.server, place.name) == (upstream.name, uri):
-                uri = shown
-        self._publish(ResourceUpdated(uri=uri))
+        self._publish(ResourceUpdated(uri=self.merged.resources.shown_uri(Place(upstream.name, uri))))
 
     async def ask(self, upstream: Upstream, request: types.InputRequest) -> types.InputResponse | types.ErrorData:
         """The answer of the client whose call `upstream` works on."""
@@ -370,6 +375,10 @@ def _description_of(upstream: Upstream) -> str | None:
         return None
     described = listing.info.description if listing.info is not None else None
     return described or listing.instructions or ", ".join(tool.name for tool in listing.tools[:8])
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}… ({len(text) - most:,} more characters are left out)"
 
 
 def _tokens_of(tool: types.Tool) -> int:

@@ -35,6 +35,7 @@ LONGEST_CLIENT_NAME = _IN_MODEL_APIS - len(_PREFIX.format("")) - SHORTEST_LIMIT
 """Most characters of our name in a client."""
 
 _DIGEST = 8
+_SHORT_DIGEST = 6
 _NOT_ALLOWED = re.compile(r"[^A-Za-z0-9_-]")
 
 
@@ -60,7 +61,7 @@ def exposed_names(
     for server, name in listed:
         shown = _short(name, (server, name), longest) if style == "plain" and taken[name] == 1 else ""
         if not shown or shown in used:
-            shown = _short(_NOT_ALLOWED.sub("_", server_prefix(server) + name), (server, name), longest)
+            shown = _short(server_prefix(server) + _in_ascii(name, "tool"), (server, name), longest)
             if shown in used:  # two servers whose names differ in characters that the APIs do not take
                 shown = _short(shown, (server, name), longest, always=True)
         used.add(shown)
@@ -70,7 +71,19 @@ def exposed_names(
 
 def server_prefix(server: str) -> str:
     """The prefix of the names of `server`."""
-    return _NOT_ALLOWED.sub("_", server) + SEPARATOR
+    return _in_ascii(server, "server") + SEPARATOR
+
+
+def _in_ascii(text: str, kind: str) -> str:
+    """`text` in characters that the model APIs take.
+
+    A text of another script gets a digest: only the number of underscores would tell 天気 from 株価, and a model does
+    not count them reliably.
+    """
+    if text.isascii():
+        return _NOT_ALLOWED.sub("_", text)
+    rest = re.sub(r"[^A-Za-z0-9-]+", "_", text).strip("_") or kind
+    return f"{rest}_{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:_SHORT_DIGEST]}"
 
 
 def longest_name_with(client_name: str) -> int:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
 from typing import Any, Literal, cast
 
 from ..search.mcp_servers import McpServer
+from ..search.mcp_servers.checks import check_server
 from ..search.mcp_servers.config import server_from
+from ..search.mcp_servers.dialects import project_folder
 from ..search.mcp_servers.keyring import password
-from ..search.mcp_servers.references import References, Syntax
+from ..search.mcp_servers.references import EntryError, References, Syntax
 from .names import LONGEST_NAME, SHORTEST_LIMIT, NameStyle
 
 __all__ = ["Confirm", "Entry", "GatewayOptions", "GatewayServer", "SearchMode", "ServerOptions", "ServerProblem"]
@@ -120,6 +123,16 @@ class GatewayServer:
         """Whether it has references to the keyring."""
         return self.entry is not None and self.entry.needs_keyring
 
+    def checked(self) -> GatewayServer:
+        """The same server, with its problem where a value can be given to no process and be sent in no request."""
+        if self.problem is not None:
+            return self
+        try:
+            check_server(self.server)
+        except EntryError as error:
+            return replace(self, problem=ServerProblem(f"it {error.reason}", error.remedy))
+        return self
+
     def with_passwords(self) -> McpServer:
         """How to reach it, with its references to the keyring expanded; may wait for the keyring to be unlocked.
 
@@ -128,7 +141,8 @@ class GatewayServer:
         """
         if self.entry is None or not self.entry.needs_keyring:
             return self.server
-        references = References(keyring=password, syntax=self.entry.syntax)
+        folder = project_folder(Path(self.entry.source))
+        references = References(keyring=password, syntax=self.entry.syntax, folder=folder)
         return replace(server_from(self.name, self.entry.given, references), cwd=self.server.cwd)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..errors import MissingExtra
@@ -21,14 +21,20 @@ READ_RESULT = "read_result"
 OWN_TOOLS = (SEARCH_TOOLS, CALL_READ_TOOL, CALL_TOOL, READ_RESULT)
 
 _SUMMARY_CHARACTERS = 1_500
+_LONGEST_IN_CLAUDE_CODE = "anthropic/maxResultSizeChars"
+_MOST_IN_CLAUDE_CODE = 500_000  # it takes no more
+_NOTE_CHARACTERS = 20_000  # of the note at the end, and the JSON around the texts
 
 
-def own_tools(summary: str) -> list[types.Tool]:
+def own_tools(summary: str, longest_result: int) -> list[types.Tool]:
     """The tools of the gateway itself; they do not depend on earlier searches.
 
     Args:
         summary: The servers behind the gateway, as `servers_summary` gives them.
+        longest_result: Most characters of a result before it is cut.
     """
+    # Otherwise Claude Code keeps a result of more than 25,000 tokens from the model, with the handle at its end.
+    results = {_LONGEST_IN_CLAUDE_CODE: min(longest_result + _NOTE_CHARACTERS, _MOST_IN_CLAUDE_CODE)}
     query = {
         "type": "string",
         "description": "What you want to do, in a few words of any language; or a tool's name; "
@@ -56,6 +62,7 @@ def own_tools(summary: str) -> list[types.Tool]:
             f"Call a tool that {SEARCH_TOOLS} shows with `call_with: {CALL_READ_TOOL}`: it only reads.",
             call,
             types.ToolAnnotations(read_only_hint=True),
+            meta=results,
         ),
         _own(
             CALL_TOOL,
@@ -63,6 +70,7 @@ def own_tools(summary: str) -> list[types.Tool]:
             f"Call a tool that {SEARCH_TOOLS} shows with `call_with: {CALL_TOOL}`: it may change or delete something.",
             call,
             types.ToolAnnotations(read_only_hint=False, destructive_hint=True),
+            meta=results,
         ),
         _own(
             READ_RESULT,
@@ -74,6 +82,7 @@ def own_tools(summary: str) -> list[types.Tool]:
                 "required": ["handle"],
             },
             types.ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False),
+            meta=results,
         ),
     ]
 
@@ -91,14 +100,20 @@ def servers_summary(servers: Iterable[tuple[str, str | None, int | None]]) -> st
     parts: list[str] = []
     for name, description, count in listed:
         short = description if len(description) <= room else description[: max(room - 1, 0)].rstrip() + "…"
-        known = "tools not known yet" if count is None else f"{count} tools"
+        known = "tools not known yet" if count is None else f"{count} tool" + "s" * (count != 1)
         parts.append(f"{name} ({known})" + (f": {short}" if short.strip("…") else ""))
     text = "Servers: " + "; ".join(parts) + "."
     return text if len(text) <= 2 * _SUMMARY_CHARACTERS else text[: 2 * _SUMMARY_CHARACTERS] + "…"
 
 
 def _own(
-    name: str, title: str, description: str, schema: dict[str, Any], annotations: types.ToolAnnotations
+    name: str,
+    title: str,
+    description: str,
+    schema: dict[str, Any],
+    annotations: types.ToolAnnotations,
+    *,
+    meta: Mapping[str, Any] | None = None,
 ) -> types.Tool:
     return types.Tool(
         name=name,
@@ -107,5 +122,5 @@ def _own(
         input_schema=schema,
         annotations=annotations,
         # Otherwise Claude Code defers it, and only its own tool search would find it.
-        _meta={"anthropic/alwaysLoad": True},
+        _meta={"anthropic/alwaysLoad": True, **(meta or {})},
     )

@@ -155,6 +155,8 @@ def test_keys_are_in_nothing_that_is_shown(tmp_path: Path) -> None:
         ("https://me:pw@h.example/mcp?a=1&b", "https://***@h.example/mcp?a=***&***"),
         ("postgresql://me:pw@localhost/db", "postgresql://***@localhost/db"),
         ("a1b2c3d4e5f6a7b8c9d0e1f2", "***"),
+        ("curl -u me:pw https://h.example", "curl -u me:*** https://h.example"),
+        ("curl --user=me:pw -s x", "curl --user=me:*** -s x"),
         ("@modelcontextprotocol/server-github@2025.4.8", "@modelcontextprotocol/server-github@2025.4.8"),
         ("/home/me/keys/token-server.js", "/home/me/keys/token-server.js"),
         ("keyboard-server", "keyboard-server"),

@@ -148,7 +148,7 @@ def test_variables_are_filled_in_from_the_environment(tmp_path: Path, monkeypatc
         ('{"tools": []}', "has no `mcpServers`"),
         ('{"mcpServers": {"a": {}}}', "server 'a' has neither a `command` nor a `url`"),
         ('{"mcpServers": {"a": null}}', "server 'a' has neither a `command` nor a `url`"),
-        ('{"mcpServers": {"a": {"command": 5}}}', "server 'a' has neither a `command` nor a `url`"),
+        ('{"mcpServers": {"a": {"command": 5}}}', "server 'a' has a `command` that is not a string"),
         (
             '{"mcpServers": {"a": {"command": "x", "args": "--port 1"}}}',
             "server 'a' has `args` that is not a list of strings",

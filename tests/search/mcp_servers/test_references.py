@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -23,7 +24,9 @@ texts = st.text(st.sampled_from("${}:-aX_/ "), max_size=20) | st.text(max_size=2
         ("${NONE:-}", ""),
         ("${EMPTY:-d}", ""),  # as in Claude Code: it is set
         ("$A $(A) {A} $ $$ a$$b", "$A $(A) {A} $ $$ a$$b"),
-        ("${input:x} ${env:A} ${", "${input:x} ${env:A} ${"),
+        ("${env:A} ${env:NONE}${", "one ${"),
+        ("${workspaceFolder}/x ${workspaceFolderBasename}${/}", "/work/project/x project/"),
+        ("$${env:A} $${input:x}", "${env:A} ${input:x}"),
         ("$${A}", "${A}"),
         ("$$${A}", "$one"),
         ("$${keyring:a/b}", "${keyring:a/b}"),
@@ -32,7 +35,20 @@ texts = st.text(st.sampled_from("${}:-aX_/ "), max_size=20) | st.text(max_size=2
 )
 def test_references_of_a_clients_file_are_expanded_once(text: str, expected: str) -> None:
     environment = {"A": "one", "EMPTY": "", "TWICE": "${A}"}
-    assert References(environment).expand(text) == expected
+    assert References(environment, folder=Path("/work/project")).expand(text) == expected
+
+
+@pytest.mark.parametrize("reference", ["${input:x}", "${command:pick}", "${config:editor.tabSize}"])
+def test_what_only_a_client_can_fill_in_is_named_and_never_passed_on_as_text(reference: str) -> None:
+    with pytest.raises(EntryError) as caught:
+        References({}).expand(f"Bearer {reference}")
+    assert caught.value.reason == f"has `{reference}`, which only the client that it was written for can fill in"
+    assert caught.value.remedy == "Write ${NAME} in its place, and set that environment variable."
+
+
+def test_a_variable_of_the_environment_comes_before_one_that_a_client_sets_itself() -> None:
+    assert References({"userHome": "mine"}).expand("${userHome}") == "mine"
+    assert References({}).expand("${userHome}") == str(Path.home())
 
 
 @pytest.mark.parametrize(("text", "expected"), [("${EMPTY:-d}", "d"), ("a$$b", "a$b"), ("$${A}", "${A}"), ("$5", "$5")])
@@ -40,7 +56,7 @@ def test_config_yaml_has_the_rules_of_that_file(text: str, expected: str) -> Non
     assert References({"A": "one", "EMPTY": ""}, syntax=Syntax(strict=True)).expand(text) == expected
 
 
-@pytest.mark.parametrize("text", ["${input:x}", "${", "$$${", "${A", "${keyring:a/b"])
+@pytest.mark.parametrize("text", ["${input:x}", "${env:A}", "${/}", "${", "$$${", "${A", "${keyring:a/b"])
 def test_config_yaml_refuses_what_is_no_reference(text: str) -> None:
     with pytest.raises(EntryError, match=r"which names no variable. Write \$\{NAME\}"):
         References({"A": "one"}, syntax=Syntax(strict=True)).expand(text)

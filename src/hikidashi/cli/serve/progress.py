@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from threading import Event, Thread
 from typing import Any
 
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
@@ -74,12 +75,12 @@ def _without_warnings() -> Generator[None]:
 
 def _lines(servers: list[dict[str, Any]], width: int) -> Group:
     names = [clean(server["name"]) for server in servers]
-    widest = max(map(len, names), default=0)
+    widest = max(map(cell_len, names), default=0)
     lines: list[Text] = []
     for name, server in zip(names, servers, strict=True):
         if server["status"] == "starting" and server["listed"] and server["last_error"]:  # it is tried again
             server = {**server, "status": "failed", "reason": server["last_error"], "remedy": ""}  # noqa: PLW2901
-        start = Text.assemble(marked(server), f" {name.ljust(widest)}  ")
+        start = Text.assemble(marked(server), f" {set_cell_size(name, widest)}  ")
         if server["status"] == "failed":
             first, *others = problem_lines(server, width, indent=widest + 4)
             lines += [start + first[widest + 4 :], *others]

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 __all__ = ["ServeArguments", "attached_again", "run_serve"]
 
 _LARGEST_LOG = 1_000_000  # bytes
+_LOGGERS_OF_MCP = ("client", "mcp", "server")
+_SEAL_KEY = "HIKIDASHI_SEAL_KEY"
+_SHORTEST_KEY = 32  # bytes
 _GRACE = 2  # seconds that requests have to end by themselves; those that listen for changes never do
 
 
@@ -43,6 +46,7 @@ def run_serve(args: ServeArguments) -> int:
     """Serve until the client, or the person, ends it; return the exit code."""
     if args.http is not None:
         _address(args.http)  # before a person is asked about servers
+    _seal_keys()
     args = replace(args, config=config_files(args.config))
     run = _settings(args)
     # The daemon asks again: the file may have changed since the process that started it read it.
@@ -110,16 +114,27 @@ def _gateway(run: ServeSettings) -> Gateway:
     from hikidashi.search.records.log import SearchLog
 
     configure_tracing()
-
-    key = os.environ.get("HIKIDASHI_SEAL_KEY")
+    for name in _LOGGERS_OF_MCP:  # its warnings are tracebacks, with what a server sent in them
+        logging.getLogger(name).setLevel(logging.ERROR)
     return Gateway(
         run.servers,
         options=run.options,
         cache=ListingCache(cache_folder() / "gateway"),
         record=None if run.record is None else SearchLog(run.record),
-        keys=(key,) if key else (),
+        keys=_seal_keys(),
         logins=kept_logins(),
     )
+
+
+def _seal_keys() -> tuple[str, ...]:
+    """The key, shared by all replicas, that seals the states of waiting calls; without one, a random key is used."""
+    key = os.environ.get(_SEAL_KEY)
+    if key and (size := len(key.encode())) < _SHORTEST_KEY:
+        raise typer.BadParameter(
+            f"has {size} bytes: give it at least {_SHORTEST_KEY} random ones, such as those of `openssl rand -hex 32`.",
+            param_hint=_SEAL_KEY,
+        )
+    return (key,) if key else ()
 
 
 def _controlled(gateway: Gateway, address: str | None = None) -> AbstractAsyncContextManager[None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -107,8 +108,8 @@ def _print_names(console: Console, status: dict[str, Any]) -> None:
         return
     shown = [("shortened name", "server", "tool")]
     shown += [(clean(name), clean(place["server"]), clean(place["name"])) for name, place in rows]
-    widest = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    widest = [max(map(cell_len, column)) for column in zip(*shown, strict=True)]
     console.print()
     for number, (name, server, tool) in enumerate(shown):
-        line = f"{name.ljust(widest[0])}  {server.ljust(widest[1])}  {tool}"
+        line = f"{set_cell_size(name, widest[0])}  {set_cell_size(server, widest[1])}  {tool}"
         console.print(Text(line, "" if number else "dim"), soft_wrap=True)

@@ -7,6 +7,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar, cast
 
+from ...common.closed_sessions import is_closed_session
+from ...common.validation import first_problem
 from ...errors import MissingExtra, ServerUnavailableError
 from ..telemetry.spans import has_trace, is_tracing
 from ..upstream.direct import AskAgain
@@ -184,7 +186,7 @@ async def _answer(
         try:
             raw = await _sent(client, upstream, request, caller, on_progress)
         except ValidationError as error:
-            reason = upstream.server.without_secrets(str(error).splitlines()[0])
+            reason = first_problem(error)
             raise MCPError(
                 types.INTERNAL_ERROR, f"The server {upstream.name!r} sent an invalid response: {reason}"
             ) from error
@@ -225,4 +227,4 @@ def _cleaned(raw: Raw, request: types.ClientRequest) -> Raw:
 
 
 def _is_lost(error: MCPError) -> bool:
-    return error.code == types.CONNECTION_CLOSED or error.message == _SESSION_GONE
+    return is_closed_session(error.code, error.message) or error.message == _SESSION_GONE

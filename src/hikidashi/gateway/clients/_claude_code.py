@@ -12,8 +12,8 @@ import shlex
 import sys
 from typing import Any, cast
 
+from ...common.jsonc import parse
 from ._json_edit import append, remove, remove_items
-from ._jsonc import parse
 
 __all__ = ["allowed_rules", "hook_command", "hook_matcher", "normalized", "with_rules", "without_rules"]
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, cast
 
+from ...search.mcp_servers.dialects import common_form
 from ...search.mcp_servers.references import EntryError, escaped
 from ..config import options_of_entry
 from .table import Client, ClientName
@@ -107,19 +108,9 @@ def taken(client: ClientName, given: Any, *, home: str, project: str | None) -> 
 
 
 def _known_form(client: ClientName, entry: dict[str, Any]) -> dict[str, Any]:
-    for key in ("serverUrl", "httpUrl"):
-        if isinstance(entry.get(key), str) and "url" not in entry:
-            entry["url"] = entry[key]
-            if key == "httpUrl":
-                entry["type"] = "http"
-        elif key in entry and entry.get("url") != entry[key]:
-            entry["url"], entry["type"] = entry[key], "http"
-    if client == "gemini" and "url" in entry and "httpUrl" not in entry:
+    if client == "gemini" and "url" in entry and "httpUrl" not in entry and "transport" not in entry:
         entry.setdefault("type", "sse")
-    if "transport" in entry and "type" not in entry:
-        entry["type"] = entry["transport"]
-    if entry.get("enabled") is False:
-        entry["disabled"] = True
+    entry = common_form(entry)
     if client == "zed":
         _from_zed(entry)
     if client == "codex":

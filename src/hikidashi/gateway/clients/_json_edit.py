@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, cast
 
-from ._jsonc import Child, JsoncError, Node, TextError, parse
+from ...common.jsonc import Child, JsoncError, Node, TextError, parse
 
 __all__ = ["EditError", "append", "put", "remove", "remove_items"]
 

@@ -15,11 +15,12 @@ HIDDEN = "***"
 _NAME = r"[A-Za-z0-9_.-]*(?:key|token|secret|passw|pwd|auth|credential|bearer|cookie|session|dsn)[A-Za-z0-9_.-]*"
 _SECRET_NAME = re.compile(_NAME, re.IGNORECASE)
 _SECRET_OPTION = re.compile(rf"--?{_NAME}", re.IGNORECASE)
-_PAIR_OPTION = re.compile(r"-e|-H|--env|--headers?", re.IGNORECASE)
+_PAIR_OPTION = re.compile(r"-e|-H|-u|--env|--headers?|--user", re.IGNORECASE)
 _PAIR = re.compile(r"^([^=:]*[=:]\s*).+$", re.DOTALL)
 _PAIR_IN_ONE = re.compile(r"^(--(?:env|headers?)=[^=:]*[=:]\s*).+$", re.DOTALL | re.IGNORECASE)
 _ASSIGNED = re.compile(r"(^|[\s'\"])([A-Z_][A-Z0-9_]*=)(?!\*\*\*)([^\s'\"]+)")  # such as `docker run -e NAME=value`
 _NAMED = re.compile(rf"(\b{_NAME}\s*[=:]\s*)(?:(Bearer|Basic|Token)\s+)?([^\s'\"&,]+)", re.IGNORECASE)
+_LOGIN = re.compile(r"(\s(?:-u\s*|--user[\s=]+)[^\s'\":]+:)[^\s'\"]+")  # such as `curl -u NAME:password`
 _SCHEME = re.compile(r"\b(Bearer|Basic|Token)\s+[^\s'\"]+", re.IGNORECASE)
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"]+")
 _PREFIX = re.compile(
@@ -37,6 +38,7 @@ def masked_text(text: str) -> str:
     text = _URL.sub(lambda found: masked_url(found[0]), text)
     text = _NAMED.sub(lambda found: f"{found[1]}{HIDDEN}", text)
     text = _ASSIGNED.sub(lambda found: f"{found[1]}{found[2]}{HIDDEN}", text)
+    text = _LOGIN.sub(lambda found: f"{found[1]}{HIDDEN}", text)
     text = _SCHEME.sub(lambda found: f"{found[1]} {HIDDEN}", text)
     text = _PREFIX.sub(HIDDEN, text)
     return _RANDOM.sub(lambda found: HIDDEN if _looks_random(found[0]) else found[0], text)

@@ -9,8 +9,8 @@ import tomllib
 from collections.abc import Iterator
 from typing import Any, cast
 
+from ...common.jsonc import TextError
 from ._json_edit import EditError
-from ._jsonc import TextError
 
 __all__ = ["TomlError", "parse_toml", "put_table", "remove_table"]
 

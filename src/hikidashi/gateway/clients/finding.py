@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+from ...common.jsonc import TextError, parse
 from ...errors import ToolSourceError
 from ._entries import Taken, is_ours, taken
 from ._json_edit import EditError
-from ._jsonc import TextError, parse
 from ._masking import HIDDEN, masked_args, masked_text, masked_url
 from ._toml_edit import parse_toml
 from .table import CLIENTS, Client, Format, Machine
@@ -69,7 +69,9 @@ def find_servers(clients: Iterable[Client] = CLIENTS, *, machine: Machine | None
                 data = read_bytes(file)
                 if data is None:
                     continue
-                content = content_of(file, data, client.format)
+                content = content_of(
+                    file, data, client.format, remedy="Its servers were not read: fix it, and try again."
+                )
             except ToolSourceError as error:
                 problems.append(error)
                 continue
@@ -142,8 +144,16 @@ def read_bytes(file: Path) -> bytes | None:
         raise ToolSourceError(str(file), reason, "Check its permissions.") from error
 
 
-def content_of(file: Path, data: bytes, kind: Format) -> Any:
+def content_of(
+    file: Path, data: bytes, kind: Format, *, remedy: str = "Nothing was written; fix it, and try again."
+) -> Any:
     """The value in `data`, which `file` has; an empty file has an empty one.
+
+    Args:
+        file: The file, for errors.
+        data: Its bytes.
+        kind: Its format.
+        remedy: What the error for an invalid file says to do.
 
     Raises:
         ToolSourceError: it is invalid; the error names line and column.
@@ -154,22 +164,24 @@ def content_of(file: Path, data: bytes, kind: Format) -> Any:
         line = data[: error.start].count(b"\n") + 1
         column = error.start - (data.rfind(b"\n", 0, error.start) + 1) + 1
         reason = f"is not text in UTF-8 (column {column})"
-        raise ToolSourceError(str(file), reason, "Fix it, and try again.", line) from error
+        raise ToolSourceError(str(file), reason, remedy, line) from error
     try:
         if kind == "toml":
             return parse_toml(text)
         node = parse(text, comments=kind == "jsonc")
     except TextError as error:
-        raise source_error(file, kind, error) from error
+        raise source_error(file, kind, error, remedy) from error
     return {} if node is None else node.value
 
 
-def source_error(file: Path, kind: Format, error: TextError) -> ToolSourceError:
+def source_error(
+    file: Path, kind: Format, error: TextError, remedy: str = "Nothing was written; fix it, and try again."
+) -> ToolSourceError:
     """The error for a file that is invalid, or cannot be edited as requested."""
     what = {"toml": "TOML", "json": "JSON", "jsonc": "JSON with comments"}[kind]
     problem = error.reason if isinstance(error, EditError) else f"is not {what}: {error.reason}"
     reason = re.sub(r"\s+", " ", f"{problem} (column {error.column})")
-    return ToolSourceError(str(file), reason, "Nothing was written; fix it, and try again.", error.line)
+    return ToolSourceError(str(file), reason, remedy, error.line)
 
 
 def fingerprint(entry: dict[str, Any]) -> str:

@@ -10,12 +10,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from ...common.jsonc import TextError
 from ...errors import ToolSourceError
 from . import _claude_code as claude_code
 from ._entries import is_ours, our_entry
 from ._files import make_backup, write_file
 from ._json_edit import put, remove
-from ._jsonc import TextError
 from ._masking import masked_file_text
 from ._toml_edit import put_table, remove_table
 from .finding import content_of, read_bytes, source_error

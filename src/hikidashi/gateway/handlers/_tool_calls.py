@@ -11,7 +11,7 @@ from ..bridge.callers import Caller, conversation_of, principal_of
 from ..bridge.meta import passed_on
 from ..bridge.parked import Raw
 from ..gateway import Gateway
-from ..own_tools import CALL_READ_TOOL
+from ..own_tools import CALL_READ_TOOL, OWN_TOOLS
 from ..telemetry.spans import call_span, describe_call
 from ._arguments import argument_problems
 from ._confirm import Confirmations
@@ -68,6 +68,8 @@ class ToolCalls:
                 error then, for a model that may not have seen it.
         """
         gateway = self._gateway
+        if through is not None and name in OWN_TOOLS:
+            return error_result(f"{name!r} is not called through {through}: call {name} itself, with its arguments.")
         if name not in gateway.merged.tool_places:
             await gateway.until_known(name, lambda: name in gateway.merged.tool_places)
         place = gateway.merged.tool_places.get(name)
@@ -124,6 +126,7 @@ class ToolCalls:
             return error_result(f"{error.message}\n{self._explanation(tool, arguments)}")
         if not isinstance(result, dict):
             return result
+        result = gateway.merged.resources.with_shown_uris(place.server, result)
         # Where `read_result` is listed. A client that sees the output schema refuses a result without the structured
         # content that a cut leaves out.
         if explain or (gateway.searching and tool.output_schema is None):

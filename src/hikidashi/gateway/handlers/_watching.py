@@ -28,7 +28,7 @@ class Watching:
         Raises:
             MCPError: no server has the resource, or its server refuses.
         """
-        places = self._gateway.merged.places_of(uri)
+        places = self._gateway.merged.resources.places_of(uri)
         if not places:
             raise no_resource(uri)
         try:
@@ -45,7 +45,7 @@ class Watching:
             return
         self._gateway.subscribers.pop(uri, None)
         try:
-            for place in self._gateway.merged.places_of(uri)[:1]:
+            for place in self._gateway.merged.resources.places_of(uri)[:1]:
                 await self._gateway.upstream_of(place.server).unsubscribe(place.name)
         except ServerUnavailableError as error:
             raise MCPError(types.INTERNAL_ERROR, str(error)) from error

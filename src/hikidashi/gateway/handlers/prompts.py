@@ -51,13 +51,15 @@ class PromptHandlers:
             )
 
         with unavailable_as_mcp_error():
-            return await self._gateway.forwarder.forward(
+            result = await self._gateway.forwarder.forward(
                 ctx,
                 self._gateway.upstream_of(place.server),
                 make,
                 responses=params.input_responses,
                 state=params.request_state,
             )
+        resources = self._gateway.merged.resources
+        return resources.with_shown_uris(place.server, result) if isinstance(result, dict) else result
 
     async def complete(self, ctx: Context, params: types.CompleteRequestParams) -> Raw | types.Result:
         """Answer `completion/complete` for a prompt or a resource template."""
@@ -73,6 +75,8 @@ class PromptHandlers:
             raise MCPError(types.INVALID_PARAMS, f"No server has the prompt or resource template {shown!r}.")
         if isinstance(ref, types.PromptReference):
             ref = ref.model_copy(update={"name": place.name})
+        else:
+            ref = ref.model_copy(update={"uri": place.name})
         request = types.CompleteRequest(params=params.model_copy(update={"ref": ref, "meta": passed_on(raw_meta(ctx))}))
         with unavailable_as_mcp_error():
             return await self._gateway.forwarder.forward(
@@ -83,4 +87,4 @@ class PromptHandlers:
         merged = self._gateway.merged
         if isinstance(ref, types.PromptReference):
             return merged.prompt_places.get(ref.name)
-        return merged.template_place(str(ref.uri))
+        return merged.resources.template_place(str(ref.uri))

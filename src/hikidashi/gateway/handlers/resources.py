@@ -42,7 +42,9 @@ class ResourceHandlers:
         refuse_cursor(params)
         self._gateway.remember_client(ctx)
         await self._gateway.first_lists.wait()
-        return types.ListResourcesResult(resources=list(self._gateway.merged.resources.values()), cache_scope="private")
+        return types.ListResourcesResult(
+            resources=list(self._gateway.merged.resources.listed.values()), cache_scope="private"
+        )
 
     async def list_templates(
         self, _: Context, params: types.PaginatedRequestParams | None
@@ -51,16 +53,17 @@ class ResourceHandlers:
         refuse_cursor(params)
         await self._gateway.first_lists.wait()
         return types.ListResourceTemplatesResult(
-            resource_templates=list(self._gateway.merged.templates), cache_scope="private"
+            resource_templates=self._gateway.merged.resources.templates, cache_scope="private"
         )
 
     async def read(self, ctx: Context, params: types.ReadResourceRequestParams) -> Raw | types.Result:
-        """Answer `resources/read` from the first server that has the resource."""
+        """Answer `resources/read` from the first server that has the resource, or with the error of the likeliest."""
         uri = str(params.uri)
         await self._until_known(uri)
         meta = passed_on(raw_meta(ctx))
-        refused = no_resource(uri)
-        for place in self._gateway.merged.places_of(uri):
+        refused: MCPError | None = None
+        resources = self._gateway.merged.resources
+        for place in resources.places_of(uri):
 
             def make(
                 responses: types.InputResponses | None, state: str | None, own_uri: str = place.name
@@ -72,18 +75,19 @@ class ResourceHandlers:
                 )
 
             try:
-                return await self._gateway.forwarder.forward(
+                result = await self._gateway.forwarder.forward(
                     ctx,
                     self._gateway.upstream_of(place.server),
                     make,
                     responses=params.input_responses,
                     state=params.request_state,
                 )
+                return resources.with_shown_uris(place.server, result) if isinstance(result, dict) else result
             except MCPError as error:
-                refused = error
+                refused = refused or error
             except ServerUnavailableError as error:
-                refused = MCPError(types.INTERNAL_ERROR, str(error))
-        raise refused
+                refused = refused or MCPError(types.INTERNAL_ERROR, str(error))
+        raise refused or no_resource(uri)
 
     async def subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
         """Answer `resources/subscribe`."""
@@ -117,4 +121,4 @@ class ResourceHandlers:
 
     async def _until_known(self, *uris: str) -> None:
         """Wait for the servers of resources that no server is known to have."""
-        await self._gateway.first_lists.wait_until(lambda: all(map(self._gateway.merged.has_resource, uris)))
+        await self._gateway.first_lists.wait_until(lambda: all(uri in self._gateway.merged.resources for uri in uris))

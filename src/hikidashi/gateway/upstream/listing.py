@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from ...errors import MissingExtra
+from ._lists import ListRepairs
 
 try:
     import mcp_types as types
     from mcp import MCPError
     from mcp.client import Client
+    from pydantic import ValidationError
 except ImportError as error:
     raise MissingExtra("mcp", "mcp") from error
 
@@ -71,10 +73,11 @@ class Listing:
         )
 
 
-async def list_everything(client: Client) -> Listing:
+async def list_everything(client: Client, repairs: ListRepairs) -> Listing:
     """List the tools, prompts, resources and templates of a connected server, on all pages.
 
-    A list that the server refuses is empty: some servers declare capabilities that they do not have.
+    A list that the server refuses is empty: some servers declare capabilities that they do not have. Invalid items are
+    left out, and noted.
     """
     capabilities = client.server_capabilities
     notes: list[str] = []
@@ -84,7 +87,12 @@ async def list_everything(client: Client) -> Listing:
         found: list[_Page] = []
         cursor, seen = None, set[str]()
         while len(found) < _MOST_PAGES:
-            found.append(await send(types.PaginatedRequestParams(cursor=cursor)))
+            params = types.PaginatedRequestParams(cursor=cursor)
+            try:
+                found.append(await send(params))
+            except ValidationError:
+                with repairs.on(client.protocol_version, notes):
+                    found.append(await send(params))
             cursor = found[-1].next_cursor
             if cursor is None or cursor in seen:
                 return found

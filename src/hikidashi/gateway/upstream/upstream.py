@@ -6,11 +6,12 @@ import logging
 import math
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ...errors import MissingExtra, ServerUnavailableError
+from ...search.mcp_servers.config import Transport
 from ...search.mcp_servers.connection import Diagnostics, connected
 from ...search.mcp_servers.references import EntryError
 from ..auth.server_login import ServerLogin
@@ -27,6 +28,7 @@ from ._limits import (
     until_login_is_needed,
     until_too_large,
 )
+from ._lists import ListRepairs
 from ._lost import ConnectionLost, lost_in
 from ._process_group import processor_time_of_group
 from ._remedies import remedy_for
@@ -96,6 +98,7 @@ class Upstream:
         self._reaper = reaper
         self._client: Client | None = None
         self._direct: DirectCalls | None = None
+        self._lists = ListRepairs()
         self._wanted = anyio.Event()
         self._settled = anyio.Event()
         self._list_changed = anyio.Event()
@@ -194,9 +197,13 @@ class Upstream:
 
     async def subscribe(self, uri: str) -> None:
         """Subscribe to changes of a resource, also across restarts."""
-        client = await self.client()
-        with answered_within(self.name, self.given.options.call_seconds):
-            await self._subscriptions.add(client, uri)
+        self._usage.begin()
+        try:
+            client = await self.client()
+            with answered_within(self.name, self.given.options.call_seconds):
+                await self._subscriptions.add(client, uri)
+        finally:
+            self._usage.end()
 
     async def unsubscribe(self, uri: str) -> None:
         """End a subscription."""
@@ -242,7 +249,7 @@ class Upstream:
             ended = ConnectionLost("it closed the connection")
             with Diagnostics(self.given.server) as diagnostics:
                 try:
-                    await self._connection(diagnostics)
+                    await self._connect(diagnostics)
                 except EntryError as error:
                     ended = ConnectionLost(f"it {error.reason}", remedy=error.remedy)
                 except TimeoutError:
@@ -289,17 +296,33 @@ class Upstream:
         self.listed.set()
         self._settle()
 
-    async def _connection(self, diagnostics: Diagnostics) -> None:
+    async def _connect(self, diagnostics: Diagnostics) -> None:
+        """Keep a connection; over SSE where streamable HTTP is refused, as clients do for servers of 2024-11-05."""
+        ready_before = self._ready_at
+        try:
+            await self._connection(diagnostics, self.given.server.transport)
+        except Exception as error:
+            if self._ready_at != ready_before or not diagnostics.refuses_post:
+                raise
+            try:
+                await self._connection(diagnostics, "sse")
+            except Exception:
+                if self._ready_at != ready_before:
+                    raise
+                raise error from None
+
+    async def _connection(self, diagnostics: Diagnostics, transport: Transport) -> None:
         options = self.given.options
         closed = anyio.Event()
-        self.server = self.given.server
+        self.server = replace(self.given.server, transport=transport)
         ended: Exception = TimeoutError()
         with anyio.CancelScope(deadline=anyio.current_time() + options.start_seconds) as limit:
             try:
                 if self.login is not None:
                     await self.login.begin()
                 if self.given.needs_keyring:
-                    self.server = diagnostics.server = await self._with_passwords()
+                    self.server = replace(await self._with_passwords(), transport=transport)
+                    diagnostics.server = self.server
                 self._direct = DirectCalls(
                     self.server,
                     login=self.login,
@@ -315,12 +338,12 @@ class Upstream:
                     on_message=self._callbacks.on_message,
                     on_start=self._on_process,
                     on_end=closed.set,
-                    wrap=self._direct.wrap,
+                    wrap=self._wrapped,
                     on_request=inject_headers,
                     auth=self.login,
                     **self._callbacks.arguments(),
                 ) as client:
-                    listing = await list_everything(client)
+                    listing = await list_everything(client, self._lists)
                     await self._send_level(client)
                     await self._subscriptions.restore(client)
                     limit.deadline = math.inf
@@ -339,6 +362,10 @@ class Upstream:
                     self._group = None
         if limit.cancelled_caught:
             raise ended
+
+    def _wrapped(self, transport: AbstractAsyncContextManager[Any]) -> AbstractAsyncContextManager[Any]:
+        assert self._direct is not None
+        return self._direct.wrap(self._lists.wrap(transport))
 
     async def _watch(self, client: Client, closed: anyio.Event) -> None:
         """Follow what the server lists until the connection ends, which raises why."""
@@ -386,7 +413,7 @@ class Upstream:
                 await self._list_changed.wait()
             self._list_changed = anyio.Event()
             with anyio.fail_after(self.given.options.start_seconds):
-                self._publish(await list_everything(client))
+                self._publish(await list_everything(client, self._lists))
 
     def _relist_soon(self) -> None:
         self._list_changed.set()

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import signal
 from types import TracebackType
 from typing import Self, cast
 
+from ...common.closed_sessions import is_closed_session
+from ...common.validation import first_problem
+from ...errors import MissingExtra
 from .config import McpServer
+
+try:
+    from mcp import MCPError
+    from pydantic import ValidationError
+except ImportError as error:
+    raise MissingExtra("mcp", "mcp") from error
 
 __all__ = ["Diagnostics"]
 
 _LONGEST = 10_000  # bytes that are kept
 _LONGEST_LINE = 500  # characters of a line that are shown
 _MOST_LINES = 3
+_CLOSED = "it closed the connection"
 
 
 class Diagnostics:
@@ -24,6 +35,8 @@ class Diagnostics:
     def __init__(self, server: McpServer) -> None:
         self.server = server
         """The server whose secrets are masked."""
+        self.exit_code: int | None = None
+        """The exit code of its process, where it ended by itself; that of a signal is negative."""
         self._end = b""
         self._is_cut = False
 
@@ -47,9 +60,16 @@ class Diagnostics:
         lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
         return tuple(map(_cut, lines[-_MOST_LINES:]))
 
+    @property
+    def refuses_post(self) -> bool:
+        """Whether the last HTTP error is one that a server with the older SSE transport sends, which takes no POST."""
+        return self.server.transport == "http" and "".join(self.last_lines[-1:]).startswith(("400 ", "404 ", "405 "))
+
     def explain(self, failure: BaseException | str) -> str:
         """`failure` and the last lines of the diagnostics, in one line and without secrets."""
         reason = self.server.without_secrets(failure if isinstance(failure, str) else _one_line(failure))
+        if reason == _CLOSED and self.exit_code is not None:
+            reason = f"{reason} ({_shown_code(self.exit_code)})"
         if lines := self.last_lines:
             source = "stderr ended with" if self.server.transport == "stdio" else "last HTTP error"
             shown = lines if self.server.transport == "stdio" else lines[-1:]
@@ -69,9 +89,22 @@ def _cut(line: str) -> str:
     return line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}…"
 
 
+def _shown_code(code: int) -> str:
+    if code >= 0:
+        return f"exit code {code}"
+    known = {sent.value: sent.name for sent in signal.Signals}
+    return f"ended by {known.get(-code, f'signal {-code}')}"
+
+
 def _one_line(error: BaseException) -> str:
     """The first error inside nested exception groups, in one line."""
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
-    message = " ".join(str(error).split())
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        return f"{error.strerror}: {error.filename!r}"
+    if isinstance(error, ValidationError):  # its text has values, and addresses of pages about pydantic
+        return f"it sent an invalid {error.title}: {first_problem(error)}"
+    message = " ".join(str(error).split()).removesuffix(".")
+    if isinstance(error, MCPError):
+        return _CLOSED if is_closed_session(error.code, error.message) else f"it answered with an error: {message}"
     return f"{type(error).__name__}: {message}" if message else type(error).__name__

@@ -124,7 +124,7 @@ async def stdio_transport(
             with anyio.CancelScope(shield=True):
                 await outgoing.aclose()
                 await incoming.aclose()
-                await _end(process, grace())
+                diagnostics.exit_code = await _end(process, grace())
                 with anyio.move_on_after(_DRAIN_SECONDS):
                     await at_end.wait()
                     await stderr_at_end.wait()
@@ -135,16 +135,24 @@ async def stdio_transport(
             tasks.cancel_scope.cancel()
 
 
-async def _end(process: Process, grace: float) -> None:
-    """End the process and its children: close its input, then send TERM, then KILL."""
+async def _end(process: Process, grace: float) -> int | None:
+    """End the process and its children: close its input, then send TERM, then KILL.
+
+    Returns:
+        Its exit code, if it ended without a signal from here.
+    """
     with suppress(*GONE):
         if process.stdin is not None:
             await process.stdin.aclose()
+    code: int | None = None
     for sent in (signal.SIGTERM, signal.SIGKILL):
         await _exited(process, grace / 2)
+        if sent is signal.SIGTERM:
+            code = process.returncode
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, sent)  # the leader may have ended, and left others in its group
     await _exited(process, 1.0)  # only a process in uninterruptible I/O survives SIGKILL
+    return code
 
 
 async def _exited(process: Process, seconds: float) -> None:

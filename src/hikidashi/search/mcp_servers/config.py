@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, cast
-from urllib.parse import parse_qsl, quote, urlsplit
 
 from ...errors import ToolSourceError
 from ..json_files import no_such_file, parsed, text_of
+from ._server import McpServer, Transport, is_secret_name
+from .checks import check_server
+from .dialects import common_form, project_folder
 from .keyring import password
 from .references import EntryError, References
 
-__all__ = ["McpServer", "is_secret_name", "read_mcp_config", "server_entries", "server_from"]
+__all__ = ["McpServer", "Transport", "is_secret_name", "read_mcp_config", "server_entries", "server_from"]
 
-_SHORTEST_SECRET = 7  # shorter ones would mask ordinary words, such as "Bearer"
-_SHORTEST_REFERENCE = 4  # of a value that came from a variable or the keyring
-_SECRET = re.compile(
-    r"key|token|secret|pass|pwd|auth|credential|bearer|cookie|(?:^|_)(?:pat|dsn)(?:_|$)", re.IGNORECASE
-)
+_TABLES = ("mcpServers", "servers")
+_SHAPE = 'Write {"mcpServers": {"name": {"command": "..."}}}'
 _TRANSPORTS: dict[str, Literal["http", "sse"]] = {
     "http": "http",
     "streamable-http": "http",
@@ -29,44 +26,6 @@ _TRANSPORTS: dict[str, Literal["http", "sse"]] = {
     "streamablehttp": "http",
     "sse": "sse",
 }
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class McpServer:
-    """How to reach one MCP server. Its `repr` leaves out the fields that may hold secrets."""
-
-    name: str
-    transport: Literal["stdio", "http", "sse"]
-    command: str = ""
-    args: tuple[str, ...] = field(default=(), repr=False)
-    env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    cwd: str | None = None
-    url: str = field(default="", repr=False)
-    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    secrets: frozenset[str] = field(default=frozenset(), repr=False)
-    """Further values that must not be shown: those of variables and of the keyring."""
-
-    def without_secrets(self, text: str) -> str:
-        """`text` with this server's secrets as `***`.
-
-        They are its headers, the query and password of its URL, variables named like a secret, and values from the
-        environment or the keyring.
-        """
-        secrets = [word for value in self.headers.values() for word in value.split()]
-        secrets += [value for _, value in parse_qsl(self.url.partition("?")[2])]
-        secrets += [value for name, value in self.env.items() if is_secret_name(name)]
-        secrets += [_password_in(self.url)]
-        hidden = {secret for secret in secrets if len(secret) >= _SHORTEST_SECRET}
-        hidden |= {secret for secret in self.secrets if len(secret) >= _SHORTEST_REFERENCE}
-        for secret in sorted(hidden, key=len, reverse=True):
-            for form in {secret, quote(secret, safe=""), quote(secret), json.dumps(secret)[1:-1]}:
-                text = text.replace(form, "***")
-        return text
-
-
-def is_secret_name(name: str) -> bool:
-    """Whether a variable of this name probably holds a secret."""
-    return _SECRET.search(name) is not None
 
 
 def read_mcp_config(path: str | Path) -> list[McpServer]:
@@ -80,8 +39,9 @@ def read_mcp_config(path: str | Path) -> list[McpServer]:
     """
     servers: list[McpServer] = []
     for name, given in server_entries(path).items():
+        references = References(keyring=password, folder=project_folder(Path(path)))
         try:
-            servers.append(server_from(name, given, References(keyring=password)))
+            servers.append(server_from(name, given, references))
         except EntryError as error:
             raise ToolSourceError(str(path), f"server {name!r} {error.reason}", error.remedy) from error
     return servers
@@ -96,13 +56,17 @@ def server_entries(path: str | Path) -> dict[str, dict[str, Any]]:
     source = str(path)
     if not Path(path).exists():
         raise no_such_file(source, "Name a file such as `.mcp.json`.")
-    content = _object(parsed(text_of(Path(path)), source))
-    servers = content.get("mcpServers", content.get("servers"))
-    if not isinstance(servers, dict):
-        remedy = 'Write {"mcpServers": {"name": {"command": "..."}}}; a file of tools does not list servers.'
-        raise ToolSourceError(source, "has no `mcpServers`", remedy)
-    entries = {name: _object(given) for name, given in cast("dict[str, Any]", servers).items()}
-    return {name: entry for name, entry in entries.items() if not entry.get("disabled")}
+    content = _object(parsed(text_of(Path(path), ""), source, comments=True))
+    tables = {key: content[key] for key in _TABLES if isinstance(content.get(key), dict)}
+    if not tables:
+        raise ToolSourceError(source, "has no `mcpServers`", f"{_SHAPE}; a file of tools does not list servers.")
+    entries: dict[str, dict[str, Any]] = {}
+    for servers in tables.values():
+        for name, given in cast("dict[str, Any]", servers).items():
+            if entries.setdefault(name, entry := common_form(_object(given))) != entry:
+                reason = f"has another server {name!r} under `servers` than under `mcpServers`"
+                raise ToolSourceError(source, reason, "Rename one of them, or take it out.")
+    return {name: entry for name, entry in entries.items() if entry.get("disabled") not in (True, "true")}
 
 
 def server_from(name: str, given: Mapping[str, Any], references: References) -> McpServer:
@@ -118,9 +82,14 @@ def server_from(name: str, given: Mapping[str, Any], references: References) -> 
             raise EntryError(f"has `{key}` that is not an object of strings", f'Write "{key}": {{"NAME": "value"}}.')
         return {str(key): references.expand(_plain(item)) for key, item in cast("dict[str, Any]", value).items()}
 
+    def checked(server: McpServer) -> McpServer:
+        check_server(server)
+        return server
+
     def shown(text: str) -> str:
         return references.expand(text, keyring_allowed=False)
 
+    given = common_form(given)
     command, url = given.get("command"), given.get("url")
     if isinstance(command, str) and command and isinstance(url, str) and url:
         raise EntryError("has both a `command` and a `url`", "Keep one of them.")
@@ -131,36 +100,44 @@ def server_from(name: str, given: Mapping[str, Any], references: References) -> 
             raise EntryError("has `args` that is not a list of strings", 'Write "args": ["one", "two"].')
         if cwd is not None and not isinstance(cwd, str):
             raise EntryError("has a `cwd` that is not a string", 'Write "cwd": "folder", or leave it out.')
-        program = shown(command)
+        program = _expanded(shown(command))
+        if "envFile" in given:
+            reason = "has its variables in an `envFile`, which is not read"
+            raise EntryError(reason, "Write them into `env`, as ${NAME} where they are secret.")
         if not program:
             raise EntryError("has a `command` that is empty once its variables are filled in", "Set them.")
-        return McpServer(
-            name=name,
-            transport="stdio",
-            command=program,
-            args=tuple(shown(_plain(arg)) for arg in cast("list[Any]", args)),
-            env=texts("env"),
-            cwd=None if cwd is None else shown(cwd),
-            secrets=frozenset(references.secrets),
+        return checked(
+            McpServer(
+                name=name,
+                transport="stdio",
+                command=program,
+                args=tuple(shown(_plain(arg)) for arg in cast("list[Any]", args)),
+                env=texts("env"),
+                cwd=None if cwd is None else shown(cwd),
+                secrets=frozenset(references.secrets),
+            )
         )
     if isinstance(url, str) and url:
-        kind = given.get("type", given.get("transport", "http"))
+        kind = given.get("type", "http")
         transport = _TRANSPORTS.get(str(kind).lower())
         if transport is None:
             raise EntryError(f"has the unknown type {kind!r}", 'Use "http" or "sse".')
-        address, headers = references.expand(url), texts("headers")
-        return McpServer(
-            name=name, transport=transport, url=address, headers=headers, secrets=frozenset(references.secrets)
-        )
+        address, headers = references.expand(url).strip(), texts("headers")
+        secrets = frozenset(references.secrets)
+        return checked(McpServer(name=name, transport=transport, url=address, headers=headers, secrets=secrets))
+    if command and not isinstance(command, str):
+        remedy = 'Write "command": "program", and its arguments as "args": ["one", "two"].'
+        raise EntryError("has a `command` that is not a string", remedy)
     remedy = "Give it a `command` with `args` and `env`, or a `url` with `headers`."
     raise EntryError("has neither a `command` nor a `url`", remedy)
 
 
-def _password_in(url: str) -> str:
+def _expanded(program: str) -> str:
+    """`program` with the folder of the user for a `~`, which without a shell nothing else expands."""
     try:
-        return urlsplit(url).password or ""
-    except ValueError:  # such as `http://[`
-        return ""
+        return str(Path(program).expanduser()) if program.startswith("~") else program
+    except RuntimeError:  # no home folder, or an unknown user: starting it reports that
+        return program
 
 
 def _or(value: Any, default: Any) -> Any:

@@ -6,6 +6,7 @@ import logging
 from dataclasses import replace
 from typing import Any, cast
 
+from ...common.closed_sessions import is_closed_session
 from ...tool import Tool, ToolResult
 from ..answers.texts import Wording
 
@@ -24,14 +25,14 @@ _LOST = frozenset(
         "httpx2.TransportError",
     }
 )
-_CONNECTION_CLOSED = -32000  # the code of `mcp.MCPError` for a session that ended before it answered
 
 
 def is_lost_connection(error: BaseException) -> bool:
     """Whether `error` means that the connection to a server is lost, not that the call failed."""
     if any(_is_lost(kind) for kind in type(error).__mro__):
         return True
-    if getattr(error, "code", None) == _CONNECTION_CLOSED and type(error).__module__.startswith("mcp"):
+    is_closed = is_closed_session(getattr(error, "code", None), getattr(error, "message", None))
+    if is_closed and type(error).__module__.startswith("mcp"):
         return True
     if not isinstance(error, BaseExceptionGroup):
         return False

@@ -1,4 +1,4 @@
-"""References in the texts of a server's entry: `${NAME}`, `${NAME:-default}` and `${keyring:SERVICE/NAME}`."""
+"""References in the texts of a server's entry, such as `${NAME}`, `${NAME:-default}` and `${keyring:SERVICE/NAME}`."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 __all__ = ["EntryError", "References", "Syntax", "escaped", "references_in"]
 
-_REFERENCE = re.compile(r"(?P<dollars>\$+)\{(?:keyring:(?P<entry>[^{}]*)|(?P<name>\w+)(?::-(?P<default>[^}]*))?)\}")
+_REFERENCE = re.compile(
+    r"(?P<dollars>\$+)\{(?:keyring:(?P<entry>[^{}]*)|env:(?P<env>\w+)|(?P<asked>(?:input|command|config):[^{}]*|/)"
+    r"|(?P<name>\w+)(?::-(?P<default>[^}]*))?)\}"
+)
 _BROKEN = re.compile(r"\$\{[^}]{0,40}\}?")
 _NEVER_SECRET = re.compile(
     "COLUMNS|DISPLAY|EDITOR|HOME|HOST|HOSTNAME|LANG|LINES|LOGNAME|NODE_ENV|PATH|PWD|SHELL|TEMP|TERM|TMP|TMPDIR|TZ|USER|"
@@ -34,9 +38,10 @@ class EntryError(ValueError):
 class Syntax:
     """Differences between the files that have references.
 
-    In `.mcp.json` a text such as `${input:x}` or `a$$b` stays as it is, and an empty variable counts as set, as in
-    Claude Code. In `config.yaml` the rules of that file hold: `$$` is a dollar sign, `${` must begin a reference, and
-    a default also replaces an empty variable, as in a shell.
+    In `.mcp.json` a text such as `a$$b` stays as it is, and an empty variable counts as set, as in Claude Code. Files
+    of Cursor and VS Code also have `${env:NAME}`, which is empty where the variable is not set, `${workspaceFolder}`
+    and `${userHome}`. In `config.yaml` the rules of that file hold: `$$` is a dollar sign, `${` must begin a
+    reference, and a default also replaces an empty variable, as in a shell.
     """
 
     strict: bool = False
@@ -50,11 +55,13 @@ class References:
         environment: The variables.
         keyring: Returns the password of (service, name); None leaves references to the keyring as they are.
         syntax: Which file the texts are from.
+        folder: The folder of the project that the file belongs to, for `${workspaceFolder}`.
     """
 
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
     keyring: Callable[[str, str], str] | None = None
     syntax: Syntax = field(default_factory=Syntax)
+    folder: Path | None = None
     secrets: set[str] = field(default_factory=set[str], repr=False)
     waits_for_keyring: bool = False
     """Whether a reference to the keyring was left as it is."""
@@ -63,7 +70,7 @@ class References:
         """`text` with the values of its references; `$${NAME}` is the text `${NAME}`. Values are not expanded again.
 
         Raises:
-            EntryError: a variable is not set, or the keyring has no such password.
+            EntryError: a variable is not set, the keyring has no such password, or only a client can expand it.
         """
 
         def value(match: re.Match[str]) -> str:
@@ -73,6 +80,8 @@ class References:
                 return before + match[0][len(dollars) :]
             if match["entry"] is not None:
                 return before + self._password(match["entry"], match[0][len(dollars) - 1 :], allowed=keyring_allowed)
+            if match["name"] is None:
+                return before + self._of_client(match["env"], match[0][len(dollars) - 1 :])
             return before + self._variable(match["name"], match["default"])
 
         if not self.syntax.strict:
@@ -84,8 +93,37 @@ class References:
             position = match.end()
         return "".join([*parts, _strict(text[position:])])
 
+    def _of_client(self, variable: str | None, reference: str) -> str:
+        """The value of a reference that only Cursor and VS Code have."""
+        if self.syntax.strict:
+            raise _names_no_variable(reference)
+        if reference == "${/}":
+            return os.sep
+        if variable is None:
+            reason = f"has `{reference}`, which only the client that it was written for can fill in"
+            raise EntryError(reason, "Write ${NAME} in its place, and set that environment variable.")
+        return self._variable(variable, "")
+
+    def _predefined(self, name: str) -> str | None:
+        """The value of a variable that Cursor and VS Code set themselves."""
+        if self.syntax.strict:
+            return None
+        match name:
+            case "workspaceFolder" | "workspaceRoot" if self.folder is not None:
+                return str(self.folder)
+            case "workspaceFolderBasename" if self.folder is not None:
+                return self.folder.name
+            case "userHome":
+                return str(Path.home())
+            case "pathSeparator":
+                return os.sep
+            case _:
+                return None
+
     def _variable(self, name: str, default: str | None) -> str:
         found = self.environment.get(name)
+        if found is None and (predefined := self._predefined(name)) is not None:
+            return predefined
         if default is not None and (found is None or (self.syntax.strict and not found)):
             return default
         if found is None:
@@ -118,11 +156,21 @@ def escaped(text: str) -> str:
 def references_in(text: str) -> list[str]:
     """The references in `text`, such as `${NAME}`, without defaults."""
     found = [match for match in _REFERENCE.finditer(text) if len(match["dollars"]) % 2]
-    return [f"${{keyring:{match['entry']}}}" if match["name"] is None else f"${{{match['name']}}}" for match in found]
+    return [_without_default(match) for match in found]
+
+
+def _without_default(match: re.Match[str]) -> str:
+    if match["name"] is None:
+        return match[0][len(match["dollars"]) - 1 :]
+    return f"${{{match['name']}}}"
 
 
 def _strict(text: str) -> str:
     if broken := _BROKEN.search(text.replace("$$", "")):
-        remedy = "Write ${NAME}, ${NAME:-default} or ${keyring:SERVICE/NAME}, and $$ for a dollar sign."
-        raise EntryError(f"has `{broken[0]}`, which names no variable", remedy)
+        raise _names_no_variable(broken[0])
     return text.replace("$$", "$")
+
+
+def _names_no_variable(reference: str) -> EntryError:
+    remedy = "Write ${NAME}, ${NAME:-default} or ${keyring:SERVICE/NAME}, and $$ for a dollar sign."
+    return EntryError(f"has `{reference}`, which names no variable", remedy)

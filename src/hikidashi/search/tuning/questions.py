@@ -90,7 +90,7 @@ def read_questions(path: Path) -> list[Labelled]:
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     if not lines:
         raise ToolSourceError(source, "is empty", _SHAPE)
-    return [_labelled(parsed(line, source, number, _SHAPE), source, "", number) for number, line in lines]
+    return [_labelled(parsed(line, source, number, remedy=_SHAPE), source, "", number) for number, line in lines]
 
 
 def select(questions: Iterable[Labelled], names: Collection[str]) -> Selection:
