@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 
 from ...errors import MissingExtra, ServerUnavailableError
 from ..telemetry.spans import has_trace, is_tracing
-from ..upstream.direct import AskAgain
+from ..upstream.direct import AskAgain, NotSent
 from ..upstream.stamping import on_behalf_of
 from ..upstream.upstream import Upstream
 from ._levels import LogLevels
@@ -144,7 +144,7 @@ class Forwarder:
             async def send(connected: Client, call: RunningCall) -> Raw:
                 nonlocal client
                 client = connected
-                return await _answer(connected, upstream, request, caller, call)
+                return await _answer(connected, upstream, request, caller, call, repeatable=repeatable)
 
             try:
                 return await self.running.call(upstream, caller, send)
@@ -154,7 +154,7 @@ class Forwarder:
                 if client is None or not _is_lost(error):
                     raise
                 upstream.lose(client, "it closed the connection")
-                if not repeatable or attempt == 2:
+                if attempt == 2 or not (repeatable or isinstance(error, NotSent)):
                     raise ServerUnavailableError(
                         upstream.name,
                         "it ended during the call",
@@ -172,7 +172,13 @@ class _Final:
 
 
 async def _answer(
-    client: Client, upstream: Upstream, request: types.ClientRequest, caller: Caller, call: RunningCall
+    client: Client,
+    upstream: Upstream,
+    request: types.ClientRequest,
+    caller: Caller,
+    call: RunningCall,
+    *,
+    repeatable: bool,
 ) -> Raw:
     time = call.time
 
@@ -182,7 +188,7 @@ async def _answer(
 
     with time.scope:
         try:
-            raw = await _sent(client, upstream, request, caller, on_progress)
+            raw = await _sent(client, upstream, request, caller, on_progress, repeatable=repeatable)
         except ValidationError as error:
             reason = upstream.server.without_secrets(str(error).splitlines()[0])
             raise MCPError(
@@ -202,13 +208,19 @@ async def _answer(
 
 
 async def _sent(
-    client: Client, upstream: Upstream, request: types.ClientRequest, caller: Caller, on_progress: ProgressFnT
+    client: Client,
+    upstream: Upstream,
+    request: types.ClientRequest,
+    caller: Caller,
+    on_progress: ProgressFnT,
+    *,
+    repeatable: bool,
 ) -> Raw:
     direct = upstream.direct_of(client)
     # The session makes the span of a request, and puts the context of a trace into it.
     if direct is not None and isinstance(request, types.CallToolRequest) and not (is_tracing() or has_trace()):
         with suppress(AskAgain):
-            return await direct.call(request, caller.behalf, on_progress)
+            return await direct.call(request, caller.behalf, on_progress, repeatable=repeatable)
     with on_behalf_of(caller.behalf):
         return await client.session.send_request(request, _RAW, progress_callback=on_progress)
 

@@ -13,6 +13,7 @@ from ...errors import MissingExtra
 from ...search.mcp_servers.config import McpServer
 from ..auth.server_login import ServerLogin
 from ._http_requests import AskAgain, HttpRequests, OnNotification
+from ._lost import NotSent
 from ._stream_requests import StreamRequests
 from .stamping import Behalf, Envelope, stamp, stamping
 
@@ -24,7 +25,7 @@ try:
 except ImportError as error:
     raise MissingExtra("mcp", "mcp") from error
 
-__all__ = ["AskAgain", "DirectCalls"]
+__all__ = ["AskAgain", "DirectCalls", "NotSent"]
 
 _METHOD = "tools/call"
 
@@ -75,7 +76,9 @@ class DirectCalls:
         found = {tool.name: x_mcp_header_map(tool.input_schema) for tool in tools}
         self._headers = {name: headers for name, headers in found.items() if headers}
 
-    async def call(self, request: types.CallToolRequest, client: Behalf, on_progress: ProgressFnT) -> dict[str, Any]:
+    async def call(
+        self, request: types.CallToolRequest, client: Behalf, on_progress: ProgressFnT, *, repeatable: bool
+    ) -> dict[str, Any]:
         """The result of a call on behalf of `client`, as the server sent it.
 
         Raises:
@@ -94,7 +97,9 @@ class DirectCalls:
             result = await self._lines.request(_METHOD, params, on_progress)
         else:
             assert self._http is not None
-            result = await self._http.request(_METHOD, params, on_progress, self._headers_of(params))
+            result = await self._http.request(
+                _METHOD, params, on_progress, self._headers_of(params), repeatable=repeatable
+            )
         validate_server_result(_METHOD, meta[types.PROTOCOL_VERSION_META_KEY], result)
         return result
 
