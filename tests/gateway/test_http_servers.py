@@ -74,18 +74,22 @@ async def raw_server(answer: Answer, host: str = "127.0.0.1") -> AsyncGenerator[
         await asyncio.gather(*filter(None, serving))
 
 
-async def _quiet(*_: Any) -> None:
+async def _no_notification(_: str, __: dict[str, Any] | None) -> None:
+    return None
+
+
+async def _no_progress(progress: float, total: float | None, message: str | None) -> None:
     return None
 
 
 @asynccontextmanager
 async def requests_to(server: McpServer) -> AsyncGenerator[Callable[..., Awaitable[dict[str, Any]]]]:
-    http = HttpRequests(server, seconds=10, on_notification=_quiet, on_error=lambda _: None)
+    http = HttpRequests(server, seconds=10, on_notification=_no_notification, on_error=lambda _: None)
 
     async def request(repeatable: bool = True, headers: dict[str, str] | None = None) -> dict[str, Any]:
         params = {"name": "tell", "arguments": {}, "_meta": {types.PROTOCOL_VERSION_META_KEY: "2026-07-28"}}
         async with asyncio.timeout(60):
-            return await http.request("tools/call", params, _quiet, headers or {}, repeatable=repeatable)
+            return await http.request("tools/call", params, _no_progress, headers or {}, repeatable=repeatable)
 
     try:
         yield request
@@ -253,13 +257,13 @@ async def test_a_server_that_floods_is_cut_off_at_the_limit_and_one_that_sends_g
 
 
 async def test_a_flood_in_a_call_is_explained_and_other_calls_and_servers_do_not_notice(tmp_path: Any) -> None:
-    listing = {
+    listing: dict[str, Any] = {
         "resultType": "complete",
         "tools": [{"name": name, "inputSchema": {"type": "object"}} for name in ("flood", "tell")],
         "ttlMs": 0,
         "cacheScope": "private",
     }
-    discovered = {
+    discovered: dict[str, Any] = {
         "resultType": "complete",
         "supportedVersions": ["2026-07-28"],
         "capabilities": {"tools": {}},

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 
 from ...errors import MissingExtra, ServerUnavailableError
 from ..telemetry.spans import has_trace, is_tracing
-from ..upstream.direct import AskAgain, NotSent
+from ..upstream.direct import AskAgain, NotSent, ShapedResult
 from ..upstream.stamping import on_behalf_of
 from ..upstream.upstream import Upstream
 from ._levels import LogLevels
@@ -227,6 +227,8 @@ async def _sent(
 
 def _cleaned(raw: Raw, request: types.ClientRequest) -> Raw:
     """`raw` without the metadata of its hop, and with the fields that 2026-07-28 requires."""
+    if isinstance(raw, ShapedResult):
+        return raw if "_meta" not in raw else ShapedResult(_with_meta(raw, without_hop_keys(raw["_meta"])), raw.version)
     required: Raw = {"resultType": "complete"}
     if isinstance(request, types.ReadResourceRequest):
         required |= {"ttlMs": 0, "cacheScope": "private"}
@@ -234,6 +236,10 @@ def _cleaned(raw: Raw, request: types.ClientRequest) -> Raw:
     kept = without_hop_keys(cast("dict[str, Any]", meta)) if isinstance(meta, dict) else {}
     rest = {key: value for key, value in raw.items() if key != "_meta"}
     return {**required, **rest, **({"_meta": kept} if kept else {})}
+
+
+def _with_meta(raw: Raw, meta: Raw) -> Raw:
+    return {key: meta if key == "_meta" else value for key, value in raw.items() if key != "_meta" or meta}
 
 
 def _is_lost(error: MCPError) -> bool:

@@ -74,9 +74,8 @@ def parse_head(data: bytes | bytearray) -> Head:
 def _framing(status: int, headers: dict[bytes, list[bytes]]) -> tuple[int | None, bool]:
     """The length of the body, and whether it is chunked (RFC 9112, section 6.3)."""
     codings = headers.get(b"transfer-encoding")
-    if codings is not None:
-        if [coding.lower() for coding in codings] != [b"chunked"]:
-            raise MalformedResponseError("its transfer encoding is not chunked")
+    if codings is not None and [coding.lower() for coding in codings] != [b"chunked"]:
+        raise MalformedResponseError("its transfer encoding is not chunked")
     lengths = {length.strip() for value in headers.get(b"content-length", ()) for length in value.split(b",")}
     if len(lengths) > 1 or not all(map(_LENGTH.fullmatch, lengths)):
         raise MalformedResponseError("its Content-Length is invalid")

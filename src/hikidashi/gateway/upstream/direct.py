@@ -21,13 +21,21 @@ try:
     import mcp_types as types
     from mcp.shared.dispatcher import ProgressFnT
     from mcp.shared.inbound import mcp_param_headers, x_mcp_header_map
-    from mcp_types.methods import validate_server_result
+    from mcp_types.methods import serialize_server_result
 except ImportError as error:
     raise MissingExtra("mcp", "mcp") from error
 
-__all__ = ["AskAgain", "DirectCalls", "NotSent"]
+__all__ = ["AskAgain", "DirectCalls", "NotSent", "ShapedResult"]
 
 _METHOD = "tools/call"
+
+
+class ShapedResult(dict[str, Any]):
+    """A result that is known to be valid, and to have the fields of `version` only."""
+
+    def __init__(self, result: dict[str, Any], version: str) -> None:
+        super().__init__(result)
+        self.version = version
 
 
 class DirectCalls:
@@ -100,8 +108,9 @@ class DirectCalls:
             result = await self._http.request(
                 _METHOD, params, on_progress, self._headers_of(params), repeatable=repeatable
             )
-        validate_server_result(_METHOD, meta[types.PROTOCOL_VERSION_META_KEY], result)
-        return result
+        version = meta[types.PROTOCOL_VERSION_META_KEY]
+        shaped = serialize_server_result(_METHOD, version, result)
+        return ShapedResult(shaped, version) if shaped == result else result  # an older client may know other fields
 
     def _headers_of(self, params: dict[str, Any]) -> dict[str, str]:
         declared = self._headers.get(params["name"])
