@@ -44,6 +44,7 @@ class Response:
     def __init__(self, connection: _Connection, head: Head) -> None:
         self.status = head.status
         self.reason = head.reason
+        self.headers = head.headers
         self.header = head.header
         self._connection = connection
 
