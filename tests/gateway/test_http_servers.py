@@ -256,33 +256,39 @@ async def test_a_server_that_floods_is_cut_off_at_the_limit_and_one_that_sends_g
     assert sent < 20 * _LIMIT
 
 
-async def test_a_flood_in_a_call_is_explained_and_other_calls_and_servers_do_not_notice(tmp_path: Any) -> None:
-    listing: dict[str, Any] = {
-        "resultType": "complete",
-        "tools": [{"name": name, "inputSchema": {"type": "object"}} for name in ("flood", "tell")],
-        "ttlMs": 0,
-        "cacheScope": "private",
-    }
-    discovered: dict[str, Any] = {
-        "resultType": "complete",
-        "supportedVersions": ["2026-07-28"],
-        "capabilities": {"tools": {}},
-        "serverInfo": {"name": "raw", "version": "1"},
-        "ttlMs": 0,
-        "cacheScope": "private",
-    }
+_LISTING: dict[str, Any] = {
+    "resultType": "complete",
+    "tools": [{"name": name, "inputSchema": {"type": "object"}} for name in ("flood", "tell")],
+    "ttlMs": 0,
+    "cacheScope": "private",
+}
+_DISCOVERED: dict[str, Any] = {
+    "resultType": "complete",
+    "supportedVersions": ["2026-07-28"],
+    "capabilities": {"tools": {}},
+    "serverInfo": {"name": "raw", "version": "1"},
+    "ttlMs": 0,
+    "cacheScope": "private",
+}
 
+
+async def _discovered(body: dict[str, Any], writer: asyncio.StreamWriter) -> bool:
+    """Answer as a server of 2026-07-28 with two tools."""
+    results = {"server/discover": _DISCOVERED, "tools/list": _LISTING, "tools/call": _RESULT}
+    if body["method"] not in results:
+        writer.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+        return True
+    text = json.dumps({"jsonrpc": "2.0", "id": body["id"], "result": results[body["method"]]}).encode()
+    writer.write(_JSON_HEAD + b"Content-Length: %d\r\n\r\n%s" % (len(text), text))
+    return True
+
+
+async def test_a_flood_in_a_call_is_explained_and_other_calls_and_servers_do_not_notice(tmp_path: Any) -> None:
     async def answer(body: dict[str, Any], writer: asyncio.StreamWriter, _: int) -> bool:
-        results = {"server/discover": discovered, "tools/list": listing, "tools/call": _RESULT}
         if body.get("params", {}).get("name") == "flood":
             writer.write(_JSON_HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
             return await _endless(writer, b"8000\r\n" + b" " * 0x8000 + b"\r\n")
-        if body["method"] not in results:
-            writer.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
-            return True
-        text = json.dumps({"jsonrpc": "2.0", "id": body["id"], "result": results[body["method"]]}).encode()
-        writer.write(_JSON_HEAD + b"Content-Length: %d\r\n\r\n%s" % (len(text), text))
-        return True
+        return await _discovered(body, writer)
 
     async with (
         raw_server(answer) as (server, _),
@@ -308,6 +314,25 @@ async def test_a_flood_in_a_call_is_explained_and_other_calls_and_servers_do_not
         "The server 'raw' sent a message of more than 64,000,000 bytes, which is the limit. Ask it for less at once."
     ]
     assert states == [("ready", 0), ("ready", 0)]
+
+
+@pytest.mark.parametrize("case", ["chunks without end", "a compressed bomb"])
+async def test_a_flood_instead_of_a_list_is_cut_off_and_says_so(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hikidashi.search.mcp_servers.connection.LONGEST_MESSAGE", _LIMIT)
+    begin, more = _FLOODS[case]
+
+    async def flood(body: dict[str, Any], writer: asyncio.StreamWriter, _: int) -> bool:
+        if body["method"] != "tools/list":
+            return await _discovered(body, writer)
+        writer.write(begin)
+        return await _endless(writer, more) if more else False
+
+    async with raw_server(flood) as (server, _), connected([server]) as (_, gateway):
+        await gateway.listed(60)
+        (state,) = gateway.states
+
+    assert state.status == "failed"
+    assert "The server 'raw' sent a message of more than 1,000,000 bytes" in state.reason
 
 
 _EVENTS = {
