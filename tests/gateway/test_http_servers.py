@@ -194,7 +194,7 @@ _FLOODS: dict[str, tuple[bytes, bytes]] = {
     "a body without end": (_JSON_HEAD + b"\r\n", b"[" * 65_536),
     "chunks without end": (_JSON_HEAD + b"Transfer-Encoding: chunked\r\n\r\n", b"8000\r\n" + b" " * 0x8000 + b"\r\n"),
     "chunks of one byte": (_JSON_HEAD + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\n[\r\n" * 10_000),
-    "a length of exabytes": (_JSON_HEAD + b"Content-Length: 9999999999999999999\r\n\r\n", b" "),
+    "a length of exabytes": (_JSON_HEAD + b"Content-Length: 9999999999999999999\r\n\r\n", b" " * 65_536),
     "an event without end": (b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: ", b"x" * 65_536),
     "an event of lines without end": (
         b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n",
@@ -234,6 +234,7 @@ async def test_a_server_that_floods_is_cut_off_at_the_limit_and_one_that_sends_g
             while more:
                 writer.write(more)
                 await writer.drain()
+                await asyncio.sleep(0)  # so that the end of the connection is noticed
                 sent += len(more)
         finally:
             cut_off.set()

@@ -42,11 +42,18 @@ class _Protocol(AutoHTTPProtocol):
     """uvicorn's protocol, which writes the head and the body of a response separately: a client wakes up twice then."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        super().connection_made(_OneWrite(transport))
+        self._one_write = _OneWrite(transport)
+        super().connection_made(self._one_write)
+
+    def on_response_complete(self) -> None:
+        """Called by uvicorn when it has written the end of a response."""
+        self._one_write.flush()
+        complete: Any = super()
+        complete.on_response_complete()
 
 
 class _OneWrite(asyncio.Transport):
-    """A transport that holds what is written until the event loop runs again."""
+    """A transport that holds what is written until it is flushed, or the event loop runs again."""
 
     def __init__(self, inner: Any) -> None:
         super().__init__()
@@ -56,19 +63,19 @@ class _OneWrite(asyncio.Transport):
 
     def write(self, data: bytes | bytearray | memoryview[Any]) -> None:
         if not self._held:
-            asyncio.get_running_loop().call_soon(self._flush)
+            asyncio.get_running_loop().call_soon(self.flush)
         self._held.append(data)
         self._size += len(data)
         if self._size > _MOST_HELD:
-            self._flush()
+            self.flush()
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
         if self._held:
             data, self._held, self._size = b"".join(self._held), [], 0
             self._inner.write(data)
 
     def close(self) -> None:
-        self._flush()
+        self.flush()
         self._inner.close()
 
     def abort(self) -> None:

@@ -37,6 +37,7 @@ try:
         encode_header_value,
     )
     from pydantic import ValidationError
+    from pydantic_core import from_json
 except ImportError as error:
     raise MissingExtra("mcp", "mcp") from error
 
@@ -185,7 +186,9 @@ class HttpRequests:
         if status == 202:
             raise MCPError(types.INVALID_REQUEST, "server answered a request with 202 Accepted")
         if kind == "application/json":
-            return _outcome(_parsed(await _whole(response)))
+            body = await _whole(response)
+            result = _plain_result(body)
+            return _outcome(_parsed(body)) if result is None else result
         if kind == "text/event-stream":
             return await self._streamed(response, on_progress)
         raise MCPError(types.INVALID_REQUEST, f"Unexpected content type: {kind}")
@@ -227,6 +230,19 @@ def _refusal(status: int, body: bytes) -> MCPError:
     if status == 404:
         return MCPError(types.METHOD_NOT_FOUND, "Not Found")
     return MCPError(types.INTERNAL_ERROR, "Server returned an error response")
+
+
+def _plain_result(body: bytes) -> dict[str, Any] | None:
+    """The result in a response without anything else in it; None for other messages, which `_parsed` validates."""
+    try:
+        message: Any = from_json(body)
+    except ValueError:
+        return None
+    match message:
+        case {"jsonrpc": "2.0", "id": int() | str(), "result": dict(), **rest} if not rest:
+            return message["result"]
+        case _:
+            return None
 
 
 def _parsed(data: bytes | str) -> types.JSONRPCMessage:

@@ -97,7 +97,7 @@ class DirectCalls:
         envelope = self._envelope.meta
         if envelope is None or (self._lines is None and self._http is None):
             raise AskAgain
-        params = request.params.model_dump(by_alias=True, mode="json", exclude_none=True)
+        params = _dumped(request.params)
         meta = {**params.get("_meta", {}), **envelope}
         params["_meta"] = meta
         stamp(meta, client)
@@ -122,3 +122,11 @@ class DirectCalls:
             if authorization:
                 headers["authorization"] = authorization
         return headers
+
+
+def _dumped(params: types.CallToolRequestParams) -> dict[str, Any]:
+    if params.input_responses is not None or params.request_state is not None:
+        return params.model_dump(by_alias=True, mode="json", exclude_none=True)
+    # Nothing in the first round of a call is a model: arguments and metadata are as the client sent them.
+    given = {"name": params.name, "arguments": params.arguments, "_meta": params.meta}
+    return {name: value for name, value in given.items() if value is not None}
