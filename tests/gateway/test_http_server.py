@@ -6,6 +6,7 @@ import asyncio
 import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -44,8 +45,8 @@ async def test_head_and_body_of_a_response_are_written_at_once_and_the_connectio
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     written: list[bytes] = []
-    transport_of_sockets: Any = vars(asyncio.selector_events)["_SelectorSocketTransport"]
-    write = transport_of_sockets.write
+    transport_of_sockets: Any = vars(import_module("asyncio.selector_events"))["_SelectorSocketTransport"]
+    write: Any = transport_of_sockets.write
 
     def recorded(transport: Any, data: Any) -> None:
         written.append(bytes(data))

@@ -1,7 +1,7 @@
 """Parsing of HTTP/1.1 responses: the head, and what frames the body.
 
-h11 does the same with a general state machine, which took a sixth of the processor time of a call. What is ambiguous, and
-could be read in two ways by two programs, is refused.
+h11 does the same with a general state machine, which took a sixth of the processor time of a call. What is ambiguous,
+and could be read in two ways by two programs, is refused.
 """
 
 from __future__ import annotations
