@@ -8,8 +8,10 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from . import report
@@ -69,7 +71,7 @@ def _run_suite(suite: Suite, cases: Sequence[Case], asked: argparse.Namespace, c
     for table in report.tables(suite, measurements):
         console.print(table)
     for case, error in failures:
-        console.print(f"[red]{case.group}: {case.name} failed.[/] {type(error).__name__}: {error}", highlight=False)
+        console.print(f"[red]{case.group}: {case.name} failed.[/] {escape(reasons(error))}", highlight=False)
     # What is committed comes from whole runs only.
     whole = len(cases) == len(suite.cases) and not asked.quick and not failures
     if asked.json is not None:
@@ -102,6 +104,16 @@ def run(cases: Sequence[Case], plan: Plan, console: Console) -> tuple[list[Measu
             except Exception as error:  # one broken case must not cost the figures of the others
                 failures.append((case, error))
     return measurements, failures
+
+
+def reasons(error: BaseException) -> str:
+    """The errors inside nested groups, each with those that caused it; the same one is named once."""
+    if isinstance(error, BaseExceptionGroup):
+        inner = cast("BaseExceptionGroup[BaseException]", error).exceptions
+        return "; ".join(dict.fromkeys(reason for one in inner for reason in reasons(one).split("; ")))
+    said = f"{type(error).__name__}: {error}"
+    cause = error.__cause__ or error.__context__
+    return said if cause is None else f"{said}, caused by {reasons(cause)}"
 
 
 def _parser() -> argparse.ArgumentParser:

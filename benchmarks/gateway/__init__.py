@@ -12,5 +12,5 @@ SUITE = Suite(
     title="The gateway: every MCP server behind one",
     groups={part.GROUP: part.MEANING for part in _PARTS},
     cases=[case for part in _PARTS for case in part.CASES],
-    packages=("fastmcp", "hikidashi", "mcp", "pydantic", "uvicorn"),
+    packages=("fastmcp", "hikidashi", "httptools", "mcp", "pydantic", "uvicorn"),
 )

@@ -37,7 +37,8 @@ async def _serve_stdio(server: Server[Any]) -> None:
 def _serve_http(server: Server[Any], port: int) -> None:
     import uvicorn
 
-    uvicorn.run(server.streamable_http_app(), port=port, log_level="error")
+    # By default it closes connections that are idle for 5 s, as clients do: a request may fail at that moment.
+    uvicorn.run(server.streamable_http_app(), port=port, log_level="error", timeout_keep_alive=75)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client
 
 from ..registry import Case, Measurement, Plan, Sample
-from .stage import PEER_NAME, Route, Way, contestants, echo, stage
+from .stage import FLOOR_NAME, PEER_NAME, Route, Way, contestants, echo, stage
 
 GROUP = "calls"
 MEANING = "time added to a call straight to the server ÷ what FastMCP's proxy adds; and the whole call at p99"
@@ -64,7 +64,7 @@ def added(through: Sample, direct: Sample) -> Sample:
 def _calls(plan: Plan, route: Route, *, search: bool) -> Iterable[Measurement]:
     tools = 40 if search else 10
     rounds = plan.rounds(7)
-    calls: dict[Way, int] = {"direct": 60, "ours": 60, "FastMCP": 15}
+    calls: dict[Way, int] = {"direct": 60, "ours": 60, "FastMCP": 15, "forwarding": 60}
     with (
         stage() as here,
         start_blocking_portal() as portal,
@@ -89,6 +89,16 @@ def _calls(plan: Plan, route: Route, *, search: bool) -> Iterable[Measurement]:
         aim=_AIM if route != "HTTP to stdio" else None,
         note=f"straight {1000 * whole['direct'].median:.2f} ms",
     )
+    if "forwarding" in whole:
+        yield Measurement(
+            group=GROUP,
+            name=f"{route}, {_kind(search)}, added at p50",
+            unit="s",
+            ours=added(whole["ours"], whole["direct"]),
+            peer=added(whole["forwarding"], whole["direct"]),
+            peer_name=FLOOR_NAME,
+            note="the floor of a proxy in Python: it knows no MCP",
+        )
     yield Measurement(
         group=GROUP,
         name=f"{route}, {_kind(search)}, whole call at p99",

@@ -31,6 +31,13 @@ if __name__ == "__main__":
     if how == "search":
         proxy.add_transform(BM25SearchTransform())
     if port:
-        proxy.run("http", show_banner=False, port=int(port[0]), log_level="error")
+        # As for the server behind it: see there.
+        proxy.run(
+            "http",
+            show_banner=False,
+            port=int(port[0]),
+            log_level="error",
+            uvicorn_config={"timeout_keep_alive": 75},
+        )
     else:
         proxy.run("stdio", show_banner=False, log_level="error")

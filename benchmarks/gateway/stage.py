@@ -1,7 +1,8 @@
 """Where the gateway is measured: a private home, made-up tools, and three ways to reach them.
 
 Each way is a program of its own, and the official client talks to it: the server itself ("direct"), `hikidashi serve`
-in front of it ("ours"), or FastMCP's proxy in front of it ("FastMCP").
+in front of it ("ours"), FastMCP's proxy in front of it ("FastMCP"), or over HTTP a proxy that does nothing but forward
+("forwarding").
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from mcp import Client, StdioServerParameters
 
 from ..search.catalogue import catalogue
 
-Way = Literal["direct", "ours", "FastMCP"]
+Way = Literal["direct", "ours", "FastMCP", "forwarding"]
 Route = Literal["stdio", "HTTP", "HTTP to stdio"]
 """The transport of the client, and that of the server behind the gateways where it differs."""
 
@@ -33,6 +34,7 @@ WAYS: tuple[Way, ...] = ("direct", "ours", *(("FastMCP",) if find_spec("fastmcp"
 """All ways that are installed here."""
 
 PEER_NAME = "FastMCP's proxy"
+FLOOR_NAME = "a proxy that only forwards"
 _HERE = Path(__file__).parent
 _HIKIDASHI = str(Path(sys.executable).with_name("hikidashi"))
 _START_SECONDS = 60.0
@@ -95,6 +97,8 @@ class Stage:
             case "FastMCP":
                 program = str(_HERE / "fastmcp_proxy.py")
                 return [sys.executable, program, str(config), "search" if search else "plain", *at]
+            case "forwarding":
+                return [sys.executable, str(_HERE / "forwarding_proxy.py"), str(config), *at]
 
     def stdio(self, command: Sequence[str]) -> StdioServerParameters:
         """How the official client starts `command`."""
@@ -154,7 +158,7 @@ def contestants(
             url = stack.enter_context(here.http("direct", config, tools, search=search))
         if route == "HTTP":
             config = here.config(tools, url=url)
-        for way in WAYS:
+        for way in (*WAYS, "forwarding") if route == "HTTP" else WAYS:
             if url is None:
                 target: str | StdioServerParameters = here.stdio(here.command(way, config, tools, search=search))
             else:
@@ -167,7 +171,7 @@ def echo(way: Way, *, search: bool) -> tuple[str, dict[str, Any]]:
     """The name and the arguments with which a client calls `echo`."""
     name = "backend__echo" if way == "ours" else "echo"
     arguments = {"text": "hello"}
-    if not search or way == "direct":
+    if not search or way in ("direct", "forwarding"):
         return name, arguments
     return ("call_read_tool" if way == "ours" else "call_tool"), {"name": name, "arguments": arguments}
 

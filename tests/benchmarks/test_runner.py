@@ -8,7 +8,7 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
-from benchmarks.__main__ import SUITES, main, run
+from benchmarks.__main__ import SUITES, main, reasons, run
 from benchmarks.machine import Machine
 from benchmarks.registry import Case, Measurement, Plan, Sample, Suite
 from rich.console import Console
@@ -204,3 +204,14 @@ def test_the_command_lists_its_suites_and_refuses_unknown_names(capsys: pytest.C
     assert all(name in listed for name in SUITES)
     assert main(["no-such-suite"]) == 2
     assert "No benchmark is called no-such-suite" in capsys.readouterr().out
+
+
+def test_the_reason_of_a_failure_is_the_error_inside_the_groups_with_its_causes() -> None:
+    def lost() -> Exception:
+        error = RuntimeError("no answer")
+        error.__cause__ = ConnectionResetError("closed")
+        return error
+
+    group = ExceptionGroup("outer", [ExceptionGroup("inner", [lost(), ValueError("x")]), lost()])
+
+    assert reasons(group) == "RuntimeError: no answer, caused by ConnectionResetError: closed; ValueError: x"

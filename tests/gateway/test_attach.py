@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
+import subprocess
 import sys
 import tempfile
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from hikidashi.errors import ServerUnavailableError
 from hikidashi.gateway.attach import socket_path, start_daemon
 from hikidashi.gateway.shim import Shim
 
@@ -78,3 +82,41 @@ def _ends_at_once(listening: socket.socket) -> None:
             listening.accept()[0].close()
         except OSError:
             return
+
+
+_LISTENING = """
+import os, socket, sys, time
+while time.process_time() < 2: pass
+made = socket.socket(socket.AF_UNIX)
+made.bind(sys.argv[1])
+made.listen()
+made.accept()[0].recv(1)
+"""
+
+
+def test_a_daemon_is_waited_for_while_it_works_on_its_start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("hikidashi.gateway.attach._QUIET_SECONDS", 1.2)
+    with tempfile.TemporaryDirectory(prefix="hk-") as folder:
+        path = Path(folder) / "s"
+        with start_daemon(path, [sys.executable, "-c", _LISTENING, str(path)], tmp_path / "log") as connection:
+            assert connection.getpeername() == str(path)
+
+
+def test_a_daemon_that_hangs_at_its_start_is_ended_and_reported(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("hikidashi.gateway.attach._QUIET_SECONDS", 0.0)
+    started: list[subprocess.Popen[bytes]] = []
+
+    class Recorded(subprocess.Popen[bytes]):
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **options)
+            started.append(self)
+
+    monkeypatch.setattr(subprocess, "Popen", Recorded)
+    with (
+        tempfile.TemporaryDirectory(prefix="hk-") as folder,
+        pytest.raises(ServerUnavailableError, match=r"it did not start within \d+ s. See .*log"),
+    ):
+        start_daemon(Path(folder) / "s", [sys.executable, "-c", "import time; time.sleep(3600)"], tmp_path / "log")
+    assert [process.returncode for process in started] == [-signal.SIGKILL]

@@ -91,3 +91,16 @@ def test_a_client_without_a_session_has_nothing_to_tell_a_new_daemon() -> None:
     spoken.client_sends(line(id=1, method="tools/list", params={"_meta": {}}))
 
     assert (spoken.beginning("own"), spoken.changes()) == ([], [])
+
+
+def test_a_session_that_was_refused_is_not_opened_at_a_new_daemon() -> None:
+    refused, granted = Conversation(), Conversation()
+    for spoken in (refused, granted):
+        spoken.client_sends(line(id=1, method="server/discover"))
+        spoken.client_sends(line(id=2, method="initialize", params={}))
+    granted.daemon_sends(line(id=1, error={"code": -32601, "message": "no"}))
+    refused.daemon_sends(line(id=2, error={"code": -32600, "message": "no"}))
+    granted.daemon_sends(line(id=2, result={}))
+
+    assert refused.beginning("again") == []
+    assert [message["method"] for message in granted.beginning("again")] == ["initialize"]

@@ -189,6 +189,19 @@ async def test_a_server_that_works_on_its_start_is_waited_for(tmp_path: Path, le
     assert listed == ["slow__add", "slow__count", *LEGACY_TOOLS]
 
 
+@pytest.mark.usefixtures("no_time_limit")
+async def test_a_server_that_works_for_longer_than_a_start_takes_is_left_out(
+    tmp_path: Path, legacy: McpServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hikidashi.gateway._first_lists._MOST_WORK", 0.5)  # seconds of processor time
+    async with connected([program(tmp_path, "spinning", "while True: pass"), legacy]) as (client, gateway):
+        listed = await names_of(client)
+        is_settled = gateway.upstreams["spinning"].listed.is_set()
+
+    assert listed == LEGACY_TOOLS
+    assert not is_settled
+
+
 async def test_a_server_alone_is_waited_for(late: McpServer, release: Callable[[], None]) -> None:
     async with connected([late], search="auto") as (client, _), anyio.create_task_group() as tasks:
         tasks.start_soon(anyio.to_thread.run_sync, release)

@@ -12,7 +12,8 @@ Message: TypeAlias = dict[str, Any]
 _Id: TypeAlias = str | int
 
 # Answers as the daemon writes them. They may be long, and only their beginning matters.
-_ANSWER = re.compile(rb'\{"jsonrpc":"2\.0","id":(\d+|"[^"\\]*"),"(?:result|error)":')
+_ANSWER = re.compile(rb'\{"jsonrpc":"2\.0","id":(\d+|"[^"\\]*"),"(result|error)":')
+_HELLO = "initialize"
 _INTERNAL_ERROR = -32603
 _LISTS = ("tools", "prompts", "resources")
 
@@ -50,12 +51,18 @@ class Conversation:
     def daemon_sends(self, line: bytes) -> None:
         """Record a message of the daemon."""
         if (answer := _ANSWER.match(line)) is not None:
-            self._waiting.pop(json.loads(answer[1]), None)
+            self._answered(json.loads(answer[1]), is_error=answer[2] == b"error")
         elif (message := _read(line)) is not None and (id_ := _id_of(message)) is not None:
             if "method" in message:
                 self._daemon_requests.add(id_)
             else:
-                self._waiting.pop(id_, None)
+                self._answered(id_, is_error="error" in message)
+
+    def _answered(self, id_: _Id, *, is_error: bool) -> None:
+        # A client whose first request is answered late may try `initialize` too: refused, it begins no session.
+        if is_error and self._hello is not None and _id_of(self._hello) == id_ and self._waiting.get(id_) == _HELLO:
+            self._hello = None
+        self._waiting.pop(id_, None)
 
     def is_request(self, line: bytes) -> bool:
         """Whether `line` is a request."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Collection
 
 from ..errors import MissingExtra
@@ -16,8 +17,10 @@ except ImportError as error:
 __all__ = ["FirstLists"]
 
 _MOST = 10.0  # seconds from the start of the gateway
-_GRACE = 2.0  # seconds for a server that starts at the same time as the first; usual ones take 0.3 to 2
-_QUIET = 1.0  # seconds without processor time after which a process waits for something, and does not start any more
+_GRACE = 0.5  # seconds for a server that starts at the same time as the first; usual ones take 0.3 to 2
+_LONGEST_GRACE = 2.0  # on a machine where the first took long
+_QUIET = 0.5  # seconds without processor time after which a process waits for something, and does not start any more
+_MOST_WORK = 3.0  # seconds of processor time that a start takes; a process that uses more does something else
 _POLL = 0.1
 
 
@@ -51,9 +54,9 @@ class FirstLists:
         """Wait for the servers that start as fast as the others.
 
         Known listings are not held back. Where none is known, the first server that is listed is waited for; others
-        then have as long again, at least two seconds, and as long as their process works on its start. What comes later
-        is announced as a change: clients do not declare whether they list again then, so a first list has them all
-        where it can.
+        then have as long again, from half a second to two, and as long as their process works on its start: three
+        seconds of processor time at most, and five seconds in all. What comes later is announced as a change: clients
+        do not declare whether they list again then, so a first list has those that start normally.
 
         Args:
             is_enough: Whether no other server is needed any more.
@@ -87,16 +90,21 @@ class FirstLists:
         now = anyio.current_time()
         last = self._began + _MOST
         working = [one for one in missing if self._is_working(one, now)]  # each is looked at
-        if self._first is None or working:
+        if self._first is None:
             return last - now
-        return min(last, self._first + max(self._first - self._began, _GRACE)) - now
+        if working:
+            return self._began + _MOST / 2 - now
+        grace = min(max(self._first - self._began, _GRACE), _LONGEST_GRACE)
+        return min(last, self._first + grace) - now
 
     def _is_working(self, upstream: Upstream, now: float) -> bool:
-        """Whether the process of a server has used the processor of late, as one that hangs does not."""
+        """Whether the process of a server has used the processor of late, as one that hangs does not, but not much."""
         used = upstream.processor_time
         if used is None:
             return False
         ticks, is_waiting_to_run = used
+        if ticks > _MOST_WORK * os.sysconf("SC_CLK_TCK"):
+            return False
         before, since = self._processor_time.get(upstream.name, (None, now))
         if ticks != before or is_waiting_to_run:  # on a busy machine, a process may wait for seconds
             since = now

@@ -20,12 +20,14 @@ from typing import Any
 from ..common.folders import runtime_folder
 from ..common.private import private_folder
 from ..errors import ServerUnavailableError
+from .upstream.process_group import processor_time_of_group
 
 __all__ = ["ask_daemon", "connect", "socket_path", "sockets_folder", "start_daemon"]
 
 _NAME = "hikidashi serve"
 _LONGEST_FOLDER = 80  # bytes: an address of a socket takes 104 on some systems, its name included
-_START_SECONDS = 20.0
+_QUIET_SECONDS = 20.0  # without any progress of a daemon that starts
+_START_SECONDS = 300.0
 _LARGEST_LOG = 256_000  # bytes; what earlier daemons wrote
 
 
@@ -70,8 +72,8 @@ def start_daemon(path: Path, command: Sequence[str], log: Path) -> socket.socket
     Raises:
         ServerUnavailableError: it does not start; its log says why.
     """
-    deadline = time.monotonic() + _START_SECONDS
     process: subprocess.Popen[bytes] | None = None
+    start = _Start()
     while True:
         try:
             connection = connect(path)
@@ -99,9 +101,30 @@ def start_daemon(path: Path, command: Sequence[str], log: Path) -> socket.socket
         elif process.poll() not in (None, 0):
             lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
             raise ServerUnavailableError(_NAME, lines[-1] if lines else "it ended at once", f"See {log}.")
-        if time.monotonic() > deadline:
-            raise ServerUnavailableError(_NAME, f"it did not start within {_START_SECONDS:g} s", f"See {log}.")
+        if start.has_stopped(process.pid):
+            process.kill()
+            process.wait()
+            reason = f"it did not start within {time.monotonic() - start.began:.0f} s"
+            raise ServerUnavailableError(_NAME, reason, f"See {log}.")
         time.sleep(0.01)
+
+
+class _Start:
+    """The start of a daemon: on a busy machine it may take minutes, and is waited for while it makes progress."""
+
+    def __init__(self) -> None:
+        self.began = self._progressed = self._looked = time.monotonic()
+        self._used: int | None = None
+
+    def has_stopped(self, pid: int) -> bool:
+        """Whether the daemon has made no progress for long, or takes too long altogether."""
+        now = time.monotonic()
+        if now - self._looked > 1.0:
+            self._looked = now
+            used = processor_time_of_group(pid)
+            if used is not None and (used[0] != self._used or used[1]):  # it worked, or waits for a processor
+                self._used, self._progressed = used[0], now
+        return now - self._progressed > _QUIET_SECONDS or now - self.began > _START_SECONDS
 
 
 def connect(path: Path) -> socket.socket:

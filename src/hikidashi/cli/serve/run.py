@@ -39,7 +39,6 @@ _LARGEST_LOG = 1_000_000  # bytes
 _LOGGERS_OF_MCP = ("client", "mcp", "server")
 _SEAL_KEY = "HIKIDASHI_SEAL_KEY"
 _SHORTEST_KEY = 32  # bytes
-_GRACE = 2  # seconds that requests have to end by themselves; those that listen for changes never do
 
 
 def run_serve(args: ServeArguments) -> int:
@@ -164,8 +163,8 @@ def _run_daemon(path: Path, run: ServeSettings) -> int:
 
 def _run_http(args: ServeArguments, run: ServeSettings) -> int:
     import anyio
-    import uvicorn
 
+    from hikidashi.gateway.http_server import http_server
     from hikidashi.gateway.status import progress_of
     from hikidashi.gateway.transports import http_app
 
@@ -177,15 +176,7 @@ def _run_http(args: ServeArguments, run: ServeSettings) -> int:
         gateway, url = _gateway(run), f"http://{_shown(host)}:{port}/mcp"
         async with _controlled(gateway, url), gateway:
             app = http_app(gateway, host=host, token=token, oauth=args.oauth)
-            config = uvicorn.Config(
-                app,
-                host=host,
-                port=port,
-                log_level="warning",
-                lifespan="on",
-                timeout_graceful_shutdown=_GRACE,
-            )
-            server = uvicorn.Server(config)
+            server = http_server(app, host, port)
             # Clients wait for this line: once it is written, they can connect.
             sys.stderr.write(f"Serving MCP on {url}\n")
             sys.stderr.flush()

@@ -11,7 +11,7 @@ from ...common.closed_sessions import is_closed_session
 from ...common.validation import first_problem
 from ...errors import MissingExtra, ServerUnavailableError
 from ..telemetry.spans import has_trace, is_tracing
-from ..upstream.direct import AskAgain
+from ..upstream.direct import AskAgain, NotSent, ShapedResult
 from ..upstream.stamping import on_behalf_of
 from ..upstream.upstream import Upstream
 from ._levels import LogLevels
@@ -146,7 +146,7 @@ class Forwarder:
             async def send(connected: Client, call: RunningCall) -> Raw:
                 nonlocal client
                 client = connected
-                return await _answer(connected, upstream, request, caller, call)
+                return await _answer(connected, upstream, request, caller, call, repeatable=repeatable)
 
             try:
                 return await self.running.call(upstream, caller, send)
@@ -156,7 +156,7 @@ class Forwarder:
                 if client is None or not _is_lost(error):
                     raise
                 upstream.lose(client, "it closed the connection")
-                if not repeatable or attempt == 2:
+                if attempt == 2 or not (repeatable or isinstance(error, NotSent)):
                     raise ServerUnavailableError(
                         upstream.name,
                         "it ended during the call",
@@ -174,7 +174,13 @@ class _Final:
 
 
 async def _answer(
-    client: Client, upstream: Upstream, request: types.ClientRequest, caller: Caller, call: RunningCall
+    client: Client,
+    upstream: Upstream,
+    request: types.ClientRequest,
+    caller: Caller,
+    call: RunningCall,
+    *,
+    repeatable: bool,
 ) -> Raw:
     time = call.time
 
@@ -184,7 +190,7 @@ async def _answer(
 
     with time.scope:
         try:
-            raw = await _sent(client, upstream, request, caller, on_progress)
+            raw = await _sent(client, upstream, request, caller, on_progress, repeatable=repeatable)
         except ValidationError as error:
             reason = first_problem(error)
             raise MCPError(
@@ -204,19 +210,27 @@ async def _answer(
 
 
 async def _sent(
-    client: Client, upstream: Upstream, request: types.ClientRequest, caller: Caller, on_progress: ProgressFnT
+    client: Client,
+    upstream: Upstream,
+    request: types.ClientRequest,
+    caller: Caller,
+    on_progress: ProgressFnT,
+    *,
+    repeatable: bool,
 ) -> Raw:
     direct = upstream.direct_of(client)
     # The session makes the span of a request, and puts the context of a trace into it.
     if direct is not None and isinstance(request, types.CallToolRequest) and not (is_tracing() or has_trace()):
         with suppress(AskAgain):
-            return await direct.call(request, caller.behalf, on_progress)
+            return await direct.call(request, caller.behalf, on_progress, repeatable=repeatable)
     with on_behalf_of(caller.behalf):
         return await client.session.send_request(request, _RAW, progress_callback=on_progress)
 
 
 def _cleaned(raw: Raw, request: types.ClientRequest) -> Raw:
     """`raw` without the metadata of its hop, and with the fields that 2026-07-28 requires."""
+    if isinstance(raw, ShapedResult):
+        return raw if "_meta" not in raw else ShapedResult(_with_meta(raw, without_hop_keys(raw["_meta"])), raw.version)
     required: Raw = {"resultType": "complete"}
     if isinstance(request, types.ReadResourceRequest):
         required |= {"ttlMs": 0, "cacheScope": "private"}
@@ -224,6 +238,10 @@ def _cleaned(raw: Raw, request: types.ClientRequest) -> Raw:
     kept = without_hop_keys(cast("dict[str, Any]", meta)) if isinstance(meta, dict) else {}
     rest = {key: value for key, value in raw.items() if key != "_meta"}
     return {**required, **rest, **({"_meta": kept} if kept else {})}
+
+
+def _with_meta(raw: Raw, meta: Raw) -> Raw:
+    return {key: meta if key == "_meta" else value for key, value in raw.items() if key != "_meta" or meta}
 
 
 def _is_lost(error: MCPError) -> bool:

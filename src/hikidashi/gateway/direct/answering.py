@@ -12,11 +12,13 @@ from ...errors import MissingExtra
 from ..gateway import Gateway
 from ..own_tools import OWN_TOOLS
 from ..server import GatewayMCPServer
+from ..upstream.direct import ShapedResult
 
 try:
     import anyio
     import mcp_types as types
     from mcp.server.connection import Connection
+    from mcp.server.context import HandlerResult
     from mcp.server.runner import ServerRunner, modern_error_data
     from mcp.shared.dispatcher import CallOptions
     from mcp.shared.exceptions import NoBackChannelError
@@ -74,6 +76,15 @@ class CallContext(ABC):
         await self.notify("notifications/progress", params)
 
 
+class _Runner(ServerRunner[Any]):
+    """Runs handlers; a result that a server of the client's revision sent is not validated twice."""
+
+    def _serialize(self, method: str, version: str, result: HandlerResult) -> dict[str, Any]:
+        if isinstance(result, ShapedResult) and result.version == version:
+            return self._stamp_server_info(version, dict(result))
+        return super()._serialize(method, version, result)
+
+
 class CallAnswers:
     """Answers calls of tools.
 
@@ -89,7 +100,7 @@ class CallAnswers:
         self._lifespan = lifespan
         # One for all calls with the same envelope: building one validates the capabilities of the client, and the
         # handlers of calls keep nothing in it.
-        self._runners: OrderedDict[str, ServerRunner[Any]] = OrderedDict()
+        self._runners: OrderedDict[str, _Runner] = OrderedDict()
         self._has_headers: tuple[object, dict[str, bool]] = None, {}
 
     def knows(self, params: Mapping[str, Any] | None) -> bool:
@@ -116,15 +127,15 @@ class CallAnswers:
             result = await self._runner(route).on_request(context, CALL, request.params)
         except Exception as error:
             return types.JSONRPCError(jsonrpc="2.0", id=request.id, error=modern_error_data(error))
-        return types.JSONRPCResponse(jsonrpc="2.0", id=request.id, result=result)
+        return types.JSONRPCResponse.model_construct(jsonrpc="2.0", id=request.id, result=result)
 
-    def _runner(self, route: InboundModernRoute) -> ServerRunner[Any]:
+    def _runner(self, route: InboundModernRoute) -> _Runner:
         version, info, capabilities = route.protocol_version, route.client_info, route.client_capabilities
         key = repr((version, info, capabilities))
         runner = self._runners.get(key)
         if runner is None:
             connection = Connection.from_envelope(version, info, capabilities)
-            runner = ServerRunner(cast("Any", self._server), connection, self._lifespan)
+            runner = _Runner(cast("Any", self._server), connection, self._lifespan)
             if len(key) <= _LONGEST_KEY:
                 self._runners[key] = runner
                 if len(self._runners) > _MOST_RUNNERS:

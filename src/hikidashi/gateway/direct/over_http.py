@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...errors import MissingExtra
+from ..encoding import encoded
 from .answering import CALL, CallAnswers, CallContext
 
 try:
@@ -31,7 +32,6 @@ try:
     from mcp.shared.transport_context import TransportContext
     from mcp_types.version import MODERN_PROTOCOL_VERSIONS
     from pydantic import ValidationError
-    from pydantic_core import PydanticSerializationError
     from starlette.requests import Request
 except ImportError as error:
     raise MissingExtra("mcp", "mcp") from error
@@ -43,6 +43,7 @@ __all__ = ["HttpCalls"]
 
 _PATH = "/mcp"
 _ACCEPT = "application/json, text/event-stream"
+_WATCH_SECONDS = 0.05  # a call that is answered sooner needs no task that watches whether its client is gone
 _PING_SECONDS = 15.0  # as in the package: proxies close a connection on which nothing arrives
 _PARAM_PREFIX = MCP_PARAM_HEADER_PREFIX.lower()
 _EVENTS = [
@@ -125,8 +126,7 @@ class _Exchange(CallContext):
 
     async def run(self, answers: CallAnswers, route: InboundModernRoute) -> None:
         """Answer the call; it is cancelled when the client closes the connection."""
-        self._start(self._watch())
-        ping = asyncio.get_running_loop().call_later(_PING_SECONDS, lambda: self._start(self._ping()))
+        watch = asyncio.get_running_loop().call_later(_WATCH_SECONDS, self._start)
         try:
             with self._scope:
                 answer = await answers.answer(self, self._call, route)
@@ -136,7 +136,7 @@ class _Exchange(CallContext):
                     await self._write_json(answer)
         finally:
             self._ended = True
-            ping.cancel()
+            watch.cancel()
             for task in self._tasks:
                 task.cancel()
 
@@ -178,19 +178,19 @@ class _Exchange(CallContext):
         self._scope.cancel()
 
     async def _ping(self) -> None:
+        await asyncio.sleep(_PING_SECONDS)
         while not self._ended:
             await self._write(b": ping\r\n\r\n")
             await asyncio.sleep(_PING_SECONDS)
 
-    def _start(self, work: Any) -> None:
-        self._tasks.add(asyncio.create_task(work))
+    def _start(self) -> None:
+        self._tasks = {asyncio.create_task(self._watch()), asyncio.create_task(self._ping())}
 
 
 def _json(message: types.JSONRPCMessage) -> bytes:
-    try:
-        return message.model_dump_json(by_alias=True, exclude_none=True).encode()
-    except (PydanticSerializationError, UnicodeError):  # lone surrogates, which JSON can escape
-        return json.dumps(message.model_dump(by_alias=True, exclude_none=True), separators=(",", ":")).encode()
+    if isinstance(message, types.JSONRPCResponse):
+        return encoded({"jsonrpc": "2.0", "id": message.id, "result": message.result})
+    return encoded(message.model_dump(by_alias=True, exclude_none=True))
 
 
 def _event(message: types.JSONRPCMessage) -> bytes:

@@ -7,6 +7,7 @@ import itertools
 import logging
 import re
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from contextlib import aclosing
 from typing import Any, TypeAlias
@@ -16,7 +17,11 @@ from urllib.request import getproxies
 from ... import __version__
 from ...errors import MissingExtra
 from ...search.mcp_servers.config import McpServer
-from ._http_connections import Connections, Response
+from ...search.mcp_servers.message_lines import LONGEST_MESSAGE
+from ..encoding import encoded
+from ._http_connections import Connections, NotSentError, Response
+from ._http_responses import MalformedResponseError, ResponseTooLargeError
+from ._lost import NotSent
 from ._reports import Reports
 from ._stream_requests import progress_in
 
@@ -32,6 +37,7 @@ try:
         encode_header_value,
     )
     from pydantic import ValidationError
+    from pydantic_core import from_json
 except ImportError as error:
     raise MissingExtra("mcp", "mcp") from error
 
@@ -83,6 +89,7 @@ class HttpRequests:
             *([] if "user-agent" in map(str.lower, server.headers) else [(b"user-agent", _USER_AGENT)]),
             *((name.lower().encode("ascii"), value.encode("ascii")) for name, value in server.headers.items()),
         ]
+        self._name = server.name
         self._ids = itertools.count(1)
         self._on_notification = on_notification
         self._on_error = on_error
@@ -105,18 +112,25 @@ class HttpRequests:
         )
 
     async def request(
-        self, method: str, params: dict[str, Any], on_progress: ProgressFnT, headers: Mapping[str, str]
+        self,
+        method: str,
+        params: dict[str, Any],
+        on_progress: ProgressFnT,
+        headers: Mapping[str, str],
+        *,
+        repeatable: bool,
     ) -> dict[str, Any]:
-        """The result of a request; `params` has a `_meta`.
+        """The result of a request; `params` has a `_meta`, and `repeatable` requests may be carried out twice.
 
         Raises:
             AskAgain: the server wants the request to be sent elsewhere, or with a login.
-            MCPError: the server answered with an error, or the connection is closed.
+            NotSent: the server could not be connected to.
+            MCPError: the server answered with an error or too much, or the connection is closed.
         """
         id_ = next(self._ids)
         meta = params["_meta"]
         meta["progressToken"] = id_
-        body = types.JSONRPCRequest(jsonrpc="2.0", id=id_, method=method, params=params).model_dump_json().encode()
+        body = encoded({"jsonrpc": "2.0", "id": id_, "method": method, "params": params})
         named = params.get("name")
         own = [
             (MCP_PROTOCOL_VERSION_HEADER.encode(), str(meta[types.PROTOCOL_VERSION_META_KEY]).encode()),
@@ -126,15 +140,25 @@ class HttpRequests:
             (b"content-length", str(len(body)).encode()),
         ]
         try:
-            response, connection = await self._connections.post(self._target, [*self._headers, *own], body)
+            response, connection = await self._connections.post(
+                self._target, [*self._headers, *own], body, repeatable=repeatable
+            )
         except ValueError as error:
             raise AskAgain from error  # httpx2 says what is wrong with the headers
+        except NotSentError as error:
+            raise NotSent(str(error)) from error
         except OSError as error:
-            raise _lost(error) from error
+            raise self._lost(error) from error
         try:
             return await self._result(response, on_progress)
         except OSError as error:
-            raise _lost(error) from error
+            raise self._lost(error) from error
+        except ResponseTooLargeError as error:
+            raise MCPError(
+                types.INTERNAL_ERROR,
+                f"The server {self._name!r} sent a message of more than {LONGEST_MESSAGE:,} bytes, which is the limit. "
+                "Ask it for less at once.",
+            ) from error
         finally:
             self._connections.release(connection)
 
@@ -143,19 +167,29 @@ class HttpRequests:
         self._reports.cancel()
         self._connections.close()
 
+    def _lost(self, error: OSError) -> MCPError:
+        if isinstance(error, MalformedResponseError):
+            return MCPError(
+                types.INTERNAL_ERROR,
+                f"The server {self._name!r} sent an invalid response: {error}. Check its address.",
+            )
+        logger.debug("the connection to the server %r was lost: %s", self._name, error)
+        return MCPError(types.CONNECTION_CLOSED, "Connection closed")
+
     async def _result(self, response: Response, on_progress: ProgressFnT) -> dict[str, Any]:
-        status, kind = response.status, response.header(b"content-type").lower()
+        status, kind = response.status, response.header(b"content-type").partition(";")[0].strip().lower()
         if status in _NOT_CARRIED_OUT:
-            await response.body()
             raise AskAgain
         if status >= 400:
             self._on_error(f"{status} {response.reason}")
-            raise _refusal(status, await _whole(response) if kind.startswith("application/json") else b"")
+            raise _refusal(status, await _whole(response) if kind == "application/json" else b"")
         if status == 202:
             raise MCPError(types.INVALID_REQUEST, "server answered a request with 202 Accepted")
-        if kind.startswith("application/json"):
-            return _outcome(_parsed(await _whole(response)))
-        if kind.startswith("text/event-stream"):
+        if kind == "application/json":
+            body = await _whole(response)
+            result = _plain_result(body)
+            return _outcome(_parsed(body)) if result is None else result
+        if kind == "text/event-stream":
             return await self._streamed(response, on_progress)
         raise MCPError(types.INVALID_REQUEST, f"Unexpected content type: {kind}")
 
@@ -180,13 +214,9 @@ class HttpRequests:
             passing = on_progress(*reported)
         else:
             passing = self._on_notification(message.method, message.params)
+        await self._reports.room()
         self._reports.start(passing)
         await asyncio.sleep(0)  # it begins before the answer is read, and so still finds its call
-
-
-def _lost(error: OSError) -> MCPError:
-    logger.debug("the connection to a server was lost: %s", error)
-    return MCPError(types.CONNECTION_CLOSED, "Connection closed")
 
 
 def _refusal(status: int, body: bytes) -> MCPError:
@@ -200,6 +230,19 @@ def _refusal(status: int, body: bytes) -> MCPError:
     if status == 404:
         return MCPError(types.METHOD_NOT_FOUND, "Not Found")
     return MCPError(types.INTERNAL_ERROR, "Server returned an error response")
+
+
+def _plain_result(body: bytes) -> dict[str, Any] | None:
+    """The result in a response without anything else in it; None for other messages, which `_parsed` validates."""
+    try:
+        message: Any = from_json(body)
+    except ValueError:
+        return None
+    match message:
+        case {"jsonrpc": "2.0", "id": int() | str(), "result": dict(), **rest} if not rest:
+            return message["result"]
+        case _:
+            return None
 
 
 def _parsed(data: bytes | str) -> types.JSONRPCMessage:
@@ -220,34 +263,63 @@ def _outcome(message: types.JSONRPCMessage) -> dict[str, Any]:
 
 
 async def _whole(response: Response) -> bytes:
-    body = await response.body()
+    body = await response.body(LONGEST_MESSAGE)
+    return _decompressed(body) if _is_compressed(response) else body
+
+
+def _is_compressed(response: Response) -> bool:
     match response.header(b"content-encoding").strip().lower():
         case "" | "identity":
-            return body
+            return False
         case "gzip" | "deflate":
-            try:
-                return zlib.decompress(body, 32 + zlib.MAX_WBITS)
-            except zlib.error as error:
-                raise MCPError(types.PARSE_ERROR, f"Failed to decompress the response: {error}") from error
+            return True
         case other:
             raise MCPError(types.INVALID_REQUEST, f"Unexpected content encoding: {other}")
+
+
+def _decompressed(body: bytes) -> bytes:
+    decompress = zlib.decompressobj(32 + zlib.MAX_WBITS)
+    try:
+        data = decompress.decompress(body, LONGEST_MESSAGE)
+    except zlib.error as error:
+        raise MCPError(types.PARSE_ERROR, f"Failed to decompress the response: {error}") from error
+    if decompress.unconsumed_tail:
+        raise ResponseTooLargeError
+    if not decompress.eof:
+        raise MCPError(types.PARSE_ERROR, "Failed to decompress the response: it is incomplete")
+    return data
 
 
 _REQUEST = httpx2.Request("POST", "http://localhost/")  # a response needs one
 
 
 class _Body(httpx2.AsyncByteStream):
+    """The body of a stream of events, without the byte order mark that it may begin with."""
+
     def __init__(self, response: Response) -> None:
         self._response = response
 
-    def __aiter__(self) -> AsyncGenerator[bytes]:
-        return self._response.chunks()
+    async def __aiter__(self) -> AsyncGenerator[bytes]:
+        begun: bytes | None = b""
+        async with aclosing(self._response.chunks()) as chunks:
+            async for chunk in chunks:
+                if begun is None:
+                    yield chunk
+                elif not BOM_UTF8.startswith(begun := begun + chunk):
+                    yield begun.removeprefix(BOM_UTF8)
+                    begun = None
 
 
 async def _events(response: Response) -> AsyncGenerator[str]:
     """The data of each message in a stream of server-sent events, which httpx2 parses."""
-    headers = {"content-type": response.header(b"content-type")}
+    coding = response.header(b"content-encoding") if _is_compressed(response) else ""
+    headers = {"content-type": response.header(b"content-type"), "content-encoding": coding}
     streamed = httpx2.Response(200, headers=headers, stream=_Body(response), request=_REQUEST)
-    async for event in httpx2.EventSource(streamed):
-        if event.event == "message" and event.data:
-            yield event.data
+    try:
+        async for event in httpx2.EventSource(streamed, max_event_size=LONGEST_MESSAGE):
+            if event.event == "message" and event.data:
+                yield event.data
+    except httpx2.SSEError as error:
+        raise ResponseTooLargeError from error
+    except httpx2.DecodingError as error:
+        raise MCPError(types.PARSE_ERROR, f"Failed to decompress the response: {error}") from error

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from ...errors import MissingExtra, ServerUnavailableError
 from ..auth.server_login import ServerLogin
 from ._lost import ConnectionLost
-from ._process_group import memory_of_group
+from .process_group import memory_of_group
 
 try:
     import anyio

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import cast
 
-__all__ = ["ConnectionLost", "lost_in"]
+from ...errors import MissingExtra
+
+try:
+    import mcp_types as types
+    from mcp import MCPError
+except ImportError as error:
+    raise MissingExtra("mcp", "mcp") from error
+
+__all__ = ["ConnectionLost", "NotSent", "lost_in"]
 
 
 class ConnectionLost(Exception):  # noqa: N818 - it ends a connection, which is not always an error
@@ -15,6 +23,13 @@ class ConnectionLost(Exception):  # noqa: N818 - it ends a connection, which is 
         self.reason = reason
         self.failed = failed
         self.remedy = remedy
+
+
+class NotSent(MCPError):  # noqa: N818 - its base class has no such suffix
+    """The server could not be connected to for `reason`, so that a request was not carried out."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(types.CONNECTION_CLOSED, f"Connection closed: {reason}")
 
 
 def lost_in(error: BaseException) -> ConnectionLost | None:

@@ -9,6 +9,8 @@ from typing import Any
 
 __all__ = ["Reports"]
 
+_MOST = 1_000
+
 logger = logging.getLogger("hikidashi.gateway")
 
 
@@ -17,6 +19,11 @@ class Reports:
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
+
+    async def room(self) -> None:
+        """Wait while very many are on their way: a server that floods is read no faster than its client reads."""
+        while len(self._tasks) >= _MOST:
+            await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
 
     def start(self, passing: Coroutine[Any, Any, None]) -> None:
         """Pass one on; if that fails, it is logged."""

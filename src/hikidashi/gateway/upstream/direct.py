@@ -13,6 +13,7 @@ from ...errors import MissingExtra
 from ...search.mcp_servers.config import McpServer
 from ..auth.server_login import ServerLogin
 from ._http_requests import AskAgain, HttpRequests, OnNotification
+from ._lost import NotSent
 from ._stream_requests import StreamRequests
 from .stamping import Behalf, Envelope, stamp, stamping
 
@@ -20,13 +21,21 @@ try:
     import mcp_types as types
     from mcp.shared.dispatcher import ProgressFnT
     from mcp.shared.inbound import mcp_param_headers, x_mcp_header_map
-    from mcp_types.methods import validate_server_result
+    from mcp_types.methods import serialize_server_result
 except ImportError as error:
     raise MissingExtra("mcp", "mcp") from error
 
-__all__ = ["AskAgain", "DirectCalls"]
+__all__ = ["AskAgain", "DirectCalls", "NotSent", "ShapedResult"]
 
 _METHOD = "tools/call"
+
+
+class ShapedResult(dict[str, Any]):
+    """A result that is known to be valid, and to have the fields of `version` only."""
+
+    def __init__(self, result: dict[str, Any], version: str) -> None:
+        super().__init__(result)
+        self.version = version
 
 
 class DirectCalls:
@@ -75,7 +84,9 @@ class DirectCalls:
         found = {tool.name: x_mcp_header_map(tool.input_schema) for tool in tools}
         self._headers = {name: headers for name, headers in found.items() if headers}
 
-    async def call(self, request: types.CallToolRequest, client: Behalf, on_progress: ProgressFnT) -> dict[str, Any]:
+    async def call(
+        self, request: types.CallToolRequest, client: Behalf, on_progress: ProgressFnT, *, repeatable: bool
+    ) -> dict[str, Any]:
         """The result of a call on behalf of `client`, as the server sent it.
 
         Raises:
@@ -86,7 +97,7 @@ class DirectCalls:
         envelope = self._envelope.meta
         if envelope is None or (self._lines is None and self._http is None):
             raise AskAgain
-        params = request.params.model_dump(by_alias=True, mode="json", exclude_none=True)
+        params = _dumped(request.params)
         meta = {**params.get("_meta", {}), **envelope}
         params["_meta"] = meta
         stamp(meta, client)
@@ -94,9 +105,12 @@ class DirectCalls:
             result = await self._lines.request(_METHOD, params, on_progress)
         else:
             assert self._http is not None
-            result = await self._http.request(_METHOD, params, on_progress, self._headers_of(params))
-        validate_server_result(_METHOD, meta[types.PROTOCOL_VERSION_META_KEY], result)
-        return result
+            result = await self._http.request(
+                _METHOD, params, on_progress, self._headers_of(params), repeatable=repeatable
+            )
+        version = meta[types.PROTOCOL_VERSION_META_KEY]
+        shaped = serialize_server_result(_METHOD, version, result)
+        return ShapedResult(shaped, version) if shaped == result else result  # an older client may know other fields
 
     def _headers_of(self, params: dict[str, Any]) -> dict[str, str]:
         declared = self._headers.get(params["name"])
@@ -108,3 +122,11 @@ class DirectCalls:
             if authorization:
                 headers["authorization"] = authorization
         return headers
+
+
+def _dumped(params: types.CallToolRequestParams) -> dict[str, Any]:
+    if params.input_responses is not None or params.request_state is not None:
+        return params.model_dump(by_alias=True, mode="json", exclude_none=True)
+    # Nothing in the first round of a call is a model: arguments and metadata are as the client sent them.
+    given = {"name": params.name, "arguments": params.arguments, "_meta": params.meta}
+    return {name: value for name, value in given.items() if value is not None}

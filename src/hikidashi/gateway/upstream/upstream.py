@@ -30,11 +30,11 @@ from ._limits import (
 )
 from ._lists import ListRepairs
 from ._lost import ConnectionLost, lost_in
-from ._process_group import processor_time_of_group
 from ._remedies import remedy_for
 from ._subscriptions import Subscriptions
 from .direct import DirectCalls
 from .listing import Listing, list_everything
+from .process_group import processor_time_of_group
 from .reaper import Reaper
 from .stamping import reaches
 from .state import ServerState, Status, UpstreamEvents

@@ -19,7 +19,7 @@ from typing import Any
 from ...errors import MissingExtra
 from ._diagnostics import Diagnostics
 from .config import McpServer
-from .message_lines import GONE, MessageReader, MessageWriter
+from .message_lines import GONE, LONGEST_MESSAGE, MessageReader, MessageWriter
 
 try:
     import anyio
@@ -33,7 +33,6 @@ __all__ = ["Streams", "stdio_transport"]
 Streams = tuple[Any, Any]
 """What the `mcp` package reads messages from, and what it writes them to."""
 
-_LONGEST_MESSAGE = 64_000_000  # bytes of one line, held in memory
 _DRAIN_SECONDS = 1.0  # seconds to read the remaining output of an ended process, whose pipe a child may hold open
 _POLL = 0.01  # polling interval in seconds for a process that should end
 
@@ -92,7 +91,7 @@ async def stdio_transport(
 
     def ended(too_long: bool) -> None:
         if too_long:
-            diagnostics.write(f"it sent a message of more than {_LONGEST_MESSAGE:,} bytes")
+            diagnostics.write(f"it sent a message of more than {LONGEST_MESSAGE:,} bytes")
         on_end()
         tasks.start_soon(read_rest)
 
@@ -116,7 +115,7 @@ async def stdio_transport(
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(read_stderr)
-        incoming = MessageReader(read, longest=_LONGEST_MESSAGE, on_end=ended)
+        incoming = MessageReader(read, longest=LONGEST_MESSAGE, on_end=ended)
         outgoing = MessageWriter(write, on_gone=incoming.end)  # a request that cannot be sent is not waited for
         try:
             yield incoming, outgoing

@@ -25,7 +25,10 @@ try:
 except ImportError as error:
     raise MissingExtra("mcp", "mcp") from error
 
-__all__ = ["GONE", "MessageReader", "MessageWriter"]
+__all__ = ["GONE", "LONGEST_MESSAGE", "MessageReader", "MessageWriter"]
+
+LONGEST_MESSAGE = 64_000_000
+"""Maximum size of a message of a server, in bytes: it is held in memory."""
 
 GONE = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream, OSError)
 """What reading and writing raise when the other side is gone."""
