@@ -197,3 +197,13 @@ def test_questions_orders_and_bare_words_are_asked(asked: str) -> None:
 )
 def test_statements_are_told(told: str) -> None:
     assert is_statement(told)
+
+
+@pytest.mark.parametrize("question", ["メールを送る", "予定を追加する", "天気を調べる"])
+def test_a_japanese_verb_with_its_object_names_what_to_do_and_is_no_statement(question: str) -> None:
+    assert not is_statement(question)
+
+
+@pytest.mark.parametrize("told", ["音楽を聴いている", "昨日メールを送った", "彼がメールを送る", "雨が降る"])
+def test_what_is_told_in_japanese_is_a_statement(told: str) -> None:
+    assert is_statement(told)

@@ -27,9 +27,11 @@ _LARGE = 2_000
 # A synonym counts for most of its word, but is weak evidence: two of them are worth half a word.
 _HINTED = 0.7
 _SURE_HINT = 1 / 4
-# A statement shares a word with some tool by chance, but seldom two; a word of more tools than these is no evidence.
+# A statement shares a word with some tool by chance, but seldom two; a word of more tools than these is no evidence. In
+# a small catalogue, every word is in a large share of the tools.
 _MORE_THAN_ONE = 3 / 2
 _COMMON = 1 / 5
+_SMALL = 100
 OF_BEST = 1 / 4
 """Hits that score less than this share of the best match only words of any question."""
 # A word in so few tools is as likely an example in an argument description as a purpose.
@@ -144,9 +146,7 @@ class _Coverage:
             if is_found:
                 coverage.terms.append(term)
                 found[word] = max(weighted, found.get(word, 0.0))
-                if not _is_weak_evidence(term, query) and not (
-                    query.is_statement and index.tools_with(term) > _COMMON * index.count
-                ):
+                if not _is_weak_evidence(term, query) and not (query.is_statement and _is_common(term, index)):
                     # Two meanings of one word are one word.
                     coverage.sure += 0.0 if word in translated else share_of_word(term)
                     translated.update([word] if term in query.translations else [])
@@ -233,6 +233,10 @@ def _parted(missing: Iterable[str]) -> tuple[list[str], list[str]]:
         elif not is_weak(term):
             unknown.append(word)
     return unknown, everyday
+
+
+def _is_common(term: str, index: Index) -> bool:
+    return index.tools_with(term) > _COMMON * max(index.count, _SMALL)
 
 
 def _may_be_example(term: str, index: Index, query: Query) -> bool:

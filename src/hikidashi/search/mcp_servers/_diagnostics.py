@@ -40,6 +40,10 @@ class Diagnostics:
         self._end = b""
         self._is_cut = False
 
+    def ended(self, exit_code: int | None) -> None:
+        """Take note of how its process ended; None if it was ended."""
+        self.exit_code = exit_code
+
     def feed(self, data: bytes) -> None:
         """Add what the server wrote."""
         self._is_cut |= len(self._end) + len(data) > _LONGEST

@@ -123,7 +123,7 @@ async def stdio_transport(
             with anyio.CancelScope(shield=True):
                 await outgoing.aclose()
                 await incoming.aclose()
-                diagnostics.exit_code = await _end(process, grace())
+                diagnostics.ended(await _end(process, grace()))
                 with anyio.move_on_after(_DRAIN_SECONDS):
                     await at_end.wait()
                     await stderr_at_end.wait()

@@ -25,7 +25,7 @@ class McpServer:
     """How to reach one MCP server. Its `repr` leaves out the fields that may hold secrets."""
 
     name: str
-    transport: Transport
+    transport: Literal["stdio", "http", "sse"]
     command: str = ""
     args: tuple[str, ...] = field(default=(), repr=False)
     env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)

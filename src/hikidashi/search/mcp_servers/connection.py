@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Any, Protocol
 
 from ...errors import MissingExtra
+from ._bounded_http import BoundedClient
 from ._diagnostics import Diagnostics
 from ._process import stdio_transport
 from .config import McpServer
-from .message_lines import LONGEST_MESSAGE
 
 try:
     import httpx2
@@ -21,8 +21,6 @@ except ImportError as error:
     raise MissingExtra("mcp", "mcp") from error
 
 __all__ = ["Diagnostics", "connected"]
-
-_PIECE = 1 << 16
 
 
 class OnMessage(Protocol):
@@ -70,14 +68,15 @@ async def connected(
                     server, diagnostics=diagnostics, grace=grace, on_start=on_start, on_end=on_end
                 )
             case "http":
-                http = httpx2.AsyncClient(
+                http = BoundedClient(
+                    server.name,
                     headers=dict(server.headers),
                     auth=auth,
                     follow_redirects=True,
                     timeout=httpx2.Timeout(seconds, read=None if on_message else seconds),
                     event_hooks={
                         "request": [] if on_request is None else [on_request],
-                        "response": [_writing_errors(diagnostics), _bounding(server)],
+                        "response": [_writing_errors(diagnostics)],
                     },
                 )
                 transport = streamable_http_client(server.url, http_client=await stack.enter_async_context(http))
@@ -95,37 +94,3 @@ def _writing_errors(diagnostics: Diagnostics) -> Callable[[httpx2.Response], Awa
             diagnostics.write(f"{response.status_code} {response.reason_phrase}")
 
     return note
-
-
-def _bounding(server: McpServer) -> Callable[[httpx2.Response], Awaitable[None]]:
-    """Bounds bodies, which the mcp client reads as a whole; it bounds the events of a stream by itself."""
-
-    async def bound(response: httpx2.Response) -> None:
-        if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
-            response.aiter_bytes = _bounded(response, server.name)
-
-    return bound
-
-
-def _bounded(response: httpx2.Response, name: str) -> Callable[..., AsyncGenerator[bytes]]:
-    inner = response.aiter_bytes
-
-    async def chunks(chunk_size: int | None = None) -> AsyncGenerator[bytes]:
-        size, held = 0, bytearray()  # small chunks are joined: each takes memory of its own
-        async with aclosing(inner(chunk_size)) as parts:
-            async for part in parts:
-                size += len(part)
-                if size > LONGEST_MESSAGE:
-                    # The mcp client answers the request with the message of this error.
-                    raise httpx2.StreamError(
-                        f"The server {name!r} sent a message of more than {LONGEST_MESSAGE:,} bytes, which is the "
-                        "limit. Ask it for less at once."
-                    )
-                held += part
-                if len(held) >= _PIECE:
-                    yield bytes(held)
-                    held.clear()
-        if held:
-            yield bytes(held)
-
-    return chunks
