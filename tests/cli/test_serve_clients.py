@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from tests.gateway.clients.machines import filled, fixture_of
 
-from hikidashi.gateway.approval import Approvals
 from hikidashi.gateway.clients.table import CLIENTS, Machine, client_named
-from hikidashi.gateway.config import read_servers
+from hikidashi.gateway.settings.approval import Approvals
+from hikidashi.gateway.settings.config import read_servers
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 Hikidashi = Callable[..., "subprocess.CompletedProcess[str]"]

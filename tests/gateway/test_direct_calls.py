@@ -26,7 +26,7 @@ from hikidashi.gateway.direct.answering import CallAnswers
 from hikidashi.gateway.direct.over_lines import LineCalls
 from hikidashi.gateway.server import GatewayMCPServer
 from hikidashi.gateway.transports import http_app
-from hikidashi.gateway.upstream._stream_requests import StreamRequests
+from hikidashi.gateway.upstream.requests._stream_requests import StreamRequests
 from hikidashi.search.mcp_servers import McpServer
 
 _VERSION = "2026-07-28"

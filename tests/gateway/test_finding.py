@@ -16,10 +16,10 @@ from tests.gateway.servers import LEGACY, program
 from tests.gateway.test_gateway import connected, text_of
 
 from hikidashi.gateway import GatewayServer, ServerOptions
-from hikidashi.gateway._finder import Finder
-from hikidashi.gateway._merged import merged
 from hikidashi.gateway.handlers._arguments import argument_problems
 from hikidashi.gateway.handlers._results import LongResults
+from hikidashi.gateway.offer.finder import Finder
+from hikidashi.gateway.offer.merged import merged
 from hikidashi.gateway.upstream.listing import Listing
 
 WORDS = ["get", "list", "user", "file", "mail", "検索", "Größe", "create", "v2", "by", "id", "report"]

@@ -10,9 +10,9 @@ import mcp_types as types
 import pytest
 
 from hikidashi.errors import ToolSearchError
-from hikidashi.gateway import _finder
-from hikidashi.gateway._finder import Finder
-from hikidashi.gateway._merged import merged
+from hikidashi.gateway.offer import finder as _finder
+from hikidashi.gateway.offer.finder import Finder
+from hikidashi.gateway.offer.merged import merged
 from hikidashi.gateway.upstream.listing import Listing
 from hikidashi.search import ToolCatalog
 from hikidashi.search.engine import embeddings

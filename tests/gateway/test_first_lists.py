@@ -16,7 +16,7 @@ from tests.gateway.servers import LEGACY, MODERN, program
 from tests.gateway.test_gateway import MODES, Mode, connected, text_of
 
 from hikidashi.gateway import Gateway
-from hikidashi.gateway.cache import ListingCache
+from hikidashi.gateway.offer.cache import ListingCache
 from hikidashi.search.mcp_servers import McpServer
 
 OWN = ["search_tools", "call_read_tool", "call_tool", "read_result"]
@@ -44,7 +44,7 @@ def release(tmp_path: Path) -> Callable[[], None]:
 @pytest.fixture
 def no_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """A request that waits for the late server waits for ever, so that a test proves that it does not."""
-    monkeypatch.setattr("hikidashi.gateway._first_lists._MOST", 3600.0)
+    monkeypatch.setattr("hikidashi.gateway.offer.first_lists._MOST", 3600.0)
 
 
 async def names_of(client: Client) -> list[str]:
@@ -155,7 +155,7 @@ async def test_without_search_a_late_server_is_told_of_and_no_other_tool_is_list
 async def test_a_request_before_any_list_waits_for_no_server_but_its_own(
     tmp_path: Path, late: McpServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hikidashi.gateway._first_lists._GRACE", 3600.0)
+    monkeypatch.setattr("hikidashi.gateway.offer.first_lists._GRACE", 3600.0)
     async with connected([late, program(tmp_path, "modern", MODERN)]) as (client, gateway):
         prompt = await client.get_prompt("modern__greet", {"name": "Bo"})
         late_is_settled = gateway.upstreams["late"].listed.is_set()
@@ -193,7 +193,7 @@ async def test_a_server_that_works_on_its_start_is_waited_for(tmp_path: Path, le
 async def test_a_server_that_works_for_longer_than_a_start_takes_is_left_out(
     tmp_path: Path, legacy: McpServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hikidashi.gateway._first_lists._MOST_WORK", 0.5)  # seconds of processor time
+    monkeypatch.setattr("hikidashi.gateway.offer.first_lists._MOST_WORK", 0.5)  # seconds of processor time
     async with connected([program(tmp_path, "spinning", "while True: pass"), legacy]) as (client, gateway):
         listed = await names_of(client)
         is_settled = gateway.upstreams["spinning"].listed.is_set()

@@ -18,10 +18,10 @@ from tests.gateway.test_faults import forgetful
 from tests.gateway.test_gateway import choose_blue, connected, text_of
 
 from hikidashi.gateway import Gateway, GatewayServer, ServerOptions
-from hikidashi.gateway.attach import ask_daemon
 from hikidashi.gateway.auth.logins import Login, Logins
-from hikidashi.gateway.cache import ListingCache
-from hikidashi.gateway.daemon import run_daemon
+from hikidashi.gateway.daemon.attach import ask_daemon
+from hikidashi.gateway.daemon.daemon import run_daemon
+from hikidashi.gateway.offer.cache import ListingCache
 from hikidashi.gateway.server import GatewayMCPServer
 from hikidashi.search.mcp_servers import McpServer
 

@@ -17,7 +17,7 @@ from pydantic import AnyUrl
 from tests.gateway.servers import program
 from tests.gateway.test_gateway import MODES, Mode, connected
 
-from hikidashi.gateway._merged import Place, merged_resources
+from hikidashi.gateway.offer.merged import Place, merged_resources
 from hikidashi.gateway.upstream.listing import Listing
 from hikidashi.search.mcp_servers import McpServer
 

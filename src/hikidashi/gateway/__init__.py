@@ -12,18 +12,18 @@ from ..common.lazy import lazy
 if TYPE_CHECKING:
     from .auth.options import OAuthOptions
     from .gateway import Gateway
-    from .options import GatewayOptions, GatewayServer, ServerOptions
     from .server import GatewayMCPServer
+    from .settings.options import GatewayOptions, GatewayServer, ServerOptions
     from .transports import http_app, serve_stdio
     from .upstream.state import ServerState
 
 _HOME_OF = {
     "Gateway": ".gateway",
     "GatewayMCPServer": ".server",
-    "GatewayOptions": ".options",
-    "GatewayServer": ".options",
+    "GatewayOptions": ".settings.options",
+    "GatewayServer": ".settings.options",
     "OAuthOptions": ".auth.options",
-    "ServerOptions": ".options",
+    "ServerOptions": ".settings.options",
     "ServerState": ".upstream.state",
     "http_app": ".transports",
     "serve_stdio": ".transports",

@@ -12,23 +12,23 @@ from ..errors import MissingExtra, ServerUnavailableError, ToolValidationError
 from ..search.mcp_servers import McpServer
 from ..search.records.log import Recorder
 from ..tokens import estimate_tokens
-from ._finder import Finder, SearchAnswer
-from ._first_lists import FirstLists
-from ._merged import Merged, Place, merged
-from ._policy import is_read_only, is_repeatable, matches, needs_confirmation
 from .auth.logins import Logins, takes_login
 from .auth.server_login import ServerLogin
 from .bridge.callers import client_key, is_modern, principal_of
 from .bridge.forward import Forwarder
 from .bridge.parked import ParkedCalls
 from .bridge.sealing import Seal
-from .cache import ListingCache
-from .names import server_prefix
-from .options import GatewayOptions, GatewayServer, ServerOptions
-from .own_tools import OWN_TOOLS, own_tools, servers_summary
-from .pins import pins_at_start
-from .upstream.reaper import Reaper
-from .upstream.stamping import reaches
+from .offer.cache import ListingCache
+from .offer.finder import Finder, SearchAnswer
+from .offer.first_lists import FirstLists
+from .offer.merged import Merged, Place, merged
+from .offer.names import server_prefix
+from .offer.own_tools import OWN_TOOLS, own_tools, servers_summary
+from .offer.pins import pins_at_start
+from .offer.policy import is_read_only, is_repeatable, matches, needs_confirmation
+from .settings.options import GatewayOptions, GatewayServer, ServerOptions
+from .upstream.process.reaper import Reaper
+from .upstream.requests.stamping import reaches
 from .upstream.state import ServerState
 from .upstream.upstream import Upstream
 

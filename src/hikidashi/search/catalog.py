@@ -38,9 +38,9 @@ from .engine.meaning.fusion import hybrid
 from .engine.meaning.meanings import Meanings
 from .engine.meaning.reading import Reading, reading_of
 from .engine.naming import selected, with_part_of_name
+from .engine.patterns.regex import Pattern
 from .engine.query import Query, read_query
 from .engine.ranker import Ranker, chosen
-from .engine.regex import Pattern
 from .engine.rows import Rows, Snapshot, is_identifier
 from .overlay import Overlay, entry_with, overlay_of
 

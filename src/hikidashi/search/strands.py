@@ -34,7 +34,7 @@ from .answers.search_tools import (
 from .answers.texts import SEARCH_TOOLS, Language, Recorder, wording
 from .catalog import ToolCatalog
 from .engine.entry import Entry, entry_of
-from .engine.user_message import text_of
+from .engine.text.user_message import text_of
 from .mcp_servers.lost_connection import reporting_lost_connections
 from .mcp_servers.unreachable import unreachable_of
 from .preload import MessageSearch, Preloader, check_preload, first_new_message

@@ -13,7 +13,7 @@ from hikidashi.gateway.clients._masking import masked_args, masked_file_text, ma
 from hikidashi.gateway.clients.finding import find_servers
 from hikidashi.gateway.clients.table import CLIENTS, Machine, System, client_named
 from hikidashi.gateway.clients.taking import name_all, servers_of, take_over
-from hikidashi.gateway.config import read_servers
+from hikidashi.gateway.settings.config import read_servers
 
 SECRETS = ("sk-test", "ghp-test", "plainword")
 

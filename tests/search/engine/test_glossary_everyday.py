@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hikidashi.search import ToolCatalog
-from hikidashi.search.engine.analyzer import visible
 from hikidashi.search.engine.glossary import understand
-from hikidashi.search.engine.stopwords import FUNCTION, REQUEST
+from hikidashi.search.engine.text.analyzer import visible
+from hikidashi.search.engine.text.stopwords import FUNCTION, REQUEST
 
 WORDS = re.compile(r"[a-z0-9]+(?: [a-z0-9]+)*")
 

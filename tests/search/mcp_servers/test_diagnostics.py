@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hikidashi.search.mcp_servers._diagnostics import Diagnostics
-from hikidashi.search.mcp_servers.config import McpServer
+from hikidashi.search.mcp_servers.entries.config import McpServer
 
 SERVER = McpServer(name="a", transport="stdio", command="x", env={"API_KEY": "sk-test-secret"})
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hikidashi.search.mcp_servers.config import server_from
-from hikidashi.search.mcp_servers.references import EntryError, References, Syntax, escaped, references_in
+from hikidashi.search.mcp_servers.entries.config import server_from
+from hikidashi.search.mcp_servers.entries.references import EntryError, References, Syntax, escaped, references_in
 
 texts = st.text(st.sampled_from("${}:-aX_/ "), max_size=20) | st.text(max_size=20)
 

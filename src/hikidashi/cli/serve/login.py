@@ -14,7 +14,7 @@ from hikidashi.common.folders import cache_folder, state_folder
 
 if TYPE_CHECKING:
     from hikidashi.gateway.auth.logins import Logins
-    from hikidashi.gateway.options import GatewayServer
+    from hikidashi.gateway.settings.options import GatewayServer
 
 __all__ = ["EXAMPLES", "kept_logins", "login", "logout"]
 
@@ -138,13 +138,13 @@ async def _log_in(given: GatewayServer, known: object, browser: bool) -> int:
 
 def _forget_listing(given: GatewayServer) -> None:
     """Delete the cached listing: another person may have other tools."""
-    from hikidashi.gateway.cache import ListingCache
+    from hikidashi.gateway.offer.cache import ListingCache
 
     ListingCache(cache_folder() / "gateway").forget(given.server)
 
 
 def _server(name: str, config: list[Path] | None) -> GatewayServer:
-    from hikidashi.gateway.config import read_servers
+    from hikidashi.gateway.settings.config import read_servers
 
     from ..tools.text import clean
     from .files import config_files, default_files

@@ -19,11 +19,11 @@ import typer
 from hikidashi.common.folders import cache_folder, state_folder
 from hikidashi.common.unicode import visible
 from hikidashi.errors import ToolSourceError
-from hikidashi.gateway.approval import Approvals
-from hikidashi.gateway.attach import ask_daemon, socket_path, start_daemon
-from hikidashi.gateway.config import read_setup
-from hikidashi.gateway.options import GatewayServer
-from hikidashi.gateway.shim import Shim
+from hikidashi.gateway.daemon.attach import ask_daemon, socket_path, start_daemon
+from hikidashi.gateway.daemon.shim import Shim
+from hikidashi.gateway.settings.approval import Approvals
+from hikidashi.gateway.settings.config import read_setup
+from hikidashi.gateway.settings.options import GatewayServer
 
 from .authorizing import shared_token
 from .files import config_files
@@ -108,7 +108,7 @@ def _progress(status: Callable[[], dict[str, Any] | None]) -> AbstractContextMan
 
 def _gateway(run: ServeSettings) -> Gateway:
     from hikidashi.gateway import Gateway
-    from hikidashi.gateway.cache import ListingCache
+    from hikidashi.gateway.offer.cache import ListingCache
     from hikidashi.gateway.telemetry.exporters import configure_tracing
     from hikidashi.search.records.log import SearchLog
 
@@ -140,7 +140,7 @@ def _controlled(gateway: Gateway, address: str | None = None) -> AbstractAsyncCo
     """Answer `serve status` and `serve stop` while the gateway runs in this process."""
     if sys.platform == "win32":
         return nullcontext()
-    from hikidashi.gateway.control import control_socket, process_socket_name
+    from hikidashi.gateway.daemon.control import control_socket, process_socket_name
 
     return control_socket(gateway, socket_path(process_socket_name()), address=address)
 
@@ -148,7 +148,7 @@ def _controlled(gateway: Gateway, address: str | None = None) -> AbstractAsyncCo
 def _run_daemon(path: Path, run: ServeSettings) -> int:
     import anyio
 
-    from hikidashi.gateway.daemon import run_daemon
+    from hikidashi.gateway.daemon.daemon import run_daemon
 
     # Bounded, unlike standard error: a daemon may run for months.
     log = RotatingFileHandler(path.with_suffix(".log"), maxBytes=_LARGEST_LOG, backupCount=1, encoding="utf-8")

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hikidashi.gateway.attach import ask_daemon, sockets_folder
+from hikidashi.gateway.daemon.attach import ask_daemon, sockets_folder
 
 from ..output import stderr, stdout
 from ..tools.text import clean, counted

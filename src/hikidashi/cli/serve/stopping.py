@@ -6,7 +6,7 @@ import os
 import time
 from pathlib import Path
 
-from hikidashi.gateway.attach import ask_daemon
+from hikidashi.gateway.daemon.attach import ask_daemon
 
 __all__ = ["stop_daemon"]
 

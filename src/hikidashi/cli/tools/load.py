@@ -14,7 +14,7 @@ from rich.text import Text
 from hikidashi.errors import ToolSourceError
 from hikidashi.search import ToolCatalog
 from hikidashi.search.catalog import Ranker
-from hikidashi.search.mcp_servers.config import read_mcp_config
+from hikidashi.search.mcp_servers.entries.config import read_mcp_config
 from hikidashi.search.overlay import Overlay
 from hikidashi.search.sources import catalog_from, catalog_of
 from hikidashi.tool import Tool

@@ -20,7 +20,7 @@ from rich.text import Text
 
 from hikidashi.web.crawl.options import CrawlOptions
 from hikidashi.web.providers.local import IndexTotals, IngestEvent, LocalIndex, ingest
-from hikidashi.web.providers.local.sources import is_web_address
+from hikidashi.web.providers.local.documents.sources import is_web_address
 from hikidashi.web.providers.local.watch import Snapshot, changed, snapshot
 from hikidashi.web.wording.reasons import translate_reason
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from ...errors import MissingExtra
-from ..upstream.stamping import Behalf
+from ..upstream.requests.stamping import Behalf
 
 try:
     import anyio

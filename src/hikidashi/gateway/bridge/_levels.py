@@ -6,7 +6,7 @@ from collections import OrderedDict
 from typing import Any, cast
 
 from ...errors import MissingExtra
-from ..upstream.stamping import LEVELS
+from ..upstream.requests.stamping import LEVELS
 from .callers import client_key, is_modern
 
 try:

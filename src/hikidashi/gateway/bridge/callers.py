@@ -6,7 +6,7 @@ import secrets
 from typing import Any, Protocol
 
 from ...errors import MissingExtra
-from ..upstream.stamping import Behalf, reaches
+from ..upstream.requests.stamping import Behalf, reaches
 
 try:
     import anyio

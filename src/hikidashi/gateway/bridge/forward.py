@@ -11,8 +11,8 @@ from ...common.closed_sessions import is_closed_session
 from ...common.validation import first_problem
 from ...errors import MissingExtra, ServerUnavailableError
 from ..telemetry.spans import has_trace, is_tracing
-from ..upstream.direct import AskAgain, NotSent, ShapedResult
-from ..upstream.stamping import on_behalf_of
+from ..upstream.requests.direct import AskAgain, NotSent, ShapedResult
+from ..upstream.requests.stamping import on_behalf_of
 from ..upstream.upstream import Upstream
 from ._levels import LogLevels
 from ._running import MOST_REQUESTS, RunningCall, RunningCalls

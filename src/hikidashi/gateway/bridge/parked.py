@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from ...errors import MissingExtra
-from ..upstream.stamping import Behalf
+from ..upstream.requests.stamping import Behalf
 from .callers import Caller, client_key, missing_capability, principal_of, send_log
 from .sealing import Seal
 

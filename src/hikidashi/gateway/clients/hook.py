@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from ...errors import ConfigError, ToolSourceError
-from ..config import is_own_format, read_servers
-from ..names import LONGEST_NAME, SEPARATOR, exposed_names, longest_name_with, server_prefix
+from ..offer.names import LONGEST_NAME, SEPARATOR, exposed_names, longest_name_with, server_prefix
+from ..settings.config import is_own_format, read_servers
 from ._claude_code import normalized
 from .finding import content_of, read_bytes
 from .table import Machine, System

@@ -9,8 +9,8 @@ from typing import Any, Literal, cast
 
 from ...common.folders import config_folder
 from ...errors import ToolSourceError
-from ..config import server_of_entry
-from ..options import GatewayServer
+from ..settings.config import server_of_entry
+from ..settings.options import GatewayServer
 from ._files import write_file
 from ._json_edit import EditError, put
 from .finding import Found, content_of, fingerprint, read_bytes, source_error

@@ -10,9 +10,9 @@ from typing import Any, cast
 
 from ...errors import MissingExtra
 from ..gateway import Gateway
-from ..own_tools import OWN_TOOLS
+from ..offer.own_tools import OWN_TOOLS
 from ..server import GatewayMCPServer
-from ..upstream.direct import ShapedResult
+from ..upstream.requests.direct import ShapedResult
 
 try:
     import anyio

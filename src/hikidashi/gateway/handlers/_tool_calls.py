@@ -11,7 +11,7 @@ from ..bridge.callers import Caller, conversation_of, principal_of
 from ..bridge.meta import passed_on
 from ..bridge.parked import Raw
 from ..gateway import Gateway
-from ..own_tools import CALL_READ_TOOL, OWN_TOOLS
+from ..offer.own_tools import CALL_READ_TOOL, OWN_TOOLS
 from ..telemetry.spans import call_span, describe_call
 from ._arguments import argument_problems
 from ._confirm import Confirmations

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ...errors import MissingExtra
-from .._merged import Place
 from ..bridge.meta import passed_on
 from ..bridge.parked import Raw
 from ..gateway import Gateway
+from ..offer.merged import Place
 from ._support import Context, raw_meta, refuse_cursor, unavailable_as_mcp_error
 
 try:

@@ -11,7 +11,7 @@ from ...errors import MissingExtra, ToolSearchError
 from ..bridge.callers import client_key, is_modern, principal_of
 from ..bridge.parked import Raw
 from ..gateway import Gateway
-from ..own_tools import OWN_TOOLS, READ_RESULT, SEARCH_TOOLS
+from ..offer.own_tools import OWN_TOOLS, READ_RESULT, SEARCH_TOOLS
 from ..telemetry.spans import search_span
 from ._records import ClientRecords
 from ._results import LongResults

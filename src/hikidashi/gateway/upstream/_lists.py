@@ -12,7 +12,7 @@ from typing import Any, Self, cast
 
 from ...common.validation import first_problem
 from ...errors import MissingExtra
-from .filtered import FilteredStream
+from .requests.filtered import FilteredStream
 
 try:
     import mcp_types as types

@@ -11,15 +11,21 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from ...errors import MissingExtra, ServerUnavailableError
-from ...search.mcp_servers.config import Transport
 from ...search.mcp_servers.connection import Diagnostics, connected
-from ...search.mcp_servers.references import EntryError
+from ...search.mcp_servers.entries.config import Transport
+from ...search.mcp_servers.entries.references import EntryError
 from ..auth.server_login import ServerLogin
 from ..auth.waiting import WaitingCall
-from ..options import GatewayServer
+from ..settings.options import GatewayServer
 from ..telemetry.spans import inject_headers
 from ._callbacks import ServerCallbacks
-from ._limits import (
+from ._lists import ListRepairs
+from ._lost import ConnectionLost, lost_in
+from ._remedies import remedy_for
+from ._subscriptions import Subscriptions
+from .listing import Listing, list_everything
+from .process.group import processor_time_of_group
+from .process.limits import (
     Usage,
     answered_within,
     until_another_login,
@@ -28,15 +34,9 @@ from ._limits import (
     until_login_is_needed,
     until_too_large,
 )
-from ._lists import ListRepairs
-from ._lost import ConnectionLost, lost_in
-from ._remedies import remedy_for
-from ._subscriptions import Subscriptions
-from .direct import DirectCalls
-from .listing import Listing, list_everything
-from .process_group import processor_time_of_group
-from .reaper import Reaper
-from .stamping import reaches
+from .process.reaper import Reaper
+from .requests.direct import DirectCalls
+from .requests.stamping import reaches
 from .state import ServerState, Status, UpstreamEvents
 from .turn import Turn
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, cast
 
 from ..answers.texts import search_names
-from ..engine.user_message import text_of
+from ..engine.text.user_message import text_of
 from ..wire.blocks import blocks_of, plain_block, reference_blocks, referenced_tools
 
 __all__ = [

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import HikidashiError, MissingExtra, ToolSearchError
-from .analyzer import visible
 from .entry import Entry
 from .meaning.adapter import load_adapter
 from .ranker import ENCODER, is_installed
+from .text.analyzer import visible
 
 __all__ = ["Embed", "Embedder", "default_embedder", "embedder_of", "text_of"]
 

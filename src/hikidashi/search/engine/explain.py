@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from .analyzer import Analyzer, is_inflection, is_weak
 from .entry import Entry
 from .gate import NEAREST, Judgement
 from .index.bm25 import Index
 from .match import ToolMatch
 from .query import Query
+from .text.analyzer import Analyzer, is_inflection, is_weak
 
 __all__ = ["HELD_BACK", "Explanation", "explained", "matches_of"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from .analyzer import is_everyday, is_inflection, is_request, is_weak, share_of_word
 from .index.bm25 import Index
 from .match import whole_words
 from .query import Query
-from .stem import stem
+from .text.analyzer import is_everyday, is_inflection, is_request, is_weak, share_of_word
+from .text.stem import stem
 
 __all__ = ["NEAREST", "OF_BEST", "Judgement", "TermsOf", "judged"]
 

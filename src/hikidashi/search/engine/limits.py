@@ -7,8 +7,8 @@ from numbers import Real
 from typing import Any
 
 from ...errors import ToolSearchError
-from .analyzer import visible
-from .regex import MAX_PATTERN
+from .patterns.regex import MAX_PATTERN
+from .text.analyzer import visible
 
 __all__ = [
     "MAX_LIMIT",

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from ._statement import is_statement
-from .analyzer import Analyzer, fold, is_han, is_request, is_weak, spelling
 from .entry import Entry
 from .glossary import Glossary, Understanding, understand
 from .index.vocabulary import Vocabulary
-from .literals import without_literals
-from .stem import stem
-from .stopwords import EVERYDAY
+from .text.analyzer import Analyzer, fold, is_han, is_request, is_weak, spelling
+from .text.literals import without_literals
+from .text.statement import is_statement
+from .text.stem import stem
+from .text.stopwords import EVERYDAY
 
 __all__ = ["Query", "read_query"]
 

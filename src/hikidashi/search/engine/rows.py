@@ -11,9 +11,9 @@ from itertools import count
 from operator import eq
 
 from ...errors import ToolSearchError, ToolValidationError
-from .analyzer import name_key
 from .entry import Entry, entry_of
-from .regex import searchable_text
+from .patterns.regex import searchable_text
+from .text.analyzer import name_key
 
 __all__ = ["Rows", "Snapshot", "is_identifier"]
 

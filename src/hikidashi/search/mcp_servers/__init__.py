@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ...common.lazy import lazy
 
 if TYPE_CHECKING:
-    from .config import McpServer, read_mcp_config
+    from .entries.config import McpServer, read_mcp_config
     from .listing import Answer, ServerTools, tools_of_servers
     from .live import LiveServers
     from .state import ServerState
@@ -20,10 +20,10 @@ __all__ = ["Answer", "LiveServers", "McpServer", "ServerState", "ServerTools", "
 _HOME_OF = {
     "Answer": ".listing",
     "LiveServers": ".live",
-    "McpServer": ".config",
+    "McpServer": ".entries.config",
     "ServerState": ".state",
     "ServerTools": ".listing",
-    "read_mcp_config": ".config",
+    "read_mcp_config": ".entries.config",
     "tools_of_servers": ".listing",
 }
 

@@ -9,7 +9,7 @@ from typing import Self, cast
 from ...common.closed_sessions import is_closed_session
 from ...common.validation import first_problem
 from ...errors import MissingExtra
-from .config import McpServer
+from .entries.config import McpServer
 
 try:
     from mcp import MCPError

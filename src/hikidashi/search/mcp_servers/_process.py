@@ -18,7 +18,7 @@ from typing import Any
 
 from ...errors import MissingExtra
 from ._diagnostics import Diagnostics
-from .config import McpServer
+from .entries.config import McpServer
 from .message_lines import GONE, LONGEST_MESSAGE, MessageReader, MessageWriter
 
 try:

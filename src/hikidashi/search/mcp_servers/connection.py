@@ -10,7 +10,7 @@ from ...errors import MissingExtra
 from ._bounded_http import BoundedClient
 from ._diagnostics import Diagnostics
 from ._process import stdio_transport
-from .config import McpServer
+from .entries.config import McpServer
 
 try:
     import httpx2

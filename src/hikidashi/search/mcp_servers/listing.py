@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ...convert.mcp import from_mcp
 from ...errors import MissingExtra
 from ...tool import Tool
-from .config import McpServer
+from .entries.config import McpServer
 
 try:
     import anyio

@@ -21,7 +21,7 @@ from ...convert.mcp import from_mcp
 from ...errors import MissingExtra, ToolConnectionError, ToolSearchError, ToolValidationError
 from ...tool import Tool, ToolResult
 from ..catalog import ToolCatalog
-from .config import McpServer
+from .entries.config import McpServer
 from .lost_connection import is_lost_connection
 from .state import ServerState
 from .unreachable import unreachable_of

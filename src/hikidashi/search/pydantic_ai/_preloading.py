@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ...errors import MissingExtra
-from ..engine.user_message import text_of
+from ..engine.text.user_message import text_of
 from ..preload import Preloader
 from ..records.conversation import ConversationRecord
 

@@ -13,13 +13,13 @@ from itertools import chain
 from typing import Any
 
 from ..catalog import ToolCatalog
-from ..engine.analyzer import Analyzer, fold, is_weak
 from ..engine.entry import entry_of
 from ..engine.index.bm25 import Index
 from ..engine.index.vocabulary import Vocabulary
 from ..engine.query import read_query
-from ..engine.stem import stem
-from ..engine.stopwords import FUNCTION, REQUEST
+from ..engine.text.analyzer import Analyzer, fold, is_weak
+from ..engine.text.stem import stem
+from ..engine.text.stopwords import FUNCTION, REQUEST
 from ._store import PRELOAD
 from .found_by import FoundByCounts, Preloading, calls_by_finder, conversations_by_finder, preloading
 from .log import RecordedSearch, SearchLog

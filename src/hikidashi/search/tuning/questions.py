@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from ...common.unicode import well_formed
 from ...errors import ToolSourceError
-from ..engine.analyzer import fold, visible
+from ..engine.text.analyzer import fold, visible
 from ..json_files import no_such_file, parsed, text_of, unreadable
 from ..records.log import SearchLog
 from ..records.report import BY_WORDS, missed_searches

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from hikidashi.errors import ErrorType, TavilyAPIError
 from hikidashi.web.filters import SearchFilters, check_filters
 from hikidashi.web.providers.local import IngestEvent, LocalIndex, LocalSearchProvider
-from hikidashi.web.providers.local._dates import day_of, published_day
 from hikidashi.web.providers.local._writer import NewDocument
+from hikidashi.web.providers.local.documents._dates import day_of, published_day
 from hikidashi.web.text.split import Passage
 
 Ingested = Callable[..., Awaitable[list[IngestEvent]]]

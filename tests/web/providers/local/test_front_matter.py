@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hikidashi.web.providers.local import IngestEvent, LocalIndex
-from hikidashi.web.providers.local._front_matter import FrontMatter, front_matter
+from hikidashi.web.providers.local.documents._front_matter import FrontMatter, front_matter
 
 Ingested = Callable[..., Awaitable[list[IngestEvent]]]
 

@@ -12,9 +12,9 @@ import pytest
 from hikidashi.common.language import in_language
 from hikidashi.errors import MissingExtra, WebIndexError
 from hikidashi.web.providers.local import IndexTotals, IngestEvent, LocalIndex, ingest
-from hikidashi.web.providers.local import _documents as documents
-from hikidashi.web.providers.local._documents import Failed, read_file
-from hikidashi.web.providers.local._walk import FileFound
+from hikidashi.web.providers.local.documents import parsing as documents
+from hikidashi.web.providers.local.documents.parsing import Failed, read_file
+from hikidashi.web.providers.local.documents.walk import FileFound
 
 Ingested = Callable[..., Awaitable[list[IngestEvent]]]
 

@@ -14,8 +14,9 @@ from hikidashi.common.loopback import Exchange, LoopbackServer
 from hikidashi.errors import TavilyAPIError
 from hikidashi.web.crawl.options import CrawlOptions
 from hikidashi.web.pages.fetch import Fetcher
-from hikidashi.web.providers.local import IngestEvent, LocalIndex, sources
-from hikidashi.web.providers.local._sitemap import is_sitemap, locations
+from hikidashi.web.providers.local import IngestEvent, LocalIndex
+from hikidashi.web.providers.local.documents import sources
+from hikidashi.web.providers.local.documents._sitemap import is_sitemap, locations
 
 Ingested = Callable[..., Awaitable[list[IngestEvent]]]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 
-from ..stopwords import FUNCTION, REQUEST, WEAK
+from ..text.stopwords import FUNCTION, REQUEST, WEAK
 from ._inflection import bases
 from .files import LATIN, homographs, is_stop_word, lexicon, stop_words
 

@@ -10,7 +10,7 @@ import unicodedata
 from functools import cache
 from pathlib import Path
 
-from ..stopwords import FUNCTION
+from ..text.stopwords import FUNCTION
 from ._lexicon import Lexicon
 
 __all__ = [

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ....errors import ToolSearchError
-from ..analyzer import fold
+from ..text.analyzer import fold
 from ._lexicon import Lexicon
 from ._unspaced import scan
 

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from ..analyzer import fold
+from ..text.analyzer import fold
 from ._language import languages_of
 from ._lexicon import Found
 from ._spaced import scan_single_words, scan_words

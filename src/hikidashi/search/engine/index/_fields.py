@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ..analyzer import Analyzer
 from ..entry import Entry
+from ..text.analyzer import Analyzer
 
 __all__ = ["FIELD_WEIGHTS", "MAX_TERMS", "WEIGHT_UNIT", "weighted_terms"]
 

@@ -14,8 +14,8 @@ from itertools import takewhile
 from threading import Event, Thread, current_thread
 from weakref import WeakSet, ref
 
-from ..analyzer import Analyzer
 from ..entry import Entry
+from ..text.analyzer import Analyzer
 from ._fields import weighted_terms
 from .bm25 import Index
 from .vocabulary import Vocabulary

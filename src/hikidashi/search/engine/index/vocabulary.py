@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import islice
 
-from ..analyzer import Analyzer
-from ..spelling import Speller
+from ..text.analyzer import Analyzer
+from ..text.spelling import Speller
 from .bm25 import Index
 
 __all__ = ["Vocabulary"]

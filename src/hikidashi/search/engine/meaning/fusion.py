@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from ..analyzer import is_everyday, is_request, is_weak
 from ..gate import OF_BEST, Judgement, TermsOf, judged
 from ..index.bm25 import Index
 from ..query import Query
-from ..stem import stem
+from ..text.analyzer import is_everyday, is_request, is_weak
+from ..text.stem import stem
 from .reading import Reading
 
 __all__ = ["MEANING", "Fused", "fused", "hybrid"]

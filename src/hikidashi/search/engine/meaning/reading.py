@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ..analyzer import fold, share_of_word, spelling
-from ..literals import without_literals
 from ..query import Query
+from ..text.analyzer import fold, share_of_word, spelling
+from ..text.literals import without_literals
 
 __all__ = ["Reading", "reading_of"]
 

@@ -17,11 +17,11 @@ from ...crawl.options import CrawlOptions, check_crawl_options
 from ...language import errors_in
 from ...validate import check_positive
 from ...wording.reasons import reason
-from ._documents import MAX_BYTES, Failed, Outcome, Same, Skipped, Touched, read_file, read_page
-from ._walk import FileFound
 from ._writer import IndexWriter, Known, NewDocument
+from .documents.parsing import MAX_BYTES, Failed, Outcome, Same, Skipped, Touched, read_file, read_page
+from .documents.sources import PageFound, Plan, plan
+from .documents.walk import FileFound
 from .index import LocalIndex
-from .sources import PageFound, Plan, plan
 
 if TYPE_CHECKING:
     from ...pages.fetch import Fetcher

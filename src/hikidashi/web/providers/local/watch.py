@@ -10,8 +10,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from ._walk import FileFound, walk
-from .sources import is_web_address, source_list
+from .documents.sources import is_web_address, source_list
+from .documents.walk import FileFound, walk
 
 __all__ = ["Snapshot", "changed", "snapshot"]
 

@@ -1,0 +1,1 @@
+"""What clients are offered: the tools of all servers under unique names, the gateway's own tools, and their search."""

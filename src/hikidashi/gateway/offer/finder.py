@@ -1,0 +1,259 @@
+"""Search over the tools of all servers, as a model reads it."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import anyio
+import anyio.to_thread
+
+from ...errors import MissingExtra, ToolSearchError, ToolValidationError
+from ...search.answers.budget import DEFAULT_BUDGET, AnswerBudget, definition_line, short_line
+from ...search.answers.search_tools import Found, entry_named, search_catalog
+from ...search.catalog import MAX_QUERY, ToolCatalog
+from ...search.engine.entry import Entry
+from .merged import Merged, Place
+from .own_tools import CALL_READ_TOOL, CALL_TOOL, SEARCH_TOOLS
+
+try:
+    import mcp_types as types
+except ImportError as error:
+    raise MissingExtra("mcp", "mcp") from error
+
+__all__ = ["Finder", "SearchAnswer"]
+
+_UNLIMITED = 2**62
+_SELECT = "select:"
+_MAX_RESULTS = 5
+_MAX_NEAREST = 3
+_MAX_NAMES = 30  # in the answer to an unknown name that is similar to none
+_MAX_NOTES = 5
+_LONGEST_REASON = 400
+_A_MOMENT = 1.0  # seconds: enough for the model and a hundred tools
+
+
+@dataclass(frozen=True, slots=True)
+class SearchAnswer:
+    """The result of a search."""
+
+    text: str
+    """The text for the model."""
+    kind: str
+    """How the query was read: `words`, `nearest`, `regex`, or `select` for names."""
+    names: tuple[str, ...]
+    """The tools that were found, best first."""
+    whole: tuple[str, ...]
+    """Those whose definition is in the text."""
+
+
+class Finder:
+    """Searches the tools of all servers.
+
+    Args:
+        budget: Maximum number of tokens of an answer.
+    """
+
+    def __init__(self, budget: AnswerBudget = DEFAULT_BUDGET) -> None:
+        self.catalog = ToolCatalog(limit_tools=_UNLIMITED)
+        self._budget = budget
+        self._is_prepared = True
+        self._preparing = anyio.Lock()
+        self._known: dict[str, tuple[types.Tool, Place]] = {}
+        self._by_own_name: Mapping[str, Sequence[str]] = {}
+        self._servers: Mapping[str, str] = {}
+        self._read_only: frozenset[str] = frozenset()
+
+    def update(self, merged: Merged, read_only: frozenset[str]) -> None:
+        """Replace the catalogue by `merged`; only changed tools are indexed."""
+        self._read_only = read_only
+        self._servers = {name: place.server for name, place in merged.tool_places.items()}
+        by_own_name: defaultdict[str, list[str]] = defaultdict(list)
+        for name, place in merged.tool_places.items():
+            by_own_name[place.name.casefold()].append(name)
+        self._by_own_name = by_own_name
+        for name, known in list(self._known.items()):
+            if name not in merged.tools or known != (merged.tools[name], merged.tool_places[name]):
+                self.catalog.remove(name)
+                del self._known[name]
+        for name, tool in merged.tools.items():
+            if name in self._known:
+                continue
+            place = merged.tool_places[name]
+            try:
+                self.catalog.add(_definition_of(tool, place.name))
+            except (ToolSearchError, ToolValidationError):  # without a usable name: listed, but not searchable
+                continue
+            self._known[name] = tool, place
+            self._is_prepared = False
+
+    async def prepare(self) -> None:
+        """Load the model of the search by meaning, and embed new tools, in a thread: both would block other requests.
+
+        Waits a moment only; if there are many new tools, the next searches are by words.
+
+        Raises:
+            ToolSearchError: the model was asked for, and cannot be used.
+        """
+        async with self._preparing:  # a second search would load the model itself, in the event loop
+            if self._is_prepared or self.catalog.ranker == "lexical":
+                return
+            self._is_prepared = True  # before waiting: tools may be added meanwhile
+            try:
+                await anyio.to_thread.run_sync(self.catalog.ready, _A_MOMENT, abandon_on_cancel=True)
+            except BaseException:
+                self._is_prepared = False
+                raise
+
+    def search(self, query: str, *, limit: int = _MAX_RESULTS, down: Mapping[str, str]) -> SearchAnswer:
+        """Search for tools.
+
+        Args:
+            query: Words, a name, a pattern or `select:`.
+            limit: Maximum number of tools in the answer.
+            down: The servers that cannot be reached, with the reason; an empty one for a server that is still starting.
+
+        Raises:
+            ToolSearchError: the query is invalid.
+        """
+        if not len(self.catalog):
+            lines = ["No tool is known."]
+            return SearchAnswer("\n".join([*lines, *self._notes((), down)]), "words", (), ())
+        found = self._found(query, limit)
+        shown = found.shown(self._budget)
+        names = tuple(entry.name for entry in found.entries)
+        lines: list[str] = []
+        if found.entries:
+            count = len(shown.whole) + len(shown.short) + shown.further
+            certain = f"{count} tools match" if count != 1 else "1 tool matches"
+            head = certain if found.confident else "No tool surely fits. Nearest, perhaps not what you need"
+            lines.append(f"{head}. Call one with the tool that `call_with` names:")
+            lines += map(self._definition, shown.whole)
+            if shown.short:
+                lines.append("More, in short; search for `select:NAME` to see one whole:")
+                lines += map(short_line, shown.short)
+            if shown.further:
+                lines.append(f"{shown.further} more match: search with more words to narrow it down.")
+        else:
+            lines.append(f"No tool matches {query!r}. Try other words, or a pattern such as /name/.")
+        lines += self._notes(names, down)
+        return SearchAnswer("\n".join(lines), found.kind, names, tuple(entry.name for entry in shown.whole))
+
+    def nearest(self, name: str, *, searching: bool, down: Mapping[str, str]) -> str:
+        """The answer to a call of an unknown tool: the most similar tools with their definitions."""
+        return "\n".join([*self._nearest(name, searching=searching), *self._notes((), down)])
+
+    def _nearest(self, name: str, *, searching: bool) -> list[str]:
+        try:
+            entries = self._found(name[:MAX_QUERY], _MAX_NEAREST).entries
+        except ToolSearchError:
+            entries = ()
+        unknown = f"There is no tool {name[:MAX_QUERY]!r}."
+        if not entries and searching:
+            return [f"{unknown} Find one with {SEARCH_TOOLS}."]
+        if not entries:
+            listed = ", ".join(sorted(self._servers)[:_MAX_NAMES])
+            return [f"{unknown} There are: {listed}." if listed else f"{unknown} No tool is known."]
+        shown = self._budget.shown(entries)
+        return [f"{unknown} Nearest:", *map(self._definition, shown.whole), *map(short_line, shown.short)]
+
+    def definition(self, name: str) -> str:
+        """The definition of a tool, as in the answer of a search."""
+        entry = entry_named(self.catalog, name)
+        return "" if entry is None else self._definition(self._budget.cut(entry))
+
+    def call_with(self, name: str) -> str:
+        """The name of the gateway's tool that calls the tool `name`."""
+        return CALL_READ_TOOL if name in self._read_only else CALL_TOOL
+
+    def _found(self, query: str, limit: int) -> Found:
+        """What the catalogue finds; a tool whose name at its server is the query comes first."""
+        name = query.strip()
+        if name.startswith(_SELECT):
+            names = [one.strip() for one in name.removeprefix(_SELECT).split(",")]
+            name = query = _SELECT + ",".join(shown for one in names for shown in self._named(one) or (one,))
+        found = search_catalog(self.catalog, query, strategy="both", limit=limit)
+        exact = self._named(name)
+        named = [entry for one in exact if (entry := entry_named(self.catalog, one)) is not None]
+        if not named:
+            return self._with_part_of_name(name, found, limit)
+        others = [entry for entry in found.entries if entry.name not in exact] if found.confident else []
+        entries = [*named, *others]
+        further = found.further + max(0, len(entries) - limit) if found.confident else 0
+        return replace(found, kind="select", entries=tuple(entries[: max(limit, len(named))]), further=further)
+
+    def _with_part_of_name(self, part: str, found: Found, limit: int) -> Found:
+        """`found`, with a tool whose name contains `part` in it: that may be a stop word, or the middle of a word."""
+        folded = part.casefold()
+        certain = found.entries if found.confident else ()
+        if (
+            found.kind not in {"words", "nearest"}
+            or len(folded.split()) != 1
+            or any(folded in entry.name.casefold() for entry in certain)
+        ):
+            return found
+        known = {entry.name for entry in certain}
+        names = [
+            shown
+            for shown, (_, place) in self._known.items()
+            if (folded in shown.casefold() or folded in place.name.casefold()) and shown not in known
+        ]
+        entries = [entry for shown in names[:limit] if (entry := entry_named(self.catalog, shown)) is not None]
+        if not entries:
+            return found
+        shown = (*certain[: limit - 1], *entries)[:limit]
+        total = len(certain) + len(names) + (found.further if certain else 0)
+        return replace(found, kind="words", entries=shown, further=total - len(shown))
+
+    def _named(self, name: str) -> Sequence[str]:
+        """The tools of exactly this name, under which they are offered or at their servers."""
+        return (name,) if name in self._servers else self._by_own_name.get(name.casefold(), ())
+
+    def _definition(self, entry: Entry) -> str:
+        line = json.loads(definition_line(entry))
+        return json.dumps(
+            {"name": line["name"], "call_with": self.call_with(entry.name), **line},
+            ensure_ascii=False,
+            separators=(",", ":"),
+        )
+
+    def _notes(self, names: Iterable[str], down: Mapping[str, str]) -> list[str]:
+        """Notes on servers that cannot be reached, if one of their tools was found or their tools are not known."""
+        if not down:
+            return []
+        starting = [server for server, reason in down.items() if not reason]
+        down = {server: reason for server, reason in down.items() if reason}
+        found: defaultdict[str, list[str]] = defaultdict(list)
+        for name in names:
+            found[self._servers.get(name, "")].append(name)
+        listed = set(self._servers.values())
+        affected = [server for server in down if server in found]
+        unknown = [server for server in down if server not in listed]
+        notes: list[str] = []
+        for server in (*affected, *unknown)[:_MAX_NOTES]:
+            tools = f"calls of {', '.join(found[server])}" if server in found else "its tools"
+            notes.append(
+                f"Note: the server {server!r} cannot be reached now, so {tools} may fail or be missing: "
+                f"{down[server][:_LONGEST_REASON]}"
+            )
+        if (more := len(affected) + len(unknown) - len(notes)) > 0:
+            notes.append(f"Note: {more} more servers cannot be reached now, so their tools may be missing.")
+        if starting:
+            named = ", ".join(map(repr, starting[:_MAX_NAMES])) + (", …" if len(starting) > _MAX_NAMES else "")
+            notes.append(f"Note: still starting, its tools are not known yet: {named}. Search again in a moment.")
+        return notes
+
+
+def _definition_of(tool: types.Tool, own_name: str) -> dict[str, Any]:
+    """The searchable part of a tool: a definition without a function, since the server runs it."""
+    definition: dict[str, Any] = {
+        "name": tool.name,
+        "description": "\n".join(filter(None, (tool.title, tool.description))),
+        "input_schema": tool.input_schema,
+    }
+    if not tool.name.endswith(own_name):  # it was shortened, or has characters that the APIs do not take
+        definition["aliases"] = [own_name]
+    return definition

@@ -1,0 +1,1 @@
+"""Settings of a gateway: config files, checked options, and the servers that a person has approved."""

@@ -1,0 +1,214 @@
+"""The configuration of a gateway: files of MCP clients (JSON), and `config.yaml` or `.toml`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from ...common.folders import config_folder
+from ...errors import ToolSourceError
+from ...search.mcp_servers import McpServer
+from ...search.mcp_servers.entries.config import server_entries, server_from
+from ...search.mcp_servers.entries.dialects import project_folder
+from ...search.mcp_servers.entries.references import EntryError, References, Syntax
+from .options import Confirm, Entry, GatewayOptions, GatewayServer, ServerOptions, ServerProblem
+
+if TYPE_CHECKING:
+    from ...config import Config, GatewayConfig
+
+__all__ = [
+    "GatewaySetup",
+    "identity_of",
+    "is_own_format",
+    "options_of_entry",
+    "read_servers",
+    "read_setup",
+    "server_of_entry",
+]
+
+_OPTIONS = "hikidashi"
+_OWN_FORMATS = frozenset({".yaml", ".yml", ".toml"})
+
+
+@dataclass(frozen=True)
+class GatewaySetup:
+    """The servers of all files, and the section `gateway` of the one that has it."""
+
+    servers: list[GatewayServer] = field(default_factory=list[GatewayServer])
+    gateway: GatewayConfig | None = None
+    folder: Path = field(default_factory=Path)
+    """The folder of the file with the section `gateway`, which paths in it are relative to."""
+
+
+def read_servers(paths: Iterable[Path]) -> list[GatewayServer]:
+    """The servers of all files, each with its options.
+
+    Processes run in the folder of their file, or in their `cwd`, which may be relative to it.
+
+    Raises:
+        ToolSourceError: a file cannot be used, or two files have different servers of one name.
+        ConfigError: a `config.yaml` cannot be used.
+    """
+    return read_setup(paths).servers
+
+
+def read_setup(paths: Iterable[Path]) -> GatewaySetup:
+    """The servers and settings in files such as `.mcp.json` and `config.yaml`.
+
+    A server whose entry cannot be used (a variable that is not set, no `command`) is returned with its problem.
+
+    Raises:
+        ToolSourceError: a file cannot be used, has wrong options, or has another server of the same name.
+        ConfigError: a `config.yaml` cannot be used.
+    """
+    setup = GatewaySetup()
+    found: dict[str, GatewayServer] = {}
+    for path in paths:
+        if is_own_format(path):
+            config = _own_config(path)
+            servers = _servers_of(config, path)
+            if config.gateway is not None:
+                if setup.gateway is not None:
+                    raise ToolSourceError(str(path), "is the second file with `gateway`", "Keep one of them.")
+                setup = replace(setup, gateway=config.gateway, folder=path.absolute().parent)
+        else:
+            servers = [server_of_entry(name, given, str(path)) for name, given in server_entries(path).items()]
+        for one in servers:
+            if not _is_same(found.setdefault(one.name, one), one):
+                raise ToolSourceError(
+                    str(path),
+                    f"server {one.name!r} differs from the one in an earlier file",
+                    "Rename one of them, or leave a file out.",
+                )
+    servers = list(found.values())
+    if setup.gateway is not None:
+        servers = [_with_confirm(one, setup.gateway.confirm) for one in servers]
+    return replace(setup, servers=servers)
+
+
+def is_own_format(path: Path) -> bool:
+    """Whether a file is a `config.yaml` or `.toml`, and not a file of an MCP client."""
+    return path.suffix.lower() in _OWN_FORMATS
+
+
+def server_of_entry(name: str, given: Mapping[str, Any], source: str) -> GatewayServer:
+    """The server of an entry in the form of `.mcp.json`, which may have a problem.
+
+    Raises:
+        ToolSourceError: its options cannot be used.
+    """
+    try:
+        options = options_of_entry(given.get(_OPTIONS))
+    except EntryError as error:
+        raise ToolSourceError(source, f"server {name!r} {error.reason}", error.remedy) from error
+    named = frozenset(given.get(_OPTIONS) or ())
+    return _server(Entry(source=source, given=given, options=named), name, options)
+
+
+def identity_of(servers: Iterable[GatewayServer], options: GatewayOptions, *more: str) -> str:
+    """A digest of the whole configuration: gateways with the same one can share a process."""
+    described = [
+        [
+            (one.server.transport, one.server.name, one.server.command, one.server.args, one.server.cwd),
+            (sorted(one.server.env.items()), one.server.url, sorted(one.server.headers.items())),
+            repr((one.options, one.problem)),
+        ]
+        for one in servers
+    ]
+    text = json.dumps([described, repr(options), more])
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _own_config(path: Path) -> Config:
+    from ...config import load_config  # YAML is not needed for the files of clients
+
+    return load_config(path)
+
+
+def _servers_of(config: Config, path: Path) -> list[GatewayServer]:
+    return [
+        _server(
+            Entry(
+                source=str(path),
+                given=server.entry,
+                syntax=Syntax(strict=True),
+                options=frozenset() if server.confirm is None else frozenset({"confirm"}),
+            ),
+            name,
+            ServerOptions(**server.options),
+        )
+        for name, server in (config.servers or {}).items()
+        if not server.disabled
+    ]
+
+
+def _server(entry: Entry, name: str, options: ServerOptions) -> GatewayServer:
+    references = References(syntax=entry.syntax, folder=project_folder(Path(entry.source)))
+    try:
+        server = server_from(name, entry.given, references)
+    except EntryError as error:
+        transport = "http" if entry.given.get("url") and not entry.given.get("command") else "stdio"
+        problem = ServerProblem(f"it {error.reason}", error.remedy)
+        return GatewayServer(McpServer(name=name, transport=transport), options, entry, problem)
+    entry = replace(entry, needs_keyring=references.waits_for_keyring)
+    return GatewayServer(replace(server, cwd=_working_folder(server, Path(entry.source))), options, entry)
+
+
+def _working_folder(server: McpServer, file: Path) -> str | None:
+    """The absolute path of a process's working folder: the gateway itself may run in any folder.
+
+    By default it is the folder of the project, as it is for the `.mcp.json` of one, and the home folder for a file
+    among the user's settings.
+    """
+    if server.transport != "stdio":
+        return None
+    folder = project_folder(file)
+    try:
+        if server.cwd:
+            return str(folder / Path(server.cwd).expanduser())
+        return str(Path.home() if folder == config_folder().absolute() else folder)
+    except RuntimeError:  # no home folder, or an unknown user: starting it reports that
+        return server.cwd
+
+
+def _is_same(one: GatewayServer, other: GatewayServer) -> bool:
+    """Whether two files have the same server; its default working folder is the folder of its file."""
+    if one.entry is not None and other.entry is not None and not one.entry.given.get("cwd"):
+        other = replace(other, server=replace(other.server, cwd=one.server.cwd))
+    return one == other
+
+
+def _with_confirm(one: GatewayServer, confirm: Confirm | tuple[str, ...]) -> GatewayServer:
+    """`one` with the `confirm` of the gateway, unless it has its own."""
+    if one.entry is not None and "confirm" in one.entry.options:
+        return one
+    return replace(one, options=replace(one.options, confirm=confirm))
+
+
+def options_of_entry(given: Any) -> ServerOptions:
+    """The options under the key `hikidashi` of an entry.
+
+    Raises:
+        EntryError: they cannot be used.
+    """
+    if given is None:
+        return ServerOptions()
+    wrong = f"has `{_OPTIONS}` options that cannot be used"
+    if not isinstance(given, dict):
+        raise EntryError(wrong, f'Write "{_OPTIONS}": {{"call_seconds": 60}}.')
+    options = cast("dict[str, Any]", given)
+    known = ServerOptions.names()
+    if unknown := sorted(set(options) - known):
+        raise EntryError(f"{wrong}: there is no {', '.join(unknown)}", f"There are {', '.join(sorted(known))}.")
+    try:
+        return ServerOptions(**{key: _tuple(value) for key, value in options.items()})
+    except ValueError as error:
+        raise EntryError(wrong, str(error)) from error
+
+
+def _tuple(value: Any) -> Any:
+    return tuple(cast("list[Any]", value)) if isinstance(value, list) else value

@@ -1,0 +1,156 @@
+"""MCP servers in a JSON file of the kind that MCP clients share, such as `.mcp.json`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from ....errors import ToolSourceError
+from ...json_files import no_such_file, parsed, text_of
+from ._server import McpServer, Transport, is_secret_name
+from .checks import check_server
+from .dialects import common_form, project_folder
+from .keyring import password
+from .references import EntryError, References
+
+__all__ = ["McpServer", "Transport", "is_secret_name", "read_mcp_config", "server_entries", "server_from"]
+
+_TABLES = ("mcpServers", "servers")
+_SHAPE = 'Write {"mcpServers": {"name": {"command": "..."}}}'
+_TRANSPORTS: dict[str, Literal["http", "sse"]] = {
+    "http": "http",
+    "streamable-http": "http",
+    "streamable_http": "http",
+    "streamablehttp": "http",
+    "sse": "sse",
+}
+
+
+def read_mcp_config(path: str | Path) -> list[McpServer]:
+    """The servers in a file such as `.mcp.json`, with its references expanded.
+
+    These are `${VARIABLE}`, `${VARIABLE:-default}` and, in `env`, `headers` and `url`, `${keyring:SERVICE/NAME}`.
+    Servers that are `disabled` are left out.
+
+    Raises:
+        ToolSourceError: the file cannot be read, has no `mcpServers`, or has an invalid server.
+    """
+    servers: list[McpServer] = []
+    for name, given in server_entries(path).items():
+        references = References(keyring=password, folder=project_folder(Path(path)))
+        try:
+            servers.append(server_from(name, given, references))
+        except EntryError as error:
+            raise ToolSourceError(str(path), f"server {name!r} {error.reason}", error.remedy) from error
+    return servers
+
+
+def server_entries(path: str | Path) -> dict[str, dict[str, Any]]:
+    """The entry of each server in a file such as `.mcp.json`, as it is written; without those that are `disabled`.
+
+    Raises:
+        ToolSourceError: the file cannot be read, is not JSON, or has no `mcpServers`.
+    """
+    source = str(path)
+    if not Path(path).exists():
+        raise no_such_file(source, "Name a file such as `.mcp.json`.")
+    content = _object(parsed(text_of(Path(path), ""), source, comments=True))
+    tables = {key: content[key] for key in _TABLES if isinstance(content.get(key), dict)}
+    if not tables:
+        raise ToolSourceError(source, "has no `mcpServers`", f"{_SHAPE}; a file of tools does not list servers.")
+    entries: dict[str, dict[str, Any]] = {}
+    for servers in tables.values():
+        for name, given in cast("dict[str, Any]", servers).items():
+            if entries.setdefault(name, entry := common_form(_object(given))) != entry:
+                reason = f"has another server {name!r} under `servers` than under `mcpServers`"
+                raise ToolSourceError(source, reason, "Rename one of them, or take it out.")
+    return {name: entry for name, entry in entries.items() if entry.get("disabled") not in (True, "true")}
+
+
+def server_from(name: str, given: Mapping[str, Any], references: References) -> McpServer:
+    """The server that an entry describes, with its references expanded.
+
+    Raises:
+        EntryError: the entry cannot be used.
+    """
+
+    def texts(key: str) -> dict[str, str]:
+        value: Any = _or(given.get(key), {})
+        if not isinstance(value, dict) or not all(map(_is_plain, cast("dict[str, Any]", value).values())):
+            raise EntryError(f"has `{key}` that is not an object of strings", f'Write "{key}": {{"NAME": "value"}}.')
+        return {str(key): references.expand(_plain(item)) for key, item in cast("dict[str, Any]", value).items()}
+
+    def checked(server: McpServer) -> McpServer:
+        check_server(server)
+        return server
+
+    def shown(text: str) -> str:
+        return references.expand(text, keyring_allowed=False)
+
+    given = common_form(given)
+    command, url = given.get("command"), given.get("url")
+    if isinstance(command, str) and command and isinstance(url, str) and url:
+        raise EntryError("has both a `command` and a `url`", "Keep one of them.")
+    if isinstance(command, str) and command:
+        args: Any = _or(given.get("args"), [])
+        cwd = given.get("cwd")
+        if not isinstance(args, list) or not all(map(_is_plain, cast("list[Any]", args))):
+            raise EntryError("has `args` that is not a list of strings", 'Write "args": ["one", "two"].')
+        if cwd is not None and not isinstance(cwd, str):
+            raise EntryError("has a `cwd` that is not a string", 'Write "cwd": "folder", or leave it out.')
+        program = _expanded(shown(command))
+        if "envFile" in given:
+            reason = "has its variables in an `envFile`, which is not read"
+            raise EntryError(reason, "Write them into `env`, as ${NAME} where they are secret.")
+        if not program:
+            raise EntryError("has a `command` that is empty once its variables are filled in", "Set them.")
+        return checked(
+            McpServer(
+                name=name,
+                transport="stdio",
+                command=program,
+                args=tuple(shown(_plain(arg)) for arg in cast("list[Any]", args)),
+                env=texts("env"),
+                cwd=None if cwd is None else shown(cwd),
+                secrets=frozenset(references.secrets),
+            )
+        )
+    if isinstance(url, str) and url:
+        kind = given.get("type", "http")
+        transport = _TRANSPORTS.get(str(kind).lower())
+        if transport is None:
+            raise EntryError(f"has the unknown type {kind!r}", 'Use "http" or "sse".')
+        address, headers = references.expand(url).strip(), texts("headers")
+        secrets = frozenset(references.secrets)
+        return checked(McpServer(name=name, transport=transport, url=address, headers=headers, secrets=secrets))
+    if command and not isinstance(command, str):
+        remedy = 'Write "command": "program", and its arguments as "args": ["one", "two"].'
+        raise EntryError("has a `command` that is not a string", remedy)
+    remedy = "Give it a `command` with `args` and `env`, or a `url` with `headers`."
+    raise EntryError("has neither a `command` nor a `url`", remedy)
+
+
+def _expanded(program: str) -> str:
+    """`program` with the folder of the user for a `~`, which without a shell nothing else expands."""
+    try:
+        return str(Path(program).expanduser()) if program.startswith("~") else program
+    except RuntimeError:  # no home folder, or an unknown user: starting it reports that
+        return program
+
+
+def _or(value: Any, default: Any) -> Any:
+    return default if value is None else value
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, str | int | float)
+
+
+def _plain(value: str | float) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

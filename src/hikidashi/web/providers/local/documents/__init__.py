@@ -1,0 +1,1 @@
+"""Documents for the index: found in folders and on pages, and parsed."""
