@@ -26,7 +26,7 @@ ALLOWED = {
     "web/providers/local/_writer.py": {"transactions: common.sqlite.transaction"},
     # A lock file that stays open as long as the process lives.
     "agents/slack/_questions.py": {"private files: common.private"},
-    "gateway/control.py": {"private files: common.private"},
+    "gateway/daemon/control.py": {"private files: common.private"},
     "gateway/auth/_lock.py": {"private files: common.private"},
     # The folders of other programs.
     "cli/tour/gateway.py": {"folders of the user: common.folders"},

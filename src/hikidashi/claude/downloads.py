@@ -25,7 +25,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models import download_item
 
-from ..convert.media import is_text
+from ..convert.shared.media import is_text
 
 Downloads = MutableMapping[Hashable, BinaryContent]
 """Downloaded files, so that a run downloads each once."""

@@ -39,7 +39,7 @@ from pydantic_ai.models import ModelRequestParameters
 
 from ..convert.claude_listing import MAX_RESULT_CHARS
 from ..convert.claude_results import IS_ERROR, LONGEST_BESIDE_IMAGES, LONGEST_ERROR, LONGEST_RESULT
-from ..convert.media import IMAGES, decoded, is_text, utf16_length
+from ..convert.shared.media import IMAGES, decoded, is_text, utf16_length
 
 CLAUDE_CODE = "claude-code"
 """`provider_name` of the calls that Claude Code ran itself."""

@@ -13,9 +13,9 @@ from typing import Any, Protocol, cast
 
 from ..errors import ToolValidationError, Unsupported
 from ..tool import ContentBlock, EmbeddedResource, Tool, ToolResult, current_call_id
-from .checks import by_name, neutral_tools, object_schema, unknown_tool
 from .claude_results import IS_ERROR
-from .media import IMAGES
+from .shared.checks import by_name, neutral_tools, object_schema, unknown_tool
+from .shared.media import IMAGES
 
 __all__ = ["ToolUse", "call_anthropic", "to_anthropic"]
 

@@ -10,8 +10,6 @@ from weakref import WeakSet
 from .. import __version__
 from ..errors import MissingExtra, Unsupported
 from ..tool import Tool, ToolResult, current_call_id, json_text, text
-from ._repetition import NOTHING, without_repetition
-from .checks import by_name, neutral_tools, object_schema, unknown_tool
 from .claude_listing import (
     MAX_RESULT_CHARS,
     check_server_name,
@@ -21,6 +19,8 @@ from .claude_listing import (
     wire_name,
 )
 from .claude_results import readable_result, with_readable_error
+from .shared.checks import by_name, neutral_tools, object_schema, unknown_tool
+from .shared.repetition import NOTHING, without_repetition
 
 try:
     from claude_agent_sdk import HookContext, HookMatcher, McpSdkServerConfig, SdkMcpTool, ToolAnnotations

@@ -13,8 +13,8 @@ from functools import lru_cache
 from typing import Any
 
 from ..errors import ToolValidationError
-from .root_schema import root_schema
-from .wire_names import WireNames, plain_name
+from .shared.root_schema import root_schema
+from .shared.wire_names import WireNames, plain_name
 
 __all__ = [
     "MAX_RESULT_CHARS",

@@ -13,9 +13,9 @@ import logging
 from dataclasses import dataclass, replace
 
 from ..tool import ContentBlock, ToolResult, image, json_text, resource, text
-from .checks import PYDANTIC_AI_META, mapping
 from .claude_listing import MAX_RESULT_CHARS
-from .media import IMAGES, decoded, is_text, utf16_length
+from .shared.checks import PYDANTIC_AI_META, mapping
+from .shared.media import IMAGES, decoded, is_text, utf16_length
 
 __all__ = [
     "IS_ERROR",

@@ -15,7 +15,7 @@ from pydantic_core import SchemaValidator, core_schema
 
 from ..errors import MissingExtra, ToolValidationError, Unsupported
 from ..tool import Tool, ToolResult, current_call_id
-from .checks import by_name
+from .shared.checks import by_name
 
 try:
     import pydantic_ai

@@ -24,8 +24,8 @@ from pydantic_ai.messages import (
 
 from ..errors import Unsupported
 from ..tool import ContentBlock, ToolResult, audio, image, json_text, resource, text
-from ._repetition import NOTHING, without_repetition
-from .checks import PYDANTIC_AI_META, mapping, strings
+from .shared.checks import PYDANTIC_AI_META, mapping, strings
+from .shared.repetition import NOTHING, without_repetition
 
 META = PYDANTIC_AI_META
 

@@ -10,8 +10,8 @@ from pydantic_ai.tools import ToolDefinition
 from typing_extensions import TypedDict
 
 from ..tool import Tool, ToolAnnotations, ToolResult
-from .checks import ALIASES, mapping, strings
 from .pydantic_ai_content import META, own_meta
+from .shared.checks import ALIASES, mapping, strings
 
 
 class _Carried(TypedDict, total=False):

@@ -56,9 +56,9 @@ try:
 except ImportError as error:
     raise MissingExtra("strands-agents", "strands") from error
 
-from ..convert.checks import object_schema
+from ..convert.shared.checks import object_schema
+from ..convert.shared.wire_names import WireNames
 from ..convert.strands import to_strands
-from ..convert.wire_names import WireNames
 
 __all__ = ["ToolSearchHook", "searchable", "to_strands_search"]
 

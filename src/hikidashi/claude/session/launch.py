@@ -29,7 +29,7 @@ from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.tools import ToolDefinition
 
 from ...convert.claude import hooks_for_unknown, shown_name
-from ...convert.root_schema import root_schema
+from ...convert.shared.root_schema import root_schema
 from ..history import Block, Conversation, WireMessage, transcript
 from ..limits import Guard, Tally
 from ..settings import CheckedSettings, environment, thinking

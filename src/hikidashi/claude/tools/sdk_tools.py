@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from ...convert.checks import object_schema
 from ...convert.pydantic_ai_content import META
 from ...convert.pydantic_ai_definition import tool_of
+from ...convert.shared.checks import object_schema
 from ...errors import MissingExtra
 from ...tool import Tool, ToolResult
 

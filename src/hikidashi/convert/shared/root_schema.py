@@ -15,8 +15,8 @@ from functools import reduce
 from typing import Any, cast
 from urllib.parse import unquote
 
-from ..errors import Unsupported
-from ..tool import json_text
+from ...errors import Unsupported
+from ...tool import json_text
 
 __all__ = ["root_schema"]
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, cast
 
-from ..errors import ToolValidationError
-from ..tool import Tool, ToolResult
+from ...errors import ToolValidationError
+from ...tool import Tool, ToolResult
 from .root_schema import root_schema
 
 ALIASES = "hikidashi/aliases"

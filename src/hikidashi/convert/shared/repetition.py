@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any, cast
 
-from ..tool import ContentBlock, ToolResult
+from ...tool import ContentBlock, ToolResult
 
 __all__ = ["NOTHING", "without_repetition"]
 
