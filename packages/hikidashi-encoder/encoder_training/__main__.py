@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
@@ -14,6 +15,7 @@ from .card import with_tables
 from .places import CARD, FIGURES, PACKAGE, WORK
 from .server_files import check as check_files
 from .sets import FOLDS, TrainingSet, own_sets, public_sets
+from .several import run_commands
 from .sources import missing_sets, needed
 
 if TYPE_CHECKING:
@@ -171,4 +173,4 @@ def _stop(message: str) -> NoReturn:
 
 
 if __name__ == "__main__":
-    app(prog_name="python -m encoder_training")
+    run_commands(app, sys.argv[1:], name="python -m encoder_training")

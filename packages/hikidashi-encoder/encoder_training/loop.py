@@ -24,16 +24,16 @@ __all__ = ["Settings", "train"]
 class Settings:
     """The settings of a training run."""
 
-    steps: int = 1000
+    steps: int = 700
     batch: int = 24
     talk: int = 4
     """Utterances without a tool in each batch."""
     temperature: float = 0.05
     nothing: float = 0.3
     """The similarity that "no tool" has for every question: answers learn to be above it, other talk to be below."""
-    rate: float = 3e-5
+    rate: float = 5e-5
     warm_up: int = 50
-    renew: int = 500
+    renew: int = 350
     """After so many steps the hard negatives are mined again, by the network as it is then."""
     operations: float = 0.2
     """The share of batches that are of OpenAPI operations."""
