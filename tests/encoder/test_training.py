@@ -7,11 +7,14 @@ import re
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 from inline_snapshot import snapshot
+
+from hikidashi import ToolCatalog
 
 PACKAGE = Path(__file__).parents[2] / "packages" / "hikidashi-encoder"
 MARKED = "1\n<!-- figures -->\nold\n<!-- /figures -->\n2\n<!-- settings -->\n<!-- /settings -->\n3\n"
@@ -95,6 +98,31 @@ def test_every_set_of_the_card_is_left_out_in_one_fold_and_the_card_names_those_
             assert f"without {', '.join(f'`{name}`' for name in fold[:-1])} and `{fold[-1]}`" in CARD
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "book a table for four",
+        "find a hotel in Oslo, and then tell ann@example.com about it; also cancel the flight",
+        "refund order 20458813 and remind me tomorrow",
+    ],
+)
+def test_a_question_is_trained_with_as_the_search_embeds_it(monkeypatch: pytest.MonkeyPatch, question: str) -> None:
+    monkeypatch.setattr(sys, "path", [str(PACKAGE), *sys.path])
+    read = import_module("encoder_training.sets").read
+    embedded: list[list[str]] = []
+
+    def embed(texts: list[str]) -> list[list[float]]:
+        embedded.append(texts)
+        return [[1.0, float(len(text))] for text in texts]
+
+    tools: list[dict[str, Any]] = [
+        {"name": name, "description": name, "input_schema": {}} for name in ("book_hotel", "refund_order")
+    ]
+    ToolCatalog(tools, ranker="hybrid", embed=embed).search(question)
+
+    assert read(question) == embedded[-1]
+
+
 def test_an_export_without_a_trained_network_names_the_step_before(tmp_path: Path) -> None:
     done = run(tmp_path, "export")
     assert done.returncode == 1
@@ -130,7 +158,7 @@ def test_the_card_gets_the_table_of_the_figures_between_its_markers(tmp_path: Pa
 | restbench | 94 | 155 | 80.0 | 81.0 | 84.0 | 86.5 | -0.4 (-1.5 to +0.7) | +2.5 (+1.0 to +4.0) |
 | acebench_zh | 1,853 | 1,500 | 80.0 | – | 84.0 | 80.0 | +0.0 (+0.0 to +0.0) | +2.5 (+1.0 to +4.0) |
 | mean of the English sets |  |  | 80.0 | – | 84.0 | 86.5 | +3.0 (+2.1 to +3.9) | +2.5 (+1.4 to +3.5) |
-| mean of all sets |  |  | 80.0 | – | 84.0 | 86.5 | +3.0 (+2.1 to +3.9) | +2.5 (+1.4 to +3.5) |
+| mean of all sets |  |  | 80.0 | – | 84.0 | 84.3 | +2.0 (+1.4 to +2.6) | +2.5 (+1.6 to +3.3) |
 <!-- /figures -->
 2
 <!-- settings -->
