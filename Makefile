@@ -73,7 +73,7 @@ $(TRAINING): requirements/encoder.txt pyproject.toml $(ENCODER)/pyproject.toml
 	@touch $@
 
 DO ?= train export
-encoder: $(TRAINING) ## train the encoder again: DO="train export measure card", DATA=DIR, ARGS=--help (a quarter of an hour of one core)
+encoder: $(TRAINING) ## train the encoder again: DO="train export measure card", DATA=DIR, ARGS=--help (half an hour of one core)
 	@PYTHONPATH=$(ENCODER) $(ENCODER)/.venv/bin/python -m encoder_training $(DO) $(ARGS)
 
 soak: setup ## slow matters: long runs, many processes

@@ -7,14 +7,11 @@ import re
 import shutil
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 from inline_snapshot import snapshot
-
-from hikidashi import ToolCatalog
 
 PACKAGE = Path(__file__).parents[2] / "packages" / "hikidashi-encoder"
 MARKED = "1\n<!-- figures -->\nold\n<!-- /figures -->\n2\n<!-- settings -->\n<!-- /settings -->\n3\n"
@@ -86,7 +83,7 @@ def test_an_option_that_no_command_has_is_refused_before_anything_is_done(
 def test_an_unknown_fold_is_refused_with_those_there_are(tmp_path: Path) -> None:
     done = run(tmp_path, "measure", "--fold", "restbench")
     assert done.returncode == 2
-    assert "'restbench' is no fold. There are: bfcl, sealtools, stabletoolbench." in done.stderr
+    assert "'restbench' is no fold. There are: bfcl, metatool, sealtools." in done.stderr
 
 
 def test_every_set_of_the_card_is_left_out_in_one_fold_and_the_card_names_those_that_share_one() -> None:
@@ -96,31 +93,6 @@ def test_every_set_of_the_card_is_left_out_in_one_fold_and_the_card_names_those_
     for fold in folds:
         if len(fold) > 1:
             assert f"without {', '.join(f'`{name}`' for name in fold[:-1])} and `{fold[-1]}`" in CARD
-
-
-@pytest.mark.parametrize(
-    "question",
-    [
-        "book a table for four",
-        "find a hotel in Oslo, and then tell ann@example.com about it; also cancel the flight",
-        "refund order 20458813 and remind me tomorrow",
-    ],
-)
-def test_a_question_is_trained_with_as_the_search_embeds_it(monkeypatch: pytest.MonkeyPatch, question: str) -> None:
-    monkeypatch.setattr(sys, "path", [str(PACKAGE), *sys.path])
-    read = import_module("encoder_training.sets").read
-    embedded: list[list[str]] = []
-
-    def embed(texts: list[str]) -> list[list[float]]:
-        embedded.append(texts)
-        return [[1.0, float(len(text))] for text in texts]
-
-    tools: list[dict[str, Any]] = [
-        {"name": name, "description": name, "input_schema": {}} for name in ("book_hotel", "refund_order")
-    ]
-    ToolCatalog(tools, ranker="hybrid", embed=embed).search(question)
-
-    assert read(question) == embedded[-1]
 
 
 def test_an_export_without_a_trained_network_names_the_step_before(tmp_path: Path) -> None:

@@ -10,23 +10,17 @@ import torch
 from .mining import NearByMeaning
 from .network import Network
 
-__all__ = ["Checkpoint", "averaged_weights", "steps_done"]
+__all__ = ["Checkpoint", "steps_done"]
 
 
 class Checkpoint:
-    """A file with the weights, their average, the state of the optimizer, and the vectors of the last mining."""
+    """A file with the weights, the state of the optimizer, and the vectors that hard negatives are mined with."""
 
     def __init__(
-        self,
-        path: Path,
-        network: Network,
-        averaged: Network,
-        optimizer: torch.optim.Optimizer,
-        by_meaning: NearByMeaning,
+        self, path: Path, network: Network, optimizer: torch.optim.Optimizer, by_meaning: NearByMeaning
     ) -> None:
         self._path = path
         self._network = network
-        self._averaged = averaged
         self._optimizer = optimizer
         self._by_meaning = by_meaning
 
@@ -35,7 +29,6 @@ class Checkpoint:
         state: dict[str, Any] = {
             "step": step,
             "network": self._network.state_dict(),
-            "averaged": self._averaged.state_dict(),
             "optimizer": self._optimizer.state_dict(),
             "vectors": self._by_meaning.vectors,
         }
@@ -49,17 +42,11 @@ class Checkpoint:
             return 0
         state: dict[str, Any] = torch.load(self._path, weights_only=True)
         self._network.load_state_dict(state["network"])
-        self._averaged.load_state_dict(state["averaged"])
         self._optimizer.load_state_dict(state["optimizer"])
-        self._by_meaning.vectors = state["vectors"]
+        self._by_meaning.vectors = state.get("vectors", {})  # earlier files have none
         return int(state["step"])
 
 
 def steps_done(path: Path) -> int:
     """The number of steps of a checkpoint; 0 if there is none."""
     return int(torch.load(path, weights_only=True, mmap=True)["step"]) if path.exists() else 0
-
-
-def averaged_weights(path: Path) -> dict[str, Any]:
-    """The result of a run: the average of its weights."""
-    return torch.load(path, weights_only=True, mmap=True)["averaged"]

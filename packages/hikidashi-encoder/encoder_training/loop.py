@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from .checkpoint import Checkpoint
 from .mining import NearByMeaning, NearByWords
 from .network import FrozenStates, Network
-from .sets import TrainingSet, read
+from .sets import TrainingSet
 
 __all__ = ["Settings", "train"]
 
@@ -24,23 +24,21 @@ __all__ = ["Settings", "train"]
 class Settings:
     """The settings of a training run."""
 
-    steps: int = 700
+    steps: int = 1000
     batch: int = 24
     talk: int = 4
     """Utterances without a tool in each batch."""
     temperature: float = 0.05
     nothing: float = 0.3
     """The similarity that "no tool" has for every question: answers learn to be above it, other talk to be below."""
-    rate: float = 5e-5
+    rate: float = 3e-5
     warm_up: int = 50
-    renew: int = 350
+    renew: int = 300
     """After so many steps the hard negatives are mined again, by the network as it is then."""
     operations: float = 0.2
     """The share of batches that are of OpenAPI operations."""
     own: float = 0.4
     """The share of batches that are of the servers written for this encoder."""
-    average: float = 0.99
-    """What the average of the weights, which is the result, keeps of itself in each step."""
     save: int = 100
     seed: int = 7
 
@@ -55,28 +53,28 @@ def train(
     title: str = "training",
 ) -> Network:
     """A trained network; the run goes on from the last checkpoint in `folder`, and leaves its result there."""
-    network, averaged = Network(frozen), Network(frozen)
-    trained = list(network.parameters())
+    network = Network(frozen)
+    trained = [parameter for parameter in network.parameters() if parameter.requires_grad]
     optimizer = torch.optim.AdamW(trained, lr=settings.rate, weight_decay=0.01)
     texts = {one.name: one.texts() for one in sets}
     by_meaning = NearByMeaning(texts)
     folder.mkdir(parents=True, exist_ok=True)
-    checkpoint = Checkpoint(folder / "checkpoint.pt", network, averaged, optimizer, by_meaning)
+    checkpoint = Checkpoint(folder / "checkpoint.pt", network, optimizer, by_meaning)
     step = checkpoint.load()
     if step >= settings.steps:
-        return averaged
+        return network
     by_words = {one.name: NearByWords(one) for one in sets}
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, TextColumn("loss {task.fields[loss]:.3f}")) as progress:
         task = progress.add_task(title, total=settings.steps, completed=step, loss=float("nan"))
-        mean = float("nan")
+        average = float("nan")
         network.train()
         while step < settings.steps:
-            if step % settings.renew == 0:
+            if step % settings.renew == 0 or not by_meaning.vectors:
                 progress.update(task, description=f"{title}: mining")
                 by_meaning.renew(network)
                 progress.update(task, description=title)
-            # Seeded by the step: a run that was interrupted draws the same batches, and drops the same states.
+            # Seeded by the step: a run that was interrupted draws the same batches, and the same dropout.
             draw = random.Random(settings.seed * 1_000_003 + step)
             torch.manual_seed(settings.seed * 1_000_003 + step)
             one = _drawn(sets, settings, draw)
@@ -91,12 +89,11 @@ def train(
             nn.utils.clip_grad_norm_(trained, 1.0)
             optimizer.step()
             step += 1
-            _average(averaged, network, min(settings.average, step / (step + 10)))
-            mean = float(loss.detach()) if math.isnan(mean) else 0.95 * mean + 0.05 * float(loss.detach())
-            progress.update(task, advance=1, loss=mean)
+            average = float(loss.detach()) if math.isnan(average) else 0.95 * average + 0.05 * float(loss.detach())
+            progress.update(task, advance=1, loss=average)
             if step % settings.save == 0 or step == settings.steps:
                 checkpoint.save(step)
-    return averaged
+    return network
 
 
 def _drawn(sets: list[TrainingSet], settings: Settings, draw: random.Random) -> TrainingSet:
@@ -119,25 +116,6 @@ class _Near(NamedTuple):
     by_meaning: NearByMeaning
 
 
-class _Asked:
-    """The vectors of questions and of their clauses."""
-
-    def __init__(self, network: Network, questions: list[str]) -> None:
-        parts = [read(question) for question in questions]
-        self._lengths = list(map(len, parts))
-        self._vectors = network([text for texts in parts for text in texts])
-
-    def similarities(self, tools: Tensor) -> Tensor:
-        """Of each question, a row, to the tools with these vectors: that of its nearest clause, or of the whole."""
-        every = self._vectors @ tools.T
-        return torch.stack([some.amax(0) for some in every.split(self._lengths)])
-
-    @torch.no_grad()
-    def distant(self, tools: Tensor) -> Tensor:
-        """The same without gradients."""
-        return self.similarities(tools.to(self._vectors.dtype)).float()
-
-
 def _loss(
     network: Network, one: TrainingSet, tools_near: _Near, settings: Settings, *, draw: random.Random, talk: list[str]
 ) -> Tensor:
@@ -149,8 +127,8 @@ def _loss(
     places = draw.sample(range(len(one.questions)), min(settings.batch, len(one.questions)))
     spoken = draw.sample(talk, min(settings.talk, len(talk)))
     gold = [one.questions[place][1] for place in places] + [[] for _ in spoken]
-    asked = _Asked(network, [one.questions[place][0] for place in places] + spoken)
-    near = tools_near.by_meaning(one.name, asked.distant, gold)
+    questions = network([one.questions[place][0] for place in places] + spoken)
+    near = tools_near.by_meaning(one.name, questions, gold)
     hard = [
         tools_near.by_words(place) if row < len(places) and draw.random() < 0.5 else near[row]
         for row, place in enumerate(places)
@@ -158,8 +136,8 @@ def _loss(
     hard += near[len(places) :]
     tools = [draw.choice(answers) for answers in gold if answers] + [draw.choice(some[:6]) for some in hard if some]
     tools = list(dict.fromkeys(tools))
-    similarities = asked.similarities(network([tools_near.texts[place] for place in tools]))
-    nothing = torch.full((len(gold), 1), settings.nothing)
+    similarities = questions @ network([tools_near.texts[place] for place in tools]).T
+    nothing = torch.full((len(questions), 1), settings.nothing)
     scores = torch.cat([similarities, nothing], dim=1) / settings.temperature
     right = torch.zeros_like(scores, dtype=torch.bool)
     for row, answers in enumerate(gold):
@@ -176,9 +154,3 @@ def _schedule(step: int, settings: Settings) -> float:
     if step < settings.warm_up:
         return (step + 1) / settings.warm_up
     return max(0.05, 1 - (step - settings.warm_up) / max(1, settings.steps - settings.warm_up))
-
-
-@torch.no_grad()
-def _average(averaged: Network, network: Network, kept: float) -> None:
-    for mean, now in zip(averaged.parameters(), network.parameters(), strict=True):
-        mean.lerp_(now, 1 - kept)

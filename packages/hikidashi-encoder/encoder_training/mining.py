@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import torch
@@ -49,30 +48,16 @@ class NearByMeaning:
 
     def __init__(self, texts: dict[str, list[str]]) -> None:
         self._texts = texts
-        self._vectors: dict[str, Tensor] = {}
-
-    @property
-    def vectors(self) -> dict[str, Tensor]:
-        """The vectors of the tools by set, which a checkpoint keeps."""
-        return self._vectors
-
-    @vectors.setter
-    def vectors(self, vectors: dict[str, Tensor]) -> None:
-        self._vectors = vectors
+        self.vectors: dict[str, Tensor] = {}
+        """Those of the tools, by set; a checkpoint keeps them."""
 
     def renew(self, network: Network) -> None:
         """Embed all tools again."""
-        self._vectors = {name: network.embed(texts).half() for name, texts in self._texts.items()}
+        self.vectors = {name: network.embed(texts) for name, texts in self._texts.items()}
 
-    def __call__(self, name: str, nearest_of: Callable[[Tensor], Tensor], gold: list[list[int]]) -> list[list[int]]:
-        """For each question about the set `name`, the places of the wrong tools, nearest first.
-
-        Args:
-            name: The set.
-            nearest_of: The similarities of the questions, a row each, to the tools with the given vectors.
-            gold: The places of the tools that answer each question.
-        """
-        similarities = nearest_of(self._vectors[name])
+    def __call__(self, name: str, questions: Tensor, gold: list[list[int]]) -> list[list[int]]:
+        """For each vector of a question about the set `name`, the places of the wrong tools, nearest first."""
+        similarities = questions.detach().float() @ self.vectors[name].T
         nearest = torch.topk(similarities, min(_DEPTH, similarities.shape[1]), dim=1).indices.tolist()
         found: list[list[int]] = []
         for row, places in enumerate(nearest):

@@ -10,10 +10,12 @@ from pathlib import Path
 from shutil import rmtree
 from typing import Any
 
-from .checkpoint import averaged_weights, steps_done
+import torch
+
+from .checkpoint import steps_done
 from .loop import Settings, train
 from .network import Network
-from .sets import TrainingSet, own_sets, public_sets, questions_without_tool, read
+from .sets import TrainingSet, own_sets, public_sets, questions_without_tool
 from .states import KeptStates
 
 __all__ = ["Run", "all_texts", "trained"]
@@ -38,8 +40,7 @@ class Run:
 
     def texts(self) -> list[str]:
         """All texts that pass through the network."""
-        talk = [text for spoken in self.talk for text in read(spoken)]
-        return [*talk, *(text for one in self.sets for text in all_texts(one))]
+        return [*self.talk, *(text for one in self.sets for text in all_texts(one))]
 
     def network(self, states: KeptStates, *, fresh: bool = False, adopt: bool = False) -> Network:
         """The trained network; goes on from the checkpoint, if it is of the same settings and data.
@@ -77,8 +78,8 @@ class Run:
 
 
 def all_texts(one: TrainingSet) -> list[str]:
-    """The texts of the tools, and those of the questions that are embedded."""
-    return one.texts() + [text for question, _ in one.questions for text in read(question)]
+    """The texts of the tools and of the questions."""
+    return one.texts() + [question for question, _ in one.questions]
 
 
 def _digest(texts: list[str]) -> str:
@@ -91,5 +92,5 @@ def _digest(texts: list[str]) -> str:
 def trained(checkpoint: Path, states: KeptStates) -> Network:
     """The network of a checkpoint."""
     network = Network(states)
-    network.load_state_dict(averaged_weights(checkpoint))
+    network.load_state_dict(torch.load(checkpoint, weights_only=True)["network"])
     return network

@@ -15,19 +15,17 @@ from typing import Any
 
 from hikidashi.search.engine.embeddings import text_of
 from hikidashi.search.engine.entry import entry_of
-from hikidashi.search.engine.literals import without_literals
-from hikidashi.search.engine.meaning._clauses import clauses_of  # pyright: ignore[reportPrivateUsage] - the same split
 
 from .server_files import Server, read_negatives, read_servers
 
-__all__ = ["ENGLISH", "FOLDS", "PUBLIC", "TrainingSet", "own_sets", "public_sets", "questions_without_tool", "read"]
+__all__ = ["ENGLISH", "FOLDS", "PUBLIC", "TrainingSet", "own_sets", "public_sets", "questions_without_tool"]
 
 PUBLIC = ("bfcl", "sealtools", "stabletoolbench", "metatool", "restbench", "acebench_zh")
 ENGLISH = tuple(name for name in PUBLIC if name != "acebench_zh")
 FOLDS = {
-    "bfcl": ("bfcl", "metatool", "restbench"),
+    "bfcl": ("bfcl", "stabletoolbench"),
+    "metatool": ("metatool", "restbench"),
     "sealtools": ("sealtools", "acebench_zh"),
-    "stabletoolbench": ("stabletoolbench",),
 }
 """By name, the sets that its encoder is trained without and measured on.
 
@@ -51,12 +49,6 @@ class TrainingSet:
     def texts(self) -> list[str]:
         """The text of each tool that is embedded."""
         return [text_of(entry_of(tool)) for tool in self.tools]
-
-
-def read(question: str) -> list[str]:
-    """The texts of a question that are embedded, as the engine does it: the whole, without values, and its clauses."""
-    plain = without_literals(question)
-    return [plain, *clauses_of(plain)]
 
 
 def public_sets(folder: Path, *, without: Collection[str] = ()) -> list[TrainingSet]:
