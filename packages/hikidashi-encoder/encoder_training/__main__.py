@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
@@ -13,7 +14,8 @@ from hikidashi.cli.shared_options import with_shared_options
 from .card import with_tables
 from .places import CARD, FIGURES, PACKAGE, WORK
 from .server_files import check as check_files
-from .sets import TrainingSet, own_sets, public_sets
+from .sets import FOLDS, TrainingSet, own_sets, public_sets
+from .several import run_commands
 from .sources import missing_sets, needed
 
 if TYPE_CHECKING:
@@ -48,6 +50,12 @@ class Training:
         return replace(recipe, steps=self.steps or recipe.steps, seed=recipe.seed if self.seed is None else self.seed)
 
 
+def _folds(given: list[str] | None) -> list[str] | None:
+    if unknown := [name for name in given or () if name not in FOLDS]:
+        raise typer.BadParameter(f"{unknown[0]!r} is no fold. There are: {', '.join(FOLDS)}.")
+    return given
+
+
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
@@ -76,6 +84,10 @@ def measure(
     options: Training,
     *,
     again: Annotated[bool, typer.Option("--again", help="Measure again, without training again.")] = False,
+    fold: Annotated[
+        list[str] | None,
+        typer.Option(callback=_folds, help=f"Only this fold of {', '.join(FOLDS)}; may be given again."),
+    ] = None,
 ) -> None:
     """Leave-one-set-out: train without each set in turn, measure on it, and write figures.json."""
     if missing := missing_sets(options.data, labelled_only=options.own_only):
@@ -86,7 +98,7 @@ def measure(
     from .folds import leave_one_out
     from .states import KeptStates
 
-    leave_one_out(
+    written = leave_one_out(
         options.data,
         options.settings,
         KeptStates(WORK),
@@ -94,8 +106,12 @@ def measure(
         fresh=options.fresh,
         adopt=options.adopt,
         again=again,
+        only=fold or (),
     )
-    print("Measured. Next: make encoder DO=card")
+    if written is None:
+        print("Measured; other folds are not yet, so there is no table. Next: make encoder DO=measure")
+    else:
+        print(f"Measured: {written}. Next: make encoder DO=card")
 
 
 @app.command()
@@ -157,4 +173,4 @@ def _stop(message: str) -> NoReturn:
 
 
 if __name__ == "__main__":
-    app(prog_name="python -m encoder_training")
+    run_commands(app, sys.argv[1:], name="python -m encoder_training")

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+from .sets import ENGLISH
 
 __all__ = ["with_tables"]
 
@@ -38,16 +41,32 @@ def _between(card: str, name: str, table: list[list[str]]) -> str:
 
 
 def _recall(sets: dict[str, Any]) -> list[list[str]]:
-    """Recall@5 on each set and its mean over the sets, and what was gained, with the interval of that."""
+    """Recall@5 on each set and its mean over sets, and what was gained, with the interval of that."""
     table = [["set", "tools", "questions", *_RANKERS.values(), *_BELOW.values()]]
     for name, one in sets.items():
         shares = [_share(one["recall"].get(ranker)) for ranker in _RANKERS]
         gains = [_interval(one["above"].get(ranker)) for ranker in _BELOW]
         table.append([name, f"{one['tools']:,}", f"{one['questions']:,}", *shares, *gains])
-    means = {ranker: _mean(one["recall"].get(ranker) for one in sets.values()) for ranker in _RANKERS}
-    gains = [_gain(means["tuned"], means[ranker]) for ranker in _BELOW]
-    table.append(["mean of the sets", "", "", *map(_share, means.values()), *gains])
+    english = [one for name, one in sets.items() if name in ENGLISH]
+    table.append(_means("mean of the English sets", english))
+    table.append(_means("mean of all sets", list(sets.values())))
     return table
+
+
+def _means(title: str, sets: list[dict[str, Any]]) -> list[str]:
+    shares = [_share(_mean(one["recall"].get(ranker) for one in sets)) for ranker in _RANKERS]
+    gains = [_interval(_mean_gain([one["above"].get(ranker) for one in sets])) for ranker in _BELOW]
+    return [title, "", "", *shares, *gains]
+
+
+def _mean_gain(gains: list[list[float] | None]) -> list[float] | None:
+    """The mean of gains with its interval, by the normal approximation: sets are independent of each other."""
+    known = [gain for gain in gains if gain is not None]
+    if not known or len(known) < len(gains):
+        return None
+    mean = sum(gain for gain, _, _ in known) / len(known)
+    width = math.sqrt(sum((high - low) ** 2 for _, low, high in known)) / len(known)
+    return [mean, mean - width / 2, mean + width / 2]
 
 
 def _settings(settings: dict[str, Any]) -> list[list[str]]:
@@ -60,10 +79,6 @@ def _share(recall: float | None) -> str:
 
 def _interval(gain: list[float] | None) -> str:
     return "–" if gain is None else f"{gain[0]:+.1f} ({gain[1]:+.1f} to {gain[2]:+.1f})"
-
-
-def _gain(recall: float | None, below: float | None) -> str:
-    return "–" if recall is None or below is None else f"{recall - below:+.1f}"
 
 
 def _mean(values: Iterable[float | None]) -> float | None:

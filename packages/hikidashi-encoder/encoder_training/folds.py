@@ -1,8 +1,9 @@
-"""Leave-one-set-out: for each labelled set, an encoder trained without it is measured on it."""
+"""Leave-one-set-out: each labelled set is measured with an encoder that was trained without it."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,12 @@ from .measure import Recall, difference, recall
 from .network import Network
 from .places import FIGURES, WORK
 from .runs import Run, all_texts
-from .sets import PUBLIC, TrainingSet, public_sets
+from .sets import FOLDS, PUBLIC, TrainingSet, public_sets
 from .states import KeptStates
 
 __all__ = ["leave_one_out", "measured"]
+
+_OWN_ONLY = "own-only"
 
 
 def leave_one_out(
@@ -33,34 +36,58 @@ def leave_one_out(
     fresh: bool = False,
     adopt: bool = False,
     again: bool = False,
-) -> dict[str, Any]:
-    """The figures of every set, which are also written to `figures.json`; sets that are done are not done again.
+    only: Collection[str] = (),
+) -> Path | None:
+    """Measure every set and write the figures; sets that are done are not done again.
 
     With `own_only`, one encoder, which was trained on none of the sets, is measured on all of them.
+
+    Args:
+        data: The folder of the public sets.
+        settings: The settings of the runs.
+        states: The states of the frozen layers.
+        own_only: Train on our own data alone.
+        fresh: Begin the runs again, whatever is there.
+        adopt: Take checkpoints that do not say what they were trained with.
+        again: Measure sets again that are done.
+        only: The names of the folds that are trained and measured; all if empty.
+
+    Returns:
+        The file of the figures; None if some sets are not measured yet.
     """
     sets = {one.name: one for one in public_sets(data)}
-    figures: dict[str, Any] = {}
-    for name in PUBLIC:
-        folder = WORK / "own-only" if own_only else WORK / "folds" / name
-        run = Run(folder, None if own_only else data, settings, without=None if own_only else name)
-        network = run.network(states, fresh=fresh and (not own_only or name == PUBLIC[0]), adopt=adopt)
-        path = folder / f"figures-{name}.json"
-        if path.exists() and not again:
-            figures[name] = json.loads(path.read_text(encoding="utf-8"))
-        else:
+    every = {_OWN_ONLY: tuple(set_ for fold in FOLDS.values() for set_ in fold)} if own_only else FOLDS
+    paths: dict[str, Path] = {}
+    for fold, names in every.items():
+        folder = WORK / _OWN_ONLY if own_only else WORK / "folds" / fold
+        paths |= {name: folder / f"figures-{name}.json" for name in names}
+        if only and fold not in only:
+            continue
+        run = Run(folder, None if own_only else data, settings, without=() if own_only else names)
+        network = run.network(states, fresh=fresh, adopt=adopt)
+        missing = [name for name in names if again or not paths[name].exists()]
+        if missing:
+            export(network, folder / "model")
+        for name in missing:
             print(f"measuring on {name} ...", flush=True)
-            figures[name] = measured(sets[name], network, states, folder / "model")
-            path.write_text(json.dumps(figures[name], indent=2) + "\n", encoding="utf-8")
-        print(name, figures[name]["recall"], flush=True)
-    found = {"own_only": own_only, "settings": asdict(settings), "sets": figures}
-    path = WORK / "own-only" / "figures.json" if own_only else FIGURES
-    path.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
-    return found
+            found = measured(sets[name], network, states, folder / "model")
+            paths[name].write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+            print(name, found["recall"], flush=True)
+    if not all(path.exists() for path in paths.values()):
+        return None
+    figures = {
+        "own_only": own_only,
+        "settings": asdict(settings),
+        "folds": list(every.values()),
+        "sets": {name: json.loads(paths[name].read_text(encoding="utf-8")) for name in PUBLIC},
+    }
+    path = WORK / _OWN_ONLY / "figures.json" if own_only else FIGURES
+    path.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+    return path
 
 
 def measured(one: TrainingSet, network: Network, states: KeptStates, folder: Path) -> dict[str, Any]:
-    """Recall@5 on a set: of words alone, and of words with each kind of vectors; `folder` gets the int8 model."""
-    export(network, folder)
+    """Recall@5 on a set: of words alone, and of words with each kind of vectors; `folder` has the int8 model."""
     states.fill(all_texts(one))
     embedders: dict[str, Embedder | None] = {
         "lexical": None,

@@ -6,12 +6,13 @@ import math
 import random
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import Tensor, nn
 
+from .checkpoint import Checkpoint
 from .mining import NearByMeaning, NearByWords
 from .network import FrozenStates, Network
 from .sets import TrainingSet
@@ -52,30 +53,30 @@ def train(
     title: str = "training",
 ) -> Network:
     """A trained network; the run goes on from the last checkpoint in `folder`, and leaves its result there."""
-    torch.manual_seed(settings.seed)
     network = Network(frozen)
     trained = [parameter for parameter in network.parameters() if parameter.requires_grad]
     optimizer = torch.optim.AdamW(trained, lr=settings.rate, weight_decay=0.01)
+    texts = {one.name: one.texts() for one in sets}
+    by_meaning = NearByMeaning(texts)
     folder.mkdir(parents=True, exist_ok=True)
-    checkpoint = folder / "checkpoint.pt"
-    step = _resume(checkpoint, network, optimizer)
+    checkpoint = Checkpoint(folder / "checkpoint.pt", network, optimizer, by_meaning)
+    step = checkpoint.load()
     if step >= settings.steps:
         return network
-    texts = {one.name: one.texts() for one in sets}
     by_words = {one.name: NearByWords(one) for one in sets}
-    by_meaning = NearByMeaning(texts)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, TextColumn("loss {task.fields[loss]:.3f}")) as progress:
         task = progress.add_task(title, total=settings.steps, completed=step, loss=float("nan"))
-        average, start = float("nan"), step
+        average = float("nan")
         network.train()
         while step < settings.steps:
-            if step % settings.renew == 0 or step == start:
+            if step % settings.renew == 0 or not by_meaning.vectors:
                 progress.update(task, description=f"{title}: mining")
                 by_meaning.renew(network)
                 progress.update(task, description=title)
-            # Seeded by the step: a run that was interrupted draws the same batches.
+            # Seeded by the step: a run that was interrupted draws the same batches, and the same dropout.
             draw = random.Random(settings.seed * 1_000_003 + step)
+            torch.manual_seed(settings.seed * 1_000_003 + step)
             one = _drawn(sets, settings, draw)
             near = _Near(texts[one.name], by_words[one.name], by_meaning)
             # Twice as fast as float32 where the processor has bfloat16; the optimizer's state stays float32.
@@ -91,7 +92,7 @@ def train(
             average = float(loss.detach()) if math.isnan(average) else 0.95 * average + 0.05 * float(loss.detach())
             progress.update(task, advance=1, loss=average)
             if step % settings.save == 0 or step == settings.steps:
-                _save(checkpoint, network, optimizer, step)
+                checkpoint.save(step)
     return network
 
 
@@ -153,19 +154,3 @@ def _schedule(step: int, settings: Settings) -> float:
     if step < settings.warm_up:
         return (step + 1) / settings.warm_up
     return max(0.05, 1 - (step - settings.warm_up) / max(1, settings.steps - settings.warm_up))
-
-
-def _save(path: Path, network: Network, optimizer: torch.optim.Optimizer, step: int) -> None:
-    state: dict[str, Any] = {"network": network.state_dict(), "optimizer": optimizer.state_dict(), "step": step}
-    part = path.with_suffix(".part")
-    torch.save(state, part)
-    part.replace(path)
-
-
-def _resume(path: Path, network: Network, optimizer: torch.optim.Optimizer) -> int:
-    if not path.exists():
-        return 0
-    state: dict[str, Any] = torch.load(path, weights_only=True)
-    network.load_state_dict(state["network"])
-    optimizer.load_state_dict(state["optimizer"])
-    return int(state["step"])

@@ -48,15 +48,16 @@ class NearByMeaning:
 
     def __init__(self, texts: dict[str, list[str]]) -> None:
         self._texts = texts
-        self._vectors: dict[str, Tensor] = {}
+        self.vectors: dict[str, Tensor] = {}
+        """Those of the tools, by set; a checkpoint keeps them."""
 
     def renew(self, network: Network) -> None:
         """Embed all tools again."""
-        self._vectors = {name: network.embed(texts) for name, texts in self._texts.items()}
+        self.vectors = {name: network.embed(texts) for name, texts in self._texts.items()}
 
     def __call__(self, name: str, questions: Tensor, gold: list[list[int]]) -> list[list[int]]:
         """For each vector of a question about the set `name`, the places of the wrong tools, nearest first."""
-        similarities = questions.detach().float() @ self._vectors[name].T
+        similarities = questions.detach().float() @ self.vectors[name].T
         nearest = torch.topk(similarities, min(_DEPTH, similarities.shape[1]), dim=1).indices.tolist()
         found: list[list[int]] = []
         for row, places in enumerate(nearest):

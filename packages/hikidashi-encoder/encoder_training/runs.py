@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import asdict
 from hashlib import blake2b
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 import torch
 
+from .checkpoint import steps_done
 from .loop import Settings, train
 from .network import Network
 from .sets import TrainingSet, own_sets, public_sets, questions_without_tool
@@ -20,21 +22,21 @@ __all__ = ["Run", "all_texts", "trained"]
 
 
 class Run:
-    """A training run with its data: of everything, without one set, or of our own data alone.
+    """A training run with its data: of everything, without some sets, or of our own data alone.
 
     Args:
         folder: Where its checkpoint is.
         data: The folder of the public sets; None for our own data alone.
         settings: The settings, with the seed.
-        without: The set that is left out.
+        without: The sets that are left out.
     """
 
-    def __init__(self, folder: Path, data: Path | None, settings: Settings, *, without: str | None = None) -> None:
+    def __init__(self, folder: Path, data: Path | None, settings: Settings, *, without: Collection[str] = ()) -> None:
         self.folder = folder
         self.settings = settings
         self.sets = own_sets(settings.seed) + (public_sets(data, without=without) if data else [])
         self.talk = questions_without_tool()
-        self._title = f"training without {without}" if without else "training"
+        self._title = f"training without {' and '.join(without)}" if without else "training"
 
     def texts(self) -> list[str]:
         """All texts that pass through the network."""
@@ -54,13 +56,9 @@ class Run:
         if fresh:
             rmtree(self.folder, ignore_errors=True)
         self._check(adopt=adopt)
-        if not self._finished():
+        if steps_done(self.folder / "checkpoint.pt") < self.settings.steps:
             states.fill(self.texts())
         return train(self.sets, self.talk, self.settings, self.folder, states, title=self._title)
-
-    def _finished(self) -> bool:
-        path = self.folder / "checkpoint.pt"
-        return path.exists() and torch.load(path, weights_only=True, mmap=True)["step"] >= self.settings.steps
 
     def _check(self, *, adopt: bool) -> None:
         described = json.dumps(self._description(), indent=2) + "\n"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,19 @@ from hikidashi.search.engine.entry import entry_of
 
 from .server_files import Server, read_negatives, read_servers
 
-__all__ = ["PUBLIC", "TrainingSet", "own_sets", "public_sets", "questions_without_tool"]
+__all__ = ["ENGLISH", "FOLDS", "PUBLIC", "TrainingSet", "own_sets", "public_sets", "questions_without_tool"]
 
 PUBLIC = ("bfcl", "sealtools", "stabletoolbench", "metatool", "restbench", "acebench_zh")
+ENGLISH = tuple(name for name in PUBLIC if name != "acebench_zh")
+FOLDS = {
+    "bfcl": ("bfcl", "stabletoolbench"),
+    "metatool": ("metatool", "restbench"),
+    "sealtools": ("sealtools", "acebench_zh"),
+}
+"""By name, the sets that its encoder is trained without and measured on.
+
+Sets share folds, which saves time: an encoder trained without several has seen less than one trained without one.
+"""
 _OWN = Path(__file__).parent.parent / "data"
 _SHORTEST_SUMMARY = 3  # words: a shorter summary is no question
 _PREFIXED = 0.5  # the share of servers whose tools are named `server__tool`, as gateways name them
@@ -41,9 +51,9 @@ class TrainingSet:
         return [text_of(entry_of(tool)) for tool in self.tools]
 
 
-def public_sets(folder: Path, *, without: str | None = None) -> list[TrainingSet]:
-    """The labelled sets and the OpenAPI operations in `folder`, without one that is left out."""
-    sets = [_labelled(folder / name) for name in PUBLIC if name != without and (folder / name).is_dir()]
+def public_sets(folder: Path, *, without: Collection[str] = ()) -> list[TrainingSet]:
+    """The labelled sets and the OpenAPI operations in `folder`, without those that are left out."""
+    sets = [_labelled(folder / name) for name in PUBLIC if name not in without and (folder / name).is_dir()]
     operations = folder / "openapi_ops" / "ops.jsonl"
     return [*sets, _operations(operations)] if operations.exists() else sets
 

