@@ -152,3 +152,9 @@ def test_text_is_counted_as_it_stands_and_nothing_is_nothing() -> None:
     assert estimate_tokens("送信") == 2
     assert estimate_tokens("привет") == 3
     assert estimate_tokens("") == 0
+
+
+def test_letters_without_end_are_not_one_word() -> None:
+    assert estimate_tokens("a" * 24) == 2
+    assert estimate_tokens("a" * 100_000) > 4_000
+    assert estimate_tokens("A" * 100_000) > 4_000
