@@ -3,9 +3,9 @@
 A token is a word or a part of a camelCase name, up to two digits, up to three punctuation characters, a line break
 with the space behind it, or one Japanese, Chinese or Korean character or punctuation mark; words of 13 letters and
 more count as two, longer ones as one more for each 24 letters. Mean error against the tokenizer that Anthropic
-published for Claude 2, for texts of 1,500 characters: English prose -3 %, Japanese prose +3 %, Chinese 0 %, code -1 %, JSON 0 %, Markdown -5 %, Japanese
-Markdown -8 %; nine in ten texts are within 7 % for prose and code, within 12 % for Markdown. Newer models have
-tokenizers of their own and may count more.
+published for Claude 2, for texts of 1,500 characters: English prose -3 %, Japanese prose +3 %, Chinese 0 %, code -1 %,
+JSON 0 %, Markdown -5 %, Japanese Markdown -8 %; nine in ten texts are within 7 % for prose and code, within 12 % for
+Markdown. Newer models have tokenizers of their own and may count more.
 """
 
 from __future__ import annotations
