@@ -34,6 +34,7 @@ def test_a_whole_installation_is_fine_and_its_cli_runs(command: Command, tmp_pat
     assert [name for name, check in by_name.items() if check["area"] == "extra" and check["status"] == "ok"] == [
         "anthropic",
         "claude",
+        "fast",
         "keyring",
         "mcp",
         "otel",
