@@ -198,7 +198,7 @@ def test_errors_of_servers_pass_as_they_are(visited: Visit) -> None:
     assert visited.results["forbidden"]["isError"]
     assert "Access denied - path outside allowed directories" in visited.text("forbidden")
     assert visited.results["unknown"] == {
-        "error": {"code": 0, "message": "Unknown resource: demo://resource/dynamic/text/none"}
+        "error": {"code": -32603, "message": "Unknown resource: demo://resource/dynamic/text/none"}
     }
     refused = visited.results["prompt without argument"]["error"]
     assert (refused["code"], "received undefined at city" in refused["message"]) == (-32602, True)
