@@ -7,16 +7,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Generator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
-from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, cast
 
 from ...common.validation import first_problem
 from ...errors import MissingExtra
-from .requests.filtered import FilteredStream
+from .requests.filtered import FilteredStream, WatchedSends
 
 try:
     import mcp_types as types
-    from mcp.shared.message import SessionMessage
     from mcp_types.methods import validate_server_result
     from pydantic import ValidationError
 except ImportError as error:
@@ -117,23 +115,10 @@ class _Answers(FilteredStream):
         pass
 
 
-class _Requests:
+class _Requests(WatchedSends):
     def __init__(self, inner: Any, repairs: ListRepairs) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._repairs = repairs
 
-    async def send(self, item: SessionMessage, /) -> None:
-        self._repairs.asked(item.message)
-        await self._inner.send(item)
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
-
-    async def __aenter__(self) -> Self:
-        await self._inner.__aenter__()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        return await self._inner.__aexit__(kind, error, trace)
+    def _sends(self, message: types.JSONRPCMessage) -> None:
+        self._repairs.asked(message)

@@ -1,4 +1,4 @@
-"""A stream of messages for the `mcp` package, without those that are handled before it sees them."""
+"""Streams of messages between the `mcp` package and a connection, with hooks for each message."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ try:
 except ImportError as error:
     raise MissingExtra("mcp", "mcp") from error
 
-__all__ = ["GONE", "FilteredStream"]
+__all__ = ["GONE", "FilteredStream", "WatchedSends"]
 
 GONE = (anyio.ClosedResourceError, anyio.BrokenResourceError)
 """What a stream raises when the other side is gone."""
@@ -71,3 +71,32 @@ class FilteredStream(ABC):
         self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
     ) -> None:
         await self.aclose()
+
+
+class WatchedSends(ABC):
+    """The stream `inner`, to which messages are sent after `_sends` has seen them."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    @abstractmethod
+    def _sends(self, message: types.JSONRPCMessage) -> None:
+        """Take note of `message`, or change it."""
+
+    async def send(self, item: SessionMessage, /) -> None:
+        """Send a message."""
+        self._sends(item.message)
+        await self._inner.send(item)
+
+    async def aclose(self) -> None:
+        """Close the stream."""
+        await self._inner.aclose()
+
+    async def __aenter__(self) -> Self:
+        await self._inner.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        return await self._inner.__aexit__(kind, error, trace)

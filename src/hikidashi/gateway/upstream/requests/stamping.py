@@ -10,14 +10,13 @@ from collections.abc import AsyncGenerator, Generator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, Self, cast, get_args
+from typing import Any, cast, get_args
 
 from ....errors import MissingExtra
+from .filtered import WatchedSends
 
 try:
     import mcp_types as types
-    from mcp.shared.message import SessionMessage
 except ImportError as error:
     raise MissingExtra("mcp", "mcp") from error
 
@@ -74,35 +73,22 @@ async def stamping(transport: AbstractAsyncContextManager[Any], envelope: Envelo
         yield read, _Stamping(write, envelope)
 
 
-class _Stamping:
+class _Stamping(WatchedSends):
     """A stream that stamps the requests written to it."""
 
     def __init__(self, inner: Any, envelope: Envelope) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._envelope = envelope
 
-    async def send(self, item: SessionMessage, /) -> None:
-        if isinstance(item.message, types.JSONRPCRequest):
-            meta = (item.message.params or {}).get("_meta")
+    def _sends(self, message: types.JSONRPCMessage) -> None:
+        if isinstance(message, types.JSONRPCRequest):
+            meta = (message.params or {}).get("_meta")
             # Before 2026-07-28, capabilities are declared once per connection.
             if isinstance(meta, dict) and types.CLIENT_CAPABILITIES_META_KEY in meta:
                 stamped = cast("dict[str, Any]", meta)
                 self._envelope.seen(stamped)
                 if (client := _BEHALF.get()) is not None:
                     stamp(stamped, client)
-        await self._inner.send(item)
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
-
-    async def __aenter__(self) -> Self:
-        await self._inner.__aenter__()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        return await self._inner.__aexit__(kind, error, trace)
 
 
 def stamp(meta: dict[str, Any], client: Behalf) -> None:
