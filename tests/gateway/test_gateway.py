@@ -185,7 +185,9 @@ async def test_above_the_threshold_a_client_sees_a_search_and_what_calls(modern:
 
     assert [tool.name for tool in tools] == ["search_tools", "call_read_tool", "call_tool", "read_result"]
     assert tools == again
-    assert all((tool.meta or {})["anthropic/alwaysLoad"] for tool in tools)
+    search, *calling = [tool.meta for tool in tools]
+    assert search == {"anthropic/alwaysLoad": True}
+    assert calling == [{"anthropic/alwaysLoad": True, "anthropic/maxResultSizeChars": 120_000}] * 3
     assert "modern (2 tools): Sums and notes." in (tools[0].description or "")
     assert few == ["legacy__ask", "legacy__read", "legacy__die", "legacy__long"]
 
