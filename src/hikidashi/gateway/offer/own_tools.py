@@ -37,7 +37,7 @@ def own_tools(summary: str, longest_result: int) -> list[types.Tool]:
     results = {_LONGEST_IN_CLAUDE_CODE: min(longest_result + _NOTE_CHARACTERS, _MOST_IN_CLAUDE_CODE)}
     query = {
         "type": "string",
-        "description": "What you want to do, in a few words of any language; or a tool's name; "
+        "description": "What you want to do, in a few words; or a tool's name; "
         "or a pattern between slashes; or `select:NAME,NAME` for whole definitions.",
     }
     name = {"type": "string", "description": f"The tool's name, as {SEARCH_TOOLS} shows it."}
