@@ -25,7 +25,8 @@ QUICK_SIZE = 500
 PEER = "FastMCP"
 KINDS = {
     "returns": "the constructor returns; peer: built",
-    "build": "the catalogue is built and has answered a question asked at once",
+    "asked at once": "the first question, asked as soon as it returns",
+    "build": "both together",
     "bound": "saved, loaded with the tools, first question; peer: built",
     "words": "the first question",
     "misspelled": "the first with a misspelled word",
@@ -40,7 +41,7 @@ _QUESTIONS = {"words": "send the report to bob", "misspelled": "sennd the reprot
 class First:
     """What one engine needed, in seconds of processor time, in its best round; `None` is what it does not do.
 
-    "build" is elapsed time instead: it waits for the thread that builds the index. Tools that are embedded in the
+    "asked at once" and "build" are elapsed time instead: other threads may take part. Tools that are embedded in the
     background do not count: nobody waits for that.
     """
 
@@ -77,8 +78,9 @@ def measured(name: str, tools: Sequence[Definition]) -> dict[str, float | None]:
     asked, start = perf_counter(), thread_time()
     searcher = engine.build(prepared)
     figures["returns"] = thread_time() - start
-    if isinstance(searcher, Lexical):
-        searcher.search(_QUESTIONS["words"], 5)  # the peer's build is a question
+    returned = perf_counter()
+    searcher.search(_QUESTIONS["words"], 5)
+    figures["asked at once"] = perf_counter() - returned
     figures["build"] = perf_counter() - asked
     searcher = engine.build(prepared)  # which no question was asked of
     if isinstance(searcher, Lexical):

@@ -21,6 +21,7 @@ from .engine.gate import Judgement, judged
 from .engine.glossary import Glossary
 from .engine.index.bm25 import Index
 from .engine.index.lexical import LexicalIndex
+from .engine.index.vocabulary import Vocabulary
 from .engine.limits import (
     MAX_LIMIT,
     MAX_QUERY,
@@ -60,7 +61,8 @@ class ToolCatalog:
     millisecond, by meaning a few, so that async code can call it directly; only the first one by meaning takes longer,
     since it loads the model (`ready` does that in advance).
 
-    Tools are checked at once. The index of many is built in a thread meanwhile: what needs it waits for it.
+    Tools are checked at once. The index of many is built in a thread meanwhile: what needs it waits for it, except for
+    questions about very many tools that can be answered without it, nearly as well.
 
     Args:
         tools: Anthropic, OpenAI or MCP dicts, tools of hikidashi, pydantic-ai, strands or MCP, in any mix.
@@ -131,6 +133,9 @@ class ToolCatalog:
 
     def reads_as_statement(self, text: str) -> bool:
         """Whether `text` states something rather than asks for it: `she never liked that colour`."""
+        with self._lock, self._lexical.early() as early:
+            if early is not None:
+                return self._read_with(early.vocabulary, text).is_statement
         return self._read(text).is_statement
 
     def get(self, name: str) -> Any | None:
@@ -257,17 +262,34 @@ class ToolCatalog:
     def _judged(self, query: str, limit: int, further: int = 0) -> Generator[tuple[Judgement, Query]]:
         """The hits for a question, `further` more than are shown, and its terms; with the lock held."""
         plain = unicodedata.normalize("NFKC", query)  # full-width letters are read as others; names are as they are
+        if not further and (found := self._judged_early(query, plain, limit)) is not None:
+            yield found
+            return
         asked = None if self._meanings is None else self._read(plain)
         meaning = None if asked is None else self._meaning_of(plain, asked)
         with self._indexed() as index:
             if asked is None or asked.version != index.version:
                 asked = self._read(plain)
             judgement = self._ranked(asked, meaning, limit + further)
-            named = self._rows.named_by(query)
-            is_certain = judgement.hits and not judgement.doubt and not judgement.is_by_meaning
-            if not named and (is_identifier(query) or not is_certain):
-                judgement = with_part_of_name(self._rows, query, judgement, limit + further, bundled=self._bundled)
-            yield judgement.preferring(named), asked
+            yield self._with_names(judgement, query, limit + further), asked
+
+    def _judged_early(self, query: str, plain: str, limit: int) -> tuple[Judgement, Query] | None:
+        """The hits for a question while the index is being built; None if it is built, or worth waiting for."""
+        with self._lock, self._lexical.early() as early:
+            if early is None or (self._meanings is not None and not self._meanings.begins_new(self._seen)):
+                return None
+            asked = self._read_with(early.vocabulary, plain)
+            index = early.index_for(asked.weights, self._rows.named_by(query))
+            judgement = self._with_names(judged(index, asked, limit, self._name_terms), query, limit)
+            return None if judgement.doubt or not judgement.hits else (judgement, asked)
+
+    def _with_names(self, judgement: Judgement, query: str, limit: int) -> Judgement:
+        """The hits, with the tools that a question names first."""
+        named = self._rows.named_by(query)
+        is_certain = judgement.hits and not judgement.doubt and not judgement.is_by_meaning
+        if not named and (is_identifier(query) or not is_certain):
+            judgement = with_part_of_name(self._rows, query, judgement, limit, bundled=self._bundled)
+        return judgement.preferring(named)
 
     @contextmanager
     def _indexed(self) -> Generator[Index]:
@@ -278,7 +300,10 @@ class ToolCatalog:
 
     def _read(self, query: str) -> Query:
         with self._indexed():
-            return read_query(query, self._lexical.vocabulary, own=self._glossary, bundled=self._bundled)
+            return self._read_with(self._lexical.vocabulary, query)
+
+    def _read_with(self, vocabulary: Vocabulary, query: str) -> Query:
+        return read_query(query, vocabulary, own=self._glossary, bundled=self._bundled)
 
     def _meaning_of(self, query: str, asked: Query) -> tuple[Any, Reading] | None:
         """The vectors of a question, and what the model has read of it; None to rank by words alone."""

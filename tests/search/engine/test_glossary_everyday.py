@@ -184,4 +184,4 @@ def test_any_text_is_understood_somehow(text: str) -> None:
 def test_any_mix_of_entries_is_found_and_shown(text: str) -> None:
     catalog = ToolCatalog([tool("create_issue", "Create an issue."), tool("delete_page", "Delete a page.")])
     for match in catalog.search(text):
-        assert match.why
+        assert match.why or match.by_meaning

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
     Matrix = NDArray[np.float32]
 
-__all__ = ["Vectorizer", "key_of"]
+__all__ = ["BYTES", "Vectorizer", "key_of"]
 
 # On disk, little-endian half precision: half the size of float32, and no similarity changes by more than .0005. In
 # memory float32, since products of half precision numbers take many times as long.
 _STORED = "<f2"
-_BYTES = 2
+BYTES = 2
 
 
 class Vectorizer:
@@ -45,7 +45,7 @@ class Vectorizer:
         """The number of bytes of a stored vector."""
         if self._columns is None:
             self._embedded(self.embedder.embed, ["tool"])  # to know which stored vectors are whole
-        return _BYTES * cast("int", self._columns)
+        return BYTES * cast("int", self._columns)
 
     def question(self, text: str) -> Matrix:
         """The normalised vectors of a question and of its clauses, one row each."""
@@ -81,7 +81,7 @@ class Vectorizer:
             return {}
         numpy, size = self.numpy, self.size
         whole = {key: vector for key, vector in stored.items() if len(vector) == size}
-        rows = numpy.frombuffer(b"".join(whole.values()), _STORED).astype(numpy.float32).reshape(-1, size // _BYTES)
+        rows = numpy.frombuffer(b"".join(whole.values()), _STORED).astype(numpy.float32).reshape(-1, size // BYTES)
         finite = numpy.isfinite(rows).all(axis=1).tolist()
         return {key: row for key, row, is_finite in zip(whole, rows, finite, strict=True) if is_finite}
 
