@@ -137,13 +137,13 @@ def test_a_broken_file_of_one_client_is_named_and_the_others_are_shown(hikidashi
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("import", "--from", "emacs"), "'emacs': use claude-desktop"),
+        (("import", "--from", "emacs"), "'emacs'. Use one of claude-desktop"),
         (("import", "nothing-of-that-name"), "there is no server 'nothing-of-that-name'"),
         (("import", "--to", ".mcp.json"), "is the file of Claude Code (project)"),
-        (("install", "emacs"), "'emacs': use claude-desktop"),
+        (("install", "emacs"), "'emacs'. Use one of claude-desktop"),
         (("install",), "CLIENT"),
         (("install", "cursor", "--config", "none.json"), "there is no such file"),
-        (("install", "cursor"), "Make it with `hikidashi serve import`"),
+        (("install", "cursor"), "Run `hikidashi serve import`"),
         (("install", "cursor", "--name", "a__b"), "is 'a__b'"),
     ],
 )

@@ -272,7 +272,7 @@ def test_without_a_file_the_defaults_are_used_and_where_there_are_none_the_remed
     named = hikidashi("serve")
 
     assert none.returncode == 2
-    assert "Make it with `hikidashi serve import`" in " ".join(none.stderr.split())
+    assert "Run `hikidashi serve import`" in " ".join(none.stderr.split())
     assert "most-used needs the records of calls: give --record FILE too" in " ".join(options_alone.stderr.split())
     for refused, command in [
         (imported, "import"),

@@ -23,7 +23,7 @@ from hikidashi.gateway.clients.table import Client, Machine
 from hikidashi.gateway.offer.names import LONGEST_CLIENT_NAME, OUR_NAME
 from hikidashi.gateway.settings.config import is_own_format, read_servers
 
-from ..output import stdout
+from ..output import print_text, stdout
 from ..tools.text import clean_lines
 from .files import config_files
 from .importing import approvals, client_for
@@ -63,7 +63,7 @@ def run_install(client_name: str, *, config: Path | None, name: str, dry_run: bo
     _report(client, changes, backups, dry_run=dry_run, as_json=as_json)
     if not dry_run and not as_json and (new := _not_agreed(files)):
         message = f"Not approved yet: {', '.join(new)}. Read the file, then run: "
-        stdout().print(Text(clean_lines(f"{message}hikidashi serve {shlex.join(named)}")), soft_wrap=True)
+        print_text(stdout(), Text(clean_lines(f"{message}hikidashi serve {shlex.join(named)}")))
     return 0
 
 
@@ -147,8 +147,7 @@ def _report(
             for line in diff_of(change).splitlines():
                 style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
                 console.print(Text(clean_lines(line), style), soft_wrap=True)
-        message = _described(change, dry_run=dry_run)
-        console.print(Text(clean_lines(message)), soft_wrap=True)
+        print_text(console, Text(clean_lines(_described(change, dry_run=dry_run))))
         if change.file in backups and change.changes:
             console.print(Text(clean_lines(f"  backup: {backups[change.file]}"), "dim"), soft_wrap=True)
     if not dry_run and any(change.changes and change.how == "install" for change in changes):
