@@ -177,6 +177,19 @@ def test_a_client_gets_our_line_and_loses_it_again(hikidashi: Hikidashi, machine
     assert "Put it there with: hikidashi serve install codex" in again.stderr
 
 
+def test_installing_names_the_servers_that_the_client_also_has_itself(hikidashi: Hikidashi, machine: Machine) -> None:
+    hikidashi("import", "--from", "cursor", "--all", "--yes")
+    assert json.loads(hikidashi("install", "zed", "--json", "--dry-run").stdout)["also_in_client"] == []
+    both = json.loads(hikidashi("install", "cursor", "--json").stdout)["also_in_client"]
+    assert sorted(both) == sorted(
+        name
+        for name, entry in json.loads(own_file(machine).read_text())["mcpServers"].items()
+        if not entry.get("disabled")
+    )
+    said = " ".join(hikidashi("install", "cursor").stdout.split())
+    assert f"Cursor itself also has {', '.join(both)}. The model sees these tools twice" in said
+
+
 def test_installing_says_which_commands_nobody_has_agreed_to(hikidashi: Hikidashi, machine: Machine) -> None:
     config = machine.project / "servers.json"
     config.write_text('{"mcpServers": {"new": {"command": "new-mcp"}}}')
