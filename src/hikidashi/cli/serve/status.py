@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+from collections.abc import Iterator
 from typing import Any
 
 from rich.cells import cell_len, set_cell_size
@@ -10,11 +12,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from hikidashi.errors import HikidashiError
 from hikidashi.gateway.daemon.attach import ask_daemon, sockets_folder
+from hikidashi.gateway.settings.config import is_own_format, read_servers
 
-from ..output import stderr, stdout
+from ..output import print_text, stderr, stdout
 from ..tools.text import clean, counted
 from ..wrap import wrapped
+from .files import default_files
 from .stopping import stop_daemon
 from .view import marked, problem_lines, state_of
 
@@ -29,12 +34,31 @@ def print_status(*, as_json: bool) -> int:
     if as_json:
         print(json.dumps(running, indent=2))  # noqa: T201
     elif not running:
-        console.print("No gateway runs. A client starts one: hikidashi serve install CLIENT")
+        for line in _nothing_runs():
+            print_text(console, Text(clean(line)))
     for number, status in enumerate([] if as_json else running):
         if number:
             console.print()
         _print_gateway(console, status)
     return int(failed)
+
+
+def _nothing_runs() -> Iterator[str]:
+    """That no gateway runs, the servers that one would have, and what to do next."""
+    yield "No gateway runs: a client starts it when it connects."
+    files = default_files()
+    try:
+        names = [server.name for server in read_servers(files)]
+    except HikidashiError as error:
+        yield str(error)
+        return
+    if not names:
+        yield "No servers are configured. Take over those of your MCP clients: hikidashi serve import"
+        return
+    yield f"{counted(len(names), 'server')} in {', '.join(map(str, files))}: {', '.join(names)}"
+    yield "Put hikidashi into a client: hikidashi serve install CLIENT"
+    if not is_own_format(files[-1]):
+        yield f"Start each server once, to see its tools: hikidashi tools tokens --mcp {shlex.quote(str(files[-1]))}"
 
 
 def _has_failed(server: dict[str, Any]) -> bool:
