@@ -283,3 +283,19 @@ def test_the_exit_code_says_whether_all_is_well(monkeypatch: pytest.MonkeyPatch,
     report = json.loads(CliRunner().invoke(app, ["doctor", "--json"]).stdout)
     assert report["ok"] is (code == 0)
     assert {check["area"] for check in report["checks"]} == {"base", "extra", "claude", "provider", "key"}
+
+
+def test_where_only_the_cli_inside_the_sdk_is_there_the_login_names_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    claude = tmp_path / "claude"
+    claude.write_text("#!/bin/sh\n")
+    claude.chmod(0o755)
+    environment = {"CLAUDE_CONFIG_DIR": str(tmp_path)}
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert claude_code.check_login(environment).remedy == "To use a subscription, run `claude` and log in."
+    monkeypatch.setenv("PATH", str(tmp_path / "nowhere"))
+    assert (
+        claude_code.check_login(environment).remedy
+        == "To use a subscription, run the CLI above, by its path, and log in."
+    )

@@ -9,6 +9,7 @@ from typing import Any
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -86,7 +87,9 @@ def _print_gateway(console: Console, status: dict[str, Any]) -> None:
     servers: list[dict[str, Any]] = status["servers"]
     shown = "search" if status["searching"] else "list"
     console.print(Text.assemble((f"gateway {status['pid']}", "bold"), f": {_reached(status)}, tools by {shown}"))
-    console.print(_table(servers))
+    table = _table(servers)
+    narrow = Measurement.get(console, console.options.update(width=10_000), table).maximum > console.width
+    console.print(_table(servers, with_revision=False) if narrow else table)
     for server in servers:
         if server["status"] == "failed":
             console.print(Text.assemble("\n", marked(server), " ", (clean(server["name"]), "bold")))
@@ -111,17 +114,18 @@ def _reached(status: dict[str, Any]) -> str:
     return status["address"] or "one client on standard input"
 
 
-def _table(servers: list[dict[str, Any]]) -> Table:
+def _table(servers: list[dict[str, Any]], *, with_revision: bool = True) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim")
     for heading in ("", "server", "state"):
         table.add_column(heading, no_wrap=heading != "server", overflow="fold")
     for heading in ("tools", "tokens", "calls", "errors"):
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("revision", no_wrap=True)
+    if with_revision:
+        table.add_column("revision", no_wrap=True)
     for server in servers:
         numbers = (f"{server[key]:,}" for key in ("tools", "tokens", "calls", "errors"))
-        revision = server["protocol"] or "–"
-        table.add_row(marked(server), clean(server["name"]), state_of(server), *numbers, Text(revision, "dim"))
+        revision = [Text(server["protocol"] or "–", "dim")] if with_revision else []
+        table.add_row(marked(server), clean(server["name"]), state_of(server), *numbers, *revision)
     return table
 
 
