@@ -280,6 +280,7 @@ ROOMS_BELOW = {
         "testing",
         "tokens",
         "web.providers.local",
+        "web.text",
     },
     "cli.web": {
         "cli",
