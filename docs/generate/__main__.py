@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 
 from mkdocs.commands.build import build
@@ -13,6 +14,7 @@ CONFIGS = ("mkdocs.yml", "mkdocs.ja.yml")  # the first clears the folder that th
 
 def main() -> int:
     """0, or 1 after a warning: a link that leads nowhere, a page that is not in the menu."""
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
     for file in CONFIGS:
         config = load_config(file, strict=True)
         config.plugins.on_startup(command="build", dirty=False)

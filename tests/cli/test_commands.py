@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import errno
 import io
+import os
+import pty
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -161,3 +164,25 @@ def test_lines_stay_readable_on_a_wide_terminal(monkeypatch: pytest.MonkeyPatch)
 def test_an_error_is_one_line_also_when_its_text_has_several(capsys: pytest.CaptureFixture[str]) -> None:
     output.print_error(ValueError("it [bold]broke[/bold]\n  in two"))
     assert capsys.readouterr().err == "error: it [bold]broke[/bold] in two\n"
+
+
+@pytest.mark.parametrize("arguments", [("serve", "install", "claude-code"), ("web", "search", "a trip")])
+def test_on_a_terminal_the_lines_of_an_error_end_at_a_space(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    ours, theirs = pty.openpty()
+    environment = {"HOME": str(tmp_path), "PATH": os.defpath, "COLUMNS": "60", "LANG": "C.UTF-8", "TERM": "dumb"}
+    command = [sys.executable, "-m", "hikidashi", *arguments]
+    done = subprocess.run(command, env=environment, cwd=tmp_path, stdout=theirs, stderr=theirs, check=False)
+    os.close(theirs)
+    shown = os.read(ours, 65_536).decode().replace("\r\n", "\n")
+    os.close(ours)
+    assert done.returncode in (1, 2)
+    lines = re.split(r"\n(?=error:|Error:)", f"\n{shown}")[-1].splitlines()
+    assert len(lines) > 2
+    assert [line for line in lines if len(line) > 60 and " " in line] == []  # a path alone may be longer
+    assert "Run `hikidashi" in " ".join(lines)
+
+
+def test_help_lists_first_what_a_new_user_needs(command: Command) -> None:
+    listed = re.findall(r"^  (\w+)  ", command("--help").stdout.partition("Commands:")[2], re.MULTILINE)
+    assert listed[:5] == ["tour", "doctor", "serve", "tools", "web"]
+    assert sorted(listed) == ["chat", "config", "doctor", "serve", "slack", "tools", "tour", "web"]

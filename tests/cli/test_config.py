@@ -95,10 +95,15 @@ def test_every_problem_is_shown_with_its_line_and_the_exit_code_is_1(command: Co
     )
 
 
+def test_the_example_is_printed_as_it_is_in_the_repository(command: Command) -> None:
+    done = command("config", "example")
+    assert (done.returncode, done.stdout, done.stderr) == (0, EXAMPLE.read_text(encoding="utf-8"), "")
+
+
 def test_a_file_that_is_not_there_is_one_problem(command: Command, tmp_path: Path) -> None:
     done = command("config", "check", str(tmp_path / "no.yaml"))
     assert done.returncode == 1
-    assert "✗ does not exist. Copy config.yaml.example there" in done.stdout
+    assert "✗ does not exist. Make one: hikidashi config example > config.yaml" in done.stdout
     assert done.stdout.endswith("\n1 problem: the file cannot be used.\n")
 
 

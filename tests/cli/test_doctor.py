@@ -101,8 +101,8 @@ def test_a_key_that_cannot_work_is_a_problem_with_a_remedy(name: str, value: str
         ({"sdk": "2.0", "mcp": "2.1.1"}, "ok", "sdk 2.0, mcp 2.1.1", ""),
         ({"sdk": "2.0.0", "mcp": "2.1"}, "ok", "sdk 2.0.0, mcp 2.1", ""),
         ({"sdk": "10.1", "mcp": "2.1.9"}, "ok", "sdk 10.1, mcp 2.1.9", ""),
-        ({}, "absent", "without sdk, mcp", "pip install 'hikidashi[x]'"),
-        ({"mcp": "2.1.1"}, "absent", "without sdk", "pip install 'hikidashi[x]'"),
+        ({}, "absent", "not installed: sdk, mcp", "pip install 'hikidashi[x]'"),
+        ({"mcp": "2.1.1"}, "absent", "not installed: sdk", "pip install 'hikidashi[x]'"),
         (
             {"sdk": "1.9.9", "mcp": "2.1.1"},
             "problem",
@@ -132,7 +132,7 @@ def test_an_extra_is_there_or_missing_or_of_the_wrong_version(
 
 def test_versions_are_those_of_this_environment() -> None:
     (check,) = check_extras({"x": [Need("rich"), Need("hikidashi-no-such-package")]})
-    assert (check.status, check.found) == ("absent", "without hikidashi-no-such-package")
+    assert (check.status, check.found) == ("absent", "not installed: hikidashi-no-such-package")
 
 
 @pytest.mark.parametrize(
@@ -254,17 +254,19 @@ def test_a_login_is_a_file_that_is_there(
 def test_problems_are_counted_and_marked_for_people() -> None:
     checks = (
         Check(area="base", name="Python", status="ok", found="3.14"),
-        Check(area="extra", name="mcp", status="absent", found="without mcp", remedy="pip install 'hikidashi[mcp]'"),
+        Check(
+            area="extra", name="mcp", status="absent", found="not installed: mcp", remedy="pip install 'hikidashi[mcp]'"
+        ),
         Check(area="key", name="A_KEY", status="problem", found="set, but empty", remedy="unset A_KEY"),
     )
     file = io.StringIO()
     print_report(Report(checks), Console(file=file, width=60, highlight=False), as_json=False)
     assert file.getvalue() == (
         "\nBase\n  ✓ Python  3.14\n"
-        "\nExtras\n  · mcp     without mcp\n            pip install 'hikidashi[mcp]'\n"
+        "\nExtras\n  · mcp     not installed: mcp\n            pip install 'hikidashi[mcp]'\n"
         "\nClaude Code\n"
         "\nProviders\n"
-        "\nKeys\n  ✗ A_KEY   set, but empty\n            unset A_KEY\n"
+        "\nEnvironment variables\n  ✗ A_KEY   set, but empty\n            unset A_KEY\n"
         "\n1 problem: see what is marked ✗.\n"
     )
 
@@ -281,3 +283,19 @@ def test_the_exit_code_says_whether_all_is_well(monkeypatch: pytest.MonkeyPatch,
     report = json.loads(CliRunner().invoke(app, ["doctor", "--json"]).stdout)
     assert report["ok"] is (code == 0)
     assert {check["area"] for check in report["checks"]} == {"base", "extra", "claude", "provider", "key"}
+
+
+def test_where_only_the_cli_inside_the_sdk_is_there_the_login_names_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    claude = tmp_path / "claude"
+    claude.write_text("#!/bin/sh\n")
+    claude.chmod(0o755)
+    environment = {"CLAUDE_CONFIG_DIR": str(tmp_path)}
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert claude_code.check_login(environment).remedy == "To use a subscription, run `claude` and log in."
+    monkeypatch.setenv("PATH", str(tmp_path / "nowhere"))
+    assert (
+        claude_code.check_login(environment).remedy
+        == "To use a subscription, run the CLI above, by its path, and log in."
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -26,9 +27,12 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
+from rich.console import Console
 from tests.gateway.faulty import STDIO
 from tests.gateway.processes import ended, processes_of
 from tests.gateway.servers import LEGACY, MODERN, free_port, program
+
+from hikidashi.cli.serve import status
 
 HIKIDASHI = str(Path(sys.executable).with_name("hikidashi"))
 
@@ -387,3 +391,23 @@ async def test_names_leave_room_for_the_name_that_was_installed_in_a_client(
     too_long = hikidashi("serve", "install", "cursor", "--config", str(config), "--name", "x" * 38)
     assert too_long.returncode == 2
     assert "has 38 characters: use at most 37" in " ".join(too_long.stderr.split())
+
+
+def test_on_a_narrow_terminal_the_status_leaves_out_the_revision_and_keeps_names_whole() -> None:
+    counts = {"tools": 1_000, "tokens": 74_549, "calls": 0, "errors": 0}
+    texts = {"name": "calendar", "status": "ready", "protocol": "2026-07-28", "reason": "", "last_error": ""}
+    gateway: dict[str, Any] = {
+        "servers": [{**counts, **texts, "notes": []}],
+        "searching": True,
+        "pid": 1,
+        "clients": 0,
+        "shortened": [],
+    }
+    shown: dict[int, str] = {}
+    for width in (50, 80):
+        console = Console(file=io.StringIO(), width=width)
+        status._print_gateway(console, gateway)  # pyright: ignore[reportPrivateUsage]
+        assert isinstance(console.file, io.StringIO)
+        shown[width] = console.file.getvalue()
+    assert ["2026-07-28" in shown[width] for width in (50, 80)] == [False, True]
+    assert all("calendar  ready  1,000  74,549" in text for text in shown.values())

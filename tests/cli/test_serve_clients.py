@@ -137,13 +137,13 @@ def test_a_broken_file_of_one_client_is_named_and_the_others_are_shown(hikidashi
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("import", "--from", "emacs"), "'emacs': use claude-desktop"),
+        (("import", "--from", "emacs"), "'emacs'. Use one of claude-desktop"),
         (("import", "nothing-of-that-name"), "there is no server 'nothing-of-that-name'"),
         (("import", "--to", ".mcp.json"), "is the file of Claude Code (project)"),
-        (("install", "emacs"), "'emacs': use claude-desktop"),
+        (("install", "emacs"), "'emacs'. Use one of claude-desktop"),
         (("install",), "CLIENT"),
         (("install", "cursor", "--config", "none.json"), "there is no such file"),
-        (("install", "cursor"), "Make it with `hikidashi serve import`"),
+        (("install", "cursor"), "Run `hikidashi serve import`"),
         (("install", "cursor", "--name", "a__b"), "is 'a__b'"),
     ],
 )
@@ -175,6 +175,19 @@ def test_a_client_gets_our_line_and_loses_it_again(hikidashi: Hikidashi, machine
     again = hikidashi("uninstall", "codex")
     assert again.returncode == 1
     assert "Put it there with: hikidashi serve install codex" in again.stderr
+
+
+def test_installing_names_the_servers_that_the_client_also_has_itself(hikidashi: Hikidashi, machine: Machine) -> None:
+    hikidashi("import", "--from", "cursor", "--all", "--yes")
+    assert json.loads(hikidashi("install", "zed", "--json", "--dry-run").stdout)["also_in_client"] == []
+    both = json.loads(hikidashi("install", "cursor", "--json").stdout)["also_in_client"]
+    assert sorted(both) == sorted(
+        name
+        for name, entry in json.loads(own_file(machine).read_text())["mcpServers"].items()
+        if not entry.get("disabled")
+    )
+    said = " ".join(hikidashi("install", "cursor").stdout.split())
+    assert f"Cursor itself also has {', '.join(both)}. The model sees these tools twice" in said
 
 
 def test_installing_says_which_commands_nobody_has_agreed_to(hikidashi: Hikidashi, machine: Machine) -> None:

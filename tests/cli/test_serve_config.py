@@ -272,7 +272,7 @@ def test_without_a_file_the_defaults_are_used_and_where_there_are_none_the_remed
     named = hikidashi("serve")
 
     assert none.returncode == 2
-    assert "Make it with `hikidashi serve import`" in " ".join(none.stderr.split())
+    assert "Run `hikidashi serve import`" in " ".join(none.stderr.split())
     assert "most-used needs the records of calls: give --record FILE too" in " ".join(options_alone.stderr.split())
     for refused, command in [
         (imported, "import"),
@@ -282,6 +282,23 @@ def test_without_a_file_the_defaults_are_used_and_where_there_are_none_the_remed
     ]:
         assert refused.returncode == 1
         assert re.findall(r"from-[\w-]+", refused.stderr) == [f"from-{command}"]
+
+
+def test_status_without_a_gateway_shows_the_configured_servers_and_what_to_do(
+    environment: dict[str, str], hikidashi: Command
+) -> None:
+    none = hikidashi("serve", "status")
+    servers = '{"mcpServers": {"files": {"command": "files-mcp"}, "issues": {"url": "https://issues.example/mcp"}}}'
+    file = written(Path(environment["XDG_CONFIG_HOME"]) / "hikidashi", "mcp.json", servers)
+    some = hikidashi("serve", "status")
+    file.write_text("{")
+    broken = hikidashi("serve", "status")
+
+    assert "hikidashi serve import" in none.stdout
+    assert f"2 servers in {file}: files, issues\n" in some.stdout
+    assert f"hikidashi tools tokens --mcp {file}\n" in some.stdout
+    assert f"{file}, line 1: is not JSON" in broken.stdout
+    assert [done.returncode for done in (none, some, broken)] == [0, 0, 0]
 
 
 def test_installing_writes_the_file_that_serve_would_use(

@@ -107,6 +107,10 @@ def test_a_program_hears_every_step_of_the_five_acts(temporary: Path) -> None:
     assert [without[1], own[1]] == [1_040, len(OWN_TOOLS)]
     assert without[2] > 100 * own[2] > 0
     assert 0 < search[2] < 3_000
+    for page in ("README.md", "README.ja.md"):  # which round what the tour shows
+        told = (ROOT / page).read_text(encoding="utf-8").partition("75,000")
+        assert "1,040" in told[0]
+        assert (round(without[2], -3), round(own[2], -2)) == (75_000, int(re.findall(r"\d+", told[2])[0]))
     assert tables["diary"] == [["18:30, Nishiki, table for 2"]]
     assert tables["mcp"] == [["book_table", "Book a table, and write it in the diary."]]
     assert dict(tables["found"]) == {
@@ -265,4 +269,4 @@ def test_the_next_commands_are_what_one_would_type_here(
 
 def test_the_tour_is_short() -> None:
     files = (ROOT / "src/hikidashi/cli/tour").glob("*.py")
-    assert sum(len(file.read_text(encoding="utf-8").splitlines()) for file in files) <= 593
+    assert sum(len(file.read_text(encoding="utf-8").splitlines()) for file in files) <= 603

@@ -537,3 +537,24 @@ async def test_mcp_serves_the_tools_on_stdio(tavily: TavilyServer, terminal_envi
     (block,) = answer.content
     assert isinstance(block, types.TextContent)
     assert "URL: https://bread.example/sourdough\nScore: 0.90\n" in block.text
+
+
+@pytest.mark.parametrize(("language", "said"), [("en", "Ctrl-C ends it."), ("ja", "Ctrl-C で終了します。")])
+def test_mcp_on_a_terminal_says_what_it_is_and_ends_with_ctrl_c(home: dict[str, str], language: str, said: str) -> None:
+    ours, theirs = os.openpty()
+    command = [sys.executable, "-m", "hikidashi", "web", "mcp", "--lang", language, "--provider", "local"]
+    with subprocess.Popen(
+        command,
+        env={**os.environ, **home},
+        stdin=theirs,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+    ) as started:
+        assert started.stderr is not None
+        assert said in started.stderr.readline()
+        started.send_signal(signal.SIGINT)
+        assert started.wait(timeout=60) == -signal.SIGINT
+    os.close(ours)
+    os.close(theirs)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.text import Text
 
-from hikidashi.cli.wrap import wrapped
+from hikidashi.cli.wrap import wrapped, wrapped_at_spaces
 
 
 @pytest.mark.parametrize(
@@ -43,3 +43,25 @@ def test_no_line_is_too_wide_and_no_letter_is_lost(text: str, width: int) -> Non
     lines = [line.plain for line in wrapped(Text(text), width)]
     assert all(cell_len(line) <= width for line in lines)
     assert "".join(lines).replace(" ", "") == text.replace("\n", "").replace(" ", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "lines"),
+    [
+        ("one two three", 7, ["one two", "three"]),
+        ("see /usr/local/bin here", 8, ["see", "/usr/local/bin", "here"]),
+        ("  /usr/local/bin", 8, ["  /usr/local/bin"]),
+        ("今日は雨です と", 6, ["今日は雨です", "と"]),
+        ("a  \n\nb", 5, ["a  ", "", "b"]),
+        ("", 5, [""]),
+    ],
+)
+def test_words_stay_whole_where_lines_end_at_spaces(text: str, width: int, lines: list[str]) -> None:
+    assert [line.plain for line in wrapped_at_spaces(Text(text), width)] == lines
+
+
+@given(st.text(st.sampled_from("ab 語/"), max_size=60), st.integers(1, 20))
+def test_lines_that_end_at_spaces_lose_no_word_and_are_too_long_only_for_one(text: str, width: int) -> None:
+    lines = [line.plain for line in wrapped_at_spaces(Text(text), width)]
+    assert " ".join(lines).split() == text.split()
+    assert [line for line in lines if cell_len(line.rstrip()) > width and len(line.split()) > 1] == []

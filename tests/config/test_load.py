@@ -329,7 +329,7 @@ def test_a_file_that_is_no_toml_says_so(tmp_path: Path, text: str, line: int | N
 
 
 def test_a_file_that_is_not_there_says_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"does not exist[.] Copy config[.]yaml[.]example there"):
+    with pytest.raises(ConfigError, match=r"does not exist[.] Make one: hikidashi config example > config[.]yaml"):
         load_config(tmp_path / "config.yaml")
     with pytest.raises(ConfigError, match="is not a file"):
         load_config(tmp_path)

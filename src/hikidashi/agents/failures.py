@@ -97,11 +97,11 @@ _FOR_OPERATORS: dict[Kind, tuple[str, str]] = {
     "login": (
         "Claude Code にログインしておらず、APIキーもありません。次のいずれかを行ってください: "
         "(1) `claude` を実行してログインする。(2) 環境変数 ANTHROPIC_API_KEY を設定する。"
-        "(3) 設定ファイル config.yaml で別のモデルを選ぶ（config.yaml.example を参照）。"
+        "(3) 設定ファイル config.yaml で別のモデルを選ぶ（例は `hikidashi config example` で表示）。"
         "`hikidashi doctor` で現在の状態を確認できます。",
         "Claude Code is not logged in, and there is no API key. Do one of these: "
         "(1) run `claude` and log in; (2) set ANTHROPIC_API_KEY; "
-        "(3) choose another model in config.yaml (config.yaml.example shows how). "
+        "(3) choose another model in config.yaml (`hikidashi config example` prints one). "
         "`hikidashi doctor` shows what is set up here.",
     ),
     "no_model": (

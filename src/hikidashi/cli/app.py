@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import errno
 import io
+import shutil
 import sys
+import textwrap
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
@@ -28,13 +30,12 @@ __all__ = ["app", "run"]
 # "\b" keeps the lines of a paragraph as they are written.
 _EXAMPLES = """\b
 Examples:
-  hikidashi tour             your first minute: 1,000 tools behind one server
-  hikidashi tour --lang ja   the same in Japanese
-  hikidashi doctor           what is installed, and whether it works
-  hikidashi doctor --json    the same for a program
-  hikidashi serve            all your MCP servers behind one
-  hikidashi web search QUERY the web, or documents of your own
-  hikidashi chat             chat with a model that has the web tools
+  hikidashi tour                       your first minute, without an account
+  hikidashi doctor                     what is installed, and whether it works
+  hikidashi serve import               the servers that your clients have
+  hikidashi serve install claude-code  all of them behind one, in a client
+  hikidashi web search QUERY           the web, or documents of your own
+  hikidashi chat                       a model that has the web tools
 """
 
 _TOUR_EXAMPLES = """\b
@@ -64,12 +65,27 @@ Examples:
 class _Commands(TyperGroup):
     """The commands; wrong values are reported without the words that pydantic puts in front of each message."""
 
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The commands in the order of the help: what a new user needs first."""
+        first = ["tour", "doctor", "serve", "tools", "web"]
+        return first + [name for name in super().list_commands(ctx) if name not in first]
+
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
         except typer.BadParameter as error:
             error.message = error.message.removeprefix("Value error, ")
+            if sys.stderr.isatty():
+                error.message = _in_lines(error.message, after=f"Error: {error.format_message()}")
             raise
+
+
+def _in_lines(message: str, *, after: str) -> str:
+    """`message` in lines that end at a space and fit the terminal; `after` is the text that ends with it."""
+    start = after.removesuffix(message)
+    width = shutil.get_terminal_size().columns
+    text = textwrap.fill(message, width, initial_indent=start, break_long_words=False, break_on_hyphens=False)
+    return text.removeprefix(start)
 
 
 app = typer.Typer(
@@ -125,7 +141,8 @@ def _hikidashi(  # pyright: ignore[reportUnusedFunction]
 ) -> None:
     """One drawer for every tool an agent has.
 
-    Tools written for pydantic-ai run in Claude Code, strands, the Anthropic API and any MCP client.
+    All your MCP servers behind one, with tool search; your own tools in pydantic-ai, Claude Code, strands, the
+    Anthropic API and MCP; web tools, a chat and a Slack bot.
     """
 
 

@@ -14,7 +14,9 @@ from hikidashi.common.language import Language
 from hikidashi.errors import SearchLogError, ToolSearchError, ToolSourceError
 from hikidashi.web.redact import redacted
 
-__all__ = ["Language", "exit_code_of", "language_of_environment", "print_error", "stderr", "stdout"]
+from .wrap import wrapped_at_spaces
+
+__all__ = ["Language", "exit_code_of", "language_of_environment", "print_error", "print_text", "stderr", "stdout"]
 
 _NO_SUCH_FILE = ("there is no such file", "does not exist")
 
@@ -44,10 +46,19 @@ def stderr() -> Console:
     return Console(stderr=True, highlight=False, soft_wrap=True)
 
 
+def print_text(console: Console, text: Text) -> None:
+    """Print a paragraph: on a terminal in lines that end at a space, elsewhere on one line.
+
+    A path or URL that is longer than a line stays whole, so that it can be copied.
+    """
+    for line in wrapped_at_spaces(text, console.width) if console.is_terminal else [text]:
+        console.print(line, soft_wrap=True)
+
+
 def print_error(error: Exception) -> None:
-    """Print `error` on one line, without keys that a server may have repeated."""
+    """Print `error` as one paragraph, without keys that a server may have repeated."""
     message = redacted(re.sub(r"\s+", " ", str(error)))
-    stderr().print(Text.assemble(("error: ", "bold red"), (message, "red")))
+    print_text(stderr(), Text.assemble(("error: ", "bold red"), (message, "red")))
 
 
 def exit_code_of(error: Exception) -> int:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from rich.cells import cell_len
 from rich.text import Text
 
-__all__ = ["wrapped"]
+__all__ = ["wrapped", "wrapped_at_spaces"]
 
 _NEVER_FIRST = "、。，．・：；？！?!,.:;)]}」』）】〉》…ーぁぃぅぇぉっゃゅょァィゥェォッャュョ"
 _NEVER_LAST = "([{「『（【〈《"
@@ -14,6 +16,28 @@ _NEVER_LAST = "([{「『（【〈《"
 def wrapped(text: Text, width: int) -> list[Text]:
     """`text` in lines of at most `width` cells, broken at spaces, after slashes and between wide characters."""
     return [line for paragraph in text.split("\n", allow_blank=True) for line in _lines(paragraph, max(width, 2))]
+
+
+def wrapped_at_spaces(text: Text, width: int) -> list[Text]:
+    """`text` in lines of at most `width` cells; a word that is longer, such as a path, stays whole.
+
+    A terminal breaks such a word itself, and then it can be copied as one.
+    """
+    return [line for paragraph in text.split("\n", allow_blank=True) for line in _at_spaces(paragraph, width)]
+
+
+def _at_spaces(text: Text, width: int) -> list[Text]:
+    breaks: list[int] = []
+    start = 0
+    for word in re.finditer("[^ ]+", text.plain):
+        before = text.plain[start : word.start()]
+        if before.strip(" ") and cell_len(before + word[0]) > width:
+            start = word.start()
+            breaks.append(start)
+    lines = list(text.divide(breaks))
+    for line in lines[:-1]:
+        line.rstrip()
+    return lines
 
 
 def _lines(text: Text, width: int) -> list[Text]:

@@ -58,7 +58,9 @@ def read_text(path: Path) -> str:
         if not path.is_file():
             if path.exists():
                 raise ConfigError(str(path), "is not a file. Name the config file itself.")
-            raise ConfigError(str(path), "does not exist. Copy config.yaml.example there, or name another file.")
+            raise ConfigError(
+                str(path), "does not exist. Make one: hikidashi config example > config.yaml, or name another file."
+            )
         with path.open("rb") as file:
             content = file.read(_LARGEST + 1)
     except OSError as error:
@@ -72,5 +74,7 @@ def read_text(path: Path) -> str:
         line = content.count(b"\n", 0, error.start) + 1
         raise ConfigError(str(path), "is not UTF-8. Save the file as UTF-8.", line=line) from error
     if not text.strip():
-        raise ConfigError(str(path), "is empty. Copy config.yaml.example there, or write a comment if you mean it.")
+        raise ConfigError(
+            str(path), "is empty. `hikidashi config example` prints an example; write a comment if you mean it."
+        )
     return text

@@ -120,11 +120,31 @@ def test_servers_of_every_kind_are_read(tmp_path: Path, key: str) -> None:
             env={"LEVEL": "2", "ON": "true"},
             cwd="/srv",
         ),
-        McpServer(name="plain", transport="stdio", command="plain"),
+        McpServer(name="plain", transport="stdio", command="plain", cwd=str(tmp_path)),
         McpServer(name="web", transport="http", url="https://example.com/mcp", headers={"X-Team": "a"}),
         McpServer(name="new", transport="http", url="https://example.com/mcp"),
         McpServer(name="old", transport="sse", url="https://example.com/sse"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("file", "cwd", "folder"),
+    [
+        ("project/.mcp.json", None, "project"),
+        ("project/.mcp.json", "servers", "project/servers"),
+        ("project/.vscode/mcp.json", None, "project"),
+        ("settings/hikidashi/mcp.json", None, "home"),
+        ("project/.mcp.json", "~/servers", "home/servers"),
+    ],
+)
+def test_processes_run_in_the_folder_of_their_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, cwd: str | None, folder: str
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "settings"))
+    (tmp_path / file).parent.mkdir(parents=True)
+    (server,) = read_mcp_config(config(tmp_path / file, {"a": {"command": "a", "cwd": cwd}}))
+    assert server.cwd == str(tmp_path / folder)
 
 
 def test_variables_are_filled_in_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""`hikidashi config`: check the config file."""
+"""`hikidashi config`: an example of the config file, and its check."""
 
 from __future__ import annotations
 
@@ -11,17 +11,29 @@ __all__ = ["config"]
 
 _EXAMPLES = """\b
 Examples:
-  hikidashi config check                 config.yaml, or HIKIDASHI_CONFIG
-  hikidashi config check bot.toml        another file; also as --config FILE
-  hikidashi config check --json | jq     for programs
+  hikidashi config check                   config.yaml, or HIKIDASHI_CONFIG
+  hikidashi config check bot.toml          another file; also as --config FILE
+  hikidashi config check --json | jq       for programs
+  hikidashi config example > config.yaml   every key, explained
 """
 
 config = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 
-@config.callback(epilog=_EXAMPLES, short_help="Check the config file.")
+@config.callback(epilog=_EXAMPLES, short_help="Print an example of the config file, or check yours.")
 def _config() -> None:  # pyright: ignore[reportUnusedFunction]
-    """Check the config file: what is on, what is off, and why."""
+    """Print an example of the config file, or check yours: what is on, what is off, and why."""
+
+
+@config.command(epilog=_EXAMPLES, short_help="Print an example of the config file.")
+def example() -> None:
+    """Print an example of the config file, with every key explained in Japanese and English."""
+    import hikidashi
+
+    package = Path(hikidashi.__file__).parent
+    packed = package / "config" / "example.yaml"  # where a wheel has it
+    file = packed if packed.exists() else package.parents[1] / "config.yaml.example"
+    typer.echo(file.read_text(encoding="utf-8"), nl=False)
 
 
 @config.command(epilog=_EXAMPLES, short_help="Show what is on and off, or every problem of the file.")

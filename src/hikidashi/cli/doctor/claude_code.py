@@ -83,8 +83,13 @@ def check_login(environment: Mapping[str, str]) -> Check:
         name="login",
         status="absent",
         found=f"none in {_from_home(folder)}{elsewhere}",
-        remedy="To use a subscription, run `claude` and log in.",
+        remedy=f"To use a subscription, run {_command()} and log in.",
     )
+
+
+def _command() -> str:
+    """How a person starts the CLI: the one inside the SDK is not on PATH."""
+    return "`claude`" if shutil.which("claude") or find_cli() is None else "the CLI above, by its path,"
 
 
 def _cli(status: Status, found: str, remedy: str = "") -> Check:

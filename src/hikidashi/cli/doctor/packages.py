@@ -91,7 +91,9 @@ def _check_extra(extra: str, needs: list[Need], installed: Mapping[str, str] | N
     if wrong:
         return Check(area="extra", name=extra, status="problem", found="; ".join(wrong), remedy=f"{install} --upgrade")
     if missing:
-        return Check(area="extra", name=extra, status="absent", found=f"without {', '.join(missing)}", remedy=install)
+        return Check(
+            area="extra", name=extra, status="absent", found=f"not installed: {', '.join(missing)}", remedy=install
+        )
     return Check(area="extra", name=extra, status="ok", found=", ".join(found))
 
 

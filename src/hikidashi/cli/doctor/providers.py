@@ -23,7 +23,7 @@ def check_providers(environment: Mapping[str, str]) -> Iterator[Check]:
 
 def _check(name: str, packages: Sequence[Package], variables: Sequence[str], environment: Mapping[str, str]) -> Check:
     if missing := [package for package in packages if not package.is_installed]:
-        found = f"without {', '.join(package.name for package in missing)}"
+        found = f"not installed: {', '.join(package.name for package in missing)}"
         remedy = " && ".join(dict.fromkeys(package.install_command for package in missing))
         return Check(area="provider", name=name, status="absent", found=found, remedy=remedy)
     if unset := [variable for variable in variables if not environment.get(variable, "").strip()]:

@@ -13,7 +13,13 @@ from .report import Check, Report
 __all__ = ["print_report"]
 
 _MARKS = {"ok": ("✓", "green"), "absent": ("·", "dim"), "problem": ("✗", "bold red")}
-_HEADINGS = {"base": "Base", "extra": "Extras", "claude": "Claude Code", "provider": "Providers", "key": "Keys"}
+_HEADINGS = {
+    "base": "Base",
+    "extra": "Extras",
+    "claude": "Claude Code",
+    "provider": "Providers",
+    "key": "Environment variables",
+}
 
 
 def print_report(report: Report, console: Console, *, as_json: bool) -> None:

@@ -29,8 +29,8 @@ def config_files(named: Sequence[Path]) -> tuple[Path, ...]:
         from hikidashi.gateway.clients.taking import default_config
 
         raise typer.BadParameter(
-            f"is missing: no config.yaml has a section `servers`, and there is no {default_config()}. Make it with "
-            "`hikidashi serve import`, which takes over the servers of your MCP clients, or name a file such as "
+            f"no servers are configured: no config.yaml has a section `servers`, and there is no {default_config()}. "
+            "Run `hikidashi serve import` to take over the servers of your MCP clients, or name a file such as "
             ".mcp.json.",
             param_hint="--config",
         )

@@ -20,7 +20,7 @@ from hikidashi.gateway.clients.table import CLIENTS, Client, client_named
 from hikidashi.gateway.clients.taking import Choice, default_config, name_all, servers_of, take_over
 from hikidashi.gateway.settings.approval import Approvals
 
-from ..output import print_error, stderr, stdout
+from ..output import print_error, print_text, stderr, stdout
 from ..tools.text import clean, counted
 from ..wrap import wrapped
 
@@ -92,7 +92,7 @@ def client_for(name: str, hint: str) -> Client:
     """
     known = [client.name for client in CLIENTS]
     if name not in known:
-        raise typer.BadParameter(f"is {name!r}: use {', '.join(known)}.", param_hint=hint)
+        raise typer.BadParameter(f"there is no client {name!r}. Use one of {', '.join(known)}.", param_hint=hint)
     return client_named(name)
 
 
@@ -182,11 +182,9 @@ def _line(choice: Choice) -> str:
 def _report(written: list[Choice], to: Path) -> None:
     console = stdout()
     new = [choice for choice in written if choice.status == "new"]
-    console.print(
-        Text(f"{counted(len(new), 'server')} written to {to}, which only you can read.", "green"), soft_wrap=True
-    )
+    print_text(console, Text(f"{counted(len(new), 'server')} written to {to}, which only you can read.", "green"))
     own = "" if to == default_config() else f" --config {shlex.quote(str(to))}"
-    console.print(Text(f"Next: hikidashi serve install CLIENT{own}"), soft_wrap=True)
+    print_text(console, Text(f"Next: hikidashi serve install CLIENT{own}"))
 
 
 def _as_json(search: Search, choices: list[Choice], written: list[Choice], to: Path) -> dict[str, Any]:

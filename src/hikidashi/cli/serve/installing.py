@@ -16,15 +16,15 @@ from rich.text import Text
 
 from hikidashi.common.folders import state_folder
 from hikidashi.errors import ToolSourceError
-from hikidashi.gateway.clients.finding import content_of, read_bytes
+from hikidashi.gateway.clients.finding import content_of, find_servers, fingerprint, read_bytes
 from hikidashi.gateway.clients.installing import Change, Line, apply, diff_of, plan_install, plan_uninstall
 from hikidashi.gateway.clients.records import Records
 from hikidashi.gateway.clients.table import Client, Machine
 from hikidashi.gateway.offer.names import LONGEST_CLIENT_NAME, OUR_NAME
 from hikidashi.gateway.settings.config import is_own_format, read_servers
 
-from ..output import stdout
-from ..tools.text import clean_lines
+from ..output import print_text, stdout
+from ..tools.text import clean, clean_lines
 from .files import config_files
 from .importing import approvals, client_for
 
@@ -60,10 +60,15 @@ def run_install(client_name: str, *, config: Path | None, name: str, dry_run: bo
     )
     changes = plan_install(client, line, records, machine=machine)
     backups = {} if dry_run else apply(changes, records)
-    _report(client, changes, backups, dry_run=dry_run, as_json=as_json)
+    twice = _of_both(client, files, machine)
+    _report(client, changes, backups, dry_run=dry_run, as_json=as_json, twice=twice)
+    if not as_json and twice:
+        how = ": claude mcp remove NAME" if client.name == "claude-code" else "."
+        message = f"{client.title} itself also has {', '.join(twice)}. The model sees these tools twice, and all of "
+        print_text(stdout(), Text(clean(f"{message}them in every request, until you remove them there{how}"), "yellow"))
     if not dry_run and not as_json and (new := _not_agreed(files)):
         message = f"Not approved yet: {', '.join(new)}. Read the file, then run: "
-        stdout().print(Text(clean_lines(f"{message}hikidashi serve {shlex.join(named)}")), soft_wrap=True)
+        print_text(stdout(), Text(clean_lines(f"{message}hikidashi serve {shlex.join(named)}")))
     return 0
 
 
@@ -106,6 +111,16 @@ def _not_agreed(files: Sequence[Path]) -> list[str]:
         return []
 
 
+def _of_both(client: Client, files: Sequence[Path], machine: Machine) -> list[str]:
+    """The servers that the client has itself, and that the gateway offers too."""
+    try:
+        offered = {fingerprint(dict(one.entry.given)) for one in read_servers(files) if one.entry is not None}
+    except ToolSourceError:  # the gateway reports it
+        return []
+    found = find_servers([client], machine=machine).found
+    return [one.name for one in found if not one.entry.get("disabled") and fingerprint(one.entry) in offered]
+
+
 def _executable() -> tuple[str, list[str]]:
     """The command that runs now, by its absolute path, and its first arguments."""
     ending = ".exe" if sys.platform == "win32" else ""
@@ -123,12 +138,19 @@ def _records() -> Records:
 
 
 def _report(
-    client: Client, changes: Sequence[Change], backups: dict[Path, Path], *, dry_run: bool, as_json: bool
+    client: Client,
+    changes: Sequence[Change],
+    backups: dict[Path, Path],
+    *,
+    dry_run: bool,
+    as_json: bool,
+    twice: Sequence[str] = (),
 ) -> None:
     if as_json:
         report = {
             "client": client.name,
             "dry_run": dry_run,
+            "also_in_client": list(twice),
             "files": [
                 {
                     "file": str(change.file),
@@ -147,8 +169,7 @@ def _report(
             for line in diff_of(change).splitlines():
                 style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
                 console.print(Text(clean_lines(line), style), soft_wrap=True)
-        message = _described(change, dry_run=dry_run)
-        console.print(Text(clean_lines(message)), soft_wrap=True)
+        print_text(console, Text(clean_lines(_described(change, dry_run=dry_run))))
         if change.file in backups and change.changes:
             console.print(Text(clean_lines(f"  backup: {backups[change.file]}"), "dim"), soft_wrap=True)
     if not dry_run and any(change.changes and change.how == "install" for change in changes):

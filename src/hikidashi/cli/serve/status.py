@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import json
+import shlex
+from collections.abc import Iterator
 from typing import Any
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from hikidashi.errors import HikidashiError
 from hikidashi.gateway.daemon.attach import ask_daemon, sockets_folder
+from hikidashi.gateway.settings.config import is_own_format, read_servers
 
-from ..output import stderr, stdout
+from ..output import print_text, stderr, stdout
 from ..tools.text import clean, counted
 from ..wrap import wrapped
+from .files import default_files
 from .stopping import stop_daemon
 from .view import marked, problem_lines, state_of
 
@@ -29,12 +35,31 @@ def print_status(*, as_json: bool) -> int:
     if as_json:
         print(json.dumps(running, indent=2))  # noqa: T201
     elif not running:
-        console.print("No gateway runs. A client starts one: hikidashi serve install CLIENT")
+        for line in _nothing_runs():
+            print_text(console, Text(clean(line)))
     for number, status in enumerate([] if as_json else running):
         if number:
             console.print()
         _print_gateway(console, status)
     return int(failed)
+
+
+def _nothing_runs() -> Iterator[str]:
+    """That no gateway runs, the servers that one would have, and what to do next."""
+    yield "No gateway runs: a client starts it when it connects."
+    files = default_files()
+    try:
+        names = [server.name for server in read_servers(files)]
+    except HikidashiError as error:
+        yield str(error)
+        return
+    if not names:
+        yield "No servers are configured. Take over those of your MCP clients: hikidashi serve import"
+        return
+    yield f"{counted(len(names), 'server')} in {', '.join(map(str, files))}: {', '.join(names)}"
+    yield "Put hikidashi into a client: hikidashi serve install CLIENT"
+    if not is_own_format(files[-1]):
+        yield f"Start each server once, to see its tools: hikidashi tools tokens --mcp {shlex.quote(str(files[-1]))}"
 
 
 def _has_failed(server: dict[str, Any]) -> bool:
@@ -62,7 +87,9 @@ def _print_gateway(console: Console, status: dict[str, Any]) -> None:
     servers: list[dict[str, Any]] = status["servers"]
     shown = "search" if status["searching"] else "list"
     console.print(Text.assemble((f"gateway {status['pid']}", "bold"), f": {_reached(status)}, tools by {shown}"))
-    console.print(_table(servers))
+    table = _table(servers)
+    narrow = Measurement.get(console, console.options.update(width=10_000), table).maximum > console.width
+    console.print(_table(servers, with_revision=False) if narrow else table)
     for server in servers:
         if server["status"] == "failed":
             console.print(Text.assemble("\n", marked(server), " ", (clean(server["name"]), "bold")))
@@ -87,17 +114,18 @@ def _reached(status: dict[str, Any]) -> str:
     return status["address"] or "one client on standard input"
 
 
-def _table(servers: list[dict[str, Any]]) -> Table:
+def _table(servers: list[dict[str, Any]], *, with_revision: bool = True) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim")
     for heading in ("", "server", "state"):
         table.add_column(heading, no_wrap=heading != "server", overflow="fold")
     for heading in ("tools", "tokens", "calls", "errors"):
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("revision", no_wrap=True)
+    if with_revision:
+        table.add_column("revision", no_wrap=True)
     for server in servers:
         numbers = (f"{server[key]:,}" for key in ("tools", "tokens", "calls", "errors"))
-        revision = server["protocol"] or "–"
-        table.add_row(marked(server), clean(server["name"]), state_of(server), *numbers, Text(revision, "dim"))
+        revision = [Text(server["protocol"] or "–", "dim")] if with_revision else []
+        table.add_row(marked(server), clean(server["name"]), state_of(server), *numbers, *revision)
     return table
 
 

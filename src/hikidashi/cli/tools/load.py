@@ -19,7 +19,7 @@ from hikidashi.search.overlay import Overlay
 from hikidashi.search.sources import catalog_from, catalog_of
 from hikidashi.tool import Tool
 
-from ..output import stderr
+from ..output import print_text, stderr
 from .text import clean, counted
 
 __all__ = ["Loaded", "load", "make_ready"]
@@ -62,7 +62,7 @@ def load(
     if overlay is not None and (unknown := overlay.unknown(loaded.catalog.names)):
         names = ", ".join(map(clean, unknown[:_NAMED])) + (" …" if len(unknown) > _NAMED else "")
         message = f"The overlay names {counted(len(unknown), 'tool')} that the catalogue does not have: {names}"
-        stderr().print(Text(message, "dim"))
+        print_text(stderr(), Text(message, "dim"))
     return loaded
 
 
@@ -89,14 +89,13 @@ def _of_servers(config: Path, seconds: float) -> tuple[list[Tool], dict[str, str
 
     def report(answer: ServerTools) -> None:
         if answer.failure is None:
-            console.print(
-                Text.assemble(("✓ ", "green"), clean(f"{answer.server}: {counted(len(answer.tools), 'tool')}"))
-            )
+            mark, message = ("✓ ", "green"), f"{answer.server}: {counted(len(answer.tools), 'tool')}"
         else:
-            console.print(Text.assemble(("✗ ", "bold red"), clean(f"{answer.server}: {answer.failure}")))
+            mark, message = ("✗ ", "bold red"), f"{answer.server}: {answer.failure}"
+        print_text(console, Text.assemble(mark, clean(message)))
 
     names = ", ".join(server.name for server in servers)
-    console.print(Text(clean(f"Asking {counted(len(servers), 'MCP server')}: {names}"), "dim"))
+    print_text(console, Text(clean(f"Asking {counted(len(servers), 'MCP server')}: {names}"), "dim"))
     # An error of a server is printed above; the client would log it with a traceback.
     logging.getLogger("mcp").setLevel(logging.CRITICAL)
     answers = asyncio.run(tools_of_servers(servers, seconds=seconds, on_answer=report))

@@ -16,7 +16,7 @@ from hikidashi.search.engine.explain import Explanation
 
 from ..wrap import wrapped
 from .load import Loaded
-from .text import clean, counted, cut, print_row
+from .text import clean, counted, cut, is_bounded, print_row
 
 __all__ = ["print_matches"]
 
@@ -31,6 +31,7 @@ _FIELDS = {
 }
 
 
+_ALL_IN_ONE = "Tool and score, what it does, and why it matched"
 _WORDS_ALONE = (
     "Ranked by words alone: the encoder reads sentences, in English or in words that a glossary translates, and not a "
     "single word that tools have."
@@ -91,10 +92,11 @@ def _as_json(matches: Sequence[ToolMatch]) -> list[dict[str, object]]:
 
 def _print_table(console: Console, matches: Sequence[ToolMatch], *, shares: bool) -> None:
     longest = max(cell_len(clean(match.name)) for match in matches)
-    widths = (2, max(len("Tool"), min(longest, max(12, console.width // 3))), 6)
+    in_columns = longest <= max(12, console.width // 3)  # longer names stand above what the tools do
+    widths = (2, max(len("Tool"), longest), 6) if in_columns else (2,)
     rest = console.width - sum(widths) - 2 * len(widths)
-    header = [Text(title, "bold") for title in (" #", "Tool", " Score")]
-    print_row(console, header, widths, [Text(cut("What it does, and why it matched", rest), "bold")])
+    *header, last = (" #", "Tool", " Score", "What it does, and why it matched") if in_columns else (" #", _ALL_IN_ONE)
+    print_row(console, [Text(title, "bold") for title in header], widths, [Text(cut(last, rest), "bold")])
     for rank, match in enumerate(matches, 1):
         lines = [Text(cut(match.entry.description or "(no description)", rest))]
         if shares:
@@ -103,8 +105,12 @@ def _print_table(console: Console, matches: Sequence[ToolMatch], *, shares: bool
             label = f"{_FIELDS.get(name, name)}: "
             lines.append(Text.assemble((label, "dim"), (cut(", ".join(words), rest - len(label)), "cyan")))
         number = Text(f"{rank:>2}") if match.confident else Text(" ?", "yellow")
-        cells = [number, Text(clean(match.name), "bold green"), Text(f"{match.score:6.2f}")]
-        print_row(console, cells, widths, lines)
+        name, score = Text(clean(match.name), "bold green"), Text(f"{match.score:6.2f}")
+        if in_columns:
+            print_row(console, [number, name, score], widths, lines)
+        else:
+            above = name + score
+            print_row(console, [number], widths, [*(wrapped(above, rest) if is_bounded(console) else [above]), *lines])
     if not matches[0].confident:
         _print_lines(console, [Text(f"The nearest match, perhaps not the right one. {matches[0].doubt}")])
 

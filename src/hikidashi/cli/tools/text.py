@@ -10,8 +10,6 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
-from ..wrap import wrapped
-
 __all__ = ["clean", "clean_lines", "counted", "cut", "is_bounded", "more", "print_row"]
 
 # Descriptions are untrusted: control characters could move the cursor, and others reverse the line.
@@ -40,24 +38,11 @@ def counted(count: int, thing: str, things: str | None = None) -> str:
 
 
 def print_row(console: Console, cells: Sequence[Text], widths: Sequence[int], last: Sequence[Text]) -> None:
-    """Print one row: `cells` of fixed widths, and beside them the lines `last`.
-
-    A cell that is too long has a line of its own, on which it is broken only if a terminal is not wide enough for it.
-    """
-    beside = list(cells)
-    place = 0
-    for number, (cell, width) in enumerate(zip(cells, widths, strict=True)):
-        if cell.cell_len > width:
-            first, *others = wrapped(cell, console.width - place if is_bounded(console) else cell.cell_len)
-            for line in (_joined(beside[:number], widths) + first, *(Text(" " * place) + line for line in others)):
-                console.print(line, no_wrap=True, crop=False, soft_wrap=True)
-            beside[: number + 1] = [Text()] * (number + 1)
-        place += width + 2
-    for number in range(max(1, len(last))):
-        line = _joined(beside if not number else [Text()] * len(beside), widths)
-        line += last[number] if last else Text()
+    """Print one row: `cells`, which fit their `widths`, and beside them the lines `last`."""
+    for number, beside in enumerate(last):
+        line = _joined([Text()] * len(cells) if number else cells, widths) + beside
         line.rstrip()
-        console.print(line, no_wrap=True, crop=False)
+        console.print(line, no_wrap=True, crop=False, soft_wrap=not is_bounded(console))
 
 
 def is_bounded(console: Console) -> bool:

@@ -20,9 +20,7 @@ async def own_tools_act(stage: Stage) -> None:
     text = stage.text
     await stage.begin_act(
         text("Your own tools, in Claude Code and everywhere", "自分のツールを、Claude Code でもどこでも"),
-        text(
-            "A pydantic-ai agent, with its retries and live deps.", "pydantic-ai の再試行も deps もそのまま動きます。"
-        ),
+        text("A pydantic-ai agent: retries, live deps.", "pydantic-ai の再試行も deps もそのまま動きます。"),
         code='agent.run(question, model=ClaudeCodeModel("sonnet"), deps=diary)\n'
         "to_mcp(await from_pydantic_ai(agent, deps=diary))",
     )

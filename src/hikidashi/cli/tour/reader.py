@@ -95,7 +95,7 @@ class Reader:
             "サーバーも Claude Code CLI も呼び出しも本物です。モデルだけは本物ではなく、127.0.0.1 の Messages API が"
             "台本どおりに答えます。ネットワークもアカウントもキーも使いません。トークン数は目安です。",
         )
-        drawer = self._text("one drawer for every tool an agent has", "エージェントの道具を、ひとつの引き出しに")
+        drawer = self._text("one drawer for every tool an agent has", "ツールをひとつの引き出しに")
         title = Text.assemble(("引き出し ", "bold cyan"), ("hikidashi", "bold"), (f" {version} · {drawer}", "dim"))
         lines = Text("\n").join(wrapped(Text(notice), self._console.width - 6))
         return [Panel(lines, title=title, title_align="left", border_style="cyan", padding=(1, 2))]
@@ -115,12 +115,12 @@ class Reader:
     def _returned(self, tool: str, content: str, outcome: str) -> list[RenderableType]:
         return self._beside(outcome if outcome in _LABELS else "failed", Text(cut(content, 2 * self._room)))
 
-    def _found(self, hits: Sequence[Mapping[str, str]], among: int = 0, seconds: float = 0) -> list[RenderableType]:
+    def _found(self, hits: Sequence[Any], among: int = 0, seconds: float = 0, note: str = "") -> list[RenderableType]:
         lines = self._columns([(cut(hit["name"], self._room // 2), hit["text"]) for hit in hits])
         if among:
             took = f"{seconds * 1000:.1f}"
             where = self._text(f"among {among:,}, in {took} ms", f"{among:,} 件から {took} ミリ秒")
-            lines.append(Text(where, "dim"))
+            lines.append(Text(where + note, "dim"))
         return self._beside("found", *lines)
 
     def _table(self, label: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[RenderableType]:

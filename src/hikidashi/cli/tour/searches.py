@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 
 from hikidashi.search import ToolCatalog
 from hikidashi.web.providers.local import LocalIndex, LocalSearchProvider, ingest
+from hikidashi.web.text.passages import plain_text
 
 from .stage import Stage
 
@@ -27,7 +28,7 @@ _FOR_TOOLS = (
 )
 _FOR_DOCUMENTS = ("run pydantic-ai tools in Claude Code", "ツールを検索するには")
 
-_HEADING = re.compile(r"\A#+ .*\n+")  # the title has it already
+_LEFT_OUT = re.compile(r"\A#+ .*\n+|<!--[^>]*-->")  # a heading is in the title already, a comment is for programs
 
 
 async def tool_search_act(stage: Stage) -> None:
@@ -66,5 +67,7 @@ async def web_act(stage: Stage) -> None:
                 started = time.perf_counter()
                 found = await provider.search(question, search_depth="advanced", max_results=3)
                 seconds = time.perf_counter() - started
-                hits = [{"name": hit.title, "text": _HEADING.sub("", hit.content)} for hit in found.results]
+                hits = [
+                    {"name": hit.title, "text": plain_text(_LEFT_OUT.sub("", hit.content))} for hit in found.results
+                ]
                 await stage.tell("found", hits=hits, among=passages, seconds=seconds)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import AsyncIterable, Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -42,6 +43,11 @@ class Stage:
         self.tools: list[dict[str, Any]] = []  # behind the gateway, as definitions
         self._cli_path = cli_path
         self._acts = 0
+
+    @property
+    def servers(self) -> Counter[str]:
+        """How many tools each server has."""
+        return Counter(tool["name"].partition("__")[0] for tool in self.tools)
 
     async def begin_act(self, title: str, about: str, *, code: str) -> None:
         """Announce the next act; `code` is the line that it demonstrates."""

@@ -76,6 +76,11 @@ Examples:
   hikidashi web serve --host 0.0.0.0 --api-key "$KEY"
 """
 
+_ON_A_TERMINAL = {
+    "en": "Speaking MCP on standard input and output, for a client. Ctrl-C ends it.",
+    "ja": "標準入出力で MCP クライアントと通信します。Ctrl-C で終了します。",
+}
+
 _MCP_EXAMPLES = """\b
 Examples:
   hikidashi web mcp
@@ -277,6 +282,7 @@ def mcp(*, asked: ProviderOptions) -> None:
     Text from the web is fenced, so that the model can tell it from instructions.
     """
     import asyncio
+    import signal
 
     from hikidashi.web.mcp import serve_stdio
 
@@ -285,4 +291,7 @@ def mcp(*, asked: ProviderOptions) -> None:
     if sys.stdin is None or sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]
         raise typer.BadParameter("stdin or stdout is closed. An MCP client starts this command with both open.")
     choice = choice_of(asked)
+    if sys.stdin.isatty():
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # the thread that waits for a line cannot be interrupted
+        typer.echo(_ON_A_TERMINAL[choice.language], err=True)
     asyncio.run(serve_stdio(choice.open(), language=choice.language))

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from hikidashi.web.providers.local import ListedDocument, LocalIndex
 
-from ..output import Language, stderr, stdout
+from ..output import Language, print_text, stderr, stdout
 from ..tools.text import clean
 from .indexing import name_of
 from .view import print_json
@@ -67,7 +67,7 @@ def list_documents(address: str | None, path: Path | None, *, language: Language
         out.print(Text.assemble(line, ("  " + clean(name_of(one.url)), "dim")), soft_wrap=True)
     if not found:
         where = "" if address is None else words["below"].format(address=address)
-        stderr().print(Text(clean(words["none"].format(where=where, path=index.path))), soft_wrap=True)
+        print_text(stderr(), Text(clean(words["none"].format(where=where, path=index.path))))
     return bool(found)
 
 

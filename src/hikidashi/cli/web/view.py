@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from ..output import Language, stderr, stdout
+from ..output import Language, print_text, stderr, stdout
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -29,7 +29,7 @@ def print_markdown(text: str) -> None:
         return
     for line in shown(text).split("\n"):
         style = next((style for start, style in _STYLES if line.startswith(start)), "")
-        console.print(Text(line, style), soft_wrap=True)
+        print_text(console, Text(line, style))
 
 
 def print_json(answer: DataclassInstance | dict[str, Any]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -11,7 +12,7 @@ from ....errors import ToolSourceError
 from ...json_files import no_such_file, parsed, text_of
 from ._server import McpServer, Transport, is_secret_name
 from .checks import check_server
-from .dialects import common_form, project_folder
+from .dialects import common_form, project_folder, working_folder
 from .keyring import password
 from .references import EntryError, References
 
@@ -32,7 +33,8 @@ def read_mcp_config(path: str | Path) -> list[McpServer]:
     """The servers in a file such as `.mcp.json`, with its references expanded.
 
     These are `${VARIABLE}`, `${VARIABLE:-default}` and, in `env`, `headers` and `url`, `${keyring:SERVICE/NAME}`.
-    Servers that are `disabled` are left out.
+    Servers that are `disabled` are left out. Processes run in the folder of the file, or in their `cwd`, which may be
+    relative to it, as with `hikidashi serve`.
 
     Raises:
         ToolSourceError: the file cannot be read, has no `mcpServers`, or has an invalid server.
@@ -41,9 +43,12 @@ def read_mcp_config(path: str | Path) -> list[McpServer]:
     for name, given in server_entries(path).items():
         references = References(keyring=password, folder=project_folder(Path(path)))
         try:
-            servers.append(server_from(name, given, references))
+            server = server_from(name, given, references)
         except EntryError as error:
             raise ToolSourceError(str(path), f"server {name!r} {error.reason}", error.remedy) from error
+        if server.transport == "stdio":
+            server = replace(server, cwd=working_folder(server.cwd, Path(path)))
+        servers.append(server)
     return servers
 
 

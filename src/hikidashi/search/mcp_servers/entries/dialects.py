@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["common_form", "project_folder"]
+from ....common.folders import config_folder
+
+__all__ = ["common_form", "project_folder", "working_folder"]
 
 _FOLDERS_OF_CLIENTS = frozenset({".codex", ".cursor", ".gemini", ".vscode", ".zed"})
 
@@ -35,3 +37,17 @@ def project_folder(file: Path) -> Path:
     """The folder that a file of servers is for: its own, or the one above where that is a client's, as `.vscode` is."""
     folder = file.absolute().parent
     return folder.parent if folder.name in _FOLDERS_OF_CLIENTS else folder
+
+
+def working_folder(cwd: str | None, file: Path) -> str | None:
+    """The absolute path of the folder that a process in `file` runs in: its `cwd`, or that of the project.
+
+    A `cwd` may be relative to the folder of the project. A file among the user's settings has the home folder.
+    """
+    folder = project_folder(file)
+    try:
+        if cwd:
+            return str(folder / Path(cwd).expanduser())
+        return str(Path.home() if folder == config_folder().absolute() else folder)
+    except RuntimeError:  # no home folder, or an unknown user: starting it reports that
+        return cwd
