@@ -262,9 +262,11 @@ class ToolCatalog:
     def _judged(self, query: str, limit: int, further: int = 0) -> Generator[tuple[Judgement, Query]]:
         """The hits for a question, `further` more than are shown, and its terms; with the lock held."""
         plain = unicodedata.normalize("NFKC", query)  # full-width letters are read as others; names are as they are
-        if not further and (found := self._judged_early(query, plain, limit)) is not None:
-            yield found
-            return
+        with self._lock:
+            early = None if further else self._judged_early(query, plain, limit)
+            if early is not None:
+                yield early
+                return
         asked = None if self._meanings is None else self._read(plain)
         meaning = None if asked is None else self._meaning_of(plain, asked)
         with self._indexed() as index:
@@ -274,8 +276,11 @@ class ToolCatalog:
             yield self._with_names(judgement, query, limit + further), asked
 
     def _judged_early(self, query: str, plain: str, limit: int) -> tuple[Judgement, Query] | None:
-        """The hits for a question while the index is being built; None if it is built, or worth waiting for."""
-        with self._lock, self._lexical.early() as early:
+        """The hits for a question while the index is being built; None if it is built, or worth waiting for.
+
+        Call it with the lock held.
+        """
+        with self._lexical.early() as early:
             if early is None or (self._meanings is not None and not self._meanings.begins_new(self._seen)):
                 return None
             asked = self._read_with(early.vocabulary, plain)
