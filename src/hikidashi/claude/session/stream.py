@@ -61,6 +61,8 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
 
     complete: bool = field(default=False, init=False)
     """Whether the answer was read to its end, so that the session can take another turn."""
+    _closed: bool = field(default=False, init=False)
+    """Whether the caller has closed the stream."""
     _message_id: str = field(default="", init=False)
     _message_usage: dict[str, int] = field(default_factory=dict[str, int], init=False)
     _model_name: str = field(default="", init=False)
@@ -107,6 +109,8 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
                     relaunch = None
                 yield message
         except ClaudeCodeProcessError:
+            if self._closed:
+                return
             if relaunch is None:
                 raise
         if relaunch is not None:
@@ -298,7 +302,8 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
         )
 
     async def close_stream(self) -> None:
-        """End the CLI: a stream that is closed early is not read again."""
+        """End the CLI, and with it the events of the answer."""
+        self._closed = True  # a response that wraps this one has `cancelled` set instead of it
         await self.session.close()
 
     @property
