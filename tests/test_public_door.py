@@ -209,7 +209,7 @@ ROOMS_BELOW = {
     "agents.slack": {"agents", "common", "errors", "web"},
     "claude": {"claude.deps", "claude.session", "claude.tools", "convert", "convert.shared", "errors", "tool"},
     "claude.deps": {"errors"},
-    "claude.session": {"claude", "claude.tools", "convert", "convert.shared", "errors", "tool"},
+    "claude.session": {"claude", "claude.tools", "common", "convert", "convert.shared", "errors", "tool"},
     "claude.tools": {"claude", "convert", "convert.shared", "errors", "tool"},
     "cli": {
         "cli.chat",

@@ -96,6 +96,13 @@ async def test_a_system_prompt_too_long_for_a_command_line_arrives_whole(claude_
 
 
 @pytest.mark.cli
+async def test_a_system_prompt_with_characters_that_no_argument_holds_arrives(claude_code: ClaudeCode) -> None:
+    model, server = claude_code([say("ok")])
+    await Agent(model, instructions="one\0two \ud800 three").run("Hello.")
+    assert "one\0two \ufffd three" in server.requests[0].system_text
+
+
+@pytest.mark.cli
 async def test_commands_and_file_mentions_in_a_prompt_are_only_text(claude_code: ClaudeCode, tmp_path: Path) -> None:
     (tmp_path / "secret.txt").write_text("tajemství")
     model, server = claude_code([say("ok")])

@@ -9,13 +9,11 @@ from typing import Any
 import pytest
 from claude_agent_sdk import ClaudeAgentOptions
 from pydantic_ai import Agent
-from pydantic_ai.direct import model_request
-from pydantic_ai.messages import ModelRequest
 from pydantic_ai.models import override_allow_model_requests
 from tests.support import ClaudeCode
 
 from hikidashi import ClaudeCodeModel, InvalidSettingError
-from hikidashi.claude.settings import checked, environment
+from hikidashi.claude.settings import checked
 from hikidashi.testing import Usage, call, say
 
 
@@ -47,12 +45,6 @@ def test_a_setting_of_the_wrong_type_or_size_is_refused_by_name(settings: dict[s
         checked(settings)
     assert caught.value.setting == expected
     assert caught.value.value == settings[expected]
-
-
-@pytest.mark.parametrize("choice", [["add"], 3])
-def test_a_tool_choice_claude_code_cannot_make_is_refused(choice: Any) -> None:
-    with pytest.raises(InvalidSettingError, match="tool_choice"):
-        environment(checked({"tool_choice": choice}))
 
 
 def test_settings_of_other_models_are_left_alone() -> None:
@@ -101,15 +93,6 @@ async def test_a_thinking_level_reaches_the_api(claude_code: ClaudeCode, level: 
     await Agent(model).run("Hello.", model_settings={"thinking": level})
     assert server.requests[0].body["thinking"]["type"] == "adaptive"
     assert server.requests[0].body["output_config"]["effort"] == effort
-
-
-@pytest.mark.cli
-@pytest.mark.parametrize("choice", [("required", "any"), ("none", "none")])
-async def test_a_tool_choice_reaches_the_api(claude_code: ClaudeCode, choice: tuple[Any, str]) -> None:
-    given, sent = choice
-    model, server = claude_code([say("ok")])
-    await model_request(model, [ModelRequest.user_text_prompt("Hello.")], model_settings={"tool_choice": given})
-    assert server.requests[0].body["tool_choice"]["type"] == sent
 
 
 @pytest.mark.cli

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
@@ -640,3 +641,33 @@ def test_a_missing_framework_names_the_extras_to_install(
 
     with pytest.raises(MissingExtra, match=re.escape("hikidashi[claude,pydantic-ai]")):
         importlib.import_module(f"hikidashi.claude.tools.{module}")
+
+
+async def test_an_object_with_the_parts_of_a_tool_is_converted() -> None:
+    def greet(ctx: Any, name: str) -> str:
+        return f"{ctx.deps} {name}"
+
+    schema = {"type": "object", "properties": {"name": {"type": "string"}}}
+    definition = SimpleNamespace(name="greet", description="Greet somebody.", parameters_json_schema=schema)
+    tool: Any = SimpleNamespace(tool_def=definition, function=greet, takes_ctx=True)
+
+    converted = convert_tool_with_deps(tool, "hello")
+
+    assert (converted.name, converted.description, converted.input_schema) == ("greet", "Greet somebody.", schema)
+    assert await converted.handler({"name": "Ada"}) == {"content": [{"type": "text", "text": "hello Ada"}]}
+    with pytest.raises(NotImplementedError, match="'greet' takes a `RunContext`"):
+        convert_tool(tool)
+
+
+@pytest.mark.parametrize(
+    ("definition", "message"),
+    [
+        (SimpleNamespace(parameters_json_schema={}), "needs a name"),
+        (SimpleNamespace(name="", parameters_json_schema={}), "needs a name"),
+        (SimpleNamespace(name="greet"), "must be a JSON Schema object"),
+    ],
+)
+def test_an_object_without_a_part_of_a_tool_is_refused(definition: Any, message: str) -> None:
+    tool: Any = SimpleNamespace(tool_def=definition, function=lambda: "hello")
+    with pytest.raises(ToolValidationError, match=message):
+        convert_tool(tool)

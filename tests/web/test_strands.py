@@ -136,6 +136,20 @@ async def test_an_empty_query_is_not_sent(tavily_server: Tavily, query: str) -> 
     assert tavily.requests == []
 
 
+@pytest.mark.parametrize("nothing", [None, [], [None, " "], " "])
+async def test_a_caller_that_passes_nothing_is_told_what_is_missing(tavily_server: Tavily, nothing: Any) -> None:
+    tavily = tavily_server([])
+    state = WebSearchToolsFactory(config_for(tavily)).get_invocation_state()
+    no_query: Any = None
+    a_number: Any = 3
+    assert await web_extract(nothing, context_of(state)) == "URLを入力してください"
+    assert await web_search(no_query, context_of(state)) == "検索クエリを入力してください"
+    assert await web_search(a_number, context_of(state)) == (
+        "検索クエリは文字列で指定してください（受け取った値: 3）。"
+    )
+    assert tavily.requests == []
+
+
 async def test_nothing_found_is_a_sentence(tavily_server: Tavily) -> None:
     factory = WebSearchToolsFactory(config_for(tavily_server([])))
     context = context_of(factory.get_invocation_state())

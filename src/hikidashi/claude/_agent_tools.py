@@ -27,6 +27,7 @@ from .limits import Guard, Tally
 from .session.launch import Question
 from .session.parking import ParkedTools
 from .settings import CheckedSettings
+from .tools.choice import chosen_tools
 from .tools.ordering import CallOrder
 from .tools.per_request import for_request, restricted
 from .tools.restrictions import OwnToolRestrictions, Restrictions
@@ -111,14 +112,27 @@ class AgentTools:
         tally: Tally,
         server_runs_tools: bool,
     ) -> Question:
-        """The request as a question to Claude Code, with each of its tools."""
-        offered = [tool for tool in parameters.declared_tool_defs.values() if not self._is_disallowed(tool)]
+        """The request as a question to Claude Code, with each of its tools.
+
+        Raises:
+            InvalidSettingError: `tool_choice` cannot be followed.
+        """
+        allowed = [tool for tool in parameters.declared_tool_defs.values() if not self._is_disallowed(tool)]
+        chosen = chosen_tools(settings.tool_choice, allowed)
+        offered = chosen.offered
         run_here = [
             tool
             for tool in offered
             # pydantic-ai runs what it adds itself, such as its tool search, and what needs approval.
             if server_runs_tools and tool.kind == "function" and tool.tool_kind is None
         ]
+        if chosen.forced and run_here:
+            raise InvalidSettingError(
+                "tool_choice",
+                settings.tool_choice,
+                f"an MCP server runs {run_here[0].name!r} within one request, which would never end. Use "
+                '`ClaudeCodeModel(tool_execution="agent")`',
+            )
         parked = ParkedTools(
             [tool for tool in offered if tool not in run_here],
             server_name=_PARKED_SERVER if server_runs_tools else self._server_name,
@@ -137,7 +151,7 @@ class AgentTools:
             parked=parked,
             server_tools=run_here,
             servers=servers,
-            settings=settings,
+            settings=settings.model_copy(update={"tool_choice": chosen.on_the_wire(wire_name)}),
             parameters=parameters,
             guard=guard,
             deps=deps,

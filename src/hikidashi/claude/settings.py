@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
 from pydantic_ai.settings import ModelSettings, ThinkingLevel
 
 from ..errors import InvalidSettingError
+from .tools.choice import OneTool
 
 PositiveSeconds = Annotated[float, Field(gt=0)]
 
@@ -116,6 +117,8 @@ def _tool_choice(settings: CheckedSettings) -> dict[str, Any] | None:
             kind = {"type": "any"}
         case "none":
             kind = {"type": "none"}
+        case OneTool(name=name):
+            kind = {"type": "tool", "name": name}
         case other:
             raise InvalidSettingError("tool_choice", other, "Claude Code takes 'auto', 'required' or 'none'")
     if settings.parallel_tool_calls is False and kind.get("type") != "none":

@@ -18,8 +18,8 @@ from ..tool import ToolResult
 from .deps_support import DepsContext
 from .tools.calls import (
     answer,
+    call_of,
     call_of_function,
-    call_of_tool,
     check_schema,
     check_server_name,
     check_tool,
@@ -137,14 +137,16 @@ def _converted(tool: Tool[Any], context: DepsContext[Any] | None) -> tuple[Neutr
             "`Tool(function)`; for agents and toolsets there is `create_mcp_server_from_tools`."
         )
     definition = tool.tool_def
-    check_tool(definition.name, tool.function)
-    schema = check_schema(definition.parameters_json_schema, "tool_def.parameters_json_schema", definition.name)
-    handler = _create_async_handler(tool.function, tool.takes_ctx, context, tool=tool)
+    name: Any = getattr(definition, "name", None)
+    check_tool(name, tool.function)
+    given: object = getattr(definition, "parameters_json_schema", None)
+    schema = check_schema(given, "tool_def.parameters_json_schema", name)
+    handler = _create_async_handler(tool.function, getattr(tool, "takes_ctx", False), context, tool=tool)
 
     async def call(arguments: dict[str, Any]) -> ToolResult:
         return ToolResult.from_mcp(await handler(arguments))
 
-    return neutral_tool(tool, schema, call), handler
+    return neutral_tool(definition, schema, call), handler
 
 
 def _create_async_handler(
@@ -167,7 +169,7 @@ def _create_async_handler(
         ToolValidationError: `func` cannot be called.
         Unsupported: `tool` requires approval.
     """
-    name = tool.name if tool is not None else getattr(func, "__name__", type(func).__name__)
+    name = tool.tool_def.name if tool is not None else getattr(func, "__name__", type(func).__name__)
     check_tool(name, func)
     if takes_ctx and deps_context is None:
         raise NotImplementedError(  # the error that spec 002 (US2-3) names
@@ -176,7 +178,7 @@ def _create_async_handler(
             '`ClaudeCodeModel(tool_execution="agent")`.'
         )
     context = deps_context if takes_ctx else None
-    call = call_of_function(func, context, name) if tool is None else call_of_tool(tool, context)
+    call = call_of_function(func, context, name) if tool is None else call_of(tool, context, name=name)
 
     async def handler(arguments: dict[str, Any]) -> dict[str, Any]:
         try:

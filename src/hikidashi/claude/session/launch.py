@@ -28,6 +28,7 @@ from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.tools import ToolDefinition
 
+from ...common.unicode import well_formed
 from ...convert.claude import hooks_for_unknown, shown_name
 from ...convert.shared.root_schema import root_schema
 from ..history import Block, Conversation, WireMessage, transcript
@@ -293,7 +294,8 @@ def _private_folder(start: Launch, resources: ExitStack) -> Path:
 
 
 def _system_prompt(system: str, folder: Path) -> str | SystemPromptFile:
-    if len(system.encode()) < _LONGEST_ARGUMENT:
+    system = well_formed(system)
+    if len(system.encode()) < _LONGEST_ARGUMENT and "\0" not in system:  # no argument holds a NUL
         return system
     file = folder / "system-prompt.txt"
     file.write_text(system, encoding="utf-8")

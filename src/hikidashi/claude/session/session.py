@@ -112,6 +112,7 @@ class Session:
         self._in_turn = False
         self._over = False
         self._ending = False
+        self._closed = False
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -259,9 +260,9 @@ class Session:
         """The messages of the CLI as they arrive.
 
         Raises:
-            ClaudeCodeError: the CLI ended, or nothing came before the deadline.
+            ClaudeCodeError: the CLI ended or was closed, or nothing came before the deadline.
         """
-        while True:
+        while not self._closed:
             try:
                 async with deadline.timeout():
                     message = await self._messages.get()
@@ -274,9 +275,12 @@ class Session:
                 raise failed_process(message, self._model_name, "\n".join(self._stderr)) from message
             self._expected_tools.check(message)
             yield message
+        raise failed_process(None, self._model_name, "\n".join(self._stderr))
 
     def stop(self) -> None:
         """Begin to end the CLI; `close` waits for the end."""
+        self._closed = True
+        self._messages.put_nowait(None)  # wakes a reader
         if self._task is not None and not self._ending:  # a second cancellation would break into the ending itself
             self._ending = True
             self._task.cancel()

@@ -27,7 +27,6 @@ from pydantic_ai.messages import (
     ToolCallPart,
 )
 from pydantic_ai.models import StreamedResponse
-from pydantic_ai.usage import RequestUsage
 
 from ...errors import ClaudeCodeProcessError
 from ...tool import json_text
@@ -35,6 +34,7 @@ from ..failures import failed_result
 from ..history import CLAUDE_CODE
 from ._finish import cut_short, finish_details, finish_reason
 from ._turn import TurnCalls
+from ._usage import UsageCount
 from .session import Deadline, Session
 
 
@@ -61,8 +61,10 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
 
     complete: bool = field(default=False, init=False)
     """Whether the answer was read to its end, so that the session can take another turn."""
+    _closed: bool = field(default=False, init=False)
+    """Whether the caller has closed the stream."""
     _message_id: str = field(default="", init=False)
-    _message_usage: dict[str, int] = field(default_factory=dict[str, int], init=False)
+    _counted: UsageCount = field(default_factory=UsageCount, init=False)
     _model_name: str = field(default="", init=False)
     _running: dict[int, _RunningCall] = field(default_factory=dict[int, _RunningCall], init=False)
     _runs_a_call: bool = field(default=False, init=False)
@@ -107,6 +109,8 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
                     relaunch = None
                 yield message
         except ClaudeCodeProcessError:
+            if self._closed:
+                return
             if relaunch is None:
                 raise
         if relaunch is not None:
@@ -125,7 +129,7 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
                 self._message_id = message["id"]
                 self._model_name = message["model"]
                 self.provider_response_id = message["id"]
-                self._message_usage = {}
+                self._counted.begin_message()
                 self._runs_a_call = False
                 self._count(message.get("usage") or {})
                 self._calls.begin_message()
@@ -286,19 +290,12 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
         return []
 
     def _count(self, usage: dict[str, Any]) -> None:
-        """Add the usage of one API message; each report replaces the one before for the same message."""
-        before = _request_usage(self._message_usage)
-        self._message_usage |= {name: value for name, value in usage.items() if isinstance(value, int)}
-        now = _request_usage(self._message_usage)
-        self._usage = RequestUsage(
-            input_tokens=self._usage.input_tokens - before.input_tokens + now.input_tokens,
-            output_tokens=self._usage.output_tokens - before.output_tokens + now.output_tokens,
-            cache_read_tokens=self._usage.cache_read_tokens - before.cache_read_tokens + now.cache_read_tokens,
-            cache_write_tokens=self._usage.cache_write_tokens - before.cache_write_tokens + now.cache_write_tokens,
-        )
+        self._counted.report(usage)
+        self._usage = self._counted.total()
 
     async def close_stream(self) -> None:
-        """End the CLI: a stream that is closed early is not read again."""
+        """End the CLI, and with it the events of the answer."""
+        self._closed = True  # a response that wraps this one has `cancelled` set instead of it
         await self.session.close()
 
     @property
@@ -320,16 +317,6 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
     def timestamp(self) -> datetime:
         """When the request was made."""
         return self._timestamp
-
-
-def _request_usage(usage: dict[str, int]) -> RequestUsage:
-    read, written = usage.get("cache_read_input_tokens", 0), usage.get("cache_creation_input_tokens", 0)
-    return RequestUsage(
-        input_tokens=usage.get("input_tokens", 0) + read + written,
-        output_tokens=usage.get("output_tokens", 0),
-        cache_read_tokens=read,
-        cache_write_tokens=written,
-    )
 
 
 def _result_content(content: str | list[dict[str, Any]] | None) -> str | list[str | BinaryContent]:

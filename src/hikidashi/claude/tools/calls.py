@@ -99,11 +99,11 @@ def check_schema(schema: object, place: str, name: str | None) -> dict[str, Any]
     raise ToolValidationError(f"`{place}` of tool {name!r} must be a JSON Schema object (a dict), got {kind}.", name)
 
 
-def call_of(tool: Any, ctx: DepsContext[Any] | None, timeout: float | None = None) -> Call:
+def call_of(tool: Any, ctx: DepsContext[Any] | None, timeout: float | None = None, *, name: str | None = None) -> Call:
     """`tool`, of pydantic-ai or anything else with a `function`, ready to be called; see `call_of_tool`."""
     if isinstance(tool, Tool):
         return call_of_tool(cast("Tool[Any]", tool), ctx, timeout)
-    return call_of_function(tool.function, ctx, tool.name)
+    return call_of_function(tool.function, ctx, tool.name if name is None else name)
 
 
 def call_of_tool(tool: Tool[Any], ctx: DepsContext[Any] | None, timeout: float | None = None) -> Call:

@@ -25,14 +25,17 @@ Handler = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
 
 
 def neutral_tool(tool: Any, schema: dict[str, Any], call: Callable[[dict[str, Any]], Awaitable[ToolResult]]) -> Tool:
-    """A neutral tool that runs `call`, with the name and description of `tool`.
+    """A neutral tool that runs `call`, with the name and description of `tool`, which may be a definition alone.
 
     It has no output schema, since results are text as in spec 002, and no metadata that is for pydantic-ai alone.
     """
     if isinstance(tool, pydantic_ai.Tool):
-        definition = tool.tool_def
+        tool = tool.tool_def
+    if isinstance(tool, ToolDefinition):
+        definition = tool
     else:
-        definition = ToolDefinition(name=tool.name, description=tool.description, parameters_json_schema=schema)
+        description = getattr(tool, "description", None)
+        definition = ToolDefinition(name=tool.name, description=description, parameters_json_schema=schema)
     neutral = tool_of(definition, call)
     metadata = {key: value for key, value in neutral.metadata.items() if key != META}
     return replace(neutral, output_schema=None, metadata=metadata)

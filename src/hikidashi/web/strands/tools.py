@@ -25,6 +25,7 @@ from ..log import shown_urls
 from ..provider import SearchProvider
 from ..providers.choose import configured_provider
 from ..tools import META, WebTools, failed_call
+from ..validate import as_list
 from ._failed import FailedText, reporting_failures
 from ._made import in_english, with_filters
 from ._presentation import StrandsPresentation
@@ -92,7 +93,7 @@ async def web_search(query: str, tool_context: ToolContext) -> str:
 
 async def _search(query: str, tool_context: ToolContext, **filters: Unpack[FilterArguments]) -> str:
     config, settings = get_web_search_config(tool_context), _settings_of(tool_context)
-    if not query.strip():
+    if _is_blank(query):
         return FailedText(WORDS[settings.language].no_query)
     return await _Tools(config, settings).call(
         "web_search",
@@ -116,11 +117,13 @@ async def web_extract(urls: list[str], tool_context: ToolContext, query: str = "
         各ページの本文またはエラーメッセージ
     """  # noqa: D400, D415 - a Japanese full stop
     config, settings = get_web_search_config(tool_context), _settings_of(tool_context)
-    if not any(url.strip() for url in urls):
+    if all(map(_is_blank, as_list(urls) or [])):
         return FailedText(WORDS[settings.language].no_urls)
     tools = _Tools(config, settings)
     return await tools.call(
-        "web_extract", {"urls": shown_urls(urls)}, lambda web: web.extract(urls, query.strip() or None, offset)
+        "web_extract",
+        {"urls": shown_urls(urls)},
+        lambda web: web.extract(urls, None if _is_blank(query) else query.strip(), offset),
     )
 
 
@@ -141,7 +144,7 @@ async def web_context(query: str, tool_context: ToolContext) -> str:
 
 async def _context(query: str, tool_context: ToolContext, **filters: Unpack[FilterArguments]) -> str:
     config, settings = get_web_search_config(tool_context), _settings_of(tool_context)
-    if not query.strip():
+    if _is_blank(query):
         return FailedText(WORDS[settings.language].no_query)
     return await _Tools(config, settings).call(
         "web_context", {"query": query}, lambda web: web.context(query, **filters)
@@ -297,6 +300,10 @@ def web_tools_factory(
     factory = WebToolsFactory(offered, language=language, untrusted=untrusted)
     factory.provider()  # raises now if something is missing, not at the first question
     return factory
+
+
+def _is_blank(text: object) -> bool:
+    return text is None or (isinstance(text, str) and not text.strip())
 
 
 def _settings_of(tool_context: ToolContext) -> _Settings:
