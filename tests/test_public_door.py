@@ -327,7 +327,13 @@ ROOMS_BELOW = {
         "gateway.upstream.process",
         "search.mcp_servers",
     },
-    "gateway.direct": {"errors", "gateway", "gateway.offer", "gateway.upstream.requests"},
+    "gateway.direct": {
+        "errors",
+        "gateway",
+        "gateway.offer",
+        "gateway.upstream.requests",
+        "search.mcp_servers.messages",
+    },
     "gateway.handlers": {"errors", "gateway", "gateway.bridge", "gateway.offer", "gateway.telemetry", "search.records"},
     "gateway.offer": {
         "common",
@@ -349,7 +355,6 @@ ROOMS_BELOW = {
     },
     "gateway.telemetry": {"errors"},
     "gateway.upstream": {
-        "common",
         "errors",
         "gateway.auth",
         "gateway.settings",
@@ -358,6 +363,7 @@ ROOMS_BELOW = {
         "gateway.upstream.requests",
         "search.mcp_servers",
         "search.mcp_servers.entries",
+        "search.mcp_servers.messages",
     },
     "gateway.upstream.process": {"errors", "gateway.auth", "gateway.upstream"},
     "gateway.upstream.requests": {
@@ -367,6 +373,7 @@ ROOMS_BELOW = {
         "gateway.upstream",
         "search.mcp_servers",
         "search.mcp_servers.entries",
+        "search.mcp_servers.messages",
     },
     "providers": {"common", "errors"},
     "search": {
@@ -432,9 +439,11 @@ ROOMS_BELOW = {
         "search",
         "search.answers",
         "search.mcp_servers.entries",
+        "search.mcp_servers.messages",
         "tool",
     },
     "search.mcp_servers.entries": {"errors", "search"},
+    "search.mcp_servers.messages": {"common", "errors"},
     "search.pydantic_ai": {
         "convert",
         "convert.shared",

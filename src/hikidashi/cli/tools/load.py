@@ -92,6 +92,8 @@ def _of_servers(config: Path, seconds: float) -> tuple[list[Tool], dict[str, str
             console.print(
                 Text.assemble(("✓ ", "green"), clean(f"{answer.server}: {counted(len(answer.tools), 'tool')}"))
             )
+            for note in answer.notes:
+                console.print(Text.assemble(("! ", "yellow"), clean(f"{answer.server}: {note}")))
         else:
             console.print(Text.assemble(("✗ ", "bold red"), clean(f"{answer.server}: {answer.failure}")))
 
