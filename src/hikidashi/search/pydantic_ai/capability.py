@@ -41,6 +41,7 @@ except ImportError as error:
 
 from ._engine import SEARCH, Engine, Search, UnanswerableError
 from ._history import found_or_called, shown_again, without_additions
+from ._names import NamedForApi
 from ._preloading import Preloading
 from ._toolsets import deferred, toolset_of
 
@@ -171,6 +172,10 @@ class _EngineSearch(ToolSearch[Any]):
     def get_toolset(self) -> AbstractToolset[Any] | None:
         return self.toolset
 
+    def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
+        engine: Any = self.strategy
+        return super().get_wrapper_toolset(NamedForApi(toolset, engine.names))
+
     async def for_run(self, ctx: RunContext[Any]) -> AbstractCapability[Any]:
         engine: Any = self.strategy
         conversation = ConversationRecord(self.record, name=ctx.conversation_id)
@@ -208,9 +213,11 @@ class _EngineSearch(ToolSearch[Any]):
     def tool_called(self, tool: ToolDefinition) -> None:
         """Record a call; also of a tool that the MCP server of `ClaudeCodeModel.set_agent_toolsets` runs."""
         if self.conversation is not None:
+            engine: Any = self.strategy
+            name = engine.names.original(tool.name)
             if not tool.defer_loading:
-                self.conversation.remember([tool.name], "listed")
-            self.conversation.called(tool.name)
+                self.conversation.remember([name], "listed")
+            self.conversation.called(name)
 
     async def _called(self, name: str, handler: Callable[[dict[str, Any]], Awaitable[Any]], args: Any) -> Any:
         try:
@@ -245,7 +252,11 @@ class _KeepFound(AbstractCapability[Any]):
     ) -> ModelRequestContext:
         parameters = request_context.model_request_parameters
         deferred = {tool.name for tool in parameters.function_tools if tool.defer_loading}
-        seen = chain(*map(found_or_called, (self._before, ctx.messages, request_context.messages)))
+        names = self._engine.names.of(request_context.model)
+        # Earlier calls may be those of a model that takes any name.
+        messages = request_context.messages if names is None else names.in_history(request_context.messages)
+        before = self._before if names is None else names.in_history(self._before)
+        seen = chain(*map(found_or_called, (before, ctx.messages, messages)))
         self._found.update((name, None) for name in seen if name in deferred)
         history = _as_it_was(self._before, ctx.messages)
         self._preloading.read(history, parameters.function_tools)
@@ -253,7 +264,7 @@ class _KeepFound(AbstractCapability[Any]):
         found = [name for name in self._found if name in deferred]
         if (again := _found_again(ctx.messages, found)) is not None:
             ctx.messages.append(again)  # the history of the run, where pydantic-ai itself records such parts
-        tools, messages = parameters.function_tools, request_context.messages
+        tools = parameters.function_tools
         if self._preloading.loaded:
             lists_deferred = request_context.model.tool_deferral_mode is not None
             tools, first = self._preloading.shown(tools, lists_deferred=lists_deferred), self._preloading.first
