@@ -24,6 +24,7 @@ from ..answers.search_tools import (
 from ..answers.texts import Language, Recorder, Wording, wording
 from ..catalog import MAX_LIMIT, ToolCatalog
 from ..mcp_servers.lost_connection import is_lost_connection
+from ..mcp_servers.unreachable import unreachable_of
 from ..preload import check_preload
 from ..records.conversation import ConversationRecord
 
@@ -40,6 +41,7 @@ except ImportError as error:
     raise MissingExtra("pydantic-ai-slim", "pydantic-ai") from error
 
 from ._engine import SEARCH, Engine, Search, UnanswerableError
+from ._gone import GoneTools, KeepsCallable
 from ._history import found_or_called, shown_again, without_additions
 from ._names import NamedForApi
 from ._preloading import Preloading
@@ -159,6 +161,8 @@ class _EngineSearch(ToolSearch[Any]):
     preload_most: int | None = field(default=None, kw_only=True)
     conversation: ConversationRecord | None = field(default=None, kw_only=True, repr=False)
     """The records of the conversation of a run."""
+    gone: GoneTools | None = field(default=None, kw_only=True, repr=False)
+    """The tools of a run that are gone."""
 
     @classmethod
     def combine(cls, capabilities: Sequence[AbstractCapability[Any]]) -> AbstractCapability[Any]:
@@ -174,14 +178,21 @@ class _EngineSearch(ToolSearch[Any]):
 
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
         engine: Any = self.strategy
-        return super().get_wrapper_toolset(NamedForApi(toolset, engine.names))
+        searched = super().get_wrapper_toolset(NamedForApi(toolset, engine.names))
+        return searched if self.gone is None else KeepsCallable(searched, self.gone, self._why_gone)
+
+    def _why_gone(self, name: str) -> str:
+        engine: Any = self.strategy
+        is_lost = engine.names.original(name) in unreachable_of(engine.catalog)
+        return self.words.unreachable(name) if is_lost else self.words.unknown(name, ())
 
     async def for_run(self, ctx: RunContext[Any]) -> AbstractCapability[Any]:
         engine: Any = self.strategy
         conversation = ConversationRecord(self.record, name=ctx.conversation_id)
         preloading = Preloading(engine, self.preload, self.preload_most, conversation)
+        gone = GoneTools()
         return CombinedCapability(
-            [replace(self, conversation=conversation), _KeepFound(engine, preloading, ctx.messages)]
+            [replace(self, conversation=conversation, gone=gone), _KeepFound(engine, preloading, ctx.messages, gone)]
         )
 
     async def wrap_tool_execute(
@@ -194,7 +205,8 @@ class _EngineSearch(ToolSearch[Any]):
         handler: Callable[[dict[str, Any]], Awaitable[Any]],
     ) -> Any:
         if tool_def.tool_kind != "tool-search":
-            self.tool_called(tool_def)
+            if self.gone is None or tool_def.name not in self.gone:
+                self.tool_called(tool_def)
             return await self._called(tool_def.name, handler, args)
         asked = [query for query in args["queries"] if query.strip()]
         if not asked:
@@ -202,7 +214,11 @@ class _EngineSearch(ToolSearch[Any]):
         notes: list[str] = []
         token = SEARCH.set(Search(notes, self.conversation))
         try:
-            result = await handler(args)
+            if self.gone is not None and tool_def.name in self.gone:  # no tool is left
+                engine: Any = self.strategy
+                result = {"discovered_tools": engine(ctx, asked, ())}
+            else:
+                result = await handler(args)
         except UnanswerableError as error:
             return _result(ctx, [], str(error))
         finally:
@@ -237,8 +253,9 @@ class _KeepFound(AbstractCapability[Any]):
     later still, but makes pydantic-ai copy every definition for each request.
     """
 
-    def __init__(self, engine: Engine, preloading: Preloading, before: Sequence[ModelMessage]) -> None:
+    def __init__(self, engine: Engine, preloading: Preloading, before: Sequence[ModelMessage], gone: GoneTools) -> None:
         self._engine = engine
+        self._gone = gone
         self._preloading = preloading
         self._before = list(before)
         """The history that the run began with; a history processor removes messages before the first request."""
@@ -265,6 +282,8 @@ class _KeepFound(AbstractCapability[Any]):
         if (again := _found_again(ctx.messages, found)) is not None:
             ctx.messages.append(again)  # the history of the run, where pydantic-ai itself records such parts
         tools = parameters.function_tools
+        if any(tool.name in self._gone and tool.tool_kind != "tool-search" for tool in tools):
+            tools = [tool for tool in tools if tool.name not in self._gone or tool.tool_kind == "tool-search"]
         if self._preloading.loaded:
             lists_deferred = request_context.model.tool_deferral_mode is not None
             tools, first = self._preloading.shown(tools, lists_deferred=lists_deferred), self._preloading.first
