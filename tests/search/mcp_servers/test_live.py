@@ -323,6 +323,22 @@ async def test_a_tool_that_its_server_removed_says_so_when_it_is_called() -> Non
     )
 
 
+async def test_a_call_that_the_server_refuses_does_not_end_a_run_of_pydantic_ai() -> None:
+    parts: list[Any] = [
+        ToolCallPart("search_tools", {"queries": ["feed the cat"]}),
+        *[ToolCallPart("odd__water", {})] * 3,
+    ]
+
+    def answer(_: list[ModelMessage], __: AgentInfo) -> ModelResponse:
+        return ModelResponse(parts=[parts.pop(0) if parts else TextPart("done")])
+
+    async with live(odd("refuses calls")) as followed:
+        agent = Agent(FunctionModel(answer), capabilities=[to_pydantic_ai_search(followed.catalog)])
+        result = await agent.run("?")
+    assert result.output == "done"
+    assert str(result.all_messages()).count("the tank is empty") == 3
+
+
 async def test_a_server_that_dies_while_it_is_listed_is_lost_and_comes_back() -> None:
     states: list[ServerState] = []
     async with live(odd("dies in its second list"), on_change=states.append) as followed:

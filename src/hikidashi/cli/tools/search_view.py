@@ -13,6 +13,7 @@ from rich.text import Text
 
 from hikidashi.search import ToolMatch
 from hikidashi.search.engine.explain import Explanation
+from hikidashi.search.engine.naming import names_listed
 
 from ..wrap import wrapped
 from .load import Loaded
@@ -31,6 +32,9 @@ _FIELDS = {
 }
 
 
+_NARROWEST = 10  # columns for what a tool does
+_SELECT = "select:"
+
 _WORDS_ALONE = (
     "Ranked by words alone: the encoder reads sentences, in English or in words that a glossary translates, and not a "
     "single word that tools have."
@@ -48,6 +52,7 @@ def print_matches(
     as_json: bool,
 ) -> None:
     """Print a table of the matches and why each matched, or one JSON object; with `explain` also what was held back."""
+    unknown = _unknown(query, loaded) if found.matches and not regex else []
     if as_json:
         answer: dict[str, object] = {
             "query": query,
@@ -56,6 +61,8 @@ def print_matches(
             "matches": _as_json(found.matches),
             "failed": loaded.failed,
         }
+        if unknown:
+            answer["unknown"] = unknown
         if explain:
             answer |= {"held_back": _as_json(found.held_back), "words": found.words}
         print(json.dumps(answer, ensure_ascii=False, indent=2))  # noqa: T201 - this is the output
@@ -66,10 +73,21 @@ def print_matches(
         _print_table(console, found.matches, shares=shares)
     else:
         _print_nothing(console, query, loaded, regex=regex)
+    if unknown:
+        _print_lines(console, [Text(f"No tool is named {', '.join(map(repr, map(clean, unknown)))}.")])
     if explain:
         if is_hybrid and not shares:
             _print_lines(console, [Text(_WORDS_ALONE)])
         _print_explanation(console, found, shares=shares, regex=regex)
+
+
+def _unknown(query: str, loaded: Loaded) -> list[str]:
+    """The names in `select:a,b` that no tool has."""
+    query = query.strip()
+    if not query.startswith(_SELECT):
+        return []
+    names = names_listed(query.removeprefix(_SELECT), loaded.catalog)
+    return [name for name in names if name not in loaded.catalog]
 
 
 def _as_json(matches: Sequence[ToolMatch]) -> list[dict[str, object]]:
@@ -93,6 +111,9 @@ def _print_table(console: Console, matches: Sequence[ToolMatch], *, shares: bool
     longest = max(cell_len(clean(match.name)) for match in matches)
     widths = (2, max(len("Tool"), min(longest, max(12, console.width // 3))), 6)
     rest = console.width - sum(widths) - 2 * len(widths)
+    if rest < _NARROWEST:
+        _print_list(console, matches, shares=shares)
+        return
     header = [Text(title, "bold") for title in (" #", "Tool", " Score")]
     print_row(console, header, widths, [Text(cut("What it does, and why it matched", rest), "bold")])
     for rank, match in enumerate(matches, 1):
@@ -105,6 +126,24 @@ def _print_table(console: Console, matches: Sequence[ToolMatch], *, shares: bool
         number = Text(f"{rank:>2}") if match.confident else Text(" ?", "yellow")
         cells = [number, Text(clean(match.name), "bold green"), Text(f"{match.score:6.2f}")]
         print_row(console, cells, widths, lines)
+    _print_doubt(console, matches)
+
+
+def _print_list(console: Console, matches: Sequence[ToolMatch], *, shares: bool) -> None:
+    """The matches one below the other, where a table would have no room for what they do."""
+    for rank, match in enumerate(matches, 1):
+        number = f"{rank:>2}" if match.confident else " ?"
+        texts = [Text.assemble(f"{number} ", (clean(match.name), "bold green"), f" {match.score:.2f}")]
+        texts.append(Text(clean(match.entry.description) or "(no description)"))
+        texts += [_shares(match)] if shares else []
+        texts += [
+            Text(f"{_FIELDS.get(name, name)}: {', '.join(map(clean, words))}") for name, words in match.why.items()
+        ]
+        _print_lines(console, texts)
+    _print_doubt(console, matches)
+
+
+def _print_doubt(console: Console, matches: Sequence[ToolMatch]) -> None:
     if not matches[0].confident:
         _print_lines(console, [Text(f"The nearest match, perhaps not the right one. {matches[0].doubt}")])
 

@@ -23,7 +23,7 @@ from ..answers.search_tools import (
 )
 from ..answers.texts import Language, Recorder, Wording, wording
 from ..catalog import MAX_LIMIT, ToolCatalog
-from ..mcp_servers.lost_connection import is_lost_connection
+from ..mcp_servers.lost_connection import is_lost_connection, is_refusal
 from ..mcp_servers.unreachable import unreachable_of
 from ..preload import check_preload
 from ..records.conversation import ConversationRecord
@@ -239,6 +239,8 @@ class _EngineSearch(ToolSearch[Any]):
         try:
             return await handler(args)
         except Exception as error:
+            if is_refusal(error) and not is_lost_connection(error):
+                raise ToolFailed(str(error)) from error  # as pydantic-ai has it for its own MCP toolsets
             if not is_lost_connection(error):
                 raise
             # A lost server should not end the run: the model can go on without the tool.
