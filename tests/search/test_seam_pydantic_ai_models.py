@@ -90,6 +90,20 @@ async def test_a_claude_without_tool_search_is_offered_what_was_found(messages_s
     ]
 
 
+async def test_more_tools_than_the_api_takes_are_listed_once_they_are_found(messages_server: Server) -> None:
+    mail = from_function(send_mail)
+    tools = [*(mail.renamed(f"count_{number}") for number in range(10_001)), mail]
+    select = call("search_tools", {"queries": ["select:send_mail,count_9999"]})
+    server = messages_server([select, call("send_mail", {"to": "Ada"}), say("done")])
+    async with anthropic_model(server) as model:
+        assert (await Agent(model, capabilities=[to_pydantic_ai_search(tools)]).run("?")).output == "done"
+    assert server.refusals == []
+    assert [request.tool_names for request in server.requests] == [
+        ["search_tools"],
+        *[["count_9999", "send_mail", "search_tools"]] * 2,
+    ]
+
+
 ODD_NAMES = [
     "メール送信",
     "予定を追加",

@@ -22,7 +22,7 @@ from ..answers.search_tools import (
     require_tool,
 )
 from ..answers.texts import Language, Recorder, Wording, wording
-from ..catalog import MAX_LIMIT, ToolCatalog
+from ..catalog import MAX_LIMIT, MAX_TOOLS, ToolCatalog
 from ..mcp_servers.lost_connection import is_lost_connection, is_refusal
 from ..mcp_servers.unreachable import unreachable_of
 from ..preload import check_preload
@@ -240,7 +240,7 @@ class _EngineSearch(ToolSearch[Any]):
             return await handler(args)
         except Exception as error:
             if is_refusal(error) and not is_lost_connection(error):
-                raise ToolFailed(str(error)) from error  # as pydantic-ai has it for its own MCP toolsets
+                raise ToolFailed(str(error)) from error
             if not is_lost_connection(error):
                 raise
             # A lost server should not end the run: the model can go on without the tool.
@@ -286,8 +286,10 @@ class _KeepFound(AbstractCapability[Any]):
         tools = parameters.function_tools
         if any(tool.name in self._gone and tool.tool_kind != "tool-search" for tool in tools):
             tools = [tool for tool in tools if tool.name not in self._gone or tool.tool_kind == "tool-search"]
+        lists_deferred = request_context.model.tool_deferral_mode is not None
+        if lists_deferred and len(deferred) > MAX_TOOLS:  # the API refuses more
+            tools = [tool for tool in tools if not tool.defer_loading or tool.name in self._found]
         if self._preloading.loaded:
-            lists_deferred = request_context.model.tool_deferral_mode is not None
             tools, first = self._preloading.shown(tools, lists_deferred=lists_deferred), self._preloading.first
             messages = without_additions(messages, first)
             found = [name for name in found if name not in first]
