@@ -268,6 +268,24 @@ async def test_a_server_over_http_is_followed_from_its_late_start_through_its_de
         assert (await tool.call({"to": "Ada"})).text.startswith("sent to Ada")
 
 
+async def test_a_server_with_the_older_sse_transport_is_lost_for_a_reason_that_is_its_own(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+    code = MODERN.replace('"streamable-http"', '"sse"')
+    arguments = [sys.executable, "-c", code, str(tmp_path / "pid"), str(port)]
+    with subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as one:
+        async with live(McpServer(name="mail", transport="sse", url=f"http://127.0.0.1:{port}/sse")) as followed:
+            await until(followed, lambda: len(followed.catalog) == 2)
+            tool: Any = followed.catalog.get("mail__send_mail")
+            one.kill()
+            one.wait()
+            await until(followed, lambda: followed.states["mail"].status == "lost")
+            assert followed.states["mail"].why == "it closed the connection"
+            with pytest.raises(ToolConnectionError, match="'mail__send_mail' is lost: .* call again later"):
+                await tool.call({"to": "Ada"})
+
+
 # Servers that are hard to follow
 
 
