@@ -282,7 +282,7 @@ async def test_a_server_with_the_older_sse_transport_is_lost_for_a_reason_that_i
             one.wait()
             await until(followed, lambda: followed.states["mail"].status == "lost")
             assert followed.states["mail"].why == "it closed the connection"
-            with pytest.raises(ToolConnectionError, match="'mail__send_mail' is lost: .* call again later"):
+            with pytest.raises(ToolConnectionError, match=r"'mail__send_mail' is lost: .* call again later"):
                 await tool.call({"to": "Ada"})
 
 
