@@ -207,8 +207,17 @@ ROOMS_BELOW = {
         "web.strands",
     },
     "agents.slack": {"agents", "common", "errors", "web"},
-    "claude": {"claude.deps", "claude.session", "claude.tools", "convert", "convert.shared", "errors", "tool"},
-    "claude.deps": {"errors"},
+    "claude": {
+        "claude.deps",
+        "claude.session",
+        "claude.tools",
+        "common",
+        "convert",
+        "convert.shared",
+        "errors",
+        "tool",
+    },
+    "claude.deps": {"common", "errors"},
     "claude.session": {"claude", "claude.tools", "common", "convert", "convert.shared", "errors", "tool"},
     "claude.tools": {"claude", "convert", "convert.shared", "errors", "tool"},
     "cli": {
@@ -328,7 +337,13 @@ ROOMS_BELOW = {
         "gateway.upstream.process",
         "search.mcp_servers",
     },
-    "gateway.direct": {"errors", "gateway", "gateway.offer", "gateway.upstream.requests"},
+    "gateway.direct": {
+        "errors",
+        "gateway",
+        "gateway.offer",
+        "gateway.upstream.requests",
+        "search.mcp_servers.messages",
+    },
     "gateway.handlers": {"errors", "gateway", "gateway.bridge", "gateway.offer", "gateway.telemetry", "search.records"},
     "gateway.offer": {
         "common",
@@ -350,7 +365,6 @@ ROOMS_BELOW = {
     },
     "gateway.telemetry": {"errors"},
     "gateway.upstream": {
-        "common",
         "errors",
         "gateway.auth",
         "gateway.settings",
@@ -359,6 +373,7 @@ ROOMS_BELOW = {
         "gateway.upstream.requests",
         "search.mcp_servers",
         "search.mcp_servers.entries",
+        "search.mcp_servers.messages",
     },
     "gateway.upstream.process": {"errors", "gateway.auth", "gateway.upstream"},
     "gateway.upstream.requests": {
@@ -368,6 +383,7 @@ ROOMS_BELOW = {
         "gateway.upstream",
         "search.mcp_servers",
         "search.mcp_servers.entries",
+        "search.mcp_servers.messages",
     },
     "providers": {"common", "errors"},
     "search": {
@@ -433,9 +449,11 @@ ROOMS_BELOW = {
         "search",
         "search.answers",
         "search.mcp_servers.entries",
+        "search.mcp_servers.messages",
         "tool",
     },
     "search.mcp_servers.entries": {"common", "errors", "search"},
+    "search.mcp_servers.messages": {"common", "errors"},
     "search.pydantic_ai": {
         "convert",
         "convert.shared",

@@ -21,7 +21,7 @@ import httpx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SecretStr
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, field_validator
 from typing_extensions import TypeAliasType, TypedDict
 
 from hikidashi import DepsContext, UnsupportedDepsTypeError, deserialize_deps, serialize_deps
@@ -533,3 +533,23 @@ def test_the_deps_of_a_context_cannot_be_replaced() -> None:
 def test_json_that_is_no_text_is_refused(given: Any) -> None:
     with pytest.raises(DepsJSONError, match=f"it is a {type(given).__name__}, not text"):
         deserialize_deps(given, int)
+
+
+def test_the_reason_of_a_validator_is_told_in_its_own_words() -> None:
+    class Account(BaseModel):
+        name: str
+
+        @field_validator("name")
+        @classmethod
+        def check(cls, name: str) -> str:
+            if name != "Ada":
+                raise ValueError("only Ada has an account")
+            return name
+
+    with pytest.raises(UnsupportedDepsTypeError) as refused:
+        serialize_deps(Account.model_construct(name="Bob"))
+    assert "cannot be read back: only Ada has an account" in str(refused.value)
+    with pytest.raises(DepsJSONError) as unread:
+        deserialize_deps('{"name": "Bob"}', Account)
+    assert "only Ada has an account" in str(unread.value)
+    assert "Value error" not in str(refused.value) + str(unread.value)

@@ -643,3 +643,18 @@ def test_the_tools_of_an_agent_are_found(run: Tools, tmp_path: Path, monkeypatch
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
     assert " 1  send_mail " in run("search", "mail", "--catalog", f"{name}:agent").stdout
+
+
+def test_a_terminal_that_is_too_narrow_for_a_table_still_shows_what_a_tool_does(catalog: str, run: Tools) -> None:
+    printed = " ".join(run("search", "send a mail", "--catalog", catalog, columns=24).stdout.split())
+    wide = run("search", "send a mail", "--catalog", catalog, "--json").stdout
+    for match in json.loads(wide)["matches"]:
+        assert match["description"] in printed
+        assert f"{match['score']:.2f}" in printed
+
+
+def test_names_that_are_selected_and_that_no_tool_has_are_named(catalog: str, run: Tools) -> None:
+    known = TOOLS[0]["name"]
+    assert run("search", f"select:{known},nope", "--catalog", catalog).stdout.endswith("No tool is named 'nope'.\n")
+    answer = json.loads(run("search", f"select:{known},nope", "--catalog", catalog, "--json").stdout)
+    assert ([match["name"] for match in answer["matches"]], answer["unknown"]) == ([known], ["nope"])

@@ -15,17 +15,17 @@ from openai import AsyncOpenAI
 from pydantic_ai import Agent
 from pydantic_ai import Tool as PydanticAITool
 from pydantic_ai.capabilities import ToolSearch
-from pydantic_ai.messages import CompactionPart, ModelMessage, ModelRequest
+from pydantic_ai.messages import CompactionPart, ModelMessage, ModelRequest, ToolCallPart
 from pydantic_ai.models import Model
 from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.toolsets import FunctionToolset
-from tests.pydantic_ai_support import anthropic_model
+from tests.pydantic_ai_support import anthropic_model, scripted
 from tests.support import Heard, Unsure
 
-from hikidashi import ClaudeCodeModel, from_function
+from hikidashi import ClaudeCodeModel, from_function, from_pydantic_ai
 from hikidashi.common.loopback import Exchange, LoopbackServer
 from hikidashi.convert.shared.wire_names import WireNames
 from hikidashi.search import ToolCatalog, deferred, to_pydantic_ai_search
@@ -88,6 +88,96 @@ async def test_a_claude_without_tool_search_is_offered_what_was_found(messages_s
         ["search_tools", "send_mail"],
         ["search_tools", "send_mail"],
     ]
+
+
+async def test_more_tools_than_the_api_takes_are_listed_once_they_are_found(messages_server: Server) -> None:
+    mail = from_function(send_mail)
+    tools = [*(mail.renamed(f"count_{number}") for number in range(10_001)), mail]
+    select = call("search_tools", {"queries": ["select:send_mail,count_9999"]})
+    server = messages_server([select, call("send_mail", {"to": "Ada"}), say("done")])
+    async with anthropic_model(server) as model:
+        assert (await Agent(model, capabilities=[to_pydantic_ai_search(tools)]).run("?")).output == "done"
+    assert server.refusals == []
+    assert [request.tool_names for request in server.requests] == [
+        ["search_tools"],
+        *[["count_9999", "send_mail", "search_tools"]] * 2,
+    ]
+
+
+ODD_NAMES = [
+    "メール送信",
+    "予定を追加",
+    "予定を追如",  # one character differs
+    "📮",
+    "files.read",
+    "files_read",
+    "say hello",
+    "book_" * 40,
+]
+
+
+def options_of(profile: ModelProfile | None) -> dict[str, Any]:
+    return {} if profile is None else {"profile": profile}
+
+
+def odd_tools(ran: list[str]) -> FunctionToolset[Any]:
+    def tool(name: str) -> PydanticAITool[Any]:
+        def run() -> str:
+            ran.append(name)
+            return f"{name}: done"
+
+        return PydanticAITool(run, name=name, description="")
+
+    return FunctionToolset[Any]([tool(name) for name in ODD_NAMES])
+
+
+@pytest.mark.parametrize("profile", [None, WITHOUT_TOOL_SEARCH], ids=["with tool search", "without"])
+@pytest.mark.parametrize("options", [{}, {"preload": 5}], ids=["searched", "preloaded"])
+async def test_anthropic_gets_tools_of_any_name_under_valid_ones_and_calls_reach_them(
+    messages_server: Server, profile: ModelProfile | None, options: dict[str, Any]
+) -> None:
+    wire = WireNames(ODD_NAMES, longest=128)
+    ran: list[str] = []
+    heard = Heard()
+    calls = turn(*(call(wire.of(name), {}, id=f"toolu_{place}") for place, name in enumerate(ODD_NAMES)))
+    select = call("search_tools", {"queries": ["select:" + ",".join(map(wire.of, ODD_NAMES))]})
+    server = messages_server([call("search_tools", {"queries": ["メール送信"]}), select, calls, say("done")])
+    async with anthropic_model(server, **options_of(profile)) as model:
+        agent = Agent(
+            model, toolsets=[deferred(odd_tools(ran))], capabilities=[to_pydantic_ai_search(record=heard, **options)]
+        )
+        assert (await agent.run("メールを送ってください")).output == "done"
+    assert server.refusals == []
+    assert sorted(ran) == sorted(heard.calls) == sorted(ODD_NAMES)
+    assert ("メール送信", "words", ["メール送信"]) in heard.searches
+    assert set(server.requests[3].tool_names) == {"search_tools", *map(wire.of, ODD_NAMES)}
+
+
+async def test_tools_of_a_catalogue_and_of_the_agent_itself_get_valid_names_too(messages_server: Server) -> None:
+    ran: list[str] = []
+    wire = WireNames(ODD_NAMES, longest=128)
+    tools = await from_pydantic_ai(odd_tools(ran))
+    found = call("search_tools", {"queries": ["予定を追加"]})
+    server = messages_server([found, call(wire.of("予定を追加"), {}), call("tool_x", {}), say("done")])
+    weather = PydanticAITool(get_weather, name="天気")
+    async with anthropic_model(server) as model:
+        agent = Agent(model, capabilities=[to_pydantic_ai_search(tools)], tools=[weather])
+        assert (await agent.run("?")).output == "done"
+    assert server.refusals == []
+    assert ran == ["予定を追加"]
+
+
+async def test_a_history_with_names_of_any_kind_is_continued_by_anthropic(messages_server: Server) -> None:
+    ran: list[str] = []
+    wire = WireNames(ODD_NAMES, longest=128)
+    agent = Agent(toolsets=[deferred(odd_tools(ran))], capabilities=[to_pydantic_ai_search()])
+    first = scripted(ToolCallPart("search_tools", {"queries": ["メール送信"]}), ToolCallPart("メール送信", {}), "done")
+    history = (await agent.run("?", model=first)).all_messages()
+    server = messages_server([call(wire.of("メール送信"), {}), say("done")])
+    async with anthropic_model(server) as model:
+        assert (await agent.run("Again.", model=model, message_history=history)).output == "done"
+    assert server.refusals == []
+    assert ran == ["メール送信", "メール送信"]
 
 
 @pytest.mark.parametrize("profile", [None, WITHOUT_TOOL_SEARCH])

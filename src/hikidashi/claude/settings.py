@@ -11,6 +11,7 @@ from claude_agent_sdk import EffortLevel, PermissionMode, ThinkingConfig
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
 from pydantic_ai.settings import ModelSettings, ThinkingLevel
 
+from ..common.validation import without_prefix
 from ..errors import InvalidSettingError
 from .tools.choice import OneTool
 
@@ -74,7 +75,7 @@ def checked(settings: Mapping[str, Any] | None) -> CheckedSettings:
     except ValidationError as error:
         first = error.errors()[0]
         name = str(first["loc"][0])
-        raise InvalidSettingError(name, given[name], first["msg"]) from error
+        raise InvalidSettingError(name, given[name], without_prefix(first["msg"])) from error
     if result.working_directory is not None and not Path(result.working_directory).is_dir():
         raise InvalidSettingError("working_directory", str(result.working_directory), "it must be an existing folder")
     return result

@@ -16,6 +16,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import ErrorDetails
 from typing_extensions import is_typeddict
 
+from ..common.validation import without_prefix
 from ..errors import ToolValidationError, Unsupported
 from ..tool import Tool, ToolAnnotations, ToolResult
 from ._docstring import parse_docstring
@@ -283,7 +284,7 @@ def _advice(name: str, known: list[str], errors: list[ErrorDetails]) -> str:
             case "extra_forbidden":
                 lines.append(f"- `{where}` is not an argument. Known: {', '.join(known) or 'none'}.")
             case _:
-                said = error["msg"].removeprefix("Value error, ")
+                said = without_prefix(error["msg"])
                 lines.append(f"- `{where}`: {said}. You gave {_echo(error['input'])}.")
     return "\n".join([*lines, f"Correct this and call `{name}` again."])
 

@@ -33,13 +33,19 @@ class ToolValidationError(HikidashiError, ValueError):
 class ToolConnectionError(HikidashiError, ConnectionError):
     """The connection to the server of the tool `tool_name` is lost."""
 
-    def __init__(self, tool_name: str, reason: str) -> None:
-        super().__init__(tool_name, reason)
+    def __init__(
+        self,
+        tool_name: str,
+        reason: str,
+        remedy: str = "Connect again, list its tools again, and keep the connection open while they are used.",
+    ) -> None:
+        super().__init__(tool_name, reason)  # of three, OSError takes the last for the name of a file
         self.tool_name = tool_name
         self.reason = reason
+        self.remedy = remedy
+
+    def __reduce__(self) -> tuple[type[ToolConnectionError], tuple[str, str, str]]:
+        return type(self), (self.tool_name, self.reason, self.remedy)
 
     def __str__(self) -> str:
-        return (
-            f"The connection to the server of tool {self.tool_name!r} is lost: {self.reason}. "
-            "Connect again, list its tools again, and keep the connection open while they are used."
-        )
+        return f"The connection to the server of tool {self.tool_name!r} is lost: {self.reason}. {self.remedy}"

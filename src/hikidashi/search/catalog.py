@@ -418,7 +418,7 @@ class ToolCatalog:
     def _bind(self, tools: Iterable[Any], digests: Mapping[str, bytes], path: str | Path) -> None:
         """Replace the tools that were read from a file by `tools`."""
         live = Rows()
-        for position, tool in enumerate(tools):
+        for position, tool in enumerate(listed(tools)):
             live.add(entry_with(self._overlay, tool, position))
         if len(live.numbers) > self.limit_tools:
             raise full(self.limit_tools, f"{len(live.numbers)} were given")

@@ -31,7 +31,7 @@ from .answers.search_tools import (
     search_catalog,
     similar_names,
 )
-from .answers.texts import SEARCH_TOOLS, Language, Recorder, wording
+from .answers.texts import SEARCH_TOOLS, Language, Recorder, echo, wording
 from .catalog import ToolCatalog
 from .engine.entry import Entry, entry_of
 from .engine.text.user_message import text_of
@@ -321,7 +321,7 @@ class _SearchTool(AgentTool):
         status = "success"
         try:
             if not isinstance(query, str):
-                raise ToolSearchError("invalid_tool_input", f"`query` is {query!r}. {self._query}")
+                raise ToolSearchError("invalid_tool_input", f"`query` is {echo(query)}. {self._query}")
             text = self._hook.search(query, invocation_state["agent"])
         except ToolSearchError as error:
             status, text = "error", str(error)

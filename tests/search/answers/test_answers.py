@@ -284,3 +284,23 @@ def test_the_loop_tells_the_model_of_a_server_that_is_gone(messages_server: Serv
     server = messages_server([call("send_mail", {"to": "Ada"}), say("ok")])
     run(server, [replace(MAIL, call=lost)], always_loaded=["send_mail"])
     assert server.requests[1].tool_result_texts == [GONE]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"name": "z" * 100_000, "arguments": {}},
+        {"name": {"deep": "z" * 100_000}},
+        {"name": "send_mail", "arguments": "z" * 100_000},
+        {"name": "send_mail", "arguments": ["z" * 100_000]},
+    ],
+)
+async def test_what_a_model_gave_in_place_of_a_call_is_repeated_in_short(arguments: dict[str, Any]) -> None:
+    async with Client(to_mcp_search([MAIL])) as client:
+        await search(client, "select:send_mail")
+        answer = await client.call_tool("call_tool", arguments)
+        asked = await client.call_tool("search_tools", {"query": ["z" * 100_000]})
+    assert answer.is_error
+    assert len(text_of(answer)) < 500
+    assert "zzz…" in text_of(answer)
+    assert len(text_of(asked)) < 500

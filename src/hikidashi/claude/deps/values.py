@@ -15,6 +15,7 @@ from typing import Any, TypeVar, Union, cast, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
+from ...common.validation import without_prefix
 from ...errors import UnsupportedDepsTypeError
 from .types import CONTAINERS, adapter, check_type, fields_of, is_namedtuple, type_name
 
@@ -78,7 +79,7 @@ def first_problem(error: ValidationError) -> tuple[str, str]:
     """Where, inside a list of one, the JSON did not fit, and why; without the JSON itself."""
     problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
     place = "".join(f".{part}" if isinstance(part, str) else f"[{part}]" for part in problem["loc"][1:])
-    return place, problem["msg"]
+    return place, without_prefix(problem["msg"])
 
 
 def _refuse_unwritable(value: Any, path: str) -> None:

@@ -93,6 +93,8 @@ def _of_servers(config: Path, seconds: float) -> tuple[list[Tool], dict[str, str
         else:
             mark, message = ("✗ ", "bold red"), f"{answer.server}: {answer.failure}"
         print_text(console, Text.assemble(mark, clean(message)))
+        for note in answer.notes:
+            print_text(console, Text.assemble(("! ", "yellow"), clean(f"{answer.server}: {note}")))
 
     names = ", ".join(server.name for server in servers)
     print_text(console, Text(clean(f"Asking {counted(len(servers), 'MCP server')}: {names}"), "dim"))

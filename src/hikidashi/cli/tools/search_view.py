@@ -13,6 +13,7 @@ from rich.text import Text
 
 from hikidashi.search import ToolMatch
 from hikidashi.search.engine.explain import Explanation
+from hikidashi.search.engine.naming import names_listed
 
 from ..wrap import wrapped
 from .load import Loaded
@@ -32,6 +33,8 @@ _FIELDS = {
 
 
 _ALL_IN_ONE = "Tool and score, what it does, and why it matched"
+_NARROWEST = 10  # columns for what a tool does
+_SELECT = "select:"
 _WORDS_ALONE = (
     "Ranked by words alone: the encoder reads sentences, in English or in words that a glossary translates, and not a "
     "single word that tools have."
@@ -49,6 +52,7 @@ def print_matches(
     as_json: bool,
 ) -> None:
     """Print a table of the matches and why each matched, or one JSON object; with `explain` also what was held back."""
+    unknown = _unknown(query, loaded) if found.matches and not regex else []
     if as_json:
         answer: dict[str, object] = {
             "query": query,
@@ -57,6 +61,8 @@ def print_matches(
             "matches": _as_json(found.matches),
             "failed": loaded.failed,
         }
+        if unknown:
+            answer["unknown"] = unknown
         if explain:
             answer |= {"held_back": _as_json(found.held_back), "words": found.words}
         print(json.dumps(answer, ensure_ascii=False, indent=2))  # noqa: T201 - this is the output
@@ -67,10 +73,21 @@ def print_matches(
         _print_table(console, found.matches, shares=shares)
     else:
         _print_nothing(console, query, loaded, regex=regex)
+    if unknown:
+        _print_lines(console, [Text(f"No tool is named {', '.join(map(repr, map(clean, unknown)))}.")])
     if explain:
         if is_hybrid and not shares:
             _print_lines(console, [Text(_WORDS_ALONE)])
         _print_explanation(console, found, shares=shares, regex=regex)
+
+
+def _unknown(query: str, loaded: Loaded) -> list[str]:
+    """The names in `select:a,b` that no tool has."""
+    query = query.strip()
+    if not query.startswith(_SELECT):
+        return []
+    names = names_listed(query.removeprefix(_SELECT), loaded.catalog)
+    return [name for name in names if name not in loaded.catalog]
 
 
 def _as_json(matches: Sequence[ToolMatch]) -> list[dict[str, object]]:
@@ -92,8 +109,10 @@ def _as_json(matches: Sequence[ToolMatch]) -> list[dict[str, object]]:
 
 def _print_table(console: Console, matches: Sequence[ToolMatch], *, shares: bool) -> None:
     longest = max(cell_len(clean(match.name)) for match in matches)
-    in_columns = longest <= max(12, console.width // 3)  # longer names stand above what the tools do
-    widths = (2, max(len("Tool"), longest), 6) if in_columns else (2,)
+    columns = (2, max(len("Tool"), longest), 6)
+    # Longer names, and all in a narrow terminal, stand above what the tools do.
+    in_columns = longest <= max(12, console.width // 3) and console.width - sum(columns) - 6 >= _NARROWEST
+    widths = columns if in_columns else (2,)
     rest = console.width - sum(widths) - 2 * len(widths)
     *header, last = (" #", "Tool", " Score", "What it does, and why it matched") if in_columns else (" #", _ALL_IN_ONE)
     print_row(console, [Text(title, "bold") for title in header], widths, [Text(cut(last, rest), "bold")])

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...errors import MissingExtra
-from ..upstream.requests.filtered import GONE, FilteredStream
+from ...search.mcp_servers.messages.filtered import GONE, FilteredStream
 from .answering import CALL, CallAnswers, CallContext
 
 try:

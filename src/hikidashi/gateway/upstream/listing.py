@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from ...errors import MissingExtra
-from ._lists import ListRepairs
+from ...search.mcp_servers.messages.list_repairs import ListRepairs
 
 try:
     import mcp_types as types

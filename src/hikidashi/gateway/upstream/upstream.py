@@ -14,12 +14,12 @@ from ...errors import MissingExtra, ServerUnavailableError
 from ...search.mcp_servers.connection import Diagnostics, connected
 from ...search.mcp_servers.entries.config import Transport
 from ...search.mcp_servers.entries.references import EntryError
+from ...search.mcp_servers.messages.list_repairs import ListRepairs
 from ..auth.server_login import ServerLogin
 from ..auth.waiting import WaitingCall
 from ..settings.options import GatewayServer
 from ..telemetry.spans import inject_headers
 from ._callbacks import ServerCallbacks
-from ._lists import ListRepairs
 from ._lost import ConnectionLost, lost_in
 from ._remedies import remedy_for
 from ._subscriptions import Subscriptions

@@ -21,7 +21,7 @@ from ..mcp_servers.lost_connection import reporting_lost_connections
 from ..mcp_servers.unreachable import unreachable_of
 from ..records.conversation import record_call, record_preload
 from .budget import AnswerBudget, Shown, budget_of
-from .texts import CALL_TOOL, SEARCH_TOOLS, Language, Recorder, wording
+from .texts import CALL_TOOL, SEARCH_TOOLS, Language, Recorder, echo, wording
 
 __all__ = [
     "Found",
@@ -305,7 +305,7 @@ class ToolSearchHandler:
         """Answer `search_tools`; the names of tools shown in full are added to `found`."""
         query = arguments.get("query")
         if not isinstance(query, str):
-            return ToolResult.error(f"`query` is {query!r}. {self._words[f'query {self._strategy}']}")
+            return ToolResult.error(f"`query` is {echo(query)}. {self._words[f'query {self._strategy}']}")
         try:
             result = search_catalog(self.catalog, query, strategy=self._strategy, limit=self._max_results)
         except ToolSearchError as error:
@@ -352,7 +352,7 @@ class ToolSearchHandler:
             return ToolResult.error(self._words.undiscovered(entry, self._budget))
         given = _object(arguments.get("arguments"))
         if given is None:
-            return ToolResult.error(f"`arguments` is {arguments['arguments']!r}. {self._words['call arguments']}")
+            return ToolResult.error(f"`arguments` is {echo(arguments['arguments'])}. {self._words['call arguments']}")
         if self._record is not None:
             self._record.called(entry.name)
         result = await reporting_lost_connections(callable_tool(entry.tool), self._words).call(given)

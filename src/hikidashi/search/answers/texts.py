@@ -23,6 +23,7 @@ __all__ = [
     "Language",
     "Recorder",
     "Wording",
+    "echo",
     "found_names",
     "search_names",
     "wording",
@@ -33,6 +34,7 @@ CALL_TOOL = "call_tool"
 
 _NAMED = 5  # unknown names in a note
 _LONGEST = 128  # characters of each
+_LONGEST_ECHO = 256  # characters of what a model gave
 
 _EN = {
     "search": (
@@ -264,7 +266,7 @@ class Wording:
         if hidden:
             yield self.hidden(hidden)
         if unknown:
-            some = [repr(name if len(name) <= _LONGEST else name[: _LONGEST - 1] + "…") for name in unknown]
+            some = [repr(_cut(name, _LONGEST)) for name in unknown]
             more = [f"… (+{len(some) - _NAMED})"] if len(some) > _NAMED else []
             yield self["no such names"].format(names=", ".join([*some[:_NAMED], *more]))
 
@@ -274,11 +276,11 @@ class Wording:
 
     def unreachable(self, name: str) -> str:
         """Says that the server of a tool does not answer."""
-        return self["unreachable"].format(name=name)
+        return self["unreachable"].format(name=_cut(name))
 
     def no_name(self, given: object) -> str:
         """Says that a call has no tool name."""
-        return self["no name"].format(name="missing" if given is None else repr(given))
+        return self["no name"].format(name="missing" if given is None else echo(given))
 
     def undiscovered(self, entry: Entry, budget: AnswerBudget) -> str:
         """Says that the tool was not called, with its definition."""
@@ -293,15 +295,24 @@ class Wording:
         """Says that there is no such tool, with similar names."""
         names = ", ".join(near)
         key = "unknown near" if names else "unknown"
-        return self[key].format(name=name, search=SEARCH_TOOLS, near=names)
+        return self[key].format(name=_cut(name), search=SEARCH_TOOLS, near=names)
 
     def not_listed(self, name: str) -> str:
         """Says that a tool is not listed, and how to find and call it."""
-        return self["not listed"].format(name=name)
+        return self["not listed"].format(name=_cut(name))
 
     def definition(self, entry: Entry, budget: AnswerBudget) -> str:
         """The definition of a tool, to be added to an error."""
         return self["definition"].format(name=entry.name) + "\n" + definition_line(budget.cut(entry))
+
+
+def echo(value: object) -> str:
+    """What a model gave in place of something else, in short."""
+    return _cut(repr(value))
+
+
+def _cut(text: str, longest: int = _LONGEST_ECHO) -> str:
+    return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 _WORDINGS = {"en": Wording(_EN), "ja": Wording(_JA)}

@@ -8,7 +8,7 @@ from typing import Self, cast
 
 from ...common.closed_sessions import is_closed_session
 from ...common.validation import first_problem
-from ...errors import MissingExtra
+from ...errors import MissingExtra, ToolConnectionError
 from .entries.config import McpServer
 
 try:
@@ -104,6 +104,8 @@ def _one_line(error: BaseException) -> str:
     """The first error inside nested exception groups, in one line."""
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    if isinstance(error, ToolConnectionError):
+        return _CLOSED
     if isinstance(error, OSError) and error.strerror and error.filename:
         return f"{error.strerror}: {error.filename!r}"
     if isinstance(error, ValidationError):  # its text has values, and addresses of pages about pydantic

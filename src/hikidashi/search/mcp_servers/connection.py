@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from functools import partial
 from typing import Any, Protocol
 
 from ...errors import MissingExtra
@@ -11,6 +12,8 @@ from ._bounded_http import BoundedClient
 from ._diagnostics import Diagnostics
 from ._process import stdio_transport
 from .entries.config import McpServer
+from .message_lines import LONGEST_MESSAGE
+from .messages.large_events import LargeEvents
 
 try:
     import httpx2
@@ -61,6 +64,7 @@ async def connected(
         auth: Authorizes requests over HTTP.
         callbacks: Handlers of the server's own requests, for `mcp.Client`.
     """
+    events = LargeEvents(LONGEST_MESSAGE)
     async with AsyncExitStack() as stack:
         match server.transport:
             case "stdio":
@@ -70,6 +74,7 @@ async def connected(
             case "http":
                 http = BoundedClient(
                     server.name,
+                    events,
                     headers=dict(server.headers),
                     auth=auth,
                     follow_redirects=True,
@@ -79,11 +84,31 @@ async def connected(
                         "response": [_writing_errors(diagnostics)],
                     },
                 )
-                transport = streamable_http_client(server.url, http_client=await stack.enter_async_context(http))
+                transport = events.wrap(
+                    streamable_http_client(server.url, http_client=await stack.enter_async_context(http))
+                )
             case _:
-                transport = sse_client(server.url, headers=dict(server.headers), timeout=seconds, auth=auth)
+                transport = events.wrap(
+                    sse_client(
+                        server.url,
+                        headers=dict(server.headers),
+                        timeout=seconds,
+                        auth=auth,
+                        httpx_client_factory=partial(_event_client, server.name, events),
+                    )
+                )
         client = Client(wrap(transport), message_handler=on_message, cache=None, **callbacks)
         yield await stack.enter_async_context(client)
+
+
+def _event_client(
+    name: str,
+    events: LargeEvents,
+    headers: dict[str, str] | None = None,
+    timeout: httpx2.Timeout | None = None,
+    auth: httpx2.Auth | None = None,
+) -> httpx2.AsyncClient:
+    return BoundedClient(name, events, headers=headers, timeout=timeout, auth=auth, follow_redirects=True)
 
 
 def _writing_errors(diagnostics: Diagnostics) -> Callable[[httpx2.Response], Awaitable[None]]:

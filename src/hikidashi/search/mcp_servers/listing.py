@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from ...convert.mcp import from_mcp
 from ...errors import MissingExtra
 from ...tool import Tool
 from .entries.config import McpServer
@@ -16,7 +15,9 @@ try:
 except ImportError as error:
     raise MissingExtra("mcp", "mcp") from error
 
+from ._tools import listed_tools
 from .connection import Diagnostics, connected
+from .messages.list_repairs import ListRepairs
 
 __all__ = ["SEPARATOR", "Answer", "ServerTools", "StartLimit", "tools_of_servers"]
 
@@ -35,6 +36,8 @@ class ServerTools:
     """Named `server__tool`; they cannot be called, as the connection is closed."""
     failure: str | None = None
     """Why there are no tools, in one line."""
+    notes: tuple[str, ...] = ()
+    """What was left out of the tools, with the reason."""
 
 
 Answer = ServerTools
@@ -100,13 +103,15 @@ async def _answer(server: McpServer, seconds: float) -> ServerTools:
     def grace() -> float:
         return max(to_end, min(_LONGEST_END, end - anyio.current_time()))
 
-    tools: list[Tool] | None = None
+    tools: dict[str, Tool] | None = None
+    notes: tuple[str, ...] = ()
     failure = ""
+    repairs = ListRepairs()
     with Diagnostics(server) as diagnostics:
         try:
             with anyio.fail_after(seconds - to_end):
-                async with connected(server, diagnostics, seconds=seconds, grace=grace) as client:
-                    tools = await from_mcp(client)
+                async with connected(server, diagnostics, seconds=seconds, grace=grace, wrap=repairs.wrap) as client:
+                    tools, notes = await listed_tools(client, repairs)
         except TimeoutError:
             failure = diagnostics.explain(f"no answer within {seconds:g} s")
         except Exception as error:
@@ -114,4 +119,5 @@ async def _answer(server: McpServer, seconds: float) -> ServerTools:
     if tools is None:
         return ServerTools(server=server.name, failure=failure)
     # A failure after the listing is a failure to exit.
-    return ServerTools(server=server.name, tools=tuple(tool.prefixed(server.name + SEPARATOR) for tool in tools))
+    named = tuple(tool.prefixed(server.name + SEPARATOR) for tool in tools.values())
+    return ServerTools(server=server.name, tools=named, notes=notes)

@@ -10,7 +10,7 @@ from ...common.closed_sessions import is_closed_session
 from ...tool import Tool, ToolResult
 from ..answers.texts import Wording
 
-__all__ = ["is_lost_connection", "reporting_lost_connections"]
+__all__ = ["is_lost_connection", "is_refusal", "reporting_lost_connections"]
 
 logger = logging.getLogger("hikidashi")
 
@@ -37,6 +37,11 @@ def is_lost_connection(error: BaseException) -> bool:
     if not isinstance(error, BaseExceptionGroup):
         return False
     return all(map(is_lost_connection, cast("BaseExceptionGroup[BaseException]", error).exceptions))
+
+
+def is_refusal(error: BaseException) -> bool:
+    """Whether a server answered a call with an error of the protocol, such as that it has no such tool."""
+    return any(kind.__name__ == "MCPError" and kind.__module__.startswith("mcp") for kind in type(error).__mro__)
 
 
 def reporting_lost_connections(tool: Tool, words: Wording) -> Tool:

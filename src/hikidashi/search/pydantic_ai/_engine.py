@@ -25,6 +25,7 @@ except ImportError as error:
     raise MissingExtra("pydantic-ai-slim", "pydantic-ai") from error
 
 from ...convert.shared.checks import ALIASES, mapping, strings
+from ._names import NamesOfApis
 
 __all__ = ["SEARCH", "Engine", "Search", "UnanswerableError"]
 
@@ -68,6 +69,7 @@ class Engine:
         self._record = record
         self._words = words
         self._budget = budget
+        self.names = NamesOfApis()
         self._lock = RLock()
         self._added: dict[str, ToolDefinition] = {}
         """The tools in the catalogue that were added from an agent."""
@@ -183,7 +185,7 @@ class Engine:
         running = SEARCH.get()
         record = self._record if running is None or running.conversation is None else running.conversation
         if record is not None:
-            record.searched(query, found.kind, [entry.name for entry in found.entries])
+            record.searched(query, found.kind, [self.names.original(entry.name) for entry in found.entries])
         return found
 
     def _of_agent(self, found: Found, query: str, offered: Collection[str]) -> Found:

@@ -58,8 +58,9 @@ class Preloading:
     def read(self, history: Sequence[ModelMessage], tools: Sequence[ToolDefinition]) -> None:
         """Load the tools for the messages of users in `history` that were not read before, among deferred `tools`."""
         searched: dict[str, ToolDefinition] | None = None
+        original = self._engine.names.original
         for happened in happened_in(history):
-            self._conversation.remember(happened.found, "search")
+            self._conversation.remember(map(original, happened.found), "search")
             content = happened.message
             if not self._count or content is None or content in self._read:
                 continue
@@ -77,9 +78,9 @@ class Preloading:
             if happened.is_first:
                 self.first.update(names)
             if happened.is_new:
-                self._conversation.preloaded(text_of(content), names)
+                self._conversation.preloaded(text_of(content), [*map(original, names)])
             else:
-                self._conversation.remember(names, "preload")
+                self._conversation.remember(map(original, names), "preload")
 
     def shown(self, tools: Sequence[ToolDefinition], *, lists_deferred: bool) -> list[ToolDefinition]:
         """`tools` with the preloaded ones last, in the order in which they were loaded; the first are not deferred.

@@ -22,8 +22,9 @@ from ..answers.search_tools import (
     require_tool,
 )
 from ..answers.texts import Language, Recorder, Wording, wording
-from ..catalog import MAX_LIMIT, ToolCatalog
-from ..mcp_servers.lost_connection import is_lost_connection
+from ..catalog import MAX_LIMIT, MAX_TOOLS, ToolCatalog
+from ..mcp_servers.lost_connection import is_lost_connection, is_refusal
+from ..mcp_servers.unreachable import unreachable_of
 from ..preload import check_preload
 from ..records.conversation import ConversationRecord
 
@@ -40,7 +41,9 @@ except ImportError as error:
     raise MissingExtra("pydantic-ai-slim", "pydantic-ai") from error
 
 from ._engine import SEARCH, Engine, Search, UnanswerableError
+from ._gone import GoneTools, KeepsCallable
 from ._history import found_or_called, shown_again, without_additions
+from ._names import NamedForApi
 from ._preloading import Preloading
 from ._toolsets import deferred, toolset_of
 
@@ -158,6 +161,8 @@ class _EngineSearch(ToolSearch[Any]):
     preload_most: int | None = field(default=None, kw_only=True)
     conversation: ConversationRecord | None = field(default=None, kw_only=True, repr=False)
     """The records of the conversation of a run."""
+    gone: GoneTools | None = field(default=None, kw_only=True, repr=False)
+    """The tools of a run that are gone."""
 
     @classmethod
     def combine(cls, capabilities: Sequence[AbstractCapability[Any]]) -> AbstractCapability[Any]:
@@ -171,12 +176,23 @@ class _EngineSearch(ToolSearch[Any]):
     def get_toolset(self) -> AbstractToolset[Any] | None:
         return self.toolset
 
+    def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
+        engine: Any = self.strategy
+        searched = super().get_wrapper_toolset(NamedForApi(toolset, engine.names))
+        return searched if self.gone is None else KeepsCallable(searched, self.gone, self._why_gone)
+
+    def _why_gone(self, name: str) -> str:
+        engine: Any = self.strategy
+        is_lost = engine.names.original(name) in unreachable_of(engine.catalog)
+        return self.words.unreachable(name) if is_lost else self.words.unknown(name, ())
+
     async def for_run(self, ctx: RunContext[Any]) -> AbstractCapability[Any]:
         engine: Any = self.strategy
         conversation = ConversationRecord(self.record, name=ctx.conversation_id)
         preloading = Preloading(engine, self.preload, self.preload_most, conversation)
+        gone = GoneTools()
         return CombinedCapability(
-            [replace(self, conversation=conversation), _KeepFound(engine, preloading, ctx.messages)]
+            [replace(self, conversation=conversation, gone=gone), _KeepFound(engine, preloading, ctx.messages, gone)]
         )
 
     async def wrap_tool_execute(
@@ -189,7 +205,8 @@ class _EngineSearch(ToolSearch[Any]):
         handler: Callable[[dict[str, Any]], Awaitable[Any]],
     ) -> Any:
         if tool_def.tool_kind != "tool-search":
-            self.tool_called(tool_def)
+            if self.gone is None or tool_def.name not in self.gone:
+                self.tool_called(tool_def)
             return await self._called(tool_def.name, handler, args)
         asked = [query for query in args["queries"] if query.strip()]
         if not asked:
@@ -197,7 +214,11 @@ class _EngineSearch(ToolSearch[Any]):
         notes: list[str] = []
         token = SEARCH.set(Search(notes, self.conversation))
         try:
-            result = await handler(args)
+            if self.gone is not None and tool_def.name in self.gone:  # no tool is left
+                engine: Any = self.strategy
+                result = {"discovered_tools": engine(ctx, asked, ())}
+            else:
+                result = await handler(args)
         except UnanswerableError as error:
             return _result(ctx, [], str(error))
         finally:
@@ -208,14 +229,18 @@ class _EngineSearch(ToolSearch[Any]):
     def tool_called(self, tool: ToolDefinition) -> None:
         """Record a call; also of a tool that the MCP server of `ClaudeCodeModel.set_agent_toolsets` runs."""
         if self.conversation is not None:
+            engine: Any = self.strategy
+            name = engine.names.original(tool.name)
             if not tool.defer_loading:
-                self.conversation.remember([tool.name], "listed")
-            self.conversation.called(tool.name)
+                self.conversation.remember([name], "listed")
+            self.conversation.called(name)
 
     async def _called(self, name: str, handler: Callable[[dict[str, Any]], Awaitable[Any]], args: Any) -> Any:
         try:
             return await handler(args)
         except Exception as error:
+            if is_refusal(error) and not is_lost_connection(error):
+                raise ToolFailed(str(error)) from error
             if not is_lost_connection(error):
                 raise
             # A lost server should not end the run: the model can go on without the tool.
@@ -230,8 +255,9 @@ class _KeepFound(AbstractCapability[Any]):
     later still, but makes pydantic-ai copy every definition for each request.
     """
 
-    def __init__(self, engine: Engine, preloading: Preloading, before: Sequence[ModelMessage]) -> None:
+    def __init__(self, engine: Engine, preloading: Preloading, before: Sequence[ModelMessage], gone: GoneTools) -> None:
         self._engine = engine
+        self._gone = gone
         self._preloading = preloading
         self._before = list(before)
         """The history that the run began with; a history processor removes messages before the first request."""
@@ -245,7 +271,11 @@ class _KeepFound(AbstractCapability[Any]):
     ) -> ModelRequestContext:
         parameters = request_context.model_request_parameters
         deferred = {tool.name for tool in parameters.function_tools if tool.defer_loading}
-        seen = chain(*map(found_or_called, (self._before, ctx.messages, request_context.messages)))
+        names = self._engine.names.of(request_context.model)
+        # Earlier calls may be those of a model that takes any name.
+        messages = request_context.messages if names is None else names.in_history(request_context.messages)
+        before = self._before if names is None else names.in_history(self._before)
+        seen = chain(*map(found_or_called, (before, ctx.messages, messages)))
         self._found.update((name, None) for name in seen if name in deferred)
         history = _as_it_was(self._before, ctx.messages)
         self._preloading.read(history, parameters.function_tools)
@@ -253,9 +283,13 @@ class _KeepFound(AbstractCapability[Any]):
         found = [name for name in self._found if name in deferred]
         if (again := _found_again(ctx.messages, found)) is not None:
             ctx.messages.append(again)  # the history of the run, where pydantic-ai itself records such parts
-        tools, messages = parameters.function_tools, request_context.messages
+        tools = parameters.function_tools
+        if any(tool.name in self._gone and tool.tool_kind != "tool-search" for tool in tools):
+            tools = [tool for tool in tools if tool.name not in self._gone or tool.tool_kind == "tool-search"]
+        lists_deferred = request_context.model.tool_deferral_mode is not None
+        if lists_deferred and len(deferred) > MAX_TOOLS:  # the API refuses more
+            tools = [tool for tool in tools if not tool.defer_loading or tool.name in self._found]
         if self._preloading.loaded:
-            lists_deferred = request_context.model.tool_deferral_mode is not None
             tools, first = self._preloading.shown(tools, lists_deferred=lists_deferred), self._preloading.first
             messages = without_additions(messages, first)
             found = [name for name in found if name not in first]

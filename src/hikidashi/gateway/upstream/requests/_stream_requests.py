@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from ....errors import MissingExtra
+from ....search.mcp_servers.messages.filtered import GONE, FilteredStream
 from .._reports import Reports
-from .filtered import GONE, FilteredStream
 
 try:
     import anyio

@@ -9,9 +9,9 @@ from collections.abc import AsyncGenerator, Generator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from typing import Any, cast
 
-from ...common.validation import first_problem
-from ...errors import MissingExtra
-from .requests.filtered import FilteredStream, WatchedSends
+from ....common.validation import first_problem
+from ....errors import MissingExtra
+from .filtered import FilteredStream, WatchedSends
 
 try:
     import mcp_types as types
@@ -75,17 +75,24 @@ class ListRepairs:
         kept: list[Any] = []
         for number, item in enumerate(cast("list[Any]", items), start=1):
             completed = _completed(item) if key == "tools" else item
-            try:
-                validate_server_result(method, version, {**result, key: [completed]})
-            except ValidationError as error:
-                name = cast("dict[str, Any]", item).get(named) if isinstance(item, dict) else None
-                called = repr(name) if isinstance(name, str) else f"number {number}"
-                self._notes.append(
-                    f"the {kind} {called} is left out, since it is invalid: {first_problem(error, below=2)}"
-                )
-            else:
+            problem = _problem(method, version, {**result, key: [completed]})
+            name = cast("dict[str, Any]", item).get(named) if isinstance(item, dict) else None
+            if problem is None and isinstance(name, str) and not name.strip():
+                problem = f"its `{named}` is empty"
+            if problem is None:
                 kept.append(completed)
+                continue
+            called = repr(name) if isinstance(name, str) and name.strip() else f"number {number}"
+            self._notes.append(f"the {kind} {called} is left out, since it is invalid: {problem}")
         result[key] = kept
+
+
+def _problem(method: str, version: str, result: dict[str, Any]) -> str | None:
+    try:
+        validate_server_result(method, version, result)
+    except ValidationError as error:
+        return first_problem(error, below=2)
+    return None
 
 
 def _completed(tool: Any) -> Any:

@@ -1,0 +1,1 @@
+"""Messages changed between a connection and the `mcp` package: repaired lists, and events of any size."""

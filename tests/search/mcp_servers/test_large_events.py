@@ -1,0 +1,109 @@
+"""Events of any size over HTTP: the parser behind the mcp package takes 1 MiB."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator
+from itertools import pairwise
+from typing import Any
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp import types
+from tests.mcp_support import served
+
+from hikidashi import Tool, ToolResult, to_mcp
+from hikidashi.search import LiveServers, McpServer, tools_of_servers
+from hikidashi.search.mcp_servers.messages.large_events import LargeEvents, TooLargeError
+
+LONG = "ü" * 1_500_000
+
+
+async def answer_long(_: dict[str, Any]) -> ToolResult:
+    return ToolResult.of(LONG)
+
+
+def many() -> list[Tool]:
+    described = "Send a mail to somebody, and keep a copy of it. " * 12
+    schema: dict[str, Any] = {"type": "object"}
+    return [
+        Tool(name=f"tool_{number}", description=described, input_schema=schema, call=answer_long)
+        for number in range(3_000)
+    ]
+
+
+@pytest.mark.parametrize(("transport", "path"), [("http", "/mcp"), ("sse", "/sse")])
+async def test_a_list_of_tools_and_a_result_over_one_mebibyte_arrive(transport: Any, path: str) -> None:
+    server = to_mcp(many())
+    app = server.streamable_http_app() if transport == "http" else server.sse_app()
+    async with served(app) as url:
+        known = McpServer(name="many", transport=transport, url=url + path)
+        (answer,) = await tools_of_servers([known])
+        assert (len(answer.tools), answer.failure) == (3_000, None)
+        async with LiveServers([known]) as live:
+            assert len(live.catalog) == 3_000
+            tool: Any = live.catalog.get("many__tool_7")
+            assert (await tool.call({})).text == LONG
+
+
+def passed(events: LargeEvents, chunks: list[str]) -> str:
+    async def pieces() -> AsyncGenerator[str]:
+        for chunk in chunks:
+            await anyio.lowlevel.checkpoint()
+            yield chunk
+
+    async def whole() -> str:
+        return "".join([text async for text in events.shortened(pieces())])
+
+    return anyio.run(whole)
+
+
+MESSAGES = [
+    types.JSONRPCResponse(jsonrpc="2.0", id=1, result={"said": "x" * 200_000}),
+    types.JSONRPCError(jsonrpc="2.0", id=2, error=types.ErrorData(code=-1, message="no", data="x" * 200_000)),
+    types.JSONRPCNotification(jsonrpc="2.0", method="notifications/message", params={"said": "x" * 200_000}),
+    types.JSONRPCRequest(jsonrpc="2.0", id=3, method="ping", params={"said": "x" * 200_000}),
+    types.JSONRPCResponse(jsonrpc="2.0", id=4, result={"said": "short"}),
+]
+
+
+@given(st.permutations(MESSAGES), st.sampled_from(["\n", "\r\n", "\r"]), st.lists(st.integers(0, 9_999)))
+def test_whatever_the_chunks_and_line_ends_each_message_comes_back_whole(
+    messages: list[types.JSONRPCMessage], end: str, cuts: list[int]
+) -> None:
+    written = [message.model_dump_json(by_alias=True, exclude_unset=True) for message in messages]
+    text = "".join(f"id: {number}{end}data: {line}{end}{end}" for number, line in enumerate(written))
+    events = LargeEvents(1_000_000)
+    # Cuts are near the ends of events, where one may fall between the two characters of a line end.
+    ends = [index + 1 for index in range(len(text)) if text[index] in "\r\n"]
+    places = sorted({0, len(text), *(max(0, ends[cut % len(ends)] - cut % 5) for cut in cuts)})
+    short = passed(events, [text[start:stop] for start, stop in pairwise(places)])
+    assert len(short) < 10_000
+    lines = [line[6:] for line in short.splitlines() if line.startswith("data: ")]
+    assert [line for line in short.splitlines() if line.startswith("id: ")] == [f"id: {number}" for number in range(5)]
+    back = [types.jsonrpc_message_adapter.validate_json(line, by_name=False) for line in lines]
+    for message in back:
+        events.restore(message)
+    assert [message.model_dump_json(by_alias=True, exclude_unset=True) for message in back] == written
+
+
+def test_a_large_event_that_is_no_message_is_left_to_the_package() -> None:
+    text = f"data: {'x' * 200_000}\n\n"
+    assert passed(LargeEvents(1_000_000), [text, "data: rest"]) == text + "data: rest"
+
+
+def test_an_event_that_exceeds_the_limit_is_refused() -> None:
+    with pytest.raises(TooLargeError):
+        passed(LargeEvents(1_000), ["data: " + "x" * 2_000])
+
+
+def test_a_key_that_a_server_made_up_changes_nothing() -> None:
+    message = types.JSONRPCResponse(jsonrpc="2.0", id=1, result={"hikidashi/largeEvent": "guessed"})
+    LargeEvents(1_000).restore(message)
+    assert json.loads(message.model_dump_json()) == {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "result": {"hikidashi/largeEvent": "guessed"},
+    }
