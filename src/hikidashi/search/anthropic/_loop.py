@@ -244,7 +244,8 @@ class ToolLoop:
         if name in self._tools:
             self._conversation.called(self._own(name))
         try:
-            return await call_anthropic([self._tools[name]] if name in self._tools else [], call)
+            known = [self._tools[name]] if name in self._tools else self._tools.values()
+            return await call_anthropic(known, call)
         except Unsupported as error:
             return _error(call, str(error))
         except Exception as error:
