@@ -227,7 +227,8 @@ class ToolLoop:
         if name in self._offered.tools:
             self._conversation.called(self._offered.own(name))
         try:
-            return await call_anthropic([self._offered.tools[name]] if name in self._offered.tools else [], call)
+            known = [self._offered.tools[name]] if name in self._offered.tools else self._offered.tools.values()
+            return await call_anthropic(known, call)
         except Unsupported as error:
             return _error(call, str(error))
         except Exception as error:

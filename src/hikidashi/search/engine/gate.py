@@ -27,7 +27,8 @@ _LARGE = 2_000
 # A synonym counts for most of its word, but is weak evidence: two of them are worth half a word.
 _HINTED = 0.7
 _SURE_HINT = 1 / 4
-# A statement shares a word with some tool by chance, but seldom two; a word of more tools than these is no evidence. In
+# A statement shares a word with some tool by chance, but seldom two, and so does what has everyday words of another
+# language that no tool has, unless it is clearly a request; a word of more tools than these is no evidence. In
 # a small catalogue, every word is in a large share of the tools.
 _MORE_THAN_ONE = 3 / 2
 _COMMON = 1 / 5
@@ -38,6 +39,8 @@ OF_BEST = 1 / 4
 _EXAMPLE = 5
 
 _HIDDEN = 50  # further hits to look at when the best ones match weak words alone
+
+_NEXT = 5  # hits of which one may have the topic in its name
 
 _SHOWN = 4  # words listed in a reason
 
@@ -86,7 +89,7 @@ def judged(index: Index, query: Query, limit: int, name_terms: TermsOf) -> Judge
     if not hits:
         return Judgement([])
     best = _Coverage.of(index, *hits[0], query)
-    if best.is_enough(index, query, name_terms):
+    if best.is_enough(index, query, name_terms) or _is_topic_of_next(index, hits, query, name_terms):
         return Judgement(hits)
     evident = {term: weight for term, weight in query.weights.items() if not _is_weak_evidence(term, query)}
     if not any(index.has(hits[0][0], term) for term in evident):
@@ -99,6 +102,14 @@ def judged(index: Index, query: Query, limit: int, name_terms: TermsOf) -> Judge
         if evident and best.is_enough(index, query, name_terms):
             return Judgement(hits)
     return Judgement(hits, best.doubt(query))
+
+
+def _is_topic_of_next(index: Index, hits: list[tuple[int, float]], query: Query, name_terms: TermsOf) -> bool:
+    """Whether a hit close to the best one has in its name what the best one has elsewhere, in two words for it."""
+    if query.is_statement or not query.translations:
+        return False
+    close = [hit for hit in hits[1:_NEXT] if hit[1] >= _HALF * hits[0][1]]
+    return any(_Coverage.of(index, *hit, query).is_topic(index, query, name_terms) for hit in close)
 
 
 @dataclass(slots=True)
@@ -129,6 +140,7 @@ class _Coverage:
     def of(cls, index: Index, doc: int, score: float, query: Query) -> _Coverage:
         coverage = cls(doc, score)
         guessed: set[str] = set()
+        sure: dict[str, float] = {}
         translated: set[str] = set()
         asked, found = coverage.asked, coverage.found
         for term, weight in query.weights.items():
@@ -145,16 +157,21 @@ class _Coverage:
             asked[word] = max(weighted, asked.get(word, 0.0))
             if is_found:
                 coverage.terms.append(term)
+                translated.update([word] if term in query.translations else [])
                 found[word] = max(weighted, found.get(word, 0.0))
                 if not _is_weak_evidence(term, query) and not (query.is_statement and _is_common(term, index)):
-                    # Two meanings of one word are one word.
-                    coverage.sure += 0.0 if word in translated else share_of_word(term)
-                    translated.update([word] if term in query.translations else [])
+                    # Two meanings of one word are one word, and so are a word and its translation.
+                    so_far = sure.get(word, 0.0)
+                    is_whole = term in query.translations or term in query.untranslated
+                    share = so_far + share_of_word(term)
+                    sure[word] = 1.0 if is_whole else min(share, 1.0) if word in query.glossed else share
                 if term in query.respelled and not is_weak(term):
                     guessed.add(word)
             else:
                 coverage.lacking.setdefault(word, []).append(term)
-        coverage.sure += _SURE_HINT * sum(not is_weak(word) for word in coverage.hinted)
+        for word in translated:  # its other meanings need not be there
+            asked[word] = found[word]
+        coverage.sure = sum(sure.values()) + _SURE_HINT * sum(not is_weak(word) for word in coverage.hinted)
         if len(guessed) > 1:
             coverage.sure += len(guessed)
             coverage.is_guessed = True
@@ -167,20 +184,21 @@ class _Coverage:
         missing = sum(map(share_of_word, query.missing))
         total = sum(self.asked.values()) + missing * index.idf_at(0)
         coverage = sum((self.hinted | self.found).values()) / total if total else 0.0
-        if query.is_statement and self.sure < _MORE_THAN_ONE:
+        is_told = query.is_statement or (query.has_talk and not query.is_clear_request)
+        if is_told and self.sure < _MORE_THAN_ONE:
             return False
         if self.sure < _HALF and coverage < _TWO_THIRDS:
             return False
         if coverage >= _HALF:
             return True
-        if not query.is_statement and self._is_topic(index, query, name_terms):
+        if not query.is_statement and self.is_topic(index, query, name_terms):
             return True
         strictness = min(1.0, index.count / _LARGE)
         if len(self.found) <= 1 and coverage < _HALF * strictness:
             return False
         return self.score >= _QUARTER * strictness * total / ((len(self.asked) + missing) or 1)
 
-    def _is_topic(self, index: Index, query: Query, name_terms: TermsOf) -> bool:
+    def is_topic(self, index: Index, query: Query, name_terms: TermsOf) -> bool:
         """Whether the name of the tool has what is asked for, and the rest of the question are values.
 
         A word that no tool has is read as a value. All values together count no more than the word in the name.
@@ -191,7 +209,7 @@ class _Coverage:
         topic = max((self.found[query.word_of(term)] for term in evident), default=0.0)
         if not topic:
             return False
-        unknown, everyday = _parted(query.missing)
+        unknown, everyday = _parted(query)
         values = sum(map(share_of_word, unknown)) * index.idf_at(0)
         needed = sum(map(share_of_word, everyday)) * index.idf_at(0)
         for word, terms in self.lacking.items():
@@ -222,15 +240,14 @@ class _Coverage:
         return reason + "."
 
 
-def _parted(missing: Iterable[str]) -> tuple[list[str], list[str]]:
-    """The words that may be values, and the everyday words; generic verbs of tools are neither."""
+def _parted(query: Query) -> tuple[list[str], list[str]]:
+    """The words that no tool has: those that may be values, and everyday words; generic verbs of tools are neither."""
     unknown: list[str] = []
     everyday: list[str] = []
-    for word in missing:
-        term = stem(word)
-        if is_everyday(term):
+    for word in query.missing:
+        if query.is_everyday(word):
             everyday.append(word)
-        elif not is_weak(term):
+        elif not is_weak(stem(word)):
             unknown.append(word)
     return unknown, everyday
 
@@ -240,7 +257,7 @@ def _is_common(term: str, index: Index) -> bool:
 
 
 def _may_be_example(term: str, index: Index, query: Query) -> bool:
-    return index.tools_with(term) <= _EXAMPLE and not is_weak(term) and term not in query.translations
+    return index.tools_with(term) <= _EXAMPLE and not is_weak(term)
 
 
 def _is_weak_evidence(term: str, query: Query) -> bool:

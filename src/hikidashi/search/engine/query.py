@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from .entry import Entry
 from .glossary import Glossary, Understanding, understand
 from .index.vocabulary import Vocabulary
-from .text.analyzer import Analyzer, fold, is_han, is_request, is_weak, spelling
+from .text.analyzer import Analyzer, fold, is_everyday, is_han, is_request, is_weak, spelling
 from .text.literals import without_literals
-from .text.statement import is_statement
+from .text.statement import is_clear_request, is_statement
 from .text.stem import stem
 from .text.stopwords import EVERYDAY
 
@@ -29,6 +29,7 @@ _SHORT = 10  # terms: in a longer question, synonyms for all words do more harm 
 _IN_LITERAL = 0.3
 
 _VALUE = re.compile(r"\d|[^\W_][._][^\W_]")  # numbers, dates, identifiers, addresses, names of files
+_KATAKANA = re.compile("[\u30a1-\u30fc]+")
 _JOINED = re.compile(r"\w+(?:-\w+)+")
 _FILE = re.compile(
     r"\.(?:avi|bak|csv|docx?|eml|gif|gz|html?|ics|jpe?g|json|log|md|mov|mp[34]|pdf|png|pptx?|srt|svg|tar|tgz|tsv|txt"
@@ -46,6 +47,8 @@ class Query:
     """The terms that some tool has, with their weights."""
     missing: list[str] = field(default_factory=list[str])
     """The words that no tool has in any form. Names and numbers are left out: they are values."""
+    everyday: set[str] = field(default_factory=set[str])
+    """Those of them that mean an everyday word of English."""
     sources: dict[str, str] = field(default_factory=dict[str, str])
     """The token of the question that each term comes from."""
     translations: dict[str, str] = field(default_factory=dict[str, str])
@@ -56,12 +59,16 @@ class Query:
     """For synonyms: the term of the word they stand for, or the phrase."""
     phrases: dict[str, str] = field(default_factory=dict[str, str])
     """For terms of a phrase that has synonyms as a whole: the phrase."""
+    untranslated: dict[str, str] = field(default_factory=dict[str, str])
+    """For terms of a word or phrase that a glossary translates, as the question spells it: that word or phrase."""
     optional: set[str] = field(default_factory=set[str])
     """The terms that a tool need not have: synonyms, and values such as names and numbers."""
     glossed: list[str] = field(default_factory=list[str])
     """The words that a glossary translates to a term that some tool has."""
     is_statement: bool = False
     """Whether it is a statement rather than a request."""
+    is_clear_request: bool = False
+    """Whether it asks for something in so many words."""
     understanding: Understanding = field(default_factory=Understanding)
     """How the glossaries read it."""
     version: int = 0
@@ -75,9 +82,24 @@ class Query:
             return self.synonyms[term]
         if term in self.phrases:
             return self.phrases[term]
+        if term in self.untranslated:
+            return self.untranslated[term]
         if term.isascii():
             return term
         return next((word for word in self.glossed if term in word), term)
+
+    def is_everyday(self, word: str) -> bool:
+        """Whether `word`, which no tool has, is one of everyday talk rather than a value."""
+        if is_everyday(stem(word)) or word in self.everyday:
+            return True
+        words = self.understanding.everyday_words
+        return word in words if word.isascii() else any(word in one for one in words)
+
+    @property
+    def has_talk(self) -> bool:
+        """Whether it has words of everyday talk in another language than English that no tool has."""
+        words = self.understanding.everyday_words
+        return bool(words) and any(word in words for word in self.missing)
 
     @property
     def unknown(self) -> float:
@@ -135,6 +157,9 @@ def read_query(text: str, vocabulary: Vocabulary, *, own: Glossary | None = None
     literal = _literal_terms(text, asked, analyzer)
     query = Query(
         is_statement=is_statement(text) if understanding.is_statement is None else understanding.is_statement,
+        is_clear_request=is_clear_request(text)
+        if understanding.is_clear_request is None
+        else understanding.is_clear_request,
         understanding=understanding,
         version=vocabulary.version,
     )
@@ -205,20 +230,55 @@ def _add_translations(query: Query, text: str, understanding: Understanding, voc
                     meanings[term] = piece, weight
         if meanings:
             query.glossed.append(word)
+        elif word.isascii() and not any(map(analyzer.terms, english)):  # `tous`, `todo el mundo`: grammar in English
+            for term in analyzer.terms(word):
+                query.weights.pop(term, None)
         elif not any(term in vocabulary for term in analyzer.terms(word)):
             nowhere.append(word)
+            if any(all(map(is_everyday, analyzer.terms(meaning))) for meaning in english):
+                query.everyday.add(word)
         for term, (piece, weight) in meanings.items():
             if term not in query.weights:
                 query.weights[term] = weight
                 query.sources[term] = word
                 query.translations[term] = spelling(term, piece)
+        if meanings:
+            _weigh_untranslated(query, word, meanings, understanding, vocabulary)
     if not text.isascii():  # a translated word need not occur untranslated
         for word in understanding.stop_words:
             unexplained = unexplained if word.isascii() else unexplained.replace(word, " ")
         rest = dict.fromkeys(analyzer.terms(unexplained))
         query.missing = [word for word in query.missing if word.isascii() or word in rest]
+        # A bigram of the end of one word and the beginning of the next is not what is asked for.
+        between = [term for term in query.weights if not term.isascii() and term not in rest]
+        query.optional.update(term for term in between if not any(term in word for word in query.glossed))
         query.missing += [term for term in rest if len(term) == 1 and is_han(term) and term not in vocabulary]
     query.missing += nowhere
+
+
+def _weigh_untranslated(
+    query: Query,
+    word: str,
+    meanings: dict[str, tuple[str, float]],
+    understanding: Understanding,
+    vocabulary: Vocabulary,
+) -> None:
+    """Let the terms of a translated `word` itself count no more than its translation.
+
+    Most are there by chance: in a large catalogue some tool has any word, and stemmed as if it were English, `attente`
+    is `attention`. In katakana, a word of which no tool has some part is in no tool.
+    """
+    own = vocabulary.analyzer.terms(word)
+    if _KATAKANA.fullmatch(word) and not all(term in vocabulary for term in own):
+        for term in own:
+            query.weights.pop(term, None)
+    elif understanding.foreign and word.isascii():
+        best = max(weight * vocabulary.idf(term) for term, (_, weight) in meanings.items())
+        for term in own:
+            if term in query.weights and term not in query.translations:
+                query.untranslated[term] = word
+                if term not in meanings:
+                    query.weights[term] = min(query.weights[term], best / vocabulary.idf(term))
 
 
 def _add_synonyms(query: Query, understanding: Understanding, asked: list[str], vocabulary: Vocabulary) -> set[str]:

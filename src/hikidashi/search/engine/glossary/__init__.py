@@ -2,7 +2,7 @@
 
 One file per language, `<language>.tsv`: a word, a tab, English words for it (alternatives divided by `|`); `#` starts
 a comment. `en.tsv` has synonyms for everyday English: ticket, deck, get rid of. `stopwords/<language>.txt` has stop
-words. A file is read when a question first needs it.
+words, `everyday/<language>.txt` words of everyday talk. A file is read when a question first needs it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The glossaries and stop words that come with hikidashi, read when a question first needs them.
 
 `<language>.tsv`: a word, a tab, English words for it (alternatives divided by `|`). `stopwords/<language>.txt`: stop
-words. `#` starts a comment. The files are checked by tests, not when read, which takes a few milliseconds each.
+words. `everyday/<language>.txt`: words of everyday talk. `#` starts a comment. The files are checked by
+tests, not when read, which takes a few milliseconds each.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from ._lexicon import Lexicon
 
 __all__ = [
     "LATIN",
+    "everyday_words",
     "homographs",
     "is_grammar",
     "is_stop_word",
@@ -75,6 +77,12 @@ def is_grammar(text: str) -> bool:
 def _accented(language: str) -> frozenset[str]:
     text = (_HERE / "stopwords" / f"{language}.txt").read_text(encoding="utf-8")
     return frozenset(line.strip(" '’") for line in text.lower().split("\n"))
+
+
+@cache
+def everyday_words(language: str) -> frozenset[str]:
+    """The words of everyday talk that no tool is about."""
+    return frozenset(_content(_HERE / "everyday" / f"{language}.txt", language).split())
 
 
 @cache

@@ -8,12 +8,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from ..text.analyzer import fold
+from ._inflection import bases
 from ._language import languages_of
 from ._lexicon import Found
 from ._spaced import scan_single_words, scan_words
-from ._statement import is_statement
+from ._statement import is_clear_request, is_statement
 from ._unspaced import scan
-from .files import is_stop_word, lexicon, plain_letters, stop_lexicon
+from .files import everyday_words, is_stop_word, lexicon, plain_letters, stop_lexicon
 from .own import Glossary
 
 __all__ = ["Understanding", "understand"]
@@ -43,6 +44,10 @@ class Understanding:
     """Whether the question is in a language other than English that is written in Latin letters."""
     is_statement: bool | None = None
     """Whether it is a statement in German, Spanish, French or Korean; None for other languages."""
+    is_clear_request: bool | None = None
+    """Whether it asks for something in so many words, in the same languages."""
+    everyday_words: set[str] = field(default_factory=set[str])
+    """Words of everyday talk in another language than English, in plain letters: no values, unlike unknown words."""
     nouns_have_capitals: bool = False
     """Whether common nouns are capitalised, as in German."""
 
@@ -92,8 +97,11 @@ def _read_unspaced(folded: str, found: Understanding) -> None:
     if _HANGUL.search(folded):
         languages.append("ko")
         found.is_statement = is_statement(folded, (), lexicon("ko"))
+        found.is_clear_request = is_clear_request(folded, (), lexicon("ko"))
     if languages and languages != ["zh"]:
         words = list(scan(folded, [*map(lexicon, languages)], [*map(stop_lexicon, languages)]))
+    for language in languages:
+        found.everyday_words.update(word for word in everyday_words(language) if word in folded)
     found.translations += [(word.word, word.english) for word in words if word.english]
     found.stop_words.update(word.word for word in words if not word.english)
 
@@ -116,15 +124,16 @@ def _read_latin(
         found.foreign = True
         found.nouns_have_capitals |= language == "de"
         found.is_statement = found.is_statement or is_statement(text, words, lexicon(language))
+        found.is_clear_request = found.is_clear_request or is_clear_request(text, words, lexicon(language))
         stops = {place for place, word in enumerate(words) if is_stop_word(word, spelled[place], language)}
         for hit in scan_words(words, lexicon(language), capital):
             if not stops.issuperset(hit.places):
                 found.translations.append((hit.word, hit.english))
                 found.explained.update(words[place] for place in hit.places)
-        found.stop_words.update(words[place] for place in stops)
-    if found.foreign:
-        found.stop_words -= found.explained
-    else:
+        explained = {words[place] for place in range(len(words)) if place not in stops} & found.explained
+        found.stop_words.update(words[place] for place in stops if words[place] not in explained)
+        found.everyday_words.update(_everyday(words, language))
+    if not found.foreign:
         unknown = [place for place, word in enumerate(words) if not is_short and not is_known(word)]
         every = scan_words(words, lexicon("en")) if is_short else scan_single_words(words, lexicon("en"), unknown)
         found.everyday = [hit for hit in every if not _is_name(hit, spelled)]
@@ -133,3 +142,8 @@ def _read_latin(
 def _is_name(hit: Found, spelled: Sequence[str]) -> bool:
     """Whether the match is capitalised and not the first word, as `Bill` or `Mark`."""
     return len(hit.places) == 1 and hit.places[0] > 0 and spelled[hit.places[0]].istitle()
+
+
+def _everyday(words: Sequence[str], language: str) -> set[str]:
+    known = everyday_words(language)
+    return {word for word in words if word in known or not known.isdisjoint(bases(word, language))}

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from ._told import is_aside, is_personal, is_said, is_told
+
 __all__ = ["REQUEST_VERBS", "is_alphabetic", "is_clear_request", "is_statement"]
 
 # Subjects and finite verbs of statements. `my`, `me` and `you` are in requests too: `my invoices`.
@@ -18,6 +20,9 @@ _STATEMENT = re.compile(
 )
 _REQUEST = re.compile(
     r"\?|\b(?:please|help|need|wants?|wanna|looking (?:for|to)|like to|'d like|wonder(?:ing)?|curious|try(?:ing)? to"
+    r"|hop(?:e|ing) to"
+    r"|would be (?:great|good|nice|lovely|helpful|useful|cool|handy) (?:to|if)|i'd love to"
+    r"|(?:somebody|someone) (?:should|must|has to)"
     r"|(?:can|could|would|will|do|did|have|are) you|(?:can|could|should|shall|may|do|must|how) (?:i|we)"
     r"|(?:i|we) (?:must|have to|got to|should)"
     r"|(?:tell|show|give|get|find|send|let|remind|teach|bring|fetch|make|set|book) (?:me|us)"
@@ -25,9 +30,13 @@ _REQUEST = re.compile(
     r"|i'm (?:looking|interested)|(?:is|are) there|suggest(?:ions?)?|recommend(?:ations?)?)\b"
 )
 # The first word of a clause: requests begin with a verb or a question word.
-_BEGINS = re.compile(r"(?:^|[,.;:!()\"]|\b(?:and|then|but|so|now|also|hi|hello|hey|ok|okay)\b)[\s\W]*([a-z]+)")
+_BEGINS = re.compile(
+    r"(?:^|[,.;:!()\"]|\b(?:and|then|but|so|now|also|hi|hello|hey|ok|okay)\b)[\s\W]*"
+    r"(?:(?:now|then|just|also|please)\s+)*([a-z]+)"
+)
+_CLAUSE_BEGINS = re.compile(r"(?:^|[,.;:!()\"])[\s\W]*([a-z]+)")
+_QUESTIONS = "who whose what when where which why how is are was were do does did has have can could will would should"
 _FIRST_WORDS = """
-    who whose what when where which why how is are was were do does did has have can could will would should
     add adjust analyse analyze answer append apply approve archive arrange assess assign attach block book build buy
     calculate call cancel change check clear clone close collect combine compare compile compute configure confirm
     connect convert copy count create cut decode define delete deploy describe design detect determine disable discover
@@ -43,14 +52,16 @@ _FIRST_WORDS = """
     sync tag take tell test track train transfer translate trigger turn undo uninstall unlock update upgrade upload use
     validate verify view watch write
 """
-REQUEST_VERBS = frozenset(_FIRST_WORDS.split())
+_QUESTION_WORDS = frozenset(_QUESTIONS.split())
+REQUEST_VERBS = _QUESTION_WORDS | frozenset(_FIRST_WORDS.split())
 """The words that a request in English begins with."""
 _HAN = re.compile("[\u3400-\u9fff]")
 _KANA = re.compile("[\u3041-\u30fa\u30fc]")
 
 # A topic or subject with a predicate, or a sentence-final verb.
 _JAPANESE_STATEMENT = re.compile(
-    "(?:(?<=[^\\s\u3041-\u3096])|(?<=..))[はがも](?![\\s、。の]|$)|(?:[ただるねよ]|ない|です|ます|なあ|なぁ|らしい|かな)[。！!\\s]*$"
+    "(?:(?<=[^\\s\u3041-\u3096])|(?<=..))[はがも](?![\\s、。の]|$)|(?:[ただるねよさわぞぜ]|ない|です|ます|なあ|なぁ|しい|かな|ってば|もん|じゃん|っけ|おめでとう|やすみ|ありがとう|久しぶり)"
+    "[。！!\\s]*$"
 )
 _QUOTED = re.compile('「[^」]*」|『[^』]*』|“[^”]*”|"[^"]*"')
 # `メールを送る` names what to do; `音楽を聴いている` tells what is done.
@@ -59,9 +70,15 @@ _JAPANESE_REQUEST = re.compile(
     "|(?:[てでかは]|下さい|ください|くれ|たい|たいです|ほしい|欲しい|お願い.*|頼む|どう|何|いくら|いつ|どこ)"
     "[。！!\\s]*$"
 )
-_CHINESE_STATEMENT = re.compile("[我你他她它们是了着过很真也就不没吗呢吧啊这那]")
+_CHINESE_STATEMENT = re.compile(
+    "[我你他她它们是了着过很真也就不没吗呢吧啊这那]|^(?:恭喜|祝)|[最太好][^的]{1,3}$|比.+[还更]|像.+一样|(?:快乐|愉快|晚安|你好|大家好)$"
+)
 _CHINESE_REQUEST = re.compile(
-    "[?？请]|帮我|我要|我想|希望|想要|需要|查|找|怎么|如何|多少|哪|什么|[\u3400-\u9fff] +[\u3400-\u9fff]"
+    "[?？请]|帮我|我要|我想(?!你)|希望|想要|需要|查|找|怎么[^样]|如何|多少|哪|什么|能不能|能否|可否|可不可以|告诉我"
+    "|[\u3400-\u9fff] +[\u3400-\u9fff]"
+    # Orders begin with the verb.
+    "|^(?:提醒|总结|翻译|播放|打开|关闭|删除|创建|新建|添加|增加|发送|取消|预订|预约|下载|上传|计算|转换|显示|列出|推荐|设置|修改|更新|分享"
+    "|搜索|搜|生成|编写|安排|记录|导出|导入|重启|部署|合并|复制|移动|比较|分析|检查|验证|订阅|购买|支付|查看|冻结|转发|回复|朗读|修复|标记|归档|邀请|注册|登录|启动|停止|给.+发)"
 )
 
 
@@ -80,14 +97,14 @@ _NO_ORDER_WORDS = """
     against during like not never always still just only even also too very really maybe perhaps once twice again soon
     later now today tomorrow yesterday tonight here there is are was were be been am do does did has have had can could
     will would shall should may might must yes yeah nope ok okay oh well hi hey hello please thanks sorry good great
-    nice because half except
+    nice because half except wow ah haha lol omg damn gosh yay hooray ugh hmm boy man life dad mom kids people
     ate bought broke brought built came caught dug drove fell felt fought found gave got grew heard held hung kept knew
     lay led left lost made meant met paid ran rang said sang sank sat saw sent shook slept spent spoke stole stood stuck
     struck swam taught thought threw told took went woke won wore wrote
 """
 _NO_ORDER = frozenset(_NO_ORDER_WORDS.split())
 _NO_VERB = ("ed", "ing", "ly")
-_CHINESE_ORDER = re.compile("^(?:把|帮|给我)")
+_CHINESE_ORDER = re.compile("^(?:把|帮|给我|用.+总结)")
 
 
 def is_alphabetic(text: str) -> bool:
@@ -123,8 +140,27 @@ def is_statement(question: str) -> bool:
     if _KANA.search(question):
         return _JAPANESE_STATEMENT.search(question) is not None and _JAPANESE_REQUEST.search(question) is None
     if _HAN.search(question):
-        return _CHINESE_STATEMENT.search(question) is not None and _CHINESE_REQUEST.search(question) is None
-    lower = question.lower().replace("’", "'")
-    if _STATEMENT.search(lower) is None or _REQUEST.search(lower) is not None:
+        return _CHINESE_STATEMENT.search(question) is not None and not is_clear_request(question)
+    plain = question.strip().replace("’", "'")
+    lower = plain.lower()
+    begins = _BEGINS.findall(lower)
+    if is_personal(lower):
+        return REQUEST_VERBS.isdisjoint(begins[1:])
+    if _REQUEST.search(lower) is not None:
         return False
-    return not any(word in REQUEST_VERBS for word in _BEGINS.findall(lower))
+    if is_said(lower):
+        return REQUEST_VERBS.isdisjoint(begins[1:])
+    is_told_so = is_told(lower, REQUEST_VERBS.__contains__)
+    if is_told_so or is_aside(lower):  # then `and put` goes on with the story
+        begins = [
+            word for word in _CLAUSE_BEGINS.findall(lower) if word not in _QUESTION_WORDS or lower.startswith(word)
+        ]
+        return REQUEST_VERBS.isdisjoint(begins[1:] if is_aside(lower) else begins)
+    if _STATEMENT.search(lower) is None or _begins_with_order(plain):
+        return False
+    return REQUEST_VERBS.isdisjoint(begins)
+
+
+def _begins_with_order(plain: str) -> bool:
+    order = _ORDER.match(plain[:1].lower() + plain[1:])
+    return order is not None and _may_be_order(order[1])

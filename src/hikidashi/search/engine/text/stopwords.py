@@ -73,7 +73,7 @@ _EVERYDAY = """
     begun end finish wait used knew known thought understand gave given took taken got made jump climb knock kiss
     hug shout whisper promise pretend choose chose deserve belong blame fight fought
     life world way ways place places side part kind sort bit truth joy pain fear silence luck fun dust
-    hill tree trees leaf flower grass stone rock sand mud sky shadow
+    grandparent grandparents grandson granddaughter hill tree trees leaf flower grass stone rock sand mud sky shadow
     door window wall floor roof ceiling chair bed sofa box bag cup bottle plate spoon knife pocket shoe shoes sock
     socks hat coat shirt corner bench gate fence drawer mirror candle blanket pillow basket rope ladder stairs
     see make like give take good great love know think want try thing things something stuff lot many much well

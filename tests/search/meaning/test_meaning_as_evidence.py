@@ -1,0 +1,75 @@
+"""What words say is checked against the meaning, and a clear request needs less of it."""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any
+
+import pytest
+
+from hikidashi.search import Embedder, ToolCatalog
+
+FLOOR = 0.5
+
+
+def tool(name: str, description: str) -> dict[str, Any]:
+    return {"name": name, "description": description, "input_schema": {"type": "object", "properties": {}}}
+
+
+TOOLS = [
+    tool("open_ticket", "Open a ticket for a printer."),
+    tool("set_lights", "Set the lights."),
+    tool("list_rooms", "List rooms."),
+]
+
+
+def catalog_at(nearness: float) -> ToolCatalog:
+    """A catalogue in which every question is as near to every tool: this share of what makes a tool be about it."""
+    similarity = FLOOR * nearness
+
+    def tools(texts: list[str]) -> list[list[float]]:
+        return [[1.0, 0.0] for _ in texts]
+
+    def questions(texts: list[str]) -> list[list[float]]:
+        return [[similarity, sqrt(1 - similarity**2)] for _ in texts]
+
+    return ToolCatalog(TOOLS, embed=Embedder(embed=tools, question=questions, floor=FLOOR))
+
+
+@pytest.mark.parametrize(("nearness", "confident"), [(0.9, False), (1.1, True)])
+def test_the_words_of_a_statement_are_evidence_only_if_a_tool_is_near_in_meaning(
+    nearness: float, confident: bool
+) -> None:
+    told = "nobody ever had a ticket for that printer"
+    assert ToolCatalog(TOOLS, ranker="lexical").search(told)[0].confident
+    first = catalog_at(nearness).search(told)[0]
+    assert (first.name, first.confident) == ("open_ticket", confident)
+    assert first.doubt == ("" if confident else "Words of the question match, but no tool is near in meaning.")
+
+
+@pytest.mark.parametrize(
+    ("asked", "nearness", "confident"),
+    [
+        ("ticket okonkwo", 0.5, True),
+        ("ticket okonkwo", 0.3, False),
+        ("open a ticket for okonkwo", 0.0, True),
+        ("ticket okonkow prniter", 0.3, True),  # misspelled, so that the model has not read it all
+        ("Drucker okonkwo", 0.3, True),  # of which the model has read the translation alone
+    ],
+)
+def test_what_is_not_clearly_a_request_is_not_certain_if_every_tool_is_far_in_meaning(
+    asked: str, nearness: float, confident: bool
+) -> None:
+    first = catalog_at(nearness).search(asked)[0]
+    assert (first.name, first.confident) == ("open_ticket", confident)
+
+
+@pytest.mark.parametrize(
+    ("asked", "nearness", "confident"),
+    [("dim the bedroom", 0.95, True), ("dim the bedroom", 0.85, False), ("nobody dims the bedroom", 0.95, False)],
+)
+def test_a_clear_request_with_a_synonym_of_a_tool_needs_to_be_a_little_less_near(
+    asked: str, nearness: float, confident: bool
+) -> None:
+    matches = catalog_at(nearness).search(asked)
+    assert any(match.confident for match in matches) is confident
