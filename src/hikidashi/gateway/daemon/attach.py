@@ -20,7 +20,7 @@ from typing import Any
 from ...common.folders import runtime_folder
 from ...common.private import private_folder
 from ...errors import ServerUnavailableError
-from ..upstream.process.group import processor_time_of_group
+from ..upstream.process.group import Work, work_of_groups
 
 __all__ = ["ask_daemon", "connect", "socket_path", "sockets_folder", "start_daemon"]
 
@@ -114,16 +114,16 @@ class _Start:
 
     def __init__(self) -> None:
         self.began = self._progressed = self._looked = time.monotonic()
-        self._used: int | None = None
+        self._work: Work | None = None
 
     def has_stopped(self, pid: int) -> bool:
         """Whether the daemon has made no progress for long, or takes too long altogether."""
         now = time.monotonic()
         if now - self._looked > 1.0:
             self._looked = now
-            used = processor_time_of_group(pid)
-            if used is not None and (used[0] != self._used or used[1]):  # it worked, or waits for a processor
-                self._used, self._progressed = used[0], now
+            work = (work_of_groups([pid]) or {}).get(pid)
+            if work is not None and (work != self._work or work.is_waiting):  # it worked, or waits for a processor
+                self._work, self._progressed = work, now
         return now - self._progressed > _QUIET_SECONDS or now - self.began > _START_SECONDS
 
 

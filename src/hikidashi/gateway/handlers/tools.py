@@ -47,7 +47,7 @@ class ToolHandlers:
                 await self._gateway.until_known(name, lambda: name in self._gateway.merged.tools)
             if (called := self._gateway.listed_tool(name)) is not None:
                 return types.ListToolsResult(tools=[called], cache_scope="private")
-        await self._gateway.first_lists.wait()
+        await self._gateway.until_listable()
         promoted = self._promoted.get(client_key(ctx), ()) if self._promotes(ctx) else ()
         return types.ListToolsResult(tools=self._gateway.listed_tools(promoted), cache_scope="private")
 
