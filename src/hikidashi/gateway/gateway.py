@@ -126,6 +126,7 @@ class Gateway:
             self.forwarder = Forwarder(ParkedCalls(tasks, self._seal), self._seal)
             self._events = anyio.Event()
             tasks.start_soon(self.first_lists.follow)
+            tasks.start_soon(self.finder.run)
             tasks.start_soon(self._notify_clients)
             for upstream in self.upstreams.values():
                 tasks.start_soon(upstream.run)

@@ -75,7 +75,7 @@ class ToolCalls:
         place = gateway.merged.tool_places.get(name)
         if place is None:
             with suppress(ToolSearchError):
-                await gateway.finder.prepare()
+                await gateway.finder.prepare(name)
             return error_result(gateway.nearest(name))
         # Here, where its definition is known: the name may be older than the list.
         if through is not None and through != (right := gateway.finder.call_with(name)):
