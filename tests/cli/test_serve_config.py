@@ -284,6 +284,13 @@ def test_without_a_file_the_defaults_are_used_and_where_there_are_none_the_remed
         assert re.findall(r"from-[\w-]+", refused.stderr) == [f"from-{command}"]
 
 
+@pytest.mark.parametrize("name", ["missing.json", "missing.yaml", "missing.toml"])
+def test_a_config_that_is_not_there_is_wrong_usage(name: str, hikidashi: Command) -> None:
+    done = hikidashi("serve", "--config", name)
+    assert done.returncode == 2
+    assert name in done.stderr
+
+
 def test_installing_writes_the_file_that_serve_would_use(
     tmp_path: Path, environment: dict[str, str], hikidashi: Command
 ) -> None:

@@ -9,11 +9,13 @@ import json
 import os
 import socket
 import stat
+import struct
 import subprocess
+import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,7 @@ __all__ = ["ask_daemon", "connect", "socket_path", "sockets_folder", "start_daem
 
 _NAME = "hikidashi serve"
 _LONGEST_FOLDER = 80  # bytes: an address of a socket takes 104 on some systems, its name included
+_ANSWER_SECONDS = 5.0
 _QUIET_SECONDS = 20.0  # without any progress of a daemon that starts
 _START_SECONDS = 300.0
 _LARGEST_LOG = 256_000  # bytes; what earlier daemons wrote
@@ -54,16 +57,35 @@ def socket_path(identity: str) -> Path:
     return sockets_folder() / f"{identity}.sock"
 
 
-def ask_daemon(path: Path, question: str) -> dict[str, Any] | None:
-    """The daemon's answer to `status`, `progress` or `stop`; None where none runs."""
+def ask_daemon(
+    path: Path, question: str, *, on_silence: Callable[[int | None], None] = lambda _: None
+) -> dict[str, Any] | None:
+    """The daemon's answer to `status`, `progress` or `stop`; None where none runs, or none answers.
+
+    Args:
+        path: Its socket.
+        question: The command.
+        on_silence: Called with the process of a daemon that does not answer; None if the system does not tell it.
+    """
     try:
         with connect(path) as connection:
-            connection.settimeout(5.0)
-            connection.sendall(question.encode() + b"\n")
-            with connection.makefile("rb") as answer:
-                return json.loads(answer.readline() or b"{}")
+            connection.settimeout(_ANSWER_SECONDS)
+            try:
+                connection.sendall(question.encode() + b"\n")
+                with connection.makefile("rb") as answer:
+                    return json.loads(answer.readline() or b"{}")
+            except TimeoutError:
+                on_silence(_listener_of(connection))
+                return None
     except (OSError, ValueError):
         return None
+
+
+def _listener_of(connection: socket.socket) -> int | None:
+    """The process that listens at the other end; None where only Linux would tell."""
+    if sys.platform != "linux":
+        return None
+    return struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
 
 
 def start_daemon(path: Path, command: Sequence[str], log: Path) -> socket.socket:
