@@ -435,7 +435,7 @@ ROOMS_BELOW = {
         "search.mcp_servers.entries",
         "tool",
     },
-    "search.mcp_servers.entries": {"errors", "search"},
+    "search.mcp_servers.entries": {"common", "errors", "search"},
     "search.pydantic_ai": {
         "convert",
         "convert.shared",
