@@ -6,10 +6,11 @@ from typing import Any, cast
 
 __all__ = ["without_large_files"]
 
-_TIMES_THE_TEXT = 50
-"""Characters of base64 for each character of text that a result may have.
+_TIMES_THE_TEXT = 150
+"""Characters of base64 for each character of text that a result may have: by default 15,000,000.
 
-By default 5,000,000: the Messages API takes an image of 5 MB, and Claude Code makes larger ones smaller.
+Claude Code takes an image of 15 MB and makes it smaller by itself; when a message on stdio has 16 MiB, it closes the
+connection, and with it all servers behind the gateway (measured on CLI 2.1.325).
 """
 _KINDS = {"image": "An image", "audio": "A sound"}
 
