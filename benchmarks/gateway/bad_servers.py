@@ -15,7 +15,8 @@ from typing import Any
 
 import anyio
 from anyio.from_thread import BlockingPortal, start_blocking_portal
-from mcp import Client, StdioServerParameters
+from mcp import Client
+from mcp.client.stdio import stdio_client
 
 from ..registry import Case, Measurement, Plan
 from .stage import PEER_NAME, WAYS, Stage, stage
@@ -61,11 +62,11 @@ def _first_list(portal: BlockingPortal, here: Stage, command: list[str], tools: 
         shutil.rmtree(kept)
 
     async def seconds() -> float:
-        target: StdioServerParameters = here.stdio(command)
         start = perf_counter()
         took = _MOST
-        with anyio.move_on_after(_MOST):
-            async with Client(target) as client:
+        # FastMCP's proxy reports each line of garbage on standard error.
+        with (here.folder / "stderr.log").open("w") as log, anyio.move_on_after(_MOST):
+            async with Client(stdio_client(here.stdio(command), errlog=log)) as client:
                 listed = (await client.list_tools()).tools
                 took = perf_counter() - start
                 if len(listed) < tools:
