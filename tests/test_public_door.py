@@ -350,6 +350,7 @@ ROOMS_BELOW = {
         "errors",
         "gateway.settings",
         "gateway.upstream",
+        "gateway.upstream.process",
         "search",
         "search.answers",
         "search.engine",

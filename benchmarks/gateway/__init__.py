@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ..registry import Suite
-from . import calls, listings, memory, searches, startup, throughput
+from . import bad_servers, calls, listings, memory, searches, startup, throughput
 
-_PARTS = (calls, searches, listings, startup, memory, throughput)
+_PARTS = (calls, searches, listings, startup, bad_servers, memory, throughput)
 
 SUITE = Suite(
     name="gateway",

@@ -32,7 +32,7 @@ def test_every_way_to_call_gives_the_same_answer() -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("name", ["calls: HTTP, listed tool", "listing: 40 tools"])
+@pytest.mark.parametrize("name", ["calls: HTTP, listed tool", "faults: first list", "listing: 40 tools"])
 def test_a_quick_run_measures_ours(name: str) -> None:
     (case,) = [case for case in SUITE.cases if f"{case.group}: {case.name}" == name]
     rows = list(case.run(Plan(quick=True)))

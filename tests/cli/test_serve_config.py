@@ -301,6 +301,13 @@ def test_status_without_a_gateway_shows_the_configured_servers_and_what_to_do(
     assert [done.returncode for done in (none, some, broken)] == [0, 0, 0]
 
 
+@pytest.mark.parametrize("name", ["missing.json", "missing.yaml", "missing.toml"])
+def test_a_config_that_is_not_there_is_wrong_usage(name: str, hikidashi: Command) -> None:
+    done = hikidashi("serve", "--config", name)
+    assert done.returncode == 2
+    assert name in done.stderr
+
+
 def test_installing_writes_the_file_that_serve_would_use(
     tmp_path: Path, environment: dict[str, str], hikidashi: Command
 ) -> None:

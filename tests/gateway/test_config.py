@@ -181,9 +181,14 @@ def test_servers_that_are_no_section_are_refused(servers: str, tmp_path: Path) -
             'Write "command": "program", and its arguments as "args": ["one", "two"].',
         ),
         (
-            {"command": "x", "envFile": ".env"},
-            "it has its variables in an `envFile`, which is not read",
-            "Write them into `env`, as ${NAME} where they are secret.",
+            {"command": "x", "envFile": "no/.env"},
+            "it has the `envFile` 'no/.env', which cannot be read (No such file or directory)",
+            "Check the path and its permissions, or write the variables into `env`.",
+        ),
+        (
+            {"command": "x", "envFile": 3},
+            "it has an `envFile` that is not the path of a file",
+            'Write "envFile": ".env".',
         ),
         (
             {"command": "x", "env": {"KEY": "${input:key}"}},
@@ -288,6 +293,50 @@ def test_a_file_with_both_tables_has_the_servers_of_both(tmp_path: Path) -> None
     written(tmp_path, "both.json", {"mcpServers": {"a": one}, "servers": {"a": other}})
     with pytest.raises(ToolSourceError, match="has another server 'a' under `servers` than under `mcpServers`"):
         read_servers([both])
+
+
+@pytest.mark.parametrize("key", ["mcp", "mcp.servers"])
+def test_the_settings_of_vs_code_have_their_servers_one_level_deeper(key: str, tmp_path: Path) -> None:
+    servers = {"a": {"command": "x"}}
+    file = written(
+        tmp_path, "settings.json", {"editor.fontSize": 12, key: {"servers": servers} if key == "mcp" else servers}
+    )
+    assert [server.name for server in read_servers([file])] == ["a"]
+
+
+def test_servers_of_single_folders_alone_are_refused_by_name_with_the_remedy(tmp_path: Path) -> None:
+    kept = {"mcpServers": {"a": {"command": "x"}}}
+    file = written(tmp_path, ".claude.json", {"projects": {"/work/a": kept, "/work/b": {"mcpServers": {}}}})
+    with pytest.raises(ToolSourceError) as caught:
+        read_servers([file])
+    assert str(caught.value) == (
+        f"{file}: has servers under `projects` alone, each for one folder: /work/a. Choose some with "
+        "`hikidashi serve import`, which writes a file for the gateway."
+    )
+    written(tmp_path, ".claude.json", {**kept, "projects": {"/work/a": kept}})
+    assert [server.name for server in read_servers([file])] == ["a"]
+
+
+@pytest.mark.parametrize("comment", ["", "// with a comment"])
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ('{"mcpServers": {"a": {"command": "x"}, "b": {"command": "x"}, "a": {"command": "y"}}}', "'a'"),
+        ('{"mcpServers": {"a": {"command": "x"}}, "mcpServers": {"b": {"command": "x"}}}', "'mcpServers'"),
+        ('{"mcp": {"servers": {}, "servers": {"b": {"command": "x"}}}}', "'servers'"),
+    ],
+)
+def test_a_name_that_is_there_twice_is_refused(text: str, named: str, comment: str, tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    file.write_text(f"{text}{comment}")
+    with pytest.raises(ToolSourceError, match=f"has {named} more than once"):
+        read_servers([file])
+
+
+def test_a_key_that_is_there_twice_elsewhere_does_not_matter(tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    file.write_text('{"theme": 1, "theme": 2, "mcpServers": {"a": {"command": "x", "command": "y"}}}')
+    assert [server.server.command for server in read_servers([file])] == ["y"]
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "servers:", '{"mcpServers": []}', "\xff"])

@@ -117,7 +117,7 @@ async def test_a_full_disk_costs_the_cache_and_delays_the_records_and_nothing_el
         Gateway([faulty], options=options, cache=cache, record=record) as gateway,
         Client(GatewayMCPServer(gateway)) as client,
     ):
-        await client.list_tools()
+        await gateway.listed(60)
         with full_disk():
             found = text_of(await client.call_tool("search_tools", {"query": "heard"}))
             grown = text_of(await client.call_tool("call_tool", {"name": "faulty__grow", "arguments": {}}))

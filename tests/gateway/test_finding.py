@@ -17,6 +17,7 @@ from tests.gateway.test_gateway import connected, text_of
 
 from hikidashi.gateway import GatewayServer, ServerOptions
 from hikidashi.gateway.handlers._arguments import argument_problems
+from hikidashi.gateway.handlers._binary_results import without_large_files
 from hikidashi.gateway.handlers._results import LongResults
 from hikidashi.gateway.offer.finder import Finder
 from hikidashi.gateway.offer.merged import merged
@@ -285,6 +286,45 @@ def read_all(kept: LongResults, handle: str, limit: int) -> str:
         assert 0 < len(body) <= limit
         rest += body
     return rest
+
+
+def test_images_sounds_and_files_that_a_result_has_no_room_for_are_told_and_the_others_kept() -> None:
+    image: dict[str, Any] = {"type": "image", "data": "A" * 120, "mimeType": "image/png"}
+    sound: dict[str, Any] = {"type": "audio", "data": "A" * 900, "mimeType": "audio/wav"}
+    file: dict[str, Any] = {"type": "resource", "resource": {"uri": "a://b", "blob": "A" * 181}}
+    text: dict[str, Any] = {"type": "text", "text": "said " * 100}
+    whole: dict[str, Any] = {"content": [image, text, image], "_meta": {"kept": 1}}
+    assert without_large_files(whole, 2) is whole
+
+    cut = without_large_files({**whole, "content": [image, sound, text, file, image]}, 2)
+    assert (cut["_meta"], [cut["content"][place] for place in (0, 2, 4)]) == ({"kept": 1}, [image, text, image])
+    told = [cut["content"][place]["text"] for place in (1, 3)]
+    assert told[0].startswith(
+        "[A sound (audio/wav, 900 characters of base64) was left out: a result has 300 of them at "
+    )
+    assert told[1].startswith("[The file 'a://b' (of an unknown type, 181 characters of base64) was left out: ")
+
+
+@given(st.lists(st.integers(0, 600), max_size=6), st.integers(1, 5))
+def test_what_is_kept_of_images_is_bounded_and_in_order(sizes: list[int], limit: int) -> None:
+    content = [{"type": "image", "data": "A" * size, "mimeType": "image/png"} for size in sizes]
+    shown = without_large_files({"content": content}, limit)["content"]
+    assert len(shown) == len(content)
+    assert sum(len(block.get("data", "")) for block in shown) <= 150 * limit
+    assert all(block == given or block["type"] == "text" for block, given in zip(shown, content, strict=True))
+
+
+async def test_a_large_image_of_a_server_is_left_out_and_told(tmp_path: Path) -> None:
+    image = '{"content": [{"type": "image", "data": "AAAA" * 60000, "mimeType": "image/png"}]}'
+    server = program(tmp_path, "legacy", LEGACY.replace('text("word " * 50000)', image))
+    answers: list[types.CallToolResult] = []
+    for limit in (1000, 2000):
+        given = GatewayServer(server, ServerOptions(result_characters=limit))
+        async with connected([given], search="on") as (client, _):
+            answers.append(await client.call_tool("call_tool", {"name": "legacy__long", "arguments": {}}))
+
+    assert "An image (image/png, 240,000 characters of base64) was left out" in text_of(answers[0])
+    assert [block.type for block in answers[1].content] == ["image"]
 
 
 async def test_a_result_that_is_only_structured_is_cut_too_and_read_on(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import anyio
 import pytest
+from anyio.abc import SocketAttribute, SocketStream
 from mcp import MCPError, types
 from mcp.client import Client
 from tests.gateway.servers import LEGACY, MODERN, program
@@ -180,26 +181,132 @@ async def test_a_call_waits_for_its_own_server_and_a_guess_for_none(
     assert "still starting" in guessed
 
 
-@pytest.mark.usefixtures("no_time_limit")
+# Touches memory that is new to the process, as the start of a program does, for ever.
+LOADING = """
+import mmap, time
+def load():
+    with mmap.mmap(-1, 1 << 20) as memory:
+        for page in range(0, 1 << 20, mmap.PAGESIZE):
+            memory[page] = 1
+"""
+
+
+@pytest.fixture
+def no_time_to_start(monkeypatch: pytest.MonkeyPatch, no_time_limit: None) -> None:
+    """A process that works on its start is waited for as long as it does."""
+    monkeypatch.setattr("hikidashi.gateway.offer.first_lists._LEAST", 3600.0)
+
+
+@pytest.fixture
+def no_limit_of_work(monkeypatch: pytest.MonkeyPatch, no_time_to_start: None) -> None:
+    monkeypatch.setattr("hikidashi.gateway.upstream.process.start._LEAST_WORK", 3600.0)
+
+
+@pytest.mark.usefixtures("no_limit_of_work")
 async def test_a_server_that_works_on_its_start_is_waited_for(tmp_path: Path, legacy: McpServer) -> None:
-    slow = "import time\nwhile time.process_time() < 2.0: pass\n" + MODERN
+    slow = LOADING + "while time.process_time() < 1.0: load()\n" + MODERN
     async with connected([program(tmp_path, "slow", slow), legacy]) as (client, _):
         listed = await names_of(client)
 
     assert listed == ["slow__add", "slow__count", *LEGACY_TOOLS]
 
 
-@pytest.mark.usefixtures("no_time_limit")
-async def test_a_server_that_works_for_longer_than_a_start_takes_is_left_out(
-    tmp_path: Path, legacy: McpServer, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.usefixtures("no_limit_of_work")
+@pytest.mark.parametrize(
+    "code",
+    [
+        pytest.param("while True: pass", id="spins"),
+        pytest.param("import time\nwhile True: print('no JSON', flush=True); time.sleep(0.01)", id="sends garbage"),
+        pytest.param("import time\nwhile True: time.sleep(0.01)", id="wakes up and sleeps"),
+    ],
+)
+async def test_a_process_that_does_something_else_than_start_is_left_out(
+    code: str, tmp_path: Path, legacy: McpServer
 ) -> None:
-    monkeypatch.setattr("hikidashi.gateway.offer.first_lists._MOST_WORK", 0.5)  # seconds of processor time
-    async with connected([program(tmp_path, "spinning", "while True: pass"), legacy]) as (client, gateway):
+    async with connected([program(tmp_path, "bad", code), legacy], search="auto") as (client, gateway):
         listed = await names_of(client)
-        is_settled = gateway.upstreams["spinning"].listed.is_set()
+        searched = text_of(await client.call_tool("search_tools", {"query": "read a file"}))
+        is_settled = gateway.upstreams["bad"].listed.is_set()
+
+    assert listed == [*OWN, *LEGACY_TOOLS]
+    assert "still starting, its tools are not known yet: 'bad'" in searched
+    assert not is_settled
+
+
+@pytest.mark.usefixtures("no_time_to_start")
+async def test_a_server_that_works_for_longer_than_a_start_takes_is_left_out(tmp_path: Path, legacy: McpServer) -> None:
+    endless = program(tmp_path, "endless", LOADING + "while True: load()")
+    async with connected([endless, legacy]) as (client, gateway):
+        listed = await names_of(client)
+        is_settled = gateway.upstreams["endless"].listed.is_set()
 
     assert listed == LEGACY_TOOLS
     assert not is_settled
+
+
+@pytest.mark.usefixtures("no_time_limit")
+async def test_a_server_on_http_that_never_answers_is_left_out(legacy: McpServer) -> None:
+    async def accept(stream: SocketStream) -> None:
+        async with stream:
+            await anyio.sleep_forever()
+
+    async with await anyio.create_tcp_listener(local_host="127.0.0.1") as listener, anyio.create_task_group() as tasks:
+        tasks.start_soon(listener.serve, accept)
+        port = listener.extra(SocketAttribute.local_port)
+        silent = McpServer(name="silent", transport="http", url=f"http://127.0.0.1:{port}/mcp")
+        async with connected([silent, legacy], search="auto") as (client, gateway):
+            assert await names_of(client) == [*OWN, *LEGACY_TOOLS]
+            assert not gateway.upstreams["silent"].listed.is_set()
+        tasks.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize(
+    ("seconds_of_first", "is_over"),
+    [pytest.param(0.4, False, id="within the grace"), pytest.param(0.6, True, id="after it")],
+)
+def test_the_grace_counts_from_the_start_of_the_gateway(
+    seconds_of_first: float, is_over: bool, legacy: McpServer, late: McpServer
+) -> None:
+    gateway = Gateway([legacy, late])
+    lists = gateway.first_lists
+    lists.begin(100.0)
+    before = lists.is_over(109.0)
+    lists.one_listed(gateway.upstreams["legacy"], 100.0 + seconds_of_first)
+
+    assert (before, lists.is_over(100.0 + seconds_of_first), lists.is_over(100.5)) == (False, is_over, True)
+
+
+async def test_a_list_that_is_searched_anyway_waits_for_nothing(late: McpServer) -> None:
+    async with connected([late], search="on") as (client, gateway):
+        with pytest.raises(StopIteration):  # it ends without giving up control once
+            gateway.until_listable().send(None)
+        assert await names_of(client) == OWN
+
+
+@pytest.mark.usefixtures("no_time_limit")
+async def test_a_list_that_is_searched_waits_for_servers_that_may_have_a_pinned_tool_and_for_no_other(
+    legacy: McpServer, late: McpServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hikidashi.gateway.offer.first_lists._GRACE", 3600.0)
+    async with connected([late, legacy], search="on", options={"pin": ("legacy__r*",)}) as (client, gateway):
+        listed = await names_of(client)
+        late_is_settled = gateway.upstreams["late"].listed.is_set()
+
+    assert listed == [*OWN, "legacy__read"]
+    assert not late_is_settled
+
+
+@pytest.mark.usefixtures("no_time_limit")
+async def test_a_list_that_is_above_the_threshold_waits_for_no_other_server(
+    legacy: McpServer, late: McpServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hikidashi.gateway.offer.first_lists._GRACE", 3600.0)
+    async with connected([late, legacy], search="auto", options={"most_listed": 3}) as (client, gateway):
+        listed = await names_of(client)
+        late_is_settled = gateway.upstreams["late"].listed.is_set()
+
+    assert listed == OWN
+    assert not late_is_settled
 
 
 async def test_a_server_alone_is_waited_for(late: McpServer, release: Callable[[], None]) -> None:

@@ -177,7 +177,8 @@ async def test_one_dead_server_does_not_keep_the_others_from_answering(legacy: M
 
 
 async def test_above_the_threshold_a_client_sees_a_search_and_what_calls(modern: McpServer, legacy: McpServer) -> None:
-    async with connected([modern, legacy], search="auto", options={"most_listed": 3}) as (client, _):
+    async with connected([modern, legacy], search="auto", options={"most_listed": 3}) as (client, gateway):
+        await gateway.listed(60)
         tools = (await client.list_tools()).tools
         again = (await client.list_tools()).tools
     async with connected([legacy], search="auto") as (client, _):

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from hikidashi.common.language import Language
-from hikidashi.errors import SearchLogError, ToolSearchError, ToolSourceError
+from hikidashi.errors import ConfigError, SearchLogError, ToolSearchError, ToolSourceError
 from hikidashi.web.redact import redacted
 
 from .wrap import wrapped_at_spaces
@@ -65,7 +65,9 @@ def exit_code_of(error: Exception) -> int:
     """The exit code for `error`: 2 for wrong usage, as click has it (an invalid query, pattern or path), else 1."""
     if isinstance(error, ToolSearchError):
         return 1 if error.code == "unavailable" else 2
-    missing = isinstance(error, ToolSourceError | SearchLogError) and error.reason in _NO_SUCH_FILE
+    missing = isinstance(error, ConfigError | ToolSourceError | SearchLogError) and (
+        error.reason.partition(".")[0] in _NO_SUCH_FILE
+    )
     return 2 if missing else 1
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-__all__ = ["Child", "JsoncError", "Node", "TextError", "parse"]
+__all__ = ["Child", "JsoncError", "Node", "RepeatedKeys", "TextError", "object_of", "parse"]
 
 _DEEPEST = 200
 _BLANK = re.compile(r"[ \t\r\n]*")
@@ -28,6 +30,21 @@ class TextError(ValueError):
 
 class JsoncError(TextError):
     """The text is not JSON."""
+
+
+class RepeatedKeys(dict[Any, Any]):
+    """An object that has a key more than once, of which the last value counts; `repeated` are these keys."""
+
+    def __init__(self, pairs: Sequence[tuple[Any, Any]]) -> None:
+        super().__init__(pairs)
+        counts = Counter(key for key, _ in pairs)
+        self.repeated = tuple(key for key, count in counts.items() if count > 1)
+
+
+def object_of(pairs: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
+    """The object of these members: an `object_pairs_hook` of `json`."""
+    found = dict(pairs)
+    return found if len(found) == len(pairs) else RepeatedKeys(pairs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +131,7 @@ class _Parser:
         if children and children[-1].comma is not None and not self._comments:
             self._fail("a trailing comma is not allowed here", children[-1].comma)
         value: Any = (
-            {child.key: child.node.value for child in children}
+            object_of([(child.key, child.node.value) for child in children])
             if opening == "{"
             else [child.node.value for child in children]
         )

@@ -24,7 +24,7 @@ from .offer.first_lists import FirstLists
 from .offer.merged import Merged, Place, merged
 from .offer.names import server_prefix
 from .offer.own_tools import OWN_TOOLS, own_tools, servers_summary
-from .offer.pins import pins_at_start
+from .offer.pins import may_pin, pins_at_start
 from .offer.policy import is_read_only, is_repeatable, matches, needs_confirmation
 from .settings.options import GatewayOptions, GatewayServer, ServerOptions
 from .upstream.process.reaper import Reaper
@@ -125,7 +125,8 @@ class Gateway:
             stack.callback(tasks.cancel_scope.cancel)
             self.forwarder = Forwarder(ParkedCalls(tasks, self._seal), self._seal)
             self._events = anyio.Event()
-            self.first_lists.begin()
+            tasks.start_soon(self.first_lists.follow)
+            tasks.start_soon(self.finder.run)
             tasks.start_soon(self._notify_clients)
             for upstream in self.upstreams.values():
                 tasks.start_soon(upstream.run)
@@ -223,6 +224,14 @@ class Gateway:
         """The answer to a call of an unknown tool."""
         return self.finder.nearest(name, searching=self.offers_search, down=self._down())
 
+    async def until_listable(self) -> None:
+        """Wait for the servers of the first `tools/list`: where tools are searched, only those with a pinned one."""
+
+        def may_be_pinned(server: str) -> bool:
+            return may_pin(self._pin, server, self.options.names)
+
+        await self.first_lists.wait(lambda: self.searching and not self.first_lists.may_come(may_be_pinned))
+
     async def until_known(self, name: str, is_known: Callable[[], bool]) -> None:
         """Wait for the server of a tool or prompt that no listed server has, if it is still starting."""
 
@@ -282,12 +291,13 @@ class Gateway:
         """Offer the new listing of a server, and notify clients."""
         if self.cache is not None and upstream.listing is not None:
             self.cache.write(upstream.given.server, upstream.listing)
-        self.first_lists.one_listed()
+        self.first_lists.one_listed(upstream, anyio.current_time())
         self._merge()
         self._publish(ToolsListChanged(), PromptsListChanged(), ResourcesListChanged())
 
     def state_changed(self, upstream: Upstream) -> None:
         """Log the new state of a server."""
+        self.first_lists.changed()
         logger.info("MCP server %r is %s. %s", upstream.name, upstream.state.status, upstream.state.reason)
 
     def resource_updated(self, upstream: Upstream, uri: str) -> None:

@@ -218,7 +218,7 @@ class ToolCatalog:
             if len(self._rows.entries) > 2 * len(self) + 64:  # most numbers are unused
                 self._renumber()
 
-    def search(self, query: str, *, limit: int = 5) -> list[ToolMatch]:
+    def search(self, query: str, *, limit: int = 5, by_meaning: bool = True) -> list[ToolMatch]:
         """The tools that match `query`, best first.
 
         If the search is confident of none (`ToolMatch.confident`), at most the three nearest; an empty list only if no
@@ -226,6 +226,11 @@ class ToolCatalog:
 
         A tool whose name is the query in any spelling (`getUser`, `get user`) comes first. `select:a,b` gives the tools
         of these names in this order, regardless of `limit`; unknown names are left out, unless all are unknown.
+
+        Args:
+            query: What is looked for.
+            limit: The maximum number of tools.
+            by_meaning: False ranks by words alone whatever the ranker is: it loads no model and embeds nothing.
 
         Raises:
             ToolSearchError: the query is empty or too long, `limit` is out of range, the catalogue is empty, or
@@ -236,7 +241,7 @@ class ToolCatalog:
         if query.startswith(_SELECT):
             with self._lock:
                 return selected(self._rows, query.removeprefix(_SELECT))
-        with self._judged(query, limit) as (judgement, asked):
+        with self._judged(query, limit, by_meaning=by_meaning) as (judgement, asked):
             return matches_of(judgement, asked, limit, self._rows.entry)
 
     def explain(self, query: str, *, limit: int = 5) -> Explanation:
@@ -259,15 +264,17 @@ class ToolCatalog:
         return checked_query(query, max(self.limit_query, MAX_SELECT) if is_select else self.limit_query)
 
     @contextmanager
-    def _judged(self, query: str, limit: int, further: int = 0) -> Generator[tuple[Judgement, Query]]:
+    def _judged(
+        self, query: str, limit: int, further: int = 0, *, by_meaning: bool = True
+    ) -> Generator[tuple[Judgement, Query]]:
         """The hits for a question, `further` more than are shown, and its terms; with the lock held."""
         plain = unicodedata.normalize("NFKC", query)  # full-width letters are read as others; names are as they are
         with self._lock:
-            early = None if further else self._judged_early(query, plain, limit)
+            early = None if further else self._judged_early(query, plain, limit, by_meaning=by_meaning)
             if early is not None:
                 yield early
                 return
-        asked = None if self._meanings is None else self._read(plain)
+        asked = None if self._meanings is None or not by_meaning else self._read(plain)
         meaning = None if asked is None else self._meaning_of(plain, asked)
         with self._indexed() as index:
             if asked is None or asked.version != index.version:
@@ -275,13 +282,14 @@ class ToolCatalog:
             judgement = self._ranked(asked, meaning, limit + further)
             yield self._with_names(judgement, query, limit + further), asked
 
-    def _judged_early(self, query: str, plain: str, limit: int) -> tuple[Judgement, Query] | None:
+    def _judged_early(self, query: str, plain: str, limit: int, *, by_meaning: bool) -> tuple[Judgement, Query] | None:
         """The hits for a question while the index is being built; None if it is built, or worth waiting for.
 
         Call it with the lock held.
         """
         with self._lexical.early() as early:
-            if early is None or (self._meanings is not None and not self._meanings.begins_new(self._seen)):
+            meanings = self._meanings if by_meaning else None
+            if early is None or (meanings is not None and not meanings.begins_new(self._seen)):
                 return None
             asked = self._read_with(early.vocabulary, plain)
             index = early.index_for(asked.weights, self._rows.named_by(query))

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ..common.jsonc import JsoncError, parse
+from ..common.jsonc import JsoncError, object_of, parse
 from ..errors import ToolSourceError
 
 __all__ = ["SHAPES", "no_such_file", "parsed", "text_of", "unreadable"]
@@ -49,13 +49,14 @@ def parsed(text: str, source: str, first_line: int = 1, *, remedy: str = "", com
         source: The file, for errors.
         first_line: The line of the file on which the text starts.
         remedy: What to do, for errors.
-        comments: Whether comments and trailing commas are allowed; a text of nothing else has the value None.
+        comments: Whether comments and trailing commas are allowed, as in files that people write. A text of nothing
+            else has the value None, and an object that has a key more than once is a `RepeatedKeys`.
 
     Raises:
         ToolSourceError: it is not JSON; the error names the line.
     """
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=object_of if comments else None)
     except json.JSONDecodeError as error:
         if comments:
             return _with_comments(text, source, first_line)

@@ -35,7 +35,12 @@ from hikidashi.search.mcp_servers.entries.references import References
         ("cursor", {"url": "x", "headers": {"A": None}}, "its `headers` is not an object of strings"),
         ("cursor", {"command": "x", "args": [None]}, "its `args` is not a list of strings"),
         ("cursor", {"command": "x", "cwd": 1}, "its `cwd` is not a string"),
-        ("cursor", {"command": "x", "envFile": ".env"}, "its variables are in an `envFile`: write them into `env`"),
+        (
+            "cursor",
+            {"command": "x", "envFile": ".env"},
+            "its `envFile` is '.env': write the whole path, or the variables into `env`",
+        ),
+        ("cursor", {"command": "x", "envFile": 1}, "its `envFile` is not a string, or it has no `command`"),
         ("claude-code", {"url": "x", "type": "ws"}, "its `type` is 'ws': only stdio, http and sse can be reached"),
         ("vscode", {"command": "${config:x}"}, "it uses `${config:x}`, which only vscode fills in: write the value"),
         (
@@ -53,6 +58,21 @@ from hikidashi.search.mcp_servers.entries.references import References
 def test_what_cannot_be_taken_over_says_why(client: ClientName, entry: Any, problem: str) -> None:
     one = taken(client, entry, home="/home/me", project=None)
     assert (one.entry, one.problem) == ({}, problem)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (".env", "/work/.env"),
+        ("${workspaceFolder}/.env", "/work/.env"),
+        ("/etc/keys", "/etc/keys"),
+        ("~/keys", "~/keys"),
+        ("${env:KEYS}", "${KEYS:-}"),
+    ],
+)
+def test_a_file_of_variables_is_named_by_its_whole_path(given: str, expected: str) -> None:
+    one = taken("vscode", {"command": "x", "envFile": given}, home="/home/me", project="/work")
+    assert one.entry == {"command": "x", "envFile": expected, "cwd": "/work"}
 
 
 @pytest.mark.parametrize(

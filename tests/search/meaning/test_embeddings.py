@@ -62,6 +62,20 @@ def test_a_tool_is_found_that_shares_no_word_with_the_question(model: Model) -> 
     assert names(ToolCatalog(TOOLS, ranker="hybrid", embed=model), "will I need an umbrella") == ["get_weather"]
 
 
+def test_a_search_by_words_alone_embeds_nothing(model: Model) -> None:
+    embedded: list[str] = []
+
+    def embed(texts: list[str]) -> Any:
+        embedded.extend(texts)
+        return model(texts)
+
+    catalog = ToolCatalog(TOOLS, embed=embed, glossary=False)
+    embedded.clear()
+    assert catalog.search("will I need an umbrella", by_meaning=False) == []
+    assert catalog.search("send correspondence", by_meaning=False)[0].by_meaning == 0.0
+    assert embedded == []
+
+
 def test_words_and_meaning_count_together(model: Model) -> None:
     catalog = ToolCatalog(TOOLS, ranker="hybrid", embed=model)
     matches = catalog.search("send correspondence")

@@ -28,20 +28,33 @@ __all__ = ["print_status", "stop_all"]
 
 
 def print_status(*, as_json: bool) -> int:
-    """Print the gateways that run; return 1 if a server failed."""
-    running = _running()
+    """Print the gateways that run; return 1 if a server failed, or a gateway does not answer."""
+    silent: list[int | None] = []
+    running = _running(silent)
     failed = any(map(_has_failed, (server for status in running for server in status["servers"])))
     console = stdout()
     if as_json:
-        print(json.dumps(running, indent=2))  # noqa: T201
-    elif not running:
+        unanswered: list[dict[str, Any]] = [{"pid": pid, "servers": [], "problem": _silence(pid)} for pid in silent]
+        print(json.dumps([*running, *unanswered], indent=2))  # noqa: T201
+    elif not running and not silent:
         for line in _nothing_runs():
             print_text(console, Text(clean(line)))
     for number, status in enumerate([] if as_json else running):
         if number:
             console.print()
         _print_gateway(console, status)
-    return int(failed)
+    for pid in [] if as_json else silent:
+        console.print(_silence(pid), soft_wrap=True)
+    return int(failed or bool(silent))
+
+
+def _silence(pid: int | None) -> str:
+    """That a gateway does not answer, and what to do."""
+    if pid is None:
+        return "A gateway does not answer. End its process, `hikidashi serve`; the next client starts another."
+    return (
+        f"gateway {pid}: it does not answer. If that stays so, end it: kill -9 {pid}; the next client starts another."
+    )
 
 
 def _nothing_runs() -> Iterator[str]:
@@ -69,17 +82,23 @@ def _has_failed(server: dict[str, Any]) -> bool:
 
 def stop_all() -> None:
     """Stop the gateways that run, and wait for their servers to end."""
-    ended = [end for path in sorted(sockets_folder().glob("*.sock")) if (end := stop_daemon(path)) is not None]
+    silent: list[int | None] = []
+    paths = sorted(sockets_folder().glob("*.sock"))
+    ended = [end for path in paths if (end := stop_daemon(path, silent.append)) is not None]
     stopped = sum(ended)
     stdout().print(f"Stopped {counted(stopped, 'gateway')}.")
     if not all(ended):
         stderr().print(
             f"{len(ended) - stopped} more got the request to stop and still run. See: hikidashi serve status"
         )
+    for pid in silent:
+        stderr().print(_silence(pid))
 
 
-def _running() -> list[dict[str, Any]]:
-    answers = (ask_daemon(path, "status") for path in sorted(sockets_folder().glob("*.sock")))
+def _running(silent: list[int | None]) -> list[dict[str, Any]]:
+    """The status of each gateway; the processes of those that do not answer are added to `silent`."""
+    paths = sorted(sockets_folder().glob("*.sock"))
+    answers = (ask_daemon(path, "status", on_silence=silent.append) for path in paths)
     return [answer for answer in answers if answer]
 
 

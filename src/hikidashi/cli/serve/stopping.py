@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from hikidashi.gateway.daemon.attach import ask_daemon
@@ -14,9 +15,14 @@ _SECONDS = 20.0
 _EXIT_SECONDS = 3.0
 
 
-def stop_daemon(path: Path) -> bool | None:
-    """Whether the daemon at `path` and its servers have ended in time; None where none runs."""
-    stopping = ask_daemon(path, "stop")
+def stop_daemon(path: Path, on_silence: Callable[[int | None], None] = lambda _: None) -> bool | None:
+    """Whether the daemon at `path` and its servers have ended in time; None where none runs, or none answers.
+
+    Args:
+        path: Its socket.
+        on_silence: Called with the process of a daemon that does not answer, if it is known.
+    """
+    stopping = ask_daemon(path, "stop", on_silence=on_silence)
     if stopping is None:
         return None
     import fcntl  # there is no daemon on Windows

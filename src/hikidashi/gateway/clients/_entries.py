@@ -19,7 +19,7 @@ from .table import Client, ClientName
 
 __all__ = ["Taken", "is_ours", "our_entry", "taken"]
 
-_CARRIED = frozenset({"command", "args", "env", "cwd", "url", "headers", "type", "disabled"})
+_CARRIED = frozenset({"command", "args", "env", "envFile", "cwd", "url", "headers", "type", "disabled"})
 _HARMLESS = frozenset({"source", "enabled", "transport", "hikidashi", "serverUrl", "httpUrl"})
 _VARIABLE = re.compile(r"(\$*)\$\{([^}]*)\}")
 _BARE_VARIABLE = re.compile(r"(\$*)\$(\w+)")
@@ -98,6 +98,8 @@ def taken(client: ClientName, given: Any, *, home: str, project: str | None) -> 
         ignored = tuple(sorted(key for key in entry if key not in _CARRIED | _HARMLESS))
         if client not in _NO_VARIABLES:
             carried = _variables(carried, client, home, project)
+        if "envFile" in carried:
+            carried["envFile"] = _whole_path(carried["envFile"], project)
         if project is not None and "command" in carried:
             carried.setdefault("cwd", project)
         if options:
@@ -168,8 +170,17 @@ def _check(entry: dict[str, Any]) -> None:
         raise _UnusableError("its `cwd` is not a string")
     if "command" not in entry and entry.get("type", "http") not in {"http", "sse"}:
         raise _UnusableError(f"its `type` is {entry['type']!r}: only stdio, http and sse can be reached")
-    if "envFile" in entry:
-        raise _UnusableError("its variables are in an `envFile`: write them into `env`")
+    if "envFile" in entry and not (isinstance(entry["envFile"], str) and "command" in entry):
+        raise _UnusableError("its `envFile` is not a string, or it has no `command`")
+
+
+def _whole_path(path: str, project: str | None) -> str:
+    """The `envFile` of an entry by a path that is the same from our file: that is in another folder."""
+    if PurePath(path).is_absolute() or path.startswith(("~", "${")):
+        return path
+    if project is None:
+        raise _UnusableError(f"its `envFile` is {path!r}: write the whole path, or the variables into `env`")
+    return str(PurePath(project) / path)
 
 
 def _is_plain(value: Any) -> bool:

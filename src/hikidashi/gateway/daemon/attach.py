@@ -9,23 +9,26 @@ import json
 import os
 import socket
 import stat
+import struct
 import subprocess
+import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from ...common.folders import runtime_folder
 from ...common.private import private_folder
 from ...errors import ServerUnavailableError
-from ..upstream.process.group import processor_time_of_group
+from ..upstream.process.group import Work, work_of_groups
 
 __all__ = ["ask_daemon", "connect", "socket_path", "sockets_folder", "start_daemon"]
 
 _NAME = "hikidashi serve"
 _LONGEST_FOLDER = 80  # bytes: an address of a socket takes 104 on some systems, its name included
+_ANSWER_SECONDS = 5.0
 _QUIET_SECONDS = 20.0  # without any progress of a daemon that starts
 _START_SECONDS = 300.0
 _LARGEST_LOG = 256_000  # bytes; what earlier daemons wrote
@@ -54,16 +57,35 @@ def socket_path(identity: str) -> Path:
     return sockets_folder() / f"{identity}.sock"
 
 
-def ask_daemon(path: Path, question: str) -> dict[str, Any] | None:
-    """The daemon's answer to `status`, `progress` or `stop`; None where none runs."""
+def ask_daemon(
+    path: Path, question: str, *, on_silence: Callable[[int | None], None] = lambda _: None
+) -> dict[str, Any] | None:
+    """The daemon's answer to `status`, `progress` or `stop`; None where none runs, or none answers.
+
+    Args:
+        path: Its socket.
+        question: The command.
+        on_silence: Called with the process of a daemon that does not answer; None if the system does not tell it.
+    """
     try:
         with connect(path) as connection:
-            connection.settimeout(5.0)
-            connection.sendall(question.encode() + b"\n")
-            with connection.makefile("rb") as answer:
-                return json.loads(answer.readline() or b"{}")
+            connection.settimeout(_ANSWER_SECONDS)
+            try:
+                connection.sendall(question.encode() + b"\n")
+                with connection.makefile("rb") as answer:
+                    return json.loads(answer.readline() or b"{}")
+            except TimeoutError:
+                on_silence(_listener_of(connection))
+                return None
     except (OSError, ValueError):
         return None
+
+
+def _listener_of(connection: socket.socket) -> int | None:
+    """The process that listens at the other end; None where only Linux would tell."""
+    if sys.platform != "linux":
+        return None
+    return struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
 
 
 def start_daemon(path: Path, command: Sequence[str], log: Path) -> socket.socket:
@@ -114,16 +136,16 @@ class _Start:
 
     def __init__(self) -> None:
         self.began = self._progressed = self._looked = time.monotonic()
-        self._used: int | None = None
+        self._work: Work | None = None
 
     def has_stopped(self, pid: int) -> bool:
         """Whether the daemon has made no progress for long, or takes too long altogether."""
         now = time.monotonic()
         if now - self._looked > 1.0:
             self._looked = now
-            used = processor_time_of_group(pid)
-            if used is not None and (used[0] != self._used or used[1]):  # it worked, or waits for a processor
-                self._used, self._progressed = used[0], now
+            work = (work_of_groups([pid]) or {}).get(pid)
+            if work is not None and (work != self._work or work.is_waiting):  # it worked, or waits for a processor
+                self._work, self._progressed = work, now
         return now - self._progressed > _QUIET_SECONDS or now - self.began > _START_SECONDS
 
 

@@ -14,6 +14,7 @@ from ..gateway import Gateway
 from ..offer.own_tools import CALL_READ_TOOL, OWN_TOOLS
 from ..telemetry.spans import call_span, describe_call
 from ._arguments import argument_problems
+from ._binary_results import without_large_files
 from ._confirm import Confirmations
 from ._records import ClientRecords
 from ._results import LongResults
@@ -75,7 +76,7 @@ class ToolCalls:
         place = gateway.merged.tool_places.get(name)
         if place is None:
             with suppress(ToolSearchError):
-                await gateway.finder.prepare()
+                await gateway.finder.prepare(name)
             return error_result(gateway.nearest(name))
         # Here, where its definition is known: the name may be older than the list.
         if through is not None and through != (right := gateway.finder.call_with(name)):
@@ -130,7 +131,8 @@ class ToolCalls:
         # Where `read_result` is listed. A client that sees the output schema refuses a result without the structured
         # content that a cut leaves out.
         if explain or (gateway.searching and tool.output_schema is None):
-            result = self._long_results.cut(result, upstream.given.options.result_characters, principal_of(ctx))
+            most = upstream.given.options.result_characters
+            result = without_large_files(self._long_results.cut(result, most, principal_of(ctx)), most)
         if explain and result.get("isError"):
             explanation = {"type": "text", "text": self._explanation(tool, arguments)}
             result = {**result, "content": [*result.get("content", []), explanation]}

@@ -120,5 +120,9 @@ class ResourceHandlers:
         await self._watching.forget(client)
 
     async def _until_known(self, *uris: str) -> None:
-        """Wait for the servers of resources that no server is known to have."""
+        """Wait for the servers of resources that no server is known to have.
+
+        Two servers may have one URI, and the first in the configuration is meant, whichever starts faster.
+        """
+        await self._gateway.first_lists.wait()
         await self._gateway.first_lists.wait_until(lambda: all(uri in self._gateway.merged.resources for uri in uris))

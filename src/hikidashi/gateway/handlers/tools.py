@@ -47,7 +47,9 @@ class ToolHandlers:
                 await self._gateway.until_known(name, lambda: name in self._gateway.merged.tools)
             if (called := self._gateway.listed_tool(name)) is not None:
                 return types.ListToolsResult(tools=[called], cache_scope="private")
-        await self._gateway.first_lists.wait()
+        await self._gateway.until_listable()
+        if self._gateway.searching:
+            self._gateway.finder.embed()  # a search comes next
         promoted = self._promoted.get(client_key(ctx), ()) if self._promotes(ctx) else ()
         return types.ListToolsResult(tools=self._gateway.listed_tools(promoted), cache_scope="private")
 
@@ -82,7 +84,7 @@ class ToolHandlers:
         await self._gateway.first_lists.wait()
         with search_span() as span:
             try:
-                await self._gateway.finder.prepare()
+                await self._gateway.finder.prepare(query)
                 answer = self._gateway.search(query)
             except ToolSearchError as error:
                 return error_result(str(error))

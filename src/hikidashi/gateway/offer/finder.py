@@ -33,7 +33,9 @@ _MAX_NEAREST = 3
 _MAX_NAMES = 30  # in the answer to an unknown name that is similar to none
 _MAX_NOTES = 5
 _LONGEST_REASON = 400
-_A_MOMENT = 1.0  # seconds: enough for the model and a hundred tools
+_A_MOMENT = 1.0  # seconds: enough for the model and a few tools
+_FEW = 100
+_TURN = 1.0  # seconds after which a thread is asked for again: one that was abandoned ends then
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +62,12 @@ class Finder:
     def __init__(self, budget: AnswerBudget = DEFAULT_BUDGET) -> None:
         self.catalog = ToolCatalog(limit_tools=_UNLIMITED)
         self._budget = budget
-        self._is_prepared = True
-        self._preparing = anyio.Lock()
+        self._is_wanted = False
+        self._to_embed = anyio.Event()
+        self._embedded = anyio.Event()
+        self._missing = 0
+        """How many tools have no vector, as far as is known."""
+        self._failure: Exception | None = None
         self._known: dict[str, tuple[types.Tool, Place]] = {}
         self._by_own_name: Mapping[str, Sequence[str]] = {}
         self._servers: Mapping[str, str] = {}
@@ -88,25 +94,53 @@ class Finder:
             except (ToolSearchError, ToolValidationError):  # without a usable name: listed, but not searchable
                 continue
             self._known[name] = tool, place
-            self._is_prepared = False
+            self._missing += 1
+        if self._is_wanted:
+            self.embed()
 
-    async def prepare(self) -> None:
-        """Load the model of the search by meaning, and embed new tools, in a thread: both would block other requests.
+    async def run(self) -> None:
+        """Embed new tools in a thread, which loads the model first, once `embed` was called; until cancelled."""
+        while True:
+            await self._to_embed.wait()
+            self._to_embed, self._failure = anyio.Event(), None
+            try:
+                while not await anyio.to_thread.run_sync(
+                    self.catalog.ready, _TURN, self._note_progress, abandon_on_cancel=True
+                ):
+                    pass
+            except Exception as error:  # a model that was asked for: the next search tells it
+                self._failure = error
+            else:
+                self._missing = 0
+            self._embedded.set()
+            self._embedded = anyio.Event()
 
-        Waits a moment only; if there are many new tools, the next searches are by words.
+    def embed(self) -> None:
+        """Have `run` embed the tools that have no vector, from now on also those that are added."""
+        self._is_wanted = True
+        if not self.catalog.is_ready:
+            self._to_embed.set()
+
+    def _note_progress(self, done: int, total: int) -> None:
+        self._missing = total - done
+
+    async def prepare(self, query: str) -> None:
+        """Embed new tools, and wait a moment for it if they are few; searches are by words until it is done.
+
+        Args:
+            query: What is searched for; one that is ranked by words in any case waits for nothing.
 
         Raises:
             ToolSearchError: the model was asked for, and cannot be used.
         """
-        async with self._preparing:  # a second search would load the model itself, in the event loop
-            if self._is_prepared or self.catalog.ranker == "lexical":
-                return
-            self._is_prepared = True  # before waiting: tools may be added meanwhile
-            try:
-                await anyio.to_thread.run_sync(self.catalog.ready, _A_MOMENT, abandon_on_cancel=True)
-            except BaseException:
-                self._is_prepared = False
-                raise
+        if self.catalog.is_ready or not len(self.catalog):
+            return
+        self.embed()
+        if self._missing <= _FEW and self.catalog.ranks_by_meaning(query):
+            with anyio.move_on_after(_A_MOMENT):
+                await self._embedded.wait()
+        if self._failure is not None:
+            raise self._failure
 
     def search(self, query: str, *, limit: int = _MAX_RESULTS, down: Mapping[str, str]) -> SearchAnswer:
         """Search for tools.
@@ -175,7 +209,8 @@ class Finder:
         if name.startswith(_SELECT):
             names = [one.strip() for one in name.removeprefix(_SELECT).split(",")]
             name = query = _SELECT + ",".join(shown for one in names for shown in self._named(one) or (one,))
-        found = search_catalog(self.catalog, query, strategy="both", limit=limit)
+        by_meaning = self.catalog.is_ready  # else the search itself would load the model, in the event loop
+        found = search_catalog(self.catalog, query, strategy="both", limit=limit, by_meaning=by_meaning)
         exact = self._named(name)
         named = [entry for one in exact if (entry := entry_named(self.catalog, one)) is not None]
         if not named:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Collection
 
 from ...errors import MissingExtra
+from ..upstream.process.group import Work, work_of_groups
+from ..upstream.process.start import Starts
 from ..upstream.upstream import Upstream
 
 try:
@@ -17,10 +18,10 @@ except ImportError as error:
 __all__ = ["FirstLists"]
 
 _MOST = 10.0  # seconds from the start of the gateway
-_GRACE = 0.5  # seconds for a server that starts at the same time as the first; usual ones take 0.3 to 2
-_LONGEST_GRACE = 2.0  # on a machine where the first took long
-_QUIET = 0.5  # seconds without processor time after which a process waits for something, and does not start any more
-_MOST_WORK = 3.0  # seconds of processor time that a start takes; a process that uses more does something else
+_GRACE = 0.5  # seconds from the start of the gateway for every server; most take longer
+_SLOWER = 2.0  # times what the first server took: so long the others may work on their start
+_LEAST = 2.0  # seconds for that, where the first was fast
+_UNSEEN_GRACE = 0.5, 2.0  # seconds after the first server for a process that cannot be seen: not on Linux
 _POLL = 0.1
 
 
@@ -35,42 +36,63 @@ class FirstLists:
         self._upstreams = upstreams
         self._began = math.inf
         self._first: float | None = None
-        """When the first server was listed; long ago if one is known from an earlier process."""
-        if any(one.listing is not None for one in upstreams):
-            self._first = -math.inf
-        self._processor_time: dict[str, tuple[int, float]] = {}
-        """What each process had used when it was last looked at, and since when it has used no more."""
+        """When the first server was listed."""
+        self._is_complete = any(one.listing is not None for one in upstreams)
+        """Whether nothing is waited for any more: one is known from an earlier process, or those that start are."""
+        self._changed = anyio.Event()
+        self._starts = Starts()
+        self._work: dict[int, Work] | None = {}
+        self._looked = -math.inf
 
-    def begin(self) -> None:
+    async def follow(self) -> None:
+        """Follow the start of the servers, which begins now, until no other is waited for."""
+        self.begin(anyio.current_time())
+        while not self._is_complete:
+            now = anyio.current_time()
+            self._look(now)
+            self._is_complete = self.is_over(now)
+            if not self._is_complete:
+                with anyio.move_on_after(_POLL):
+                    await self._changed.wait()
+        self.changed()
+
+    def begin(self, now: float) -> None:
         """The servers are started now."""
-        self._began = anyio.current_time()
+        self._began = now
 
-    def one_listed(self) -> None:
+    def changed(self) -> None:
+        """Wake the requests that wait: the state of a server has changed."""
+        self._changed.set()
+        self._changed = anyio.Event()
+
+    def one_listed(self, upstream: Upstream, now: float) -> None:
         """A server has been listed."""
+        self.changed()
+        if self._is_complete:
+            return
         if self._first is None:
-            self._first = anyio.current_time()
+            self._first = now
+        if upstream.group is not None and (work := (work_of_groups([upstream.group]) or {}).get(upstream.group)):
+            self._starts.has_listed(work)
 
     async def wait(self, is_enough: Callable[[], bool] = lambda: False) -> None:
         """Wait for the servers that start as fast as the others.
 
-        Known listings are not held back. Where none is known, the first server that is listed is waited for; others
-        then have as long again, from half a second to two, and as long as their process works on its start: three
-        seconds of processor time at most, and five seconds in all. What comes later is announced as a change: clients
-        do not declare whether they list again then, so a first list has those that start normally.
+        Known listings are not held back. Where none is known, the first server that is listed is waited for. Others
+        have half a second from the start of the gateway, and twice the time of the first, two seconds at least, while
+        their processes visibly work on their start; time that these had to wait for a processor is not counted. What
+        comes later is announced as a change: clients do not declare whether they list again then, so a first list has
+        those that start normally.
 
         Args:
             is_enough: Whether no other server is needed any more.
         """
-        if self._first == -math.inf:
-            return
-        while missing := [upstream for upstream in self._upstreams if not upstream.listed.is_set()]:
-            if is_enough():
-                return
-            left = self._patience(missing)
-            if left <= 0:
-                return
-            with anyio.move_on_after(min(left, _POLL)):
-                await missing[0].listed.wait()
+        while not (self._is_complete or is_enough()):
+            await self._changed.wait()
+
+    def may_come(self, may_be_of: Callable[[str], bool]) -> bool:
+        """Whether a server that is still starting may have something, by its name."""
+        return any(may_be_of(one.name) for one in self._missing())
 
     async def wait_until(self, is_known: Callable[[], bool], may_be_of: Callable[[str], bool] = lambda _: True) -> None:
         """Wait for something of a single server, at most ten seconds from the start of the gateway.
@@ -79,34 +101,41 @@ class FirstLists:
             is_known: Whether a server is known to have it.
             may_be_of: Whether a server that is still starting may have it, by its name; others are not waited for.
         """
-        missing = [one for one in self._upstreams if not one.listed.is_set() and may_be_of(one.name)]
         with anyio.move_on_at(self._began + _MOST):
-            while not is_known() and (missing := [one for one in missing if not one.listed.is_set()]):
-                with anyio.move_on_after(_POLL):
-                    await missing[0].listed.wait()
+            while not is_known() and self.may_come(may_be_of):
+                await self._changed.wait()
 
-    def _patience(self, missing: list[Upstream]) -> float:
-        """Seconds left for the servers that are missing."""
-        now = anyio.current_time()
-        last = self._began + _MOST
-        working = [one for one in missing if self._is_working(one, now)]  # each is looked at
-        if self._first is None:
-            return last - now
-        if working:
-            return self._began + _MOST / 2 - now
-        grace = min(max(self._first - self._began, _GRACE), _LONGEST_GRACE)
-        return min(last, self._first + grace) - now
+    def _missing(self) -> list[Upstream]:
+        return [upstream for upstream in self._upstreams if not upstream.listed.is_set()]
 
-    def _is_working(self, upstream: Upstream, now: float) -> bool:
-        """Whether the process of a server has used the processor of late, as one that hangs does not, but not much."""
-        used = upstream.processor_time
-        if used is None:
+    def _look(self, now: float) -> None:
+        """Look at the processes of the servers that are missing."""
+        if now - self._looked < _POLL:  # a change of a server: what the others did is known
+            return
+        self._looked = now
+        groups = {one.group: one.name for one in self._missing() if one.group is not None}
+        self._work = work_of_groups(groups)
+        for group, work in (self._work or {}).items():
+            self._starts.look(groups[group], work, now)
+
+    def is_over(self, now: float) -> bool:
+        """Whether none of the servers that are missing is waited for any more."""
+        missing = self._missing()
+        if not missing or now >= self._began + _MOST:
+            return True
+        if self._first is None or now < self._began + _GRACE:
             return False
-        ticks, is_waiting_to_run = used
-        if ticks > _MOST_WORK * os.sysconf("SC_CLK_TCK"):
+        return not any(self._is_starting(one, self._first, now) for one in missing)
+
+    def _is_starting(self, upstream: Upstream, first: float, now: float) -> bool:
+        """Whether the process of a server that is missing works on its start, and not for too long."""
+        if upstream.group is None:
             return False
-        before, since = self._processor_time.get(upstream.name, (None, now))
-        if ticks != before or is_waiting_to_run:  # on a busy machine, a process may wait for seconds
-            since = now
-        self._processor_time[upstream.name] = ticks, since
-        return now - since < _QUIET
+        took = first - self._began
+        if self._work is None:
+            shortest, longest = _UNSEEN_GRACE
+            return now < first + min(max(took, shortest), longest)
+        if (work := self._work.get(upstream.group)) is None:
+            return False
+        until = self._began + max(took * _SLOWER, _LEAST)
+        return self._starts.is_working(upstream.name, work, now, until)

@@ -32,6 +32,7 @@ class ServerOptions:
         call_seconds: How long a call may take; progress restarts the limit.
         at_once: How many calls run at the same time; more wait.
         result_characters: How long a result may be before it is cut and the rest is read with `read_result`.
+            Images, sounds and files may have 150 times as many characters of base64.
         memory_mb: How much memory its processes may use together; None means no limit.
         idle_seconds: After how long without a call a process is stopped; 0 means never.
         read_only: Patterns of tools that only read, whatever their annotations say.

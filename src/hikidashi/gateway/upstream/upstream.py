@@ -24,7 +24,6 @@ from ._lost import ConnectionLost, lost_in
 from ._remedies import remedy_for
 from ._subscriptions import Subscriptions
 from .listing import Listing, list_everything
-from .process.group import processor_time_of_group
 from .process.limits import (
     Usage,
     answered_within,
@@ -138,9 +137,9 @@ class Upstream:
         return self._client is not None and self._client.session.discover_result is not None
 
     @property
-    def processor_time(self) -> tuple[int, bool] | None:
-        """What its processes have used so far, and whether one waits to run; None if there is none to see."""
-        return None if self._group is None else processor_time_of_group(self._group)
+    def group(self) -> int | None:
+        """The group of its processes; None while there are none, and over HTTP."""
+        return self._group
 
     # Requests of the gateway
 

@@ -111,7 +111,13 @@ class Found:
 
 
 def search_catalog(
-    catalog: ToolCatalog, query: str, *, strategy: Strategy, limit: int, own: Callable[[str], str] = str
+    catalog: ToolCatalog,
+    query: str,
+    *,
+    strategy: Strategy,
+    limit: int,
+    own: Callable[[str], str] = str,
+    by_meaning: bool = True,
 ) -> Found:
     """Search `catalog` as a model asks.
 
@@ -123,6 +129,7 @@ def search_catalog(
         strategy: How `query` is read.
         limit: Maximum number of tools, except of those selected by name.
         own: The name in the catalogue of a tool that the model knows by another.
+        by_meaning: False ranks by words alone.
 
     Raises:
         ToolSearchError: the query is invalid; the message is for the model.
@@ -141,7 +148,10 @@ def search_catalog(
     hidden = unreachable_of(catalog).matching(query, regex=kind == "regex", limit=limit)
     try:
         # More than are shown, to count them.
-        matches = (catalog.search_regex if kind == "regex" else catalog.search)(query, limit=MAX_LIMIT)
+        if kind == "regex":
+            matches = catalog.search_regex(query, limit=MAX_LIMIT)
+        else:
+            matches = catalog.search(query, limit=MAX_LIMIT, by_meaning=by_meaning)
     except ToolSearchError:
         if not hidden:
             raise

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from ....common.jsonc import RepeatedKeys
 from ....errors import ToolSourceError
 from ...json_files import no_such_file, parsed, text_of
+from ._env_file import variables_of_file
 from ._server import McpServer, Transport, is_secret_name
 from .checks import check_server
 from .dialects import common_form, project_folder, working_folder
@@ -18,7 +20,9 @@ from .references import EntryError, References
 
 __all__ = ["McpServer", "Transport", "is_secret_name", "read_mcp_config", "server_entries", "server_from"]
 
-_TABLES = ("mcpServers", "servers")
+_TABLES = (("mcpServers",), ("servers",), ("mcp", "servers"), ("mcp.servers",))
+"""Where files have their servers: the last two are those of VS Code's `settings.json`."""
+_MOST_FOLDERS = 3
 _SHAPE = 'Write {"mcpServers": {"name": {"command": "..."}}}'
 _TRANSPORTS: dict[str, Literal["http", "sse"]] = {
     "http": "http",
@@ -62,16 +66,56 @@ def server_entries(path: str | Path) -> dict[str, dict[str, Any]]:
     if not Path(path).exists():
         raise no_such_file(source, "Name a file such as `.mcp.json`.")
     content = _object(parsed(text_of(Path(path), ""), source, comments=True))
-    tables = {key: content[key] for key in _TABLES if isinstance(content.get(key), dict)}
-    if not tables:
-        raise ToolSourceError(source, "has no `mcpServers`", f"{_SHAPE}; a file of tools does not list servers.")
     entries: dict[str, dict[str, Any]] = {}
-    for servers in tables.values():
-        for name, given in cast("dict[str, Any]", servers).items():
+    place = ""
+    for keys in _TABLES:
+        servers = _at(content, keys, source)
+        if servers is None:
+            continue
+        for name, given in servers.items():
             if entries.setdefault(name, entry := common_form(_object(given))) != entry:
-                reason = f"has another server {name!r} under `servers` than under `mcpServers`"
+                reason = f"has another server {name!r} under `{'.'.join(keys)}` than under `{place}`"
                 raise ToolSourceError(source, reason, "Rename one of them, or take it out.")
+        place = place or ".".join(keys)
+    if not place:
+        raise _without_servers(content, source)
     return {name: entry for name, entry in entries.items() if entry.get("disabled") not in (True, "true")}
+
+
+def _at(content: dict[str, Any], keys: tuple[str, ...], source: str) -> dict[str, Any] | None:
+    """The object under `keys`; None if there is none.
+
+    Raises:
+        ToolSourceError: a key on the way, or in the object, is there more than once.
+    """
+    found = content
+    for key in keys:
+        _refuse_repeated(found, (key,), source)
+        if not isinstance(found.get(key), dict):
+            return None
+        found = cast("dict[str, Any]", found[key])
+    _refuse_repeated(found, found, source)
+    return found
+
+
+def _refuse_repeated(table: dict[str, Any], keys: Iterable[str], source: str) -> None:
+    if isinstance(table, RepeatedKeys) and (twice := [key for key in keys if key in table.repeated]):
+        named = ", ".join(map(repr, twice))
+        raise ToolSourceError(source, f"has {named} more than once", "Rename one of them, or take it out.")
+
+
+def _without_servers(content: dict[str, Any], source: str) -> ToolSourceError:
+    """The error for a file without servers, or with those of single folders alone, as Claude Code keeps them."""
+    projects = _object(content.get("projects"))
+    folders = [folder for folder, kept in projects.items() if _object(_object(kept).get("mcpServers"))]
+    if not folders:
+        return ToolSourceError(source, "has no `mcpServers`", f"{_SHAPE}; a file of tools does not list servers.")
+    shown = ", ".join(folders[:_MOST_FOLDERS]) + (", …" if len(folders) > _MOST_FOLDERS else "")
+    return ToolSourceError(
+        source,
+        f"has servers under `projects` alone, each for one folder: {shown}",
+        "Choose some with `hikidashi serve import`, which writes a file for the gateway.",
+    )
 
 
 def server_from(name: str, given: Mapping[str, Any], references: References) -> McpServer:
@@ -106,18 +150,19 @@ def server_from(name: str, given: Mapping[str, Any], references: References) -> 
         if cwd is not None and not isinstance(cwd, str):
             raise EntryError("has a `cwd` that is not a string", 'Write "cwd": "folder", or leave it out.')
         program = _expanded(shown(command))
-        if "envFile" in given:
-            reason = "has its variables in an `envFile`, which is not read"
-            raise EntryError(reason, "Write them into `env`, as ${NAME} where they are secret.")
         if not program:
             raise EntryError("has a `command` that is empty once its variables are filled in", "Set them.")
+        # As in VS Code, `env` prevails.
+        env = (
+            {**variables_of_file(given["envFile"], references), **texts("env")} if "envFile" in given else texts("env")
+        )
         return checked(
             McpServer(
                 name=name,
                 transport="stdio",
                 command=program,
                 args=tuple(shown(_plain(arg)) for arg in cast("list[Any]", args)),
-                env=texts("env"),
+                env=env,
                 cwd=None if cwd is None else shown(cwd),
                 secrets=frozenset(references.secrets),
             )

@@ -129,9 +129,13 @@ class References:
         if found is None:
             reason = f"needs the environment variable {name}, which is not set"
             raise EntryError(reason, f"Set {name}, or write ${{{name}:-default}}.")
-        if not _NEVER_SECRET.fullmatch(name) and not _FOLDER_OR_NUMBER.fullmatch(found):
-            self.secrets.add(found)
+        self.keep_secret(name, found)
         return found
+
+    def keep_secret(self, name: str, value: str) -> None:
+        """Count the value of the variable `name` among those that must not be shown, unless it is clearly no secret."""
+        if not _NEVER_SECRET.fullmatch(name) and not _FOLDER_OR_NUMBER.fullmatch(value):
+            self.secrets.add(value)
 
     def _password(self, entry: str, reference: str, *, allowed: bool) -> str:
         service, slash, name = entry.rpartition("/")
