@@ -9,11 +9,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from ...common.folders import config_folder
 from ...errors import ToolSourceError
 from ...search.mcp_servers import McpServer
 from ...search.mcp_servers.entries.config import server_entries, server_from
-from ...search.mcp_servers.entries.dialects import project_folder
+from ...search.mcp_servers.entries.dialects import project_folder, working_folder
 from ...search.mcp_servers.entries.references import EntryError, References, Syntax
 from .options import Confirm, Entry, GatewayOptions, GatewayServer, ServerOptions, ServerProblem
 
@@ -155,24 +154,9 @@ def _server(entry: Entry, name: str, options: ServerOptions) -> GatewayServer:
         problem = ServerProblem(f"it {error.reason}", error.remedy)
         return GatewayServer(McpServer(name=name, transport=transport), options, entry, problem)
     entry = replace(entry, needs_keyring=references.waits_for_keyring)
-    return GatewayServer(replace(server, cwd=_working_folder(server, Path(entry.source))), options, entry)
-
-
-def _working_folder(server: McpServer, file: Path) -> str | None:
-    """The absolute path of a process's working folder: the gateway itself may run in any folder.
-
-    By default it is the folder of the project, as it is for the `.mcp.json` of one, and the home folder for a file
-    among the user's settings.
-    """
-    if server.transport != "stdio":
-        return None
-    folder = project_folder(file)
-    try:
-        if server.cwd:
-            return str(folder / Path(server.cwd).expanduser())
-        return str(Path.home() if folder == config_folder().absolute() else folder)
-    except RuntimeError:  # no home folder, or an unknown user: starting it reports that
-        return server.cwd
+    # Absolute: the gateway itself may run in any folder.
+    cwd = working_folder(server.cwd, Path(entry.source)) if server.transport == "stdio" else None
+    return GatewayServer(replace(server, cwd=cwd), options, entry)
 
 
 def _is_same(one: GatewayServer, other: GatewayServer) -> bool:
