@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import re
 import shutil
@@ -189,3 +190,12 @@ def test_the_example_of_the_card_runs(capsys: pytest.CaptureFixture[str]) -> Non
     example = card.split("```python\n", 1)[1].split("```", 1)[0]
     exec(example, {})
     assert capsys.readouterr().out.split() == re.findall("# (True)$", example, re.MULTILINE)
+
+
+def test_nothing_about_the_use_of_the_encoder_is_kept_or_sent(tmp_path: Path) -> None:
+    program = "from hikidashi_encoder import Encoder; Encoder().embed(['cancel my meeting'])"
+    environment = {name: value for name, value in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"}
+    for variable in ("HOME", "USERPROFILE", "XDG_CACHE_HOME"):
+        environment[variable] = str(tmp_path)
+    subprocess.run([sys.executable, "-B", "-c", program], env=environment, check=True)
+    assert list(tmp_path.rglob("*")) == []

@@ -9,6 +9,7 @@ Importing this is cheap: ONNX Runtime is loaded with the first `Encoder`.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Set
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import blake2b
@@ -111,6 +112,8 @@ def _load_tokenizer(path: Path) -> Any:
 
 
 def _load_session(path: Path) -> Any:
+    # From 1.31 on, ONNX Runtime keeps a device id and sends usage to its makers when it is imported without this.
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     onnxruntime: Any = import_module("onnxruntime")  # it has no types
     _check_file(path)
     options = onnxruntime.SessionOptions()
