@@ -16,9 +16,10 @@ from rich.text import Text
 
 from hikidashi.common.folders import state_folder
 from hikidashi.errors import ToolSourceError
-from hikidashi.gateway.clients.finding import content_of, find_servers, fingerprint, read_bytes
+from hikidashi.gateway.clients.finding import content_of, read_bytes
 from hikidashi.gateway.clients.installing import Change, Line, apply, diff_of, plan_install, plan_uninstall
 from hikidashi.gateway.clients.records import Records
+from hikidashi.gateway.clients.shared import Shared, shared_servers
 from hikidashi.gateway.clients.table import Client, Machine
 from hikidashi.gateway.offer.names import LONGEST_CLIENT_NAME, OUR_NAME
 from hikidashi.gateway.settings.config import is_own_format, read_servers
@@ -33,7 +34,7 @@ __all__ = ["run_install", "run_uninstall"]
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_. -]{0,63}")
 
 
-def run_install(client_name: str, *, config: Path | None, name: str, dry_run: bool, as_json: bool) -> int:
+def run_install(client_name: str, *, config: Path | None, name: str, move: bool, dry_run: bool, as_json: bool) -> int:
     """Put our entry into the configuration of a client; return the exit code."""
     if not _NAME.fullmatch(name) or "__" in name:
         raise typer.BadParameter(
@@ -56,16 +57,24 @@ def run_install(client_name: str, *, config: Path | None, name: str, dry_run: bo
         command=command,
         # Only a name that takes more room: clients with the same command share one gateway.
         args=[*start, "serve", *named, *(["--client-name", name] if len(name) > len(OUR_NAME) else [])],
-        hook=[*start, "serve", "hook", *named[-2:], *(["--name", name] if name != "hikidashi" else [])],
+        hook=[*start, "serve", "hook", *named[-2:], *_named(name)],
     )
-    changes = plan_install(client, line, records, machine=machine)
+    shared = _shared(client, files, machine, needed=move)
+    wanted = [one.found.name for one in shared if one.movable] if move else []
+    changes = plan_install(client, line, records, move=wanted, machine=machine)
     backups = {} if dry_run else apply(changes, records)
-    twice = _of_both(client, files, machine)
-    _report(client, changes, backups, dry_run=dry_run, as_json=as_json, twice=twice)
-    if not as_json and twice:
-        how = ": claude mcp remove NAME" if client.name == "claude-code" else "."
-        message = f"{client.title} itself also has {', '.join(twice)}. The model sees these tools twice, and all of "
-        print_text(stdout(), Text(clean(f"{message}them in every request, until you remove them there{how}"), "yellow"))
+    taken = {name for change in changes for name in change.taken_out}
+    moved = [one for one in shared if one.movable and one.found.name in taken]
+    shared = [one for one in shared if one not in moved]
+    _report(client, changes, backups, dry_run=dry_run, as_json=as_json, shared=shared)
+    if not as_json:
+        for one in moved:
+            if one.found.taken.ignored:
+                message = (
+                    f"hikidashi does not use these keys of {one.found.name}: {', '.join(one.found.taken.ignored)}."
+                )
+                print_text(stdout(), Text(clean(message), "yellow"))
+        _note_shared(client, shared, changes[0], [*(["--config", str(files[0])] if config else []), *_named(name)])
     if not dry_run and not as_json and (new := _not_agreed(files)):
         message = f"Not approved yet: {', '.join(new)}. Read the file, then run: "
         print_text(stdout(), Text(clean_lines(f"{message}hikidashi serve {shlex.join(named)}")))
@@ -111,14 +120,19 @@ def _not_agreed(files: Sequence[Path]) -> list[str]:
         return []
 
 
-def _of_both(client: Client, files: Sequence[Path], machine: Machine) -> list[str]:
+def _shared(client: Client, files: Sequence[Path], machine: Machine, *, needed: bool) -> list[Shared]:
     """The servers that the client has itself, and that the gateway offers too."""
     try:
-        offered = {fingerprint(dict(one.entry.given)) for one in read_servers(files) if one.entry is not None}
+        servers = read_servers(files)
     except ToolSourceError:  # the gateway reports it
+        if needed:
+            raise
         return []
-    found = find_servers([client], machine=machine).found
-    return [one.name for one in found if not one.entry.get("disabled") and fingerprint(one.entry) in offered]
+    return shared_servers(client, servers, sources=files, machine=machine)
+
+
+def _named(name: str) -> list[str]:
+    return [] if name == "hikidashi" else ["--name", name]
 
 
 def _executable() -> tuple[str, list[str]]:
@@ -144,13 +158,30 @@ def _report(
     *,
     dry_run: bool,
     as_json: bool,
-    twice: Sequence[str] = (),
+    shared: Sequence[Shared] = (),
 ) -> None:
     if as_json:
         report = {
             "client": client.name,
             "dry_run": dry_run,
-            "also_in_client": list(twice),
+            "also_in_client": [one.found.name for one in shared],
+            "moved": [name for change in changes for name in change.moved],
+            "put_back": [name for change in changes for name in change.put_back],
+            "not_moved": [
+                {
+                    "name": one.found.name,
+                    "file": str(one.found.file),
+                    "project": one.found.project,
+                    "remedy": one.remedy,
+                }
+                for one in shared
+                if not one.movable
+            ]
+            + [
+                {"name": name, "file": str(change.file), "project": None, "remedy": reason}
+                for change in changes
+                for name, reason in change.left.items()
+            ],
             "files": [
                 {
                     "file": str(change.file),
@@ -170,25 +201,54 @@ def _report(
                 style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
                 console.print(Text(clean_lines(line), style), soft_wrap=True)
         print_text(console, Text(clean_lines(_described(change, dry_run=dry_run))))
+        for name, reason in change.left.items():
+            print_text(console, Text(clean(f"  {name} stays as it is: {reason}."), "yellow"))
         if change.file in backups and change.changes:
             console.print(Text(clean_lines(f"  backup: {backups[change.file]}"), "dim"), soft_wrap=True)
     if not dry_run and any(change.changes and change.how == "install" for change in changes):
         console.print(Text(client.after))
 
 
+def _note_shared(client: Client, shared: Sequence[Shared], change: Change, options: Sequence[str]) -> None:
+    """Name the servers that the model would see twice, and say what to do about each."""
+    console = stdout()
+    for one in shared:
+        if not one.movable:
+            where = f"{client.title} also has {one.found.name} in {one.found.file}, which {one.remedy}"
+            print_text(console, Text(clean(where), "yellow"))
+    if twice := [one.found.name for one in shared if one.movable and one.found.name not in change.left]:
+        command = shlex.join(["hikidashi", "serve", "install", client.name, *options, "--move"])
+        message = f"{client.title} itself also has {', '.join(twice)}. The model sees these tools twice, and all of "
+        message += f"them in every request. Move them, until you uninstall hikidashi, with: {command}"
+        print_text(console, Text(clean(message), "yellow"))
+
+
 def _described(change: Change, *, dry_run: bool) -> str:
     would = "would be" if dry_run else "is"
     if not change.changes:
         return f"{change.file}: nothing to change."
+    back = ", ".join(change.put_back)
     match change.how:
         case "install" if change.before is None:
             return f"{change.file}: {would} made, with hikidashi in it."
+        case "install" if change.taken_out:
+            moved = f"moved out of it: {', '.join(change.taken_out)}"
+            after = f"`hikidashi serve uninstall {change.client.name}` puts back what was moved"
+            return f"{change.file}: hikidashi {would} in it, and servers that it serves {_are(would)} {moved}; {after}."
         case "install":
             return f"{change.file}: hikidashi {would} in it."
         case "restore" if change.after is None:
             return f"{change.file}: {would} removed; it was not there before."
         case "restore":
-            return f"{change.file}: {would} as it was before, byte for byte."
+            with_servers = f", with {back} in it" if back else ""
+            return f"{change.file}: {would} as it was before, byte for byte{with_servers}."
+        case "remove" if change.before is None:
+            return f"{change.file}: it was removed since, so it {would} made again, with {back} in it."
         case "remove":
             why = "changed since" if change.record is not None else "not written by `serve install`"
-            return f"{change.file}: it was {why}, so only our entry {would} removed."
+            and_back = f", and put back {_are(would)}: {back}" if back else ""
+            return f"{change.file}: it was {why}, so only our entry {would} removed{and_back}."
+
+
+def _are(would: str) -> str:
+    return "are" if would == "is" else would
