@@ -19,15 +19,17 @@ from hikidashi.errors import ToolSourceError
 from hikidashi.gateway.clients.finding import content_of, read_bytes
 from hikidashi.gateway.clients.installing import Change, Line, apply, diff_of, plan_install, plan_uninstall
 from hikidashi.gateway.clients.records import Records
-from hikidashi.gateway.clients.shared import Shared, shared_servers
+from hikidashi.gateway.clients.shared import not_served, shared_servers
 from hikidashi.gateway.clients.table import Client, Machine
 from hikidashi.gateway.offer.names import LONGEST_CLIENT_NAME, OUR_NAME
 from hikidashi.gateway.settings.config import is_own_format, read_servers
+from hikidashi.gateway.settings.options import GatewayServer
 
 from ..output import print_text, stdout
-from ..tools.text import clean, clean_lines
+from ..tools.text import clean_lines
 from .files import config_files
 from .importing import approvals, client_for
+from .overlap import Overlap, note_overlap, overlap_as_json, print_moved
 
 __all__ = ["run_install", "run_uninstall"]
 
@@ -59,22 +61,21 @@ def run_install(client_name: str, *, config: Path | None, name: str, move: bool,
         args=[*start, "serve", *named, *(["--client-name", name] if len(name) > len(OUR_NAME) else [])],
         hook=[*start, "serve", "hook", *named[-2:], *_named(name)],
     )
-    shared = _shared(client, files, machine, needed=move)
+    servers = _servers(files, needed=move)
+    shared = shared_servers(client, servers or (), sources=files, machine=machine)
     wanted = [one.found.name for one in shared if one.movable] if move else []
     changes = plan_install(client, line, records, move=wanted, machine=machine)
     backups = {} if dry_run else apply(changes, records)
     taken = {name for change in changes for name in change.taken_out}
-    moved = [one for one in shared if one.movable and one.found.name in taken]
-    shared = [one for one in shared if one not in moved]
-    _report(client, changes, backups, dry_run=dry_run, as_json=as_json, shared=shared)
+    overlap = Overlap(
+        moved=[one for one in shared if one.movable and one.found.name in taken],
+        left=[one for one in shared if not (one.movable and one.found.name in taken)],
+        not_served=[] if servers is None else not_served(client, changes[0].moved, servers, machine=machine),
+    )
+    _report(client, changes, backups, dry_run=dry_run, as_json=as_json, overlap=overlap)
     if not as_json:
-        for one in moved:
-            if one.found.taken.ignored:
-                message = (
-                    f"hikidashi does not use these keys of {one.found.name}: {', '.join(one.found.taken.ignored)}."
-                )
-                print_text(stdout(), Text(clean(message), "yellow"))
-        _note_shared(client, shared, changes[0], [*(["--config", str(files[0])] if config else []), *_named(name)])
+        options = [*(["--config", str(files[0])] if config else []), *_named(name)]
+        note_overlap(client, overlap, changes[0], shlex.join(["hikidashi", "serve", "install", client.name, *options]))
     if not dry_run and not as_json and (new := _not_agreed(files)):
         message = f"Not approved yet: {', '.join(new)}. Read the file, then run: "
         print_text(stdout(), Text(clean_lines(f"{message}hikidashi serve {shlex.join(named)}")))
@@ -120,15 +121,14 @@ def _not_agreed(files: Sequence[Path]) -> list[str]:
         return []
 
 
-def _shared(client: Client, files: Sequence[Path], machine: Machine, *, needed: bool) -> list[Shared]:
-    """The servers that the client has itself, and that the gateway offers too."""
+def _servers(files: Sequence[Path], *, needed: bool) -> list[GatewayServer] | None:
+    """The servers of the gateway; None if they cannot be read, unless they are needed."""
     try:
-        servers = read_servers(files)
+        return read_servers(files)
     except ToolSourceError:  # the gateway reports it
         if needed:
             raise
-        return []
-    return shared_servers(client, servers, sources=files, machine=machine)
+        return None
 
 
 def _named(name: str) -> list[str]:
@@ -158,30 +158,13 @@ def _report(
     *,
     dry_run: bool,
     as_json: bool,
-    shared: Sequence[Shared] = (),
+    overlap: Overlap | None = None,
 ) -> None:
     if as_json:
         report = {
             "client": client.name,
             "dry_run": dry_run,
-            "also_in_client": [one.found.name for one in shared],
-            "moved": [name for change in changes for name in change.moved],
-            "put_back": [name for change in changes for name in change.put_back],
-            "not_moved": [
-                {
-                    "name": one.found.name,
-                    "file": str(one.found.file),
-                    "project": one.found.project,
-                    "remedy": one.remedy,
-                }
-                for one in shared
-                if not one.movable
-            ]
-            + [
-                {"name": name, "file": str(change.file), "project": None, "remedy": reason}
-                for change in changes
-                for name, reason in change.left.items()
-            ],
+            **overlap_as_json(changes, overlap or Overlap()),
             "files": [
                 {
                     "file": str(change.file),
@@ -201,54 +184,28 @@ def _report(
                 style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
                 console.print(Text(clean_lines(line), style), soft_wrap=True)
         print_text(console, Text(clean_lines(_described(change, dry_run=dry_run))))
-        for name, reason in change.left.items():
-            print_text(console, Text(clean(f"  {name} stays as it is: {reason}."), "yellow"))
+        print_moved(change, dry_run=dry_run)
         if change.file in backups and change.changes:
             console.print(Text(clean_lines(f"  backup: {backups[change.file]}"), "dim"), soft_wrap=True)
     if not dry_run and any(change.changes and change.how == "install" for change in changes):
         console.print(Text(client.after))
 
 
-def _note_shared(client: Client, shared: Sequence[Shared], change: Change, options: Sequence[str]) -> None:
-    """Name the servers that the model would see twice, and say what to do about each."""
-    console = stdout()
-    for one in shared:
-        if not one.movable:
-            where = f"{client.title} also has {one.found.name} in {one.found.file}, which {one.remedy}"
-            print_text(console, Text(clean(where), "yellow"))
-    if twice := [one.found.name for one in shared if one.movable and one.found.name not in change.left]:
-        command = shlex.join(["hikidashi", "serve", "install", client.name, *options, "--move"])
-        message = f"{client.title} itself also has {', '.join(twice)}. The model sees these tools twice, and all of "
-        message += f"them in every request. Move them, until you uninstall hikidashi, with: {command}"
-        print_text(console, Text(clean(message), "yellow"))
-
-
 def _described(change: Change, *, dry_run: bool) -> str:
     would = "would be" if dry_run else "is"
     if not change.changes:
         return f"{change.file}: nothing to change."
-    back = ", ".join(change.put_back)
     match change.how:
         case "install" if change.before is None:
             return f"{change.file}: {would} made, with hikidashi in it."
-        case "install" if change.taken_out:
-            moved = f"moved out of it: {', '.join(change.taken_out)}"
-            after = f"`hikidashi serve uninstall {change.client.name}` puts back what was moved"
-            return f"{change.file}: hikidashi {would} in it, and servers that it serves {_are(would)} {moved}; {after}."
         case "install":
             return f"{change.file}: hikidashi {would} in it."
         case "restore" if change.after is None:
             return f"{change.file}: {would} removed; it was not there before."
         case "restore":
-            with_servers = f", with {back} in it" if back else ""
-            return f"{change.file}: {would} as it was before, byte for byte{with_servers}."
+            return f"{change.file}: {would} as it was before, byte for byte."
         case "remove" if change.before is None:
-            return f"{change.file}: it was removed since, so it {would} made again, with {back} in it."
+            return f"{change.file}: it was removed since, so it {would} made again, without our entry."
         case "remove":
             why = "changed since" if change.record is not None else "not written by `serve install`"
-            and_back = f", and put back {_are(would)}: {back}" if back else ""
-            return f"{change.file}: it was {why}, so only our entry {would} removed{and_back}."
-
-
-def _are(would: str) -> str:
-    return "are" if would == "is" else would
+            return f"{change.file}: it was {why}, so only our entry {would} removed."

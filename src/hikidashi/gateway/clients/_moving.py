@@ -10,7 +10,7 @@ from ._json_edit import EditError, put_source, remove, source_of
 from ._toml_edit import parse_toml, put_table_source, remove_table, table_source
 from .table import Client, Place
 
-__all__ = ["put_back", "take_out", "value_at"]
+__all__ = ["put_back", "server_in", "take_out", "value_at"]
 
 _ANOTHER = "the file has another server of that name now; backups with the moved one are beside the file"
 
@@ -31,7 +31,7 @@ def take_out(
             continue
         try:
             source = _source(client, place, text, name)
-            if value_at(_parsed(client, source), _path(client, place, name)) != value:
+            if server_in(client, place, name, source) != value:
                 raise EditError("it is written in a form that cannot be moved", 1, 1)
             text = _without(client, place, text, name)
         except EditError as error:
@@ -54,7 +54,7 @@ def put_back(
     for name, source in moved.items():
         there = _value(client, place, text, name)
         if there is not None:
-            if there != value_at(_parsed(client, source), _path(client, place, name)):
+            if there != server_in(client, place, name, source):
                 left[name] = _ANOTHER
             continue
         if client.format == "toml":
@@ -63,6 +63,16 @@ def put_back(
             text = put_source(text, (*place.key, name), source, comments=client.format == "jsonc")
         back.append(name)
     return text, back, left
+
+
+def server_in(client: Client, place: Place, name: str, source: str) -> Any:
+    """The server that was kept as `source`.
+
+    Raises:
+        TextError: `source` is invalid.
+    """
+    content = _parsed(client, source)
+    return value_at(content, (*place.key, name)) if client.format == "toml" else content  # a table has its name
 
 
 def value_at(content: Any, path: Iterable[str]) -> Any:
@@ -81,11 +91,6 @@ def _parsed(client: Client, text: str) -> Any:
         return parse_toml(text)
     node = parse(text, comments=client.format == "jsonc")
     return None if node is None else node.value
-
-
-def _path(client: Client, place: Place, name: str) -> tuple[str, ...]:
-    """Where a server is in what was kept of it: a table of TOML has its name in its header."""
-    return (*place.key, name) if client.format == "toml" else ()
 
 
 def _source(client: Client, place: Place, text: str, name: str) -> str:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..settings.options import GatewayServer, ServerProblem
+from ._entries import taken
+from ._moving import server_in
 from .finding import Found, find_servers, fingerprint
 from .table import Client, ClientName, Machine, client_named
 
-__all__ = ["Shared", "shared_servers"]
+__all__ = ["Shared", "not_served", "shared_servers"]
 
 _READ_TOO: dict[ClientName, ClientName] = {
     "claude-code": "claude-code-project",
@@ -29,8 +31,10 @@ class Shared:
     """The server of the client."""
     movable: bool
     """Whether it can be taken out of the file that gets our entry, since the gateway serves it."""
-    remedy: str = ""
-    """What to do about one that is not movable."""
+    reason: str = ""
+    """Why one that is not movable stays, and what to do."""
+    command: str = ""
+    """The command that does it, if there is one."""
 
 
 def shared_servers(
@@ -59,25 +63,43 @@ def shared_servers(
         if one.taken.problem or one.entry.get("disabled") or digest not in problems:
             continue
         if (problem := problems[digest]) is not None:
-            remedy = f"stays, since hikidashi cannot start it: {problem.reason}. {problem.remedy}".strip()
+            reason = f"hikidashi cannot start it: {problem.reason}. {problem.remedy}".strip()
+            shared.append(Shared(found=one, movable=False, reason=reason))
         elif (one.client, one.file, one.project) == own:
             shared.append(Shared(found=one, movable=True))
-            continue
         elif os.path.realpath(one.file) in gateway:
-            remedy = "is in a file that both read. Take it over with: hikidashi serve import"
+            reason = "hikidashi reads this file too. Take its servers over, and give `serve install` that file:"
+            shared.append(Shared(found=one, movable=False, reason=reason, command="hikidashi serve import"))
         else:
-            remedy = _remedy(one)
-        shared.append(Shared(found=one, movable=False, remedy=remedy))
+            shared.append(_elsewhere(one))
     return shared
 
 
-def _remedy(one: Found) -> str:
-    """How to take a server out of a file that we do not edit."""
-    if one.client.name == "claude-code-project":
-        return f"is for a project. Remove it with: claude mcp remove {shlex.quote(one.name)} --scope project"
-    if one.client.name != "claude-code":
-        return "is in a file that install does not change. Remove it there."
+def not_served(
+    client: Client, moved: Mapping[str, str], servers: Iterable[GatewayServer], *, machine: Machine | None = None
+) -> list[str]:
+    """Those of the servers that were moved out of the file of `client` that the gateway does not serve."""
+    machine = machine or Machine()
+    served = {fingerprint(dict(one.entry.given)) for one in servers if one.entry is not None and one.problem is None}
+    place = client.main(machine)
+    project = str(machine.project) if place.of_project else None
+    entries = {
+        name: taken(client.name, server_in(client, place, name, source), home=str(machine.home), project=project).entry
+        for name, source in moved.items()
+    }
+    return [name for name, entry in entries.items() if fingerprint(entry) not in served]
+
+
+def _elsewhere(one: Found) -> Shared:
+    """A server in a file, or a part of it, that we do not edit."""
+    if one.client.name not in _READ_TOO:
+        return Shared(found=one, movable=False, reason="`serve install` does not change this file. Remove it there.")
     remove = f"claude mcp remove {shlex.quote(one.name)} --scope"
-    if one.project is None:
-        return f"is for all your projects. Remove it with: {remove} user"
-    return f"is for the project {one.project}. Remove it with: cd {shlex.quote(one.project)} && {remove} local"
+    if one.client.name == "claude-code-project":
+        reason, command = "It belongs to the project. Remove it with:", f"{remove} project"
+    elif one.project is None:
+        reason, command = "It belongs to all of your projects. Remove it with:", f"{remove} user"
+    else:
+        reason = f"It belongs to the project {one.project}. Remove it with:"
+        command = f"cd {shlex.quote(one.project)} && {remove} local"
+    return Shared(found=one, movable=False, reason=reason, command=command)
