@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from ...common.jsonc import Child, JsoncError, Node, TextError, parse
 
-__all__ = ["EditError", "append", "put", "put_source", "remove", "remove_items", "source_of"]
+__all__ = ["EditError", "append", "member_source", "put", "put_member_source", "remove", "remove_items"]
 
 Path = tuple[str, ...]
 
@@ -50,18 +50,26 @@ def put(text: str, path: Path, value: Any, *, comments: bool = True) -> str:
     return _checked(text, changed, wanted, comments)
 
 
-def source_of(text: str, path: Path, *, comments: bool = True) -> str | None:
-    """The value at `path` as `text` has it, with the comments in it; None if it is not there.
+def member_source(text: str, path: Path, *, comments: bool = True) -> str:
+    """The member at `path` as `text` has it, from its name to its comma, with all comments; empty if it is not there.
 
     Raises:
         JsoncError: `text` is not JSON.
+        EditError: it is there more than once.
     """
-    node, missing = _deepest(text, parse(text, comments=comments), path, strict=False)
-    return None if missing or node is None else text[node.start : node.end]
+    node, missing = _deepest(text, parse(text, comments=comments), path[:-1], strict=False)
+    found = [] if missing or node is None else [child for child in node.children if child.key == path[-1]]
+    if not found:
+        return ""
+    if len(found) > 1:
+        raise _error(text, found[-1].start, f"`{path[-1]}` is there more than once")
+    (child,) = found
+    before_comma = text[child.node.end : child.comma] if child.comma is not None else ""
+    return text[child.start : child.node.end] + (before_comma if before_comma.strip() else "")
 
 
-def put_source(text: str, path: Path, source: str, *, comments: bool = True) -> str:
-    """`text` with the new member `path`, whose value is written as `source`; missing objects are created.
+def put_member_source(text: str, path: Path, source: str, *, comments: bool = True) -> str:
+    """`text` with the new member `path`, written as `source`; missing objects are created.
 
     Raises:
         JsoncError: `text` or `source` is not JSON.
@@ -72,8 +80,8 @@ def put_source(text: str, path: Path, source: str, *, comments: bool = True) -> 
     root = parse(text, comments=comments)
     node, _ = _deepest(text, root, path)
     wanted = _wanted(root)
-    _at(wanted, path[:-1])[path[-1]] = value = _wanted(parse(source, comments=comments))
-    return _checked(text, _inserted(text, node, path[-1], value, source), wanted, comments)
+    _at(wanted, path[:-1]).update(_wanted(parse(f"{{{source}}}", comments=comments)))
+    return _checked(text, _inserted(text, node, None, None, source), wanted, comments)
 
 
 def append(text: str, path: Path, item: Any, *, comments: bool = True) -> str:

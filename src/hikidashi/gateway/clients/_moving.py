@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from ...common.jsonc import parse
-from ._json_edit import EditError, put_source, remove, source_of
+from ._json_edit import EditError, member_source, put_member_source, remove
 from ._toml_edit import parse_toml, put_table_source, remove_table, table_source
 from .table import Client, Place
 
@@ -60,7 +60,7 @@ def put_back(
         if client.format == "toml":
             text = put_table_source(text, (place.key[0], name), source)
         else:
-            text = put_source(text, (*place.key, name), source, comments=client.format == "jsonc")
+            text = put_member_source(text, (*place.key, name), source, comments=client.format == "jsonc")
         back.append(name)
     return text, back, left
 
@@ -71,8 +71,9 @@ def server_in(client: Client, place: Place, name: str, source: str) -> Any:
     Raises:
         TextError: `source` is invalid.
     """
-    content = _parsed(client, source)
-    return value_at(content, (*place.key, name)) if client.format == "toml" else content  # a table has its name
+    if client.format == "toml":
+        return value_at(parse_toml(source), (*place.key, name))
+    return value_at(_parsed(client, f"{{{source}}}"), (name,))
 
 
 def value_at(content: Any, path: Iterable[str]) -> Any:
@@ -96,7 +97,7 @@ def _parsed(client: Client, text: str) -> Any:
 def _source(client: Client, place: Place, text: str, name: str) -> str:
     if client.format == "toml":
         return table_source(text, (place.key[0], name))
-    return source_of(text, (*place.key, name), comments=client.format == "jsonc") or ""
+    return member_source(text, (*place.key, name), comments=client.format == "jsonc")
 
 
 def _without(client: Client, place: Place, text: str, name: str) -> str:
