@@ -173,18 +173,70 @@ def test_a_server_that_somebody_put_back_is_left_as_it_is_now(tmp_path: Path) ->
     assert fixture_of(client) in backups
 
 
-def test_a_file_that_cannot_be_added_to_keeps_its_record(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "text", "reason"),
+    [
+        ("windsurf", '{"mcpServers": []}', "`mcpServers` is not an object"),
+        ("codex", "mcp_servers = 1", "`mcp_servers` is not a table"),
+        ("codex", "mcp_servers = {}", "write it as tables, such as"),
+    ],
+)
+def test_a_file_that_cannot_be_added_to_keeps_its_record(
+    tmp_path: Path, name: ClientName, text: str, reason: str
+) -> None:
     machine = filled(machine_in(tmp_path))
-    client = client_named("windsurf")
+    client = client_named(name)
     known = servers_in(client, machine)
-    install(client, machine, ["remote"])
+    (one,) = MOVED[name]
+    install(client, machine, [one])
     file = main_file(client, machine)
-    file.write_text('{"mcpServers": []}')
-    with pytest.raises(ToolSourceError, match="`mcpServers` is not an object"):
+    file.write_text(text)
+    with pytest.raises(ToolSourceError, match=reason):
         uninstall(client, machine)
-    file.write_text("{}")
+    assert file.read_text() == text
+    file.write_text("")
     uninstall(client, machine)
-    assert servers_in(client, machine) == {"remote": known["remote"]}
+    assert servers_in(client, machine) == {one: known[one]}
+
+
+def test_a_lost_backup_costs_only_the_bytes(tmp_path: Path) -> None:
+    machine = filled(machine_in(tmp_path))
+    client = client_named("gemini")
+    known = servers_in(client, machine)
+    install(client, machine, MOVED["gemini"])
+    for backup in main_file(client, machine).parent.glob("*.hikidashi-backup"):
+        backup.unlink()
+    uninstall(client, machine)
+    assert servers_in(client, machine) == known
+
+
+def test_taking_out_another_entry_of_ours_keeps_what_was_moved(tmp_path: Path) -> None:
+    machine = filled(machine_in(tmp_path))
+    client = client_named("cursor")
+    known = servers_in(client, machine)
+    install(client, machine, MOVED["cursor"])
+    file = main_file(client, machine)
+    file.write_text(
+        file.read_text().replace(
+            '"hikidashi": {', '"by-hand": {"command": "hikidashi", "args": ["serve"]}, "hikidashi": {'
+        )
+    )
+    records = Records(tmp_path / "state" / "installed.json")
+    apply(plan_uninstall(client, records, name="by-hand", machine=machine), records)
+    assert list(servers_in(client, machine)) == ["hikidashi"]
+    uninstall(client, machine)
+    assert servers_in(client, machine) == known
+
+
+def test_our_entry_may_have_the_name_of_a_server_that_is_moved(tmp_path: Path) -> None:
+    machine = filled(machine_in(tmp_path))
+    client = client_named("cursor")
+    known = servers_in(client, machine)
+    install(client, machine, MOVED["cursor"], Line(name="tavily", command="/b/hikidashi", args=["serve"], hook=[]))
+    file = main_file(client, machine)
+    file.write_text(file.read_text() + "\n")
+    uninstall(client, machine)
+    assert servers_in(client, machine) == known
 
 
 def test_only_what_the_gateway_serves_as_it_is_can_be_moved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -262,7 +314,8 @@ def test_a_form_of_toml_that_cannot_be_changed_stays_and_the_rest_is_moved(tmp_p
     file.parent.mkdir(parents=True)
     file.write_text('mcp_servers.a = { command = "a" } # mine\n\n[mcp_servers.b]\ncommand = "b"\n')
     (change,) = install(client, machine, ["a", "b"])
-    assert (change.taken_out, list(change.left)) == (["b"], ["a"])
+    remedy = "it is written in a form that cannot be moved; write it as a table, [mcp_servers.a]"
+    assert (change.taken_out, change.left) == (["b"], {"a": remedy})
     assert "# mine" in file.read_text()
     assert list(servers_in(client, machine)) == ["a", "hikidashi"]
 

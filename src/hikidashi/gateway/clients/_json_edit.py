@@ -51,19 +51,17 @@ def put(text: str, path: Path, value: Any, *, comments: bool = True) -> str:
 
 
 def member_source(text: str, path: Path, *, comments: bool = True) -> str:
-    """The member at `path` as `text` has it, from its name to its comma, with all comments; empty if it is not there.
+    """The member at `path`, which is there, as `text` has it: from its name to its comma, with all comments.
 
     Raises:
         JsoncError: `text` is not JSON.
         EditError: it is there more than once.
     """
-    node, missing = _deepest(text, parse(text, comments=comments), path[:-1], strict=False)
-    found = [] if missing or node is None else [child for child in node.children if child.key == path[-1]]
-    if not found:
-        return ""
-    if len(found) > 1:
-        raise _error(text, found[-1].start, f"`{path[-1]}` is there more than once")
-    (child,) = found
+    node, _ = _deepest(text, parse(text, comments=comments), path[:-1])
+    assert node is not None
+    child, *more = (child for child in node.children if child.key == path[-1])
+    if more:
+        raise _error(text, more[-1].start, f"`{path[-1]}` is there more than once")
     before_comma = text[child.node.end : child.comma] if child.comma is not None else ""
     return text[child.start : child.node.end] + (before_comma if before_comma.strip() else "")
 

@@ -32,7 +32,8 @@ def take_out(
         try:
             source = _source(client, place, text, name)
             if server_in(client, place, name, source) != value:
-                raise EditError("it is written in a form that cannot be moved", 1, 1)
+                example = f"[{place.key[0]}.{name}]"
+                raise EditError(f"it is written in a form that cannot be moved; write it as a table, {example}", 1, 1)
             text = _without(client, place, text, name)
         except EditError as error:
             left[name] = error.reason

@@ -187,7 +187,9 @@ def apply(changes: Sequence[Change], records: Records) -> dict[Path, Path]:
                 backups[change.file] = backup
             if change.how == "install" and (change.changes or change.record is not None):
                 new.append(_record(change, backup))
-        records.replace(changes[0].client.name, [change.file for change in changes], new)
+        # An entry without a record may be beside one with a record, which then stays.
+        recorded = [change.file for change in changes if change.how == "install" or change.record is not None]
+        records.replace(changes[0].client.name, recorded, new)
     except ToolSourceError:
         for change in reversed(done):
             with suppress(ToolSourceError):
