@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tests.gateway.clients.machines import filled, fixture_of
 
-from hikidashi.gateway.clients.table import CLIENTS, Machine, client_named
+from hikidashi.gateway.clients.table import CLIENTS, Client, Machine, client_named
 from hikidashi.gateway.settings.approval import Approvals
 from hikidashi.gateway.settings.config import read_servers
 
@@ -188,6 +188,81 @@ def test_installing_names_the_servers_that_the_client_also_has_itself(hikidashi:
     )
     said = " ".join(hikidashi("install", "cursor").stdout.split())
     assert f"Cursor itself also has {', '.join(both)}. The model sees these tools twice" in said
+    assert said.endswith(": hikidashi serve install cursor --move")
+    config = str(own_file(machine))
+    said = hikidashi("install", "cursor", "--config", config, "--name", "my tools").stdout
+    assert said.endswith(f":\n  hikidashi serve install cursor --config {config} --name 'my tools' --move\n")
+
+
+@pytest.mark.parametrize("client", CLIENTS, ids=[client.name for client in CLIENTS])
+def test_servers_are_moved_and_come_back(hikidashi: Hikidashi, machine: Machine, client: Client) -> None:
+    hikidashi("import", "--from", client.name, "--all", "--yes")
+    file = client.main(machine).file(machine)
+    shown = json.loads(hikidashi("install", client.name, "--move", "--dry-run", "--json").stdout)
+    assert file.read_bytes() == fixture_of(client)
+    done = json.loads(hikidashi("install", client.name, "--move", "--json").stdout)
+    assert done["moved"] == shown["moved"] != []
+    elsewhere = ["database"] if client.name == "claude-code" else []
+    assert (done["also_in_client"], [one["name"] for one in done["not_moved"]]) == (elsewhere, elsewhere)
+    assert done["files"][0]["diff"] == shown["files"][0]["diff"]
+    again = json.loads(hikidashi("install", client.name, "--json").stdout)
+    assert (again["moved"], {one["action"] for one in again["files"]}) == (done["moved"], {"none"})
+    gone = json.loads(hikidashi("uninstall", client.name, "--json").stdout)
+    assert gone["put_back"] == done["moved"]
+    assert file.read_bytes() == fixture_of(client)
+
+
+def test_what_is_moved_is_said_with_what_gets_lost_and_how_it_comes_back(
+    hikidashi: Hikidashi, machine: Machine
+) -> None:
+    hikidashi("import", "--from", "windsurf", "--all", "--yes")
+    would = hikidashi("install", "windsurf", "--move", "--dry-run").stdout
+    how = "(`hikidashi serve uninstall windsurf` puts back what was moved)"
+    assert f"\n  would be moved out of it: remote {how}\n" in would
+    said = hikidashi("install", "windsurf", "--move").stdout
+    assert f"\n  moved out of it: remote {how}\n" in said
+    assert said.endswith("hikidashi does not use these keys of remote: disabledTools.\n")
+    empty = machine.project / "empty.json"
+    empty.write_text('{"mcpServers": {}}')
+    said = hikidashi("install", "windsurf", "--config", str(empty)).stdout
+    assert "Moved before, and not served by hikidashi now: remote." in said
+    assert said.endswith(":\n  hikidashi serve uninstall windsurf\n")
+    file = client_named("windsurf").main(machine).file(machine)
+    text = file.read_text()
+    file.write_text(text + "\n")
+    said = hikidashi("uninstall", "windsurf").stdout
+    assert "it was changed since, so only our entry is removed.\n  put back: remote\n" in said
+    assert sorted(names_in(file)) == ["off", "remote"]
+    hikidashi("install", "windsurf", "--move")
+    file.unlink()
+    assert (
+        "it was removed since, so it is made again, without our entry.\n" in hikidashi("uninstall", "windsurf").stdout
+    )
+    assert names_in(file) == ["remote"]
+    hikidashi("install", "windsurf", "--move")
+    file.write_text('{"mcpServers": {"remote": {"command": "mine"}}}')
+    hikidashi("install", "windsurf", "--config", str(empty))
+    said = hikidashi("uninstall", "windsurf").stdout
+    assert "\n  stays as it is: remote, since the file has another server of that name now; backups" in said
+
+
+def test_servers_elsewhere_are_named_with_the_command_that_removes_them(hikidashi: Hikidashi) -> None:
+    hikidashi("import", "--all", "--yes")
+    said = hikidashi("install", "claude-code", "--move").stdout
+    assert "  cd /srv/shop && claude mcp remove database --scope local\n" in said
+    assert said.endswith("  claude mcp remove docs --scope project\n")
+
+
+def test_nothing_is_moved_where_the_servers_of_the_gateway_cannot_be_read(
+    hikidashi: Hikidashi, machine: Machine
+) -> None:
+    config = machine.project / "servers.json"
+    config.write_text('{"mcpServers": {"a": {"command": "a", "hikidashi": {"nothing": 1}}}}')
+    done = hikidashi("install", "cursor", "--config", str(config), "--move")
+    assert (done.returncode, "there is no nothing" in done.stderr) == (1, True)
+    client = client_named("cursor")
+    assert client.main(machine).file(machine).read_bytes() == fixture_of(client)
+    assert hikidashi("install", "cursor", "--config", str(config)).returncode == 0
 
 
 def test_installing_says_which_commands_nobody_has_agreed_to(hikidashi: Hikidashi, machine: Machine) -> None:

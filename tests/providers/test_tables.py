@@ -199,7 +199,7 @@ def test_a_row_is_seen_by_the_doctor(nebula: Any, monkeypatch: pytest.MonkeyPatc
         "NEBULA_URL": "problem: set, but no http(s) address",
     }
     monkeypatch.setitem(SEARCH_PROVIDERS, "nebula", replace(nebula.SEARCH, packages=(nebula.SDK_OF_AN_EXTRA,)))
-    assert seen(keys)["search: nebula"] == "absent: without nebula-sdk"
+    assert seen(keys)["search: nebula"] == "absent: not installed: nebula-sdk"
     assert seen(keys)["NEBULA_API_KEY"] == "problem: set, but nebula-sdk is not installed"
 
 

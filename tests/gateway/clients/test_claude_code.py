@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import claude_agent_sdk
 import pytest
 from claude_agent_sdk import (
     ClaudeAgentOptions,
@@ -116,3 +118,44 @@ async def test_claude_code_asks_with_the_name_of_the_real_tool(
     hikidashi("uninstall", "claude-code")
     assert settings.read_bytes() == before
     assert "hikidashi" not in json.loads((Path(env["CLAUDE_CONFIG_DIR"]) / ".claude.json").read_text())["mcpServers"]
+
+
+@pytest.mark.cli
+def test_claude_code_loses_what_is_moved_takes_our_commands_for_the_rest_and_gets_it_back(
+    tmp_path: Path,
+    messages_server: Callable[..., MessagesServer],
+    claude_code_env: Callable[[MessagesServer], dict[str, str]],
+) -> None:
+    env = {**os.environ, **claude_code_env(messages_server([]))}
+    programs, project = tmp_path / "bin", tmp_path / "my project"
+    programs.mkdir()
+    project.mkdir()
+    (programs / "claude").symlink_to(Path(claude_agent_sdk.__file__).parent / "_bundled" / "claude")
+    env = {name: value for name, value in env.items() if not name.startswith("XDG_")}
+    env["PATH"] = f"{programs}{os.pathsep}{env['PATH']}"
+    file = Path(env["CLAUDE_CONFIG_DIR"]) / ".claude.json"
+
+    def shell(command: str) -> str:
+        return subprocess.run(
+            command, shell=True, env=env, cwd=project, check=True, capture_output=True, text=True
+        ).stdout
+
+    def hikidashi(*arguments: str) -> dict[str, Any]:
+        return json.loads(shell(shlex.join([sys.executable, "-m", "hikidashi", "serve", *arguments, "--json"])))
+
+    shell("claude mcp add notes --scope user --env KEY=sk-test -- notes-mcp --deep")
+    shell("claude mcp add --scope project docs -- docs-mcp")
+    shell("claude mcp add --scope local local -- local-mcp")
+    before = json.loads(file.read_text())["mcpServers"]
+    hikidashi("import", "--from", "claude-code", "--from", "claude-code-project", "--all", "--yes")
+    done = hikidashi("install", "claude-code", "--move")
+    assert (done["moved"], done["also_in_client"]) == (["notes"], ["local", "docs"])
+    for one in done["not_moved"]:
+        shell(one["command"])
+    assert hikidashi("install", "claude-code")["also_in_client"] == []
+    shell("claude mcp add --scope user another -- another-mcp")
+    assert list(json.loads(file.read_text())["mcpServers"]) == ["hikidashi", "another"]
+    assert hikidashi("uninstall", "claude-code")["put_back"] == ["notes"]
+    after = json.loads(file.read_text())["mcpServers"]
+    assert after == {"another": after["another"], **before}
+    assert "notes" in shell("claude mcp remove notes --scope user")

@@ -41,6 +41,7 @@ _INSTALL_EXAMPLES = """\b
 Examples:
   hikidashi serve install cursor --dry-run   show what would change
   hikidashi serve install claude-code        with permission rules
+  hikidashi serve install cursor --move      and its servers out of it
   hikidashi serve install codex --config ~/team.json
   hikidashi serve uninstall codex            as it was before
 """
@@ -206,6 +207,9 @@ def install(
         typer.Option(metavar="FILE", help="The servers.", show_default="as for `serve`"),
     ] = None,
     name: Annotated[str, typer.Option(metavar="NAME", help="Our name in the client.")] = "hikidashi",
+    move: Annotated[
+        bool, typer.Option("--move", help="Take the servers that hikidashi serves out of the client's file.")
+    ] = False,
     dry_run: _DryRun = False,
     as_json: _Json = False,
 ) -> None:
@@ -214,10 +218,12 @@ def install(
     CLIENT is claude-desktop, claude-code, claude-code-project, cursor, vscode, windsurf, codex,
     gemini or zed. Comments, order and what we do not know stay as they are. Claude Code also gets
     rules that allow searching and reading, and a hook that names the tool behind a call.
+    The client keeps its own servers, so a model sees those that hikidashi serves too twice: they
+    are named, and with --move taken out of the client's file until you uninstall hikidashi.
     """
     from .installing import run_install
 
-    if code := run_install(client, config=config, name=name, dry_run=dry_run, as_json=as_json):
+    if code := run_install(client, config=config, name=name, move=move, dry_run=dry_run, as_json=as_json):
         raise typer.Exit(code)
 
 
@@ -235,7 +241,7 @@ def uninstall(
 
     CLIENT is claude-desktop, claude-code, claude-code-project, cursor, vscode, windsurf, codex,
     gemini or zed. A file that is unchanged since is restored byte for byte; in another one,
-    only our entry is removed.
+    only our entry is removed, and servers that were moved are put back.
     """
     from .installing import run_uninstall
 

@@ -16,24 +16,27 @@ from rich.text import Text
 
 from hikidashi.common.folders import state_folder
 from hikidashi.errors import ToolSourceError
-from hikidashi.gateway.clients.finding import content_of, find_servers, fingerprint, read_bytes
+from hikidashi.gateway.clients.finding import content_of, read_bytes
 from hikidashi.gateway.clients.installing import Change, Line, apply, diff_of, plan_install, plan_uninstall
 from hikidashi.gateway.clients.records import Records
+from hikidashi.gateway.clients.shared import not_served, shared_servers
 from hikidashi.gateway.clients.table import Client, Machine
 from hikidashi.gateway.offer.names import LONGEST_CLIENT_NAME, OUR_NAME
 from hikidashi.gateway.settings.config import is_own_format, read_servers
+from hikidashi.gateway.settings.options import GatewayServer
 
 from ..output import print_text, stdout
-from ..tools.text import clean, clean_lines
+from ..tools.text import clean_lines
 from .files import config_files
 from .importing import approvals, client_for
+from .overlap import Overlap, note_overlap, overlap_as_json, print_moved
 
 __all__ = ["run_install", "run_uninstall"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_. -]{0,63}")
 
 
-def run_install(client_name: str, *, config: Path | None, name: str, dry_run: bool, as_json: bool) -> int:
+def run_install(client_name: str, *, config: Path | None, name: str, move: bool, dry_run: bool, as_json: bool) -> int:
     """Put our entry into the configuration of a client; return the exit code."""
     if not _NAME.fullmatch(name) or "__" in name:
         raise typer.BadParameter(
@@ -56,16 +59,23 @@ def run_install(client_name: str, *, config: Path | None, name: str, dry_run: bo
         command=command,
         # Only a name that takes more room: clients with the same command share one gateway.
         args=[*start, "serve", *named, *(["--client-name", name] if len(name) > len(OUR_NAME) else [])],
-        hook=[*start, "serve", "hook", *named[-2:], *(["--name", name] if name != "hikidashi" else [])],
+        hook=[*start, "serve", "hook", *named[-2:], *_named(name)],
     )
-    changes = plan_install(client, line, records, machine=machine)
+    servers = _servers(files, needed=move)
+    shared = shared_servers(client, servers or (), sources=files, machine=machine)
+    wanted = [one.found.name for one in shared if one.movable] if move else []
+    changes = plan_install(client, line, records, move=wanted, machine=machine)
     backups = {} if dry_run else apply(changes, records)
-    twice = _of_both(client, files, machine)
-    _report(client, changes, backups, dry_run=dry_run, as_json=as_json, twice=twice)
-    if not as_json and twice:
-        how = ": claude mcp remove NAME" if client.name == "claude-code" else "."
-        message = f"{client.title} itself also has {', '.join(twice)}. The model sees these tools twice, and all of "
-        print_text(stdout(), Text(clean(f"{message}them in every request, until you remove them there{how}"), "yellow"))
+    taken = {name for change in changes for name in change.taken_out}
+    overlap = Overlap(
+        moved=[one for one in shared if one.movable and one.found.name in taken],
+        left=[one for one in shared if not (one.movable and one.found.name in taken)],
+        not_served=[] if servers is None else not_served(client, changes[0].moved, servers, machine=machine),
+    )
+    _report(client, changes, backups, dry_run=dry_run, as_json=as_json, overlap=overlap)
+    if not as_json:
+        options = [*(["--config", str(files[0])] if config else []), *_named(name)]
+        note_overlap(client, overlap, changes[0], shlex.join(["hikidashi", "serve", "install", client.name, *options]))
     if not dry_run and not as_json and (new := _not_agreed(files)):
         message = f"Not approved yet: {', '.join(new)}. Read the file, then run: "
         print_text(stdout(), Text(clean_lines(f"{message}hikidashi serve {shlex.join(named)}")))
@@ -111,14 +121,18 @@ def _not_agreed(files: Sequence[Path]) -> list[str]:
         return []
 
 
-def _of_both(client: Client, files: Sequence[Path], machine: Machine) -> list[str]:
-    """The servers that the client has itself, and that the gateway offers too."""
+def _servers(files: Sequence[Path], *, needed: bool) -> list[GatewayServer] | None:
+    """The servers of the gateway; None if they cannot be read, unless they are needed."""
     try:
-        offered = {fingerprint(dict(one.entry.given)) for one in read_servers(files) if one.entry is not None}
+        return read_servers(files)
     except ToolSourceError:  # the gateway reports it
-        return []
-    found = find_servers([client], machine=machine).found
-    return [one.name for one in found if not one.entry.get("disabled") and fingerprint(one.entry) in offered]
+        if needed:
+            raise
+        return None
+
+
+def _named(name: str) -> list[str]:
+    return [] if name == "hikidashi" else ["--name", name]
 
 
 def _executable() -> tuple[str, list[str]]:
@@ -144,13 +158,13 @@ def _report(
     *,
     dry_run: bool,
     as_json: bool,
-    twice: Sequence[str] = (),
+    overlap: Overlap | None = None,
 ) -> None:
     if as_json:
         report = {
             "client": client.name,
             "dry_run": dry_run,
-            "also_in_client": list(twice),
+            **overlap_as_json(changes, overlap or Overlap()),
             "files": [
                 {
                     "file": str(change.file),
@@ -170,6 +184,7 @@ def _report(
                 style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
                 console.print(Text(clean_lines(line), style), soft_wrap=True)
         print_text(console, Text(clean_lines(_described(change, dry_run=dry_run))))
+        print_moved(change, dry_run=dry_run)
         if change.file in backups and change.changes:
             console.print(Text(clean_lines(f"  backup: {backups[change.file]}"), "dim"), soft_wrap=True)
     if not dry_run and any(change.changes and change.how == "install" for change in changes):
@@ -189,6 +204,8 @@ def _described(change: Change, *, dry_run: bool) -> str:
             return f"{change.file}: {would} removed; it was not there before."
         case "restore":
             return f"{change.file}: {would} as it was before, byte for byte."
+        case "remove" if change.before is None:
+            return f"{change.file}: it was removed since, so it {would} made again, without our entry."
         case "remove":
             why = "changed since" if change.record is not None else "not written by `serve install`"
             return f"{change.file}: it was {why}, so only our entry {would} removed."

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from ...common.jsonc import Child, JsoncError, Node, TextError, parse
 
-__all__ = ["EditError", "append", "put", "remove", "remove_items"]
+__all__ = ["EditError", "append", "member_source", "put", "put_member_source", "remove", "remove_items"]
 
 Path = tuple[str, ...]
 
@@ -48,6 +48,38 @@ def put(text: str, path: Path, value: Any, *, comments: bool = True) -> str:
             value = {key: value}
         changed = _inserted(text, node, missing[0], value)
     return _checked(text, changed, wanted, comments)
+
+
+def member_source(text: str, path: Path, *, comments: bool = True) -> str:
+    """The member at `path`, which is there, as `text` has it: from its name to its comma, with all comments.
+
+    Raises:
+        JsoncError: `text` is not JSON.
+        EditError: it is there more than once.
+    """
+    node, _ = _deepest(text, parse(text, comments=comments), path[:-1])
+    assert node is not None
+    child, *more = (child for child in node.children if child.key == path[-1])
+    if more:
+        raise _error(text, more[-1].start, f"`{path[-1]}` is there more than once")
+    before_comma = text[child.node.end : child.comma] if child.comma is not None else ""
+    return text[child.start : child.node.end] + (before_comma if before_comma.strip() else "")
+
+
+def put_member_source(text: str, path: Path, source: str, *, comments: bool = True) -> str:
+    """`text` with the new member `path`, written as `source`; missing objects are created.
+
+    Raises:
+        JsoncError: `text` or `source` is not JSON.
+        EditError: a value on the path is not an object.
+    """
+    if len(_deepest(text, parse(text, comments=comments), path)[1]) > 1:
+        text = put(text, path[:-1], {}, comments=comments)
+    root = parse(text, comments=comments)
+    node, _ = _deepest(text, root, path)
+    wanted = _wanted(root)
+    _at(wanted, path[:-1]).update(_wanted(parse(f"{{{source}}}", comments=comments)))
+    return _checked(text, _inserted(text, node, None, None, source), wanted, comments)
 
 
 def append(text: str, path: Path, item: Any, *, comments: bool = True) -> str:
@@ -135,7 +167,7 @@ def _deepest(text: str, node: Node | None, path: Path, *, strict: bool = True) -
     return node, ()
 
 
-def _inserted(text: str, node: Node | None, key: str | None, value: Any) -> str:
+def _inserted(text: str, node: Node | None, key: str | None, value: Any, source: str | None = None) -> str:
     newline = "\r\n" if "\r\n" in text else "\n"
     if node is None:  # only whitespace and comments
         start = text if not text.strip("\ufeff \t\r\n") or text.endswith(("\n", "\r")) else text + newline
@@ -146,10 +178,10 @@ def _inserted(text: str, node: Node | None, key: str | None, value: Any) -> str:
         indent = _own_line(text, last)
         comma = last.comma
         if indent is None:  # all in one line
-            entry = name + json.dumps(value, ensure_ascii=False)
+            entry = name + (source or json.dumps(value, ensure_ascii=False))
             at = last.node.end if comma is None else comma + 1
             return text[:at] + (f", {entry}" if comma is None else f" {entry},") + text[at:]
-        entry = newline + indent + name + _lines(value, indent, _unit(text), newline)
+        entry = newline + indent + name + (source or _lines(value, indent, _unit(text), newline))
         end = last.node.end if comma is None else comma + 1
         at = _after_comments(text, end)
         if comma is not None:
@@ -161,7 +193,7 @@ def _inserted(text: str, node: Node | None, key: str | None, value: Any) -> str:
     at = node.start + 1 + len(inner.rstrip(" \t\r\n"))
     closing = "" if "\n" in text[at : node.end - 1] else newline + base
     blanks = text[at : node.end - 1] if not closing else ""
-    entry = newline + indent + name + _lines(value, indent, _unit(text), newline)
+    entry = newline + indent + name + (source or _lines(value, indent, _unit(text), newline))
     return text[:at] + entry + closing + blanks + text[node.end - 1 :]
 
 

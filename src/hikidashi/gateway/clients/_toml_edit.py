@@ -12,7 +12,7 @@ from typing import Any, cast
 from ...common.jsonc import TextError
 from ._json_edit import EditError
 
-__all__ = ["TomlError", "parse_toml", "put_table", "remove_table"]
+__all__ = ["TomlError", "parse_toml", "put_table", "put_table_source", "remove_table", "table_source"]
 
 _TOKEN = re.compile(
     r'"""(?:[^\\]|\\.)*?"{3,5}|\'\'\'.*?\'{3,5}|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|#[^\n]*|\n|[\[\]{}]|[^"\'#\n\[\]{}]+',
@@ -59,8 +59,29 @@ def put_table(text: str, path: tuple[str, str], value: dict[str, Any]) -> str:
     cast("dict[str, Any]", holder)[path[1]] = value
     newline = "\r\n" if "\r\n" in text else "\n"
     lines = [f"[{_key(path[0])}.{_key(path[1])}]", *(f"{_key(name)} = {_toml(item)}" for name, item in value.items())]
-    gap = "" if not text.strip("\ufeff \t\r\n") else newline if text.endswith("\n") else 2 * newline
-    return _checked(text + gap + newline.join(lines) + newline, wanted, path)
+    return _checked(text + _gap(text, newline) + newline.join(lines) + newline, wanted, path)
+
+
+def table_source(text: str, path: tuple[str, str]) -> str:
+    """The table `[path]` and those below it as `text` has them, with the comments in them; empty if it is not there."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    return newline.join(text[start:end] for start, end, name in _sections(text) if name[:2] == path)
+
+
+def put_table_source(text: str, path: tuple[str, str], source: str) -> str:
+    """`text` with the new table `[path]`, written as `source`, at the end.
+
+    Raises:
+        TomlError: `text` or `source` is not TOML.
+        EditError: it has the tables in a form that cannot be added to.
+    """
+    wanted = copy.deepcopy(parse_toml(text))
+    holder = wanted.setdefault(path[0], {})
+    if not isinstance(holder, dict):
+        raise EditError(f"`{path[0]}` is not a table", 1, 1)
+    cast("dict[str, Any]", holder)[path[1]] = parse_toml(source)[path[0]][path[1]]
+    newline = "\r\n" if "\r\n" in text else "\n"
+    return _checked(text + _gap(text, newline) + source, wanted, path)
 
 
 def remove_table(text: str, path: tuple[str, str]) -> str:
@@ -87,6 +108,11 @@ def remove_table(text: str, path: tuple[str, str]) -> str:
     if not tables and path[0] not in parse_toml(text):
         del wanted[path[0]]
     return _checked(text, wanted, path)
+
+
+def _gap(text: str, newline: str) -> str:
+    """What separates a new table from the end of `text`."""
+    return "" if not text.strip("\ufeff \t\r\n") else newline if text.endswith("\n") else 2 * newline
 
 
 def _sections(text: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:

@@ -1,14 +1,14 @@
-"""Our entry in a client's configuration: added with a backup, and removed again."""
+"""Our entry in a client's configuration: added with a backup, and removed again; with it, servers that we serve."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from ...common.jsonc import TextError
 from ...errors import ToolSourceError
@@ -17,6 +17,7 @@ from ._entries import is_ours, our_entry
 from ._files import make_backup, write_file
 from ._json_edit import put, remove
 from ._masking import masked_file_text
+from ._moving import put_back, take_out, value_at
 from ._toml_edit import put_table, remove_table
 from .finding import content_of, read_bytes, source_error
 from .records import Record, Records, digest
@@ -54,6 +55,14 @@ class Change:
     """The record of the file."""
     untouched: bool = True
     """Whether the file is unchanged since we wrote it."""
+    moved: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """The servers that are out of the file since we moved them, by name, each as the file had it: with its keys."""
+    taken_out: Sequence[str] = ()
+    """Those of them that this change takes out."""
+    put_back: Sequence[str] = ()
+    """The servers that this change puts back."""
+    left: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The servers that cannot be taken out or put back, and why."""
 
     @property
     def changes(self) -> bool:
@@ -61,17 +70,26 @@ class Change:
         return self.before != self.after
 
 
-def plan_install(client: Client, line: Line, records: Records, *, machine: Machine | None = None) -> list[Change]:
+def plan_install(
+    client: Client, line: Line, records: Records, *, move: Sequence[str] = (), machine: Machine | None = None
+) -> list[Change]:
     """The changes that put our entry into the files of `client`.
+
+    Args:
+        client: The client.
+        line: Our entry.
+        records: What was installed before; servers that were moved then stay moved.
+        move: The names of the servers in the file that gets our entry that are taken out of it.
+        machine: Where files are.
 
     Raises:
         ToolSourceError: a file is invalid, or has another server under our name.
     """
     machine = machine or Machine()
     place = client.main(machine)
-    file = place.file(machine)
+    main = place.file(machine)
     edits: list[tuple[Path, Format, _Edit, Callable[[str], _Edit]]]
-    edits = [(file, client.format, _with_line(client, place, file, line), partial(_without_line, client, place))]
+    edits = [(main, client.format, _with_line(client, place, main, line), partial(_without_line, client, place))]
     if client.settings is not None:
         command = claude_code.hook_command(line.command, list(line.hook))
         with_rules = partial(claude_code.with_rules, name=line.name, command=command)
@@ -84,6 +102,9 @@ def plan_install(client: Client, line: Line, records: Records, *, machine: Machi
         start = (original if untouched else before) or b""
         if record is not None and record.name != line.name and not untouched:
             start = _edited(file, kind, start, without(record.name))
+        known = {} if record is None else record.moved
+        names = dict.fromkeys([*(known if untouched else ()), *(move if file == main else ())])
+        start, taken, left = _taken_out(client, place, file, start, names)
         changes.append(
             Change(
                 client=client,
@@ -95,6 +116,9 @@ def plan_install(client: Client, line: Line, records: Records, *, machine: Machi
                 after=_edited(file, kind, start, edit),
                 record=record,
                 untouched=untouched,
+                moved={**known, **taken},
+                taken_out=[name for name in taken if not (untouched and name in known)],
+                left=left,
             )
         )
     return changes
@@ -120,9 +144,12 @@ def plan_uninstall(
         before = read_bytes(file)
         untouched, after = (False, None) if record is None else record.original(before)
         kind: Format = "json" if place is client.settings else client.format
-        if not untouched and before is not None:
+        moved = {} if record is None else record.moved
+        back, left = list(moved) if untouched else [], dict[str, str]()
+        if not untouched and (before is not None or moved):
             without = _without_rules(used) if place is client.settings else _without_line(client, place, used)
-            after = _edited(file, kind, before, without)
+            after = _edited(file, kind, before or b"", without)
+            after, back, left = _put_back(client, place, file, after, moved)
         change = Change(
             client=client,
             file=file,
@@ -133,6 +160,8 @@ def plan_uninstall(
             after=after,
             record=record,
             untouched=untouched,
+            put_back=back,
+            left=left,
         )
         if change.changes or record is not None:
             changes.append(change)
@@ -158,7 +187,9 @@ def apply(changes: Sequence[Change], records: Records) -> dict[Path, Path]:
                 backups[change.file] = backup
             if change.how == "install" and (change.changes or change.record is not None):
                 new.append(_record(change, backup))
-        records.replace(changes[0].client.name, [change.file for change in changes], new)
+        # An entry without a record may be beside one with a record, which then stays.
+        recorded = [change.file for change in changes if change.how == "install" or change.record is not None]
+        records.replace(changes[0].client.name, recorded, new)
     except ToolSourceError:
         for change in reversed(done):
             with suppress(ToolSourceError):
@@ -175,7 +206,11 @@ def apply(changes: Sequence[Change], records: Records) -> dict[Path, Path]:
 
 def diff_of(change: Change) -> str:
     """What changes in the file, without the keys in it."""
-    before, after = (_masked(change, data) for data in (change.before, change.after))
+    # The keys of both are masked in both: a comment that stays may repeat a key of a server that goes.
+    known = [content_of(change.file, data or b"", change.format) for data in (change.before, change.after)]
+    before, after = (
+        masked_file_text((data or b"").decode("utf-8", "replace"), known) for data in (change.before, change.after)
+    )
     return "".join(
         difflib.unified_diff(
             before.splitlines(keepends=True),
@@ -219,10 +254,26 @@ def _without_rules(name: str) -> _Edit:
 
 
 def _entry(client: Client, place: Place, name: str, text: str) -> Any:
-    content: Any = content_of(Path(), text.encode("utf-8", "surrogatepass"), client.format)
-    for key in (*place.key, name):
-        content = cast("dict[str, Any]", content).get(key) if isinstance(content, dict) else None
-    return content
+    content = content_of(Path(), text.encode("utf-8", "surrogatepass"), client.format)
+    return value_at(content, (*place.key, name))
+
+
+def _taken_out(
+    client: Client, place: Place, file: Path, data: bytes, names: Iterable[str]
+) -> tuple[bytes, dict[str, str], dict[str, str]]:
+    content_of(file, data, client.format)  # says what is broken, and where
+    text, taken, left = take_out(client, place, data.decode("utf-8"), names)
+    return text.encode("utf-8"), taken, left
+
+
+def _put_back(
+    client: Client, place: Place, file: Path, data: bytes, moved: Mapping[str, str]
+) -> tuple[bytes, list[str], dict[str, str]]:
+    try:
+        text, back, left = put_back(client, place, data.decode("utf-8"), moved)
+    except TextError as error:
+        raise source_error(file, client.format, error) from error
+    return text.encode("utf-8"), back, left
 
 
 def _edited(file: Path, kind: Format, data: bytes, edit: _Edit) -> bytes:
@@ -250,7 +301,7 @@ def _record(change: Change, backup: Path | None) -> Record:
     assert change.after is not None
     known = change.record
     if known is not None and change.untouched:
-        return replace(known, name=change.name, after=digest(change.after))
+        return replace(known, name=change.name, after=digest(change.after), moved=dict(change.moved))
     if known is not None and not change.changes:
         return known
     return Record(
@@ -261,6 +312,7 @@ def _record(change: Change, backup: Path | None) -> Record:
         before=None if change.before is None else digest(change.before),
         after=digest(change.after),
         restorable=known is None,
+        moved=dict(change.moved),
     )
 
 
@@ -274,9 +326,3 @@ def _write(file: Path, before: bytes | None, after: bytes | None) -> None:
         file.unlink(missing_ok=True)
     except OSError as error:
         raise ToolSourceError(str(file), f"cannot be removed ({error.strerror or error})") from error
-
-
-def _masked(change: Change, data: bytes | None) -> str:
-    if data is None:
-        return ""
-    return masked_file_text(data.decode("utf-8", "replace"), content_of(change.file, data, change.format))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -35,6 +35,8 @@ class Record:
     """The digest of what was written."""
     restorable: bool = True
     """Whether the backup is without our entry."""
+    moved: dict[str, str] = field(default_factory=dict[str, str], repr=False)
+    """The servers that we took out, by name, each as the file had it: with its keys."""
 
     def original(self, current: bytes | None) -> tuple[bool, bytes | None]:
         """Whether `current` is what was written, and what was there before it."""

@@ -151,7 +151,9 @@ def search_catalog(
         if kind == "regex":
             matches = catalog.search_regex(query, limit=MAX_LIMIT)
         else:
-            matches = catalog.search(query, limit=MAX_LIMIT, by_meaning=by_meaning)
+            # A subclass may know `query` and `limit` alone.
+            alone = {} if by_meaning else {"by_meaning": False}
+            matches = catalog.search(query, limit=MAX_LIMIT, **alone)
     except ToolSearchError:
         if not hidden:
             raise
