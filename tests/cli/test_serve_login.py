@@ -164,6 +164,6 @@ def test_the_server_to_log_in_to_is_found_in_the_files_of_serve_and_then_in_the_
     unknown = hikidashi("serve", "logout", "nobody")
 
     assert nothing.returncode == unknown.returncode == 2
-    assert "Make it with `hikidashi serve import`" in nothing.stderr
+    assert "Run `hikidashi serve import`" in nothing.stderr
     assert found == ["There was no login to mine.\n", "There was no login to project.\n"]
     assert f"'nobody' is not in {own / 'config.yaml'}, .mcp.json. There are: mine, project." in unknown.stderr

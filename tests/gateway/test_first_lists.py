@@ -276,37 +276,14 @@ def test_the_grace_counts_from_the_start_of_the_gateway(
     assert (before, lists.is_over(100.0 + seconds_of_first), lists.is_over(100.5)) == (False, is_over, True)
 
 
-async def test_a_list_that_is_searched_anyway_waits_for_nothing(late: McpServer) -> None:
+async def test_a_list_that_is_searched_waits_for_no_server_that_hangs_even_if_there_is_no_other(
+    late: McpServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hikidashi.gateway.offer.first_lists._LEAST", 0.0)
+    monkeypatch.setattr("hikidashi.gateway.offer.first_lists._MOST", 3600.0)
     async with connected([late], search="on") as (client, gateway):
-        with pytest.raises(StopIteration):  # it ends without giving up control once
-            gateway.until_listable().send(None)
         assert await names_of(client) == OWN
-
-
-@pytest.mark.usefixtures("no_time_limit")
-async def test_a_list_that_is_searched_waits_for_servers_that_may_have_a_pinned_tool_and_for_no_other(
-    legacy: McpServer, late: McpServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("hikidashi.gateway.offer.first_lists._GRACE", 3600.0)
-    async with connected([late, legacy], search="on", options={"pin": ("legacy__r*",)}) as (client, gateway):
-        listed = await names_of(client)
-        late_is_settled = gateway.upstreams["late"].listed.is_set()
-
-    assert listed == [*OWN, "legacy__read"]
-    assert not late_is_settled
-
-
-@pytest.mark.usefixtures("no_time_limit")
-async def test_a_list_that_is_above_the_threshold_waits_for_no_other_server(
-    legacy: McpServer, late: McpServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("hikidashi.gateway.offer.first_lists._GRACE", 3600.0)
-    async with connected([late, legacy], search="auto", options={"most_listed": 3}) as (client, gateway):
-        listed = await names_of(client)
-        late_is_settled = gateway.upstreams["late"].listed.is_set()
-
-    assert listed == OWN
-    assert not late_is_settled
+        assert not gateway.upstreams["late"].listed.is_set()
 
 
 async def test_a_server_alone_is_waited_for(late: McpServer, release: Callable[[], None]) -> None:

@@ -24,7 +24,7 @@ from .offer.first_lists import FirstLists
 from .offer.merged import Merged, Place, merged
 from .offer.names import server_prefix
 from .offer.own_tools import OWN_TOOLS, own_tools, servers_summary
-from .offer.pins import may_pin, pins_at_start
+from .offer.pins import pins_at_start
 from .offer.policy import is_read_only, is_repeatable, matches, needs_confirmation
 from .settings.options import GatewayOptions, GatewayServer, ServerOptions
 from .upstream.process.reaper import Reaper
@@ -225,12 +225,8 @@ class Gateway:
         return self.finder.nearest(name, searching=self.offers_search, down=self._down())
 
     async def until_listable(self) -> None:
-        """Wait for the servers of the first `tools/list`: where tools are searched, only those with a pinned one."""
-
-        def may_be_pinned(server: str) -> bool:
-            return may_pin(self._pin, server, self.options.names)
-
-        await self.first_lists.wait(lambda: self.searching and not self.first_lists.may_come(may_be_pinned))
+        """Wait for the servers of the first `tools/list`, which also names them where their tools are searched."""
+        await self.first_lists.wait(is_urgent=lambda: self.searching)
 
     async def until_known(self, name: str, is_known: Callable[[], bool]) -> None:
         """Wait for the server of a tool or prompt that no listed server has, if it is still starting."""

@@ -34,6 +34,7 @@ _FIELDS = {
 
 _ALL_IN_ONE = "Tool and score, what it does, and why it matched"
 _NARROWEST = 10  # columns for what a tool does
+_NARROW = 40  # columns: in fewer, no line is cut
 _SELECT = "select:"
 _WORDS_ALONE = (
     "Ranked by words alone: the encoder reads sentences, in English or in words that a glossary translates, and not a "
@@ -109,11 +110,12 @@ def _as_json(matches: Sequence[ToolMatch]) -> list[dict[str, object]]:
 
 def _print_table(console: Console, matches: Sequence[ToolMatch], *, shares: bool) -> None:
     longest = max(cell_len(clean(match.name)) for match in matches)
-    columns = (2, max(len("Tool"), longest), 6)
-    # Longer names, and all in a narrow terminal, stand above what the tools do.
-    in_columns = longest <= max(12, console.width // 3) and console.width - sum(columns) - 6 >= _NARROWEST
-    widths = columns if in_columns else (2,)
+    in_columns = longest <= max(12, console.width // 3)  # longer names stand above what the tools do
+    widths = (2, max(len("Tool"), longest), 6) if in_columns else (2,)
     rest = console.width - sum(widths) - 2 * len(widths)
+    if rest < _NARROWEST or console.width < _NARROW:
+        _print_list(console, matches, shares=shares)
+        return
     *header, last = (" #", "Tool", " Score", "What it does, and why it matched") if in_columns else (" #", _ALL_IN_ONE)
     print_row(console, [Text(title, "bold") for title in header], widths, [Text(cut(last, rest), "bold")])
     for rank, match in enumerate(matches, 1):
@@ -130,6 +132,24 @@ def _print_table(console: Console, matches: Sequence[ToolMatch], *, shares: bool
         else:
             above = name + score
             print_row(console, [number], widths, [*(wrapped(above, rest) if is_bounded(console) else [above]), *lines])
+    _print_doubt(console, matches)
+
+
+def _print_list(console: Console, matches: Sequence[ToolMatch], *, shares: bool) -> None:
+    """The matches one below the other, where a table would have no room for what they do."""
+    for rank, match in enumerate(matches, 1):
+        number = f"{rank:>2}" if match.confident else " ?"
+        texts = [Text.assemble(f"{number} ", (clean(match.name), "bold green"), f" {match.score:.2f}")]
+        texts.append(Text(clean(match.entry.description) or "(no description)"))
+        texts += [_shares(match)] if shares else []
+        texts += [
+            Text(f"{_FIELDS.get(name, name)}: {', '.join(map(clean, words))}") for name, words in match.why.items()
+        ]
+        _print_lines(console, texts)
+    _print_doubt(console, matches)
+
+
+def _print_doubt(console: Console, matches: Sequence[ToolMatch]) -> None:
     if not matches[0].confident:
         _print_lines(console, [Text(f"The nearest match, perhaps not the right one. {matches[0].doubt}")])
 

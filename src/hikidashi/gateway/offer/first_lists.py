@@ -75,7 +75,9 @@ class FirstLists:
         if upstream.group is not None and (work := (work_of_groups([upstream.group]) or {}).get(upstream.group)):
             self._starts.has_listed(work)
 
-    async def wait(self, is_enough: Callable[[], bool] = lambda: False) -> None:
+    async def wait(
+        self, is_enough: Callable[[], bool] = lambda: False, *, is_urgent: Callable[[], bool] = lambda: False
+    ) -> None:
         """Wait for the servers that start as fast as the others.
 
         Known listings are not held back. Where none is known, the first server that is listed is waited for. Others
@@ -86,9 +88,13 @@ class FirstLists:
 
         Args:
             is_enough: Whether no other server is needed any more.
+            is_urgent: Whether an answer without them has its use: it comes after two seconds at the latest.
         """
         while not (self._is_complete or is_enough()):
-            await self._changed.wait()
+            if is_urgent() and anyio.current_time() >= self._began + _LEAST:
+                return
+            with anyio.move_on_after(_POLL):
+                await self._changed.wait()
 
     def may_come(self, may_be_of: Callable[[str], bool]) -> bool:
         """Whether a server that is still starting may have something, by its name."""

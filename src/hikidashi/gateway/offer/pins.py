@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 from ..settings.options import GatewayOptions
 from .names import NameStyle, server_prefix
 
-__all__ = ["DEFAULT_MOST_USED", "asks_for_records", "may_pin", "pinned_patterns", "pins_at_start"]
+__all__ = ["DEFAULT_MOST_USED", "asks_for_records", "pinned_patterns", "pins_at_start"]
 
 DEFAULT_MOST_USED = 5
 _MOST_USED = re.compile(r"most-used(?::([1-9][0-9]{0,3}))?")
@@ -62,10 +62,3 @@ def pinned_patterns(
         else:
             patterns.append(pattern)
     return tuple(dict.fromkeys(patterns))
-
-
-def may_pin(pin: Sequence[str], server: str, names: NameStyle) -> bool:
-    """Whether a pattern may match a tool of `server`, whose tools are not known."""
-    prefix = server_prefix(server)
-    starts = [_SPECIAL.split(pattern, maxsplit=1)[0] for pattern in pin]
-    return any(names == "plain" or start.startswith(prefix) or prefix.startswith(start) for start in starts)

@@ -43,6 +43,9 @@ class GoneTools:
 
     def update(self, now: dict[str, ToolsetTool[Any]], ctx: RunContext[Any]) -> None:
         """Take note of the tools of a step."""
+        if not self.last and not self.tools:
+            self.last = now
+            return
         before = {**self.last, **self.tools}
         seen = {name for name, tool in before.items() if not tool.tool_def.defer_loading}
         seen.update(found_or_called(ctx.messages))
@@ -60,9 +63,6 @@ class KeepsCallable(WrapperToolset[Any]):
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
         tools = await super().get_tools(ctx)
-        if not self.gone.last and not self.gone.tools:
-            self.gone.last = tools
-            return tools
         self.gone.update(tools, ctx)
         return {**tools, **{name: self._kept(tool) for name, tool in self.gone.tools.items()}}
 

@@ -53,7 +53,7 @@ def reading_of(text: str, asked: Query, *, multilingual: bool) -> Reading | None
     if not asked.understanding.foreign and len(letters) - others >= _MOSTLY * others:
         words = "".join(" " if letter.isalpha() and letter >= _LATIN_END else letter for letter in plain)
         unread = len({asked.sources[term] for term in asked.respelled}) + sum(map(_is_no_word, asked.missing))
-        share = 1 - unread / max(len(plain.split()), 1)
+        share = 1 - unread / max(len(set(plain.casefold().split())), 1)
         return Reading(_with_own_words(" ".join(words.split()), asked), share) if share > 0 else None
     translated = _translated(asked)
     if not translated:
