@@ -88,13 +88,18 @@ class FirstLists:
 
         Args:
             is_enough: Whether no other server is needed any more.
-            is_urgent: Whether an answer without them has its use: it comes after two seconds at the latest.
+            is_urgent: Whether an answer without any of them has its use: then the first, too, is only waited for while
+                it visibly works on its start, and two seconds.
         """
-        while not (self._is_complete or is_enough()):
-            if is_urgent() and anyio.current_time() >= self._began + _LEAST:
-                return
+        while not (self._is_complete or is_enough() or (is_urgent() and self._is_idle(anyio.current_time()))):
             with anyio.move_on_after(_POLL):
                 await self._changed.wait()
+
+    def _is_idle(self, now: float) -> bool:
+        """Whether after two seconds no server has been listed, and none visibly works on its start."""
+        if self._first is not None or now < self._began + _LEAST:
+            return False
+        return not any(self._is_starting(one, now, now) for one in self._missing())
 
     def may_come(self, may_be_of: Callable[[str], bool]) -> bool:
         """Whether a server that is still starting may have something, by its name."""
