@@ -52,7 +52,7 @@ class Heard:
 class Unsure(ToolCatalog):
     """A catalogue that is confident of nothing that it finds by words."""
 
-    def search(self, query: str, *, limit: int = 5) -> list[ToolMatch]:
+    def search(self, query: str, *, limit: int = 5, by_meaning: bool = True) -> list[ToolMatch]:
         return [replace(match, doubt="Too little fits.") for match in super().search(query, limit=limit)]
 
 

@@ -77,5 +77,5 @@ def by_words(catalog: type[ToolCatalog] = ToolCatalog) -> ToolCatalog:
 class Failing(ToolCatalog):
     """A catalogue whose search fails."""
 
-    def search(self, query: str, *, limit: int = 5) -> list[ToolMatch]:
+    def search(self, query: str, *, limit: int = 5, by_meaning: bool = True) -> list[ToolMatch]:
         raise RuntimeError("the index is gone")
