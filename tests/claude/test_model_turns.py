@@ -219,7 +219,7 @@ async def test_claude_codes_own_tools_answer_beside_those_of_the_agent(
     assert [name for name, *_ in kept(done.all_messages())] == [name for name in order if name != "note"]
     assert new.exists() == ("Write" in order)
     assert said(server) == ["Go."]
-    assert len(used) == processes
+    assert 1 <= len(used) <= processes  # it depends on the load whether Claude Code waits for the call
     assert cli_processes() == set()
 
 
