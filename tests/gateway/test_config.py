@@ -306,14 +306,14 @@ def test_the_settings_of_vs_code_have_their_servers_one_level_deeper(key: str, t
 
 def test_servers_of_single_folders_alone_are_refused_by_name_with_the_remedy(tmp_path: Path) -> None:
     kept = {"mcpServers": {"a": {"command": "x"}}}
-    file = written(tmp_path, ".claude.json", {"projects": {"/work/a": kept, "/work/b": {"mcpServers": {}}}})
+    file = written(tmp_path, ".claude.json", {"projects": {"/srv/a": kept, "/srv/b": {"mcpServers": {}}}})
     with pytest.raises(ToolSourceError) as caught:
         read_servers([file])
     assert str(caught.value) == (
-        f"{file}: has servers under `projects` alone, each for one folder: /work/a. Choose some with "
+        f"{file}: has servers under `projects` alone, each for one folder: /srv/a. Choose some with "
         "`hikidashi serve import`, which writes a file for the gateway."
     )
-    written(tmp_path, ".claude.json", {**kept, "projects": {"/work/a": kept}})
+    written(tmp_path, ".claude.json", {**kept, "projects": {"/srv/a": kept}})
     assert [server.name for server in read_servers([file])] == ["a"]
 
 

@@ -63,16 +63,16 @@ def test_what_cannot_be_taken_over_says_why(client: ClientName, entry: Any, prob
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        (".env", "/work/.env"),
-        ("${workspaceFolder}/.env", "/work/.env"),
+        (".env", "/srv/app/.env"),
+        ("${workspaceFolder}/.env", "/srv/app/.env"),
         ("/etc/keys", "/etc/keys"),
         ("~/keys", "~/keys"),
         ("${env:KEYS}", "${KEYS:-}"),
     ],
 )
 def test_a_file_of_variables_is_named_by_its_whole_path(given: str, expected: str) -> None:
-    one = taken("vscode", {"command": "x", "envFile": given}, home="/home/me", project="/work")
-    assert one.entry == {"command": "x", "envFile": expected, "cwd": "/work"}
+    one = taken("vscode", {"command": "x", "envFile": given}, home="/home/me", project="/srv/app")
+    assert one.entry == {"command": "x", "envFile": expected, "cwd": "/srv/app"}
 
 
 @pytest.mark.parametrize(
