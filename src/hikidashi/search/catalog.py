@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import re
 import time
 import unicodedata
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
@@ -25,12 +23,13 @@ from .engine.index.vocabulary import Vocabulary
 from .engine.limits import (
     MAX_LIMIT,
     MAX_QUERY,
-    MAX_SELECT,
     MAX_TOOLS,
+    SELECT,
     check_count,
     check_limit,
     checked_pattern,
     checked_query,
+    checked_question,
     checked_seconds,
     full,
 )
@@ -38,20 +37,14 @@ from .engine.match import ToolMatch
 from .engine.meaning.fusion import hybrid
 from .engine.meaning.meanings import Meanings
 from .engine.meaning.reading import Reading, reading_of
-from .engine.naming import selected, with_part_of_name
+from .engine.naming import name_in_pattern, preferring_named, selected, warn_of_missing
 from .engine.patterns.regex import Pattern
 from .engine.query import Query, read_query
 from .engine.ranker import Ranker, chosen
-from .engine.rows import Rows, Snapshot, is_identifier
+from .engine.rows import Rows, Snapshot
 from .overlay import Overlay, entry_with, overlay_of
 
 __all__ = ["MAX_LIMIT", "MAX_QUERY", "MAX_TOOLS", "Ranker", "ToolCatalog"]
-
-logger = logging.getLogger("hikidashi")
-
-_SELECT = "select:"
-_NOT_NAME = re.compile(r"^(?:\(\?[aimsux]+\))?\^?|\$$|\\(?=\W)")  # flags, anchors and escapes around a name
-_NAMED = 20  # tools named in a warning
 
 
 class ToolCatalog:
@@ -186,7 +179,7 @@ class ToolCatalog:
             ToolSearchError: the query is empty or too long.
         """
         query = checked_query(query, self.limit_query)
-        if self._meanings is None or self.ranker == "lexical" or query.startswith(_SELECT):
+        if self._meanings is None or self.ranker == "lexical" or query.startswith(SELECT):
             return False
         return reading_of(query, self._read(query), multilingual=self._meanings.multilingual) is not None
 
@@ -236,11 +229,11 @@ class ToolCatalog:
             ToolSearchError: the query is empty or too long, `limit` is out of range, the catalogue is empty, or
                 `select:` names no known tool.
         """
-        query = self._checked(query)
+        query = checked_question(query, self.limit_query)
         check_limit(limit, len(self))
-        if query.startswith(_SELECT):
+        if query.startswith(SELECT):
             with self._lock:
-                return selected(self._rows, query.removeprefix(_SELECT))
+                return selected(self._rows, query.removeprefix(SELECT))
         with self._judged(query, limit, by_meaning=by_meaning) as (judgement, asked):
             return matches_of(judgement, asked, limit, self._rows.entry)
 
@@ -250,18 +243,13 @@ class ToolCatalog:
         Raises:
             ToolSearchError: as `search`.
         """
-        query = self._checked(query)
+        query = checked_question(query, self.limit_query)
         check_limit(limit, len(self))
-        if query.startswith(_SELECT):
+        if query.startswith(SELECT):
             with self._lock:
-                return Explanation(selected(self._rows, query.removeprefix(_SELECT)))
+                return Explanation(selected(self._rows, query.removeprefix(SELECT)))
         with self._judged(query, limit, further=HELD_BACK) as (judgement, asked):
             return explained(judgement, asked, limit, self._rows.entry, self._lexical.index)
-
-    def _checked(self, query: object) -> str:
-        """`query`, which is not too long; a list of names may be longer than a question."""
-        is_select = isinstance(query, str) and query.lstrip().startswith(_SELECT)
-        return checked_query(query, max(self.limit_query, MAX_SELECT) if is_select else self.limit_query)
 
     @contextmanager
     def _judged(
@@ -270,8 +258,7 @@ class ToolCatalog:
         """The hits for a question, `further` more than are shown, and its terms; with the lock held."""
         plain = unicodedata.normalize("NFKC", query)  # full-width letters are read as others; names are as they are
         with self._lock:
-            early = None if further else self._judged_early(query, plain, limit, by_meaning=by_meaning)
-            if early is not None:
+            if not further and (early := self._judged_early(query, plain, limit, by_meaning=by_meaning)):
                 yield early
                 return
         asked = None if self._meanings is None or not by_meaning else self._read(plain)
@@ -280,29 +267,18 @@ class ToolCatalog:
             if asked is None or asked.version != index.version:
                 asked = self._read(plain)
             judgement = self._ranked(asked, meaning, limit + further)
-            yield self._with_names(judgement, query, limit + further), asked
+            yield preferring_named(self._rows, query, judgement, limit + further, bundled=self._bundled), asked
 
     def _judged_early(self, query: str, plain: str, limit: int, *, by_meaning: bool) -> tuple[Judgement, Query] | None:
-        """The hits for a question while the index is being built; None if it is built, or worth waiting for.
-
-        Call it with the lock held.
-        """
+        """The hits while the index is being built; None to wait for it. Call it with the lock held."""
         with self._lexical.early() as early:
-            meanings = self._meanings if by_meaning else None
-            if early is None or (meanings is not None and not meanings.begins_new(self._seen)):
+            if early is None or (by_meaning and self._meanings and not self._meanings.begins_new(self._seen)):
                 return None
             asked = self._read_with(early.vocabulary, plain)
             index = early.index_for(asked.weights, self._rows.named_by(query))
-            judgement = self._with_names(judged(index, asked, limit, self._name_terms), query, limit)
+            judgement = judged(index, asked, limit, self._name_terms)
+            judgement = preferring_named(self._rows, query, judgement, limit, bundled=self._bundled)
             return None if judgement.doubt or not judgement.hits else (judgement, asked)
-
-    def _with_names(self, judgement: Judgement, query: str, limit: int) -> Judgement:
-        """The hits, with the tools that a question names first."""
-        named = self._rows.named_by(query)
-        is_certain = judgement.hits and not judgement.doubt and not judgement.is_by_meaning
-        if not named and (is_identifier(query) or not is_certain):
-            judgement = with_part_of_name(self._rows, query, judgement, limit, bundled=self._bundled)
-        return judgement.preferring(named)
 
     @contextmanager
     def _indexed(self) -> Generator[Index]:
@@ -354,7 +330,7 @@ class ToolCatalog:
         compiled = Pattern(pattern)
         with self._lock:
             _, seen = self._seen()
-            name = _NOT_NAME.sub("", pattern).casefold()
+            name = name_in_pattern(pattern)
             alike = [(number, seen.entry(number)) for number in self._rows.spelled_like(name)]
         first = [number for number, entry in alike if entry.name.casefold() == name]
         positions = compiled.first_matches(seen.batches(), len(seen.numbers), limit)
@@ -431,10 +407,7 @@ class ToolCatalog:
         if len(live.numbers) > self.limit_tools:
             raise full(self.limit_tools, f"{len(live.numbers)} were given")
         gone = [name for name in self._rows.numbers if name not in live.numbers]
-        if gone:
-            named = ", ".join(map(repr, gone[:_NAMED])) + (" …" if len(gone) > _NAMED else "")
-            message = "The catalogue %s has tools that were not given, which are left out (%d): %s."
-            logger.warning(message, path, len(gone), named)
+        warn_of_missing(gone, path)
         for name in gone:
             self.remove(name)
         for name, number in live.numbers.items():

@@ -13,12 +13,13 @@ from .text.analyzer import visible
 __all__ = [
     "MAX_LIMIT",
     "MAX_QUERY",
-    "MAX_SELECT",
     "MAX_TOOLS",
+    "SELECT",
     "check_count",
     "check_limit",
     "checked_pattern",
     "checked_query",
+    "checked_question",
     "checked_seconds",
     "full",
 ]
@@ -26,9 +27,17 @@ __all__ = [
 MAX_TOOLS = 10_000
 MAX_QUERY = 500
 MAX_LIMIT = 50
-MAX_SELECT = 10_000
+SELECT = "select:"
+"""What a list of names begins with."""
+_MAX_SELECT = 10_000
 """The maximum length of a query that lists names: 50 of 128 characters, which some servers use, and more."""
 _LONGEST_WAIT = 1e9  # seconds: systems refuse to wait for some thousand times as long
+
+
+def checked_question(query: object, most: int) -> str:
+    """As `checked_query`, but a list of names (`select:a,b`) may be longer than a question."""
+    is_list = isinstance(query, str) and query.lstrip().startswith(SELECT)
+    return checked_query(query, max(most, _MAX_SELECT) if is_list else most)
 
 
 def checked_query(query: object, most: int) -> str:

@@ -1,19 +1,26 @@
-"""Tools found by their names: `select:a,b`, and a part of a name."""
+"""Tools found by their names: `select:a,b`, a name in a question, a part of a name."""
 
 from __future__ import annotations
 
-from collections.abc import Container
+import logging
+import re
+from collections.abc import Container, Sequence
+from pathlib import Path
 
 from .entry import Entry
 from .gate import Judgement
 from .glossary import is_grammar
 from .limits import MAX_LIMIT
 from .match import ToolMatch
-from .rows import Rows
+from .rows import Rows, is_identifier
 
-__all__ = ["names_listed", "selected", "with_part_of_name"]
+__all__ = ["name_in_pattern", "names_listed", "preferring_named", "selected", "warn_of_missing"]
+
+logger = logging.getLogger("hikidashi")
 
 _NAMED = 5  # unknown names in an error
+_WARNED_OF = 20  # tools named in a warning
+_NOT_NAME = re.compile(r"^(?:\(\?[aimsux]+\))?\^?|\$$|\\(?=\W)")  # flags, anchors and escapes around a name
 
 
 def names_listed(listed: str, known: Container[str]) -> list[str]:
@@ -37,8 +44,21 @@ def selected(rows: Rows, listed: str) -> list[ToolMatch]:
     return [ToolMatch(entry.name, 1.0, entry, _by_name) for entry in entries]
 
 
-def with_part_of_name(rows: Rows, query: str, judgement: Judgement, limit: int, *, bundled: bool) -> Judgement:
-    """`judgement` with the tools whose name contains `query` first.
+def name_in_pattern(pattern: str) -> str:
+    """The name that a pattern is, without anchors and escapes, in lower case."""
+    return _NOT_NAME.sub("", pattern).casefold()
+
+
+def warn_of_missing(names: Sequence[str], path: str | Path) -> None:
+    """Warn that a saved catalogue has tools that were not given."""
+    if names:
+        named = ", ".join(map(repr, names[:_WARNED_OF])) + (" …" if len(names) > _WARNED_OF else "")
+        message = "The catalogue %s has tools that were not given, which are left out (%d): %s."
+        logger.warning(message, path, len(names), named)
+
+
+def preferring_named(rows: Rows, query: str, judgement: Judgement, limit: int, *, bundled: bool) -> Judgement:
+    """`judgement` with the tools that `query` names first; where it names none, perhaps a part of a name.
 
     Args:
         rows: The tools.
@@ -47,6 +67,15 @@ def with_part_of_name(rows: Rows, query: str, judgement: Judgement, limit: int, 
         limit: The maximum number of tools.
         bundled: Whether the glossaries that come with hikidashi say what is a word of grammar.
     """
+    named = rows.named_by(query)
+    is_certain = judgement.hits and not judgement.doubt and not judgement.is_by_meaning
+    if not named and (is_identifier(query) or not is_certain):
+        judgement = _with_part_of_name(rows, query, judgement, limit, bundled=bundled)
+    return judgement.preferring(named)
+
+
+def _with_part_of_name(rows: Rows, query: str, judgement: Judgement, limit: int, *, bundled: bool) -> Judgement:
+    """`judgement` with the tools whose name contains `query` first."""
     if bundled and is_grammar(query):
         return judgement
     named, is_sure = rows.named_with(query)

@@ -7,16 +7,14 @@ way: four tasks that wake each other for one call. These streams read and write 
 from __future__ import annotations
 
 import json
-from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from types import TracebackType
-from typing import Self
 
 from ...common.unicode import well_formed
 from ...errors import MissingExtra
 from ._malformed import error_for
+from .messages.closing import Closing
 
 try:
     import anyio
@@ -34,23 +32,7 @@ GONE = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream,
 """What reading and writing raise when the other side is gone."""
 
 
-class _Stream(ABC):
-    """Base class of the reader and the writer."""
-
-    @abstractmethod
-    async def aclose(self) -> None:
-        """Close the stream."""
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
-    ) -> None:
-        await self.aclose()
-
-
-class MessageReader(_Stream):
+class MessageReader(Closing):
     """Parses messages from chunks of bytes.
 
     Args:
@@ -130,7 +112,7 @@ class MessageReader(_Stream):
             self._on_end(too_long)
 
 
-class MessageWriter(_Stream):
+class MessageWriter(Closing):
     """Writes messages as bytes.
 
     Args:

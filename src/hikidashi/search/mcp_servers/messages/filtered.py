@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from ....errors import MissingExtra
+from .closing import Closing
 
 try:
     import anyio
@@ -21,7 +22,7 @@ GONE = (anyio.ClosedResourceError, anyio.BrokenResourceError)
 """What a stream raises when the other side is gone."""
 
 
-class FilteredStream(ABC):
+class FilteredStream(Closing):
     """The messages of `inner` that `_takes` does not take."""
 
     def __init__(self, inner: Any) -> None:
@@ -63,14 +64,6 @@ class FilteredStream(ABC):
             return await self.receive()
         except anyio.EndOfStream:
             raise StopAsyncIteration from None
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
 
 class WatchedSends(ABC):
