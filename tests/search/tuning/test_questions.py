@@ -164,7 +164,24 @@ def test_questions_about_other_tools_are_counted_and_their_tools_named() -> None
 
 def test_thousands_of_questions_are_more_than_are_used() -> None:
     found = select([Labelled(f"question {number}", ("refund",)) for number in range(3_010)], {"refund"})
-    assert (len(found.questions), found.beyond) == (3_000, 10)
+    assert len(found.questions) + found.beyond == 3_010
+    assert found.beyond > 0
+    many = select([Labelled(f"question {number}", ("refund",)) for number in range(12_000)], {"refund"})
+    assert (len(many.questions), many.held_out, many.beyond) == (3_000, 900, 9_000)
+
+
+def test_a_question_that_is_held_out_is_never_trained_on_when_the_file_grows() -> None:
+    asked = [Labelled(f"question {number}", ("refund",) if number % 2 else ()) for number in range(10_000)]
+    held_out: set[str] = set()
+    trained_on: set[str] = set()
+    for number in (100, 400, 10_000):
+        found = select(asked[:number], {"refund"})
+        held_out |= {question.text for question in found.questions[: found.held_out]}
+        held_out |= set(found.unanswered[: found.unanswered_held_out])
+        trained_on |= {question.text for question in found.questions[found.held_out :]}
+        trained_on |= set(found.unanswered[found.unanswered_held_out :])
+    assert not held_out & trained_on
+    assert 0.25 < len(held_out) / len(held_out | trained_on) < 0.35
 
 
 def test_recorded_searches_count_with_the_tools_that_were_called(

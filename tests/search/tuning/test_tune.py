@@ -13,7 +13,7 @@ from hikidashi.search.engine.embeddings import Embedder
 from hikidashi.search.engine.meaning.adapter import Adapter
 from hikidashi.search.overlay import Overlay
 from hikidashi.search.tuning._training import examples, train
-from hikidashi.search.tuning.questions import Labelled
+from hikidashi.search.tuning.questions import Labelled, select
 from hikidashi.search.tuning.tune import FEWEST, Outcome, Stage, tune
 
 WORDS = Embedder(embed=by_words)
@@ -39,10 +39,10 @@ def test_slang_is_learnt_and_the_held_out_questions_prove_it() -> None:
     assert outcome.before is not None
     assert outcome.after is not None
     assert outcome.change is not None
-    assert outcome.held_out == len(outcome.before.recall) == len(outcome.after.recall) == 38
+    assert outcome.held_out == len(outcome.before.recall) == len(outcome.after.recall) == 39
     assert outcome.change.beyond_chance.low > 0.1
     answer = outcome.as_json()
-    assert (answer["questions"], answer["trained_on"], answer["held_out"], answer["better"]) == (126, 88, 38, True)
+    assert (answer["questions"], answer["trained_on"], answer["held_out"], answer["better"]) == (126, 87, 39, True)
     assert answer["everyday_kept"] > 0.6
 
 
@@ -90,6 +90,15 @@ def test_fewer_questions_than_are_needed_are_measured_only() -> None:
     assert tuned([]).as_json()["all_questions"] is None
 
 
+def test_a_file_of_which_too_few_questions_are_held_out_is_measured_only() -> None:
+    asked = select([Labelled(f"zap {number}", ("refund_payment",)) for number in range(200)], {"refund_payment"})
+    outcome = tuned(asked.questions[asked.held_out - 9 : asked.held_out + 60])
+    assert outcome.refusal == (
+        "Which questions are held out depends on their texts: of these it is 9, and 10 are needed. Add some questions."
+    )
+    assert outcome.adapter is None
+
+
 def test_questions_that_the_encoder_does_not_read_are_no_examples() -> None:
     asked = [Labelled(f"ぎゃふん{number}ぴよぴよ", ("refund_payment",)) for number in range(60)]
     outcome = tuned(asked)
@@ -130,7 +139,7 @@ def test_progress_is_reported_for_each_stage() -> None:
 
     tune(TOOLS, ASKED, embedder=WORDS, progress=report)
     assert seen.keys() == {"tools", "measuring", "everyday", "training", "held out"}
-    assert (seen["measuring"], seen["held out"], seen["everyday"]) == (126, 38, 1200)
+    assert (seen["measuring"], seen["held out"], seen["everyday"]) == (126, 39, 1200)
 
 
 def test_an_adapter_of_the_embedder_itself_is_not_the_beginning() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from ...common.unicode import well_formed
 from ...errors import ToolSourceError
@@ -17,10 +17,13 @@ from ..records.report import BY_WORDS, missed_searches
 
 __all__ = ["Labelled", "Selection", "is_recorded", "read_questions", "select"]
 
+_T = TypeVar("_T")
+
 # The names of the two fields, and other usual ones, which count only where these are missing.
 _TEXT_KEYS = ("query", "question"), ("text", "prompt", "input")
 _TOOL_KEYS = ("gold", "tools"), ("tool", "expected", "answers", "answer", "labels", "label", "names", "name")
 _LONGEST = 2_000  # characters of a question, as a `SearchLog` keeps them
+_HELD_OUT = 0.3  # of the questions are held out of training
 _MOST = 3_000  # questions: more do not make the map better, and take longer
 _PRELOADED = "preload"  # the kind of a record of tools that were loaded for a message, without a search
 _SELECT = "select:"
@@ -42,9 +45,13 @@ class Selection:
     """The distinct questions about tools of a catalogue, and what was left out."""
 
     questions: list[Labelled]
-    """In an order that depends on their texts alone, not on the order of the file."""
+    """Those that are held out come first. The order depends on their texts alone, not on the order of the file."""
+    held_out: int = 0
+    """How many of the questions are held out of training."""
     unanswered: list[str] = field(default_factory=list[str])
-    """Questions that are labelled as answered by no tool."""
+    """Questions that are labelled as answered by no tool, in the same order."""
+    unanswered_held_out: int = 0
+    """How many of these are held out of training."""
     unknown: list[str] = field(default_factory=list[str])
     """Tools of the questions that the catalogue does not have, sorted."""
     without_tool: int = 0
@@ -94,26 +101,43 @@ def read_questions(path: Path) -> list[Labelled]:
 
 
 def select(questions: Iterable[Labelled], names: Collection[str]) -> Selection:
-    """The distinct questions about the tools `names`, with the tools of all questions of the same text."""
+    """The distinct questions about the tools `names`, with the tools of all questions of the same text.
+
+    Whether a question is held out depends on its text alone, so one that is held out is never trained on in a run with
+    more questions or with other tools.
+    """
     merged: dict[str, tuple[str, dict[str, None]]] = {}
     given = list(questions)
     for question in given:
         _, tools = merged.setdefault(_key(question.text), (question.text, {}))
         tools.update(dict.fromkeys(question.tools))
-    ordered = [merged[key] for key in sorted(merged, key=lambda key: (_place(key), key))]
+    ordered = [(_place(key), *merged[key]) for key in sorted(merged, key=lambda key: (_place(key), key))]
     known = [
-        Labelled(text, kept)
-        for text, tools in ordered
+        (place, Labelled(text, kept))
+        for place, text, tools in ordered
         if (kept := tuple(sorted(tool for tool in tools if tool in names)))
     ]
-    unanswered = [text for text, tools in ordered if not tools]
+    unanswered = [(place, text) for place, text, tools in ordered if not tools]
+    (tested, trained), (tested_unanswered, trained_unanswered) = _split(known), _split(unanswered)
+    used = len(tested) + len(trained) + len(tested_unanswered) + len(trained_unanswered)
     return Selection(
-        questions=known[:_MOST],
-        unanswered=unanswered[:_MOST],
-        unknown=sorted({tool for _, tools in ordered for tool in tools if tool not in names}),
+        questions=tested + trained,
+        held_out=len(tested),
+        unanswered=tested_unanswered + trained_unanswered,
+        unanswered_held_out=len(tested_unanswered),
+        unknown=sorted({tool for _, _, tools in ordered for tool in tools if tool not in names}),
         without_tool=len(ordered) - len(known) - len(unanswered),
-        beyond=max(0, len(known) - _MOST) + max(0, len(unanswered) - _MOST),
+        beyond=len(known) + len(unanswered) - used,
         repeated=len(given) - len(ordered),
+    )
+
+
+def _split(placed: list[tuple[float, _T]]) -> tuple[list[_T], list[_T]]:
+    """What is held out, and what is trained on: of each as many as are used."""
+    held_out = round(_HELD_OUT * _MOST)
+    return (
+        [one for place, one in placed if place < _HELD_OUT][:held_out],
+        [one for place, one in placed if place >= _HELD_OUT][: _MOST - held_out],
     )
 
 
@@ -123,9 +147,10 @@ def _key(text: str) -> str:
     return " ".join("".join(letter if letter.isalnum() else " " for letter in folded).split()) or folded.strip()
 
 
-def _place(key: str) -> bytes:
-    """A pseudo-random place that depends on the text alone: the same question is held out in every run."""
-    return blake2b(well_formed(key).encode(), digest_size=8, person=b"tools tune").digest()
+def _place(key: str) -> float:
+    """A pseudo-random number from 0 to 1 that depends on the text alone."""
+    digest = blake2b(well_formed(key).encode(), digest_size=8, person=b"tools tune").digest()
+    return int.from_bytes(digest, "big") / 2**64
 
 
 def _recorded(path: Path) -> list[Labelled]:

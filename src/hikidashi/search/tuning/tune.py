@@ -27,7 +27,7 @@ Progress = Callable[[Stage, int, int], None]
 
 FEWEST = 50
 """Questions that are needed: with fewer, the held-out part cannot tell an improvement from chance."""
-_HELD_OUT = 0.3
+_FEWEST_HELD_OUT = 10
 _WORST_FALL = -0.01  # of one of the figures, if the other rises
 _KEPT = 0.6  # good adapters leave .8 to .9 of the nearest tools of everyday sentences as they are, harmful ones .2
 _TESTED = 300  # everyday sentences that are not trained on
@@ -99,8 +99,8 @@ def tune(
 ) -> Outcome:
     """An adapter for `questions`, measured and judged; the same arguments give the same one.
 
-    Three tenths of the questions are held out, chosen by their text: they are the same in each run, and a question that
-    occurs twice is in one part only. The adapter that is returned is the one that was measured.
+    About three tenths of the questions are held out, chosen by their text alone: the same question is held out in every
+    run, also of a file that has grown. The adapter that is returned is the one that was measured.
 
     Args:
         tools: The catalogue.
@@ -123,7 +123,13 @@ def tune(
             refusal=f"{there} about tools of the catalogue, and {FEWEST} are needed: with fewer, what looks better "
             "may be chance.",
         )
-    held_out = round(_HELD_OUT * len(chosen))
+    held_out = selection.held_out
+    if held_out < _FEWEST_HELD_OUT:
+        return replace(
+            outcome,
+            refusal=f"Which questions are held out depends on their texts: of these it is {held_out}, and "
+            f"{_FEWEST_HELD_OUT} are needed. Add some questions.",
+        )
     trained = [(vector, chosen[place].tools) for place, vector in vectors if place >= held_out]
     if len(trained) < FEWEST // 2:
         return replace(
