@@ -20,6 +20,7 @@ from hikidashi.search.engine.index._tokens import Tokens
 from hikidashi.search.engine.query import read_query
 from hikidashi.search.engine.text.analyzer import Analyzer
 from hikidashi.search.engine.text.stem import stem
+from hikidashi.search.preload import MessageSearch
 
 WORDS = [
     "send",
@@ -147,6 +148,19 @@ def test_a_question_that_finds_nothing_sure_waits_for_the_index(held: Held, monk
     held.released.set()
     search.join()
     assert found == [tools[-1]["name"]]
+
+
+def test_a_catalogue_is_not_ready_and_a_message_not_remembered_before_the_index_is_built(held: Held) -> None:
+    catalog = ToolCatalog(many(held), ranker="lexical")
+    messages = MessageSearch(catalog)
+    early = messages.rankings("refund the invoice of team 3")
+    assert (bool(early), catalog.is_ready, held.released.is_set()) == (True, False, False)
+    held.released.set()
+    assert catalog.ready()
+    assert catalog.is_ready
+    later = messages.rankings("refund the invoice of team 3")
+    assert later is not early
+    assert messages.rankings("refund the invoice of team 3") is later
 
 
 def test_tools_new_to_the_encoder_are_found_by_words_at_first_and_embedded_meanwhile(

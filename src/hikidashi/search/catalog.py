@@ -168,8 +168,13 @@ class ToolCatalog:
 
     @property
     def is_ready(self) -> bool:
-        """Whether the ranking of a question changes only if the tools do: no vector is missing, or none is needed."""
+        """Whether `ready` has nothing to wait for, so that the answer to a question changes only if the tools do.
+
+        That is so if the index is built, and no vector is missing or none is needed. It starts nothing.
+        """
         with self._lock:
+            if not self._lexical.wait(0):
+                return False
             return self.ranker == "lexical" or (self._meanings is not None and self._meanings.has_all(self.version))
 
     def ranks_by_meaning(self, query: str) -> bool:

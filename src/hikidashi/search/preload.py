@@ -33,7 +33,7 @@ class MessageSearch:
     """The tools that match a user's message; the last messages are remembered.
 
     A conversation that is resumed is searched for from its first message, so a seam keeps one of these for all of its
-    conversations. What was found before all tools had vectors, by words alone, is not remembered.
+    conversations. What was found before the catalogue was ready is not remembered.
     """
 
     def __init__(self, catalog: ToolCatalog) -> None:
