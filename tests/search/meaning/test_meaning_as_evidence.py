@@ -73,3 +73,37 @@ def test_a_clear_request_with_a_synonym_of_a_tool_needs_to_be_a_little_less_near
 ) -> None:
     matches = catalog_at(nearness).search(asked)
     assert any(match.confident for match in matches) is confident
+
+
+PAYMENTS = [
+    tool("refund_payment", "Refund a payment."),
+    tool("list_payments", "List the payments of a month."),
+    tool("start_build", "Start a build on the build server."),
+    tool("send_email", "Send an email message."),
+]
+COMPILER = [
+    tool("launch", "Kick off a compilation of sources."),
+    tool("weather", "Forecast for a city."),
+    tool("send_email", "Send an email message."),
+]
+
+
+@pytest.mark.parametrize(
+    ("asked", "tools", "found"),
+    [
+        ("お金を返して", PAYMENTS, "refund_payment"),  # no tool has money or return
+        ("rends-lui l'argent", PAYMENTS, "refund_payment"),
+        ("ビルドを実行して", PAYMENTS, "start_build"),
+        ("start the build", COMPILER, "launch"),  # generic words alone
+    ],
+)
+def test_generic_words_and_translations_that_no_tool_has_are_read(
+    asked: str, tools: list[dict[str, Any]], found: str
+) -> None:
+    assert [match.name for match in ToolCatalog(tools, ranker="hybrid").search(asked) if match.confident] == [found]
+
+
+@pytest.mark.parametrize("said", ["now and then", "one day", "大丈夫", "また今度", "buenos días", "c'est la vie"])
+def test_everyday_words_that_are_no_request_are_not(said: str) -> None:
+    near = Embedder(embed=lambda texts: [[1.0] for _ in texts], floor=FLOOR)
+    assert not ToolCatalog(PAYMENTS, embed=near).search(said)

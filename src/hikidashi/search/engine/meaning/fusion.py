@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ..gate import OF_BEST, Judgement, TermsOf, judged
 from ..index.bm25 import Index
 from ..query import Query
-from ..text.analyzer import is_everyday, is_request, is_weak
+from ..text.analyzer import Analyzer, is_everyday, is_request, is_weak
 from ..text.stem import stem
 from .reading import Reading
 
@@ -119,11 +119,20 @@ def hybrid(
 
 
 def _is_everyday(asked: Query, reading: Reading) -> bool:
-    """Whether all words that the model has read are such as people also say to each other: `do you love me?`."""
-    words = [asked.word_of(term) for term in asked.weights if term not in asked.synonyms and not is_weak(term)]
-    if not reading.is_translated:
-        words += [term for term in map(stem, asked.missing) if not is_weak(term)]
-    return all(is_everyday(word) or is_request(word) for word in words)
+    """Whether the model has read only words that people also say to each other: `do you love me?`.
+
+    A clear request may be of generic words alone: `start the build`.
+    """
+    if reading.is_translated:
+        terms = Analyzer().terms
+        said = {term for word, english in reading.translations if is_everyday(word) for term in terms(english)}
+        words = [word for word in terms(reading.text) if is_weak(word) or word not in said]
+    else:
+        own = [term for term in asked.weights if term not in asked.synonyms]
+        words = [term if is_weak(term) else asked.word_of(term) for term in own]
+        words += map(stem, asked.missing)
+    others = [word for word in words if not is_everyday(word) and not is_request(word)]
+    return not others or (all(map(is_weak, others)) and not asked.is_clear_request)
 
 
 def _is_denied(asked: Query, reading: Reading, nearest: float, named: float, floor: float) -> bool:

@@ -26,6 +26,8 @@ class Reading:
     """From 0 to 1; less than 1 if words of the question are misspelled, or in no glossary, or no words."""
     is_translated: bool = False
     """Whether it is a question in another language, of which it has only the words that a glossary has."""
+    translations: tuple[tuple[str, str], ...] = ()
+    """Those words, with the English for each."""
 
 
 def reading_of(text: str, asked: Query, *, multilingual: bool) -> Reading | None:
@@ -68,7 +70,8 @@ def reading_of(text: str, asked: Query, *, multilingual: bool) -> Reading | None
     unknown = sum(share_of_word(word) for word in asked.missing if word not in words) + len(set(spelled)) - len(kept)
     known = len(translated) + len(kept)
     share = known / (known + unknown)
-    return Reading(" ".join([*(english for _, english in translated), *kept]), share, is_translated=True)
+    english = " ".join([*(english for _, english in translated), *kept])
+    return Reading(english, share, is_translated=True, translations=tuple(translated))
 
 
 def _is_no_word(word: str) -> bool:
