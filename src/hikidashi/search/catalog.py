@@ -346,7 +346,8 @@ class ToolCatalog:
     def save(self, path: str | Path) -> None:
         """Write the catalogue to a file, atomically; `ToolCatalog.load` opens it.
 
-        Tools other than dicts are saved as Anthropic tool dicts: name, description, schema, aliases and tags.
+        Tools other than dicts are saved as Anthropic tool dicts: name, description, schema, aliases and tags. The file
+        has the vectors that there are by now, and nothing is embedded for it: call `ready` before for all of them.
 
         Raises:
             ToolSearchError: a tool's schema is not JSON, or the file cannot be written.
@@ -354,7 +355,7 @@ class ToolCatalog:
         with self._indexed():
             if not self._rows.is_in_order:
                 self._renumber()
-            vectors = self._meanings and self._meanings.stored(list(self._rows.numbers.values()))
+            vectors = self._meanings and self._meanings.stored(self._seen()[1])
             store.write(Path(path), self._rows, self._lexical.index, vectors)
 
     @classmethod

@@ -15,6 +15,7 @@ import pytest
 
 from hikidashi.errors import ToolSearchError
 from hikidashi.search import Embedder, ToolCatalog
+from hikidashi.search.engine import saved
 from hikidashi.search.engine.meaning import meanings
 from hikidashi.search.preload import MessageSearch
 
@@ -166,6 +167,44 @@ def test_a_catalogue_is_saved_while_its_tools_are_embedded(slow: Slow, tmp_path:
     assert catalog.ready()
     assert loaded.ready()
     assert loaded.search("umbrella")[0].name == "get_weather"
+
+
+def test_a_catalogue_that_is_saved_meanwhile_keeps_the_vectors_that_are_made(tmp_path: Path) -> None:
+    halfway, let = threading.Event(), threading.Event()
+    embedded: list[str] = []
+
+    def embed(texts: list[str]) -> list[list[float]]:
+        if len(embedded) > 100:
+            halfway.set()
+            assert let.wait(60)
+        embedded.extend(texts)
+        return [[1.0, 0.0] for _ in texts]
+
+    model = Embedder(embed=embed, id="toy", cache=Path("/dev/null/nowhere"))
+    catalog = ToolCatalog(MANY, embed=model)
+    catalog.remove("tool_0")  # so that the others are renumbered for the file
+    assert halfway.wait(60)
+    catalog.save(tmp_path / "tools")
+    kept = saved.read(tmp_path / "tools").vectors
+    assert kept is not None
+    assert 90 < len(kept.rows) < len(MANY) - 1
+    let.set()
+    assert catalog.ready()
+    catalog.save(tmp_path / "tools")
+    kept = saved.read(tmp_path / "tools").vectors
+    assert kept is not None
+    assert sorted(kept.rows) == list(range(len(MANY) - 1))
+
+
+def test_a_catalogue_that_was_never_searched_is_saved_with_all_vectors_once_it_is_ready(tmp_path: Path) -> None:
+    catalog = ToolCatalog(FEW)
+    catalog.save(tmp_path / "tools")
+    assert saved.read(tmp_path / "tools").vectors is None
+    assert catalog.ready()
+    catalog.save(tmp_path / "tools")
+    kept = saved.read(tmp_path / "tools").vectors
+    assert kept is not None
+    assert list(kept.rows) == [0]
 
 
 def test_the_thread_ends_with_its_catalogue(slow: Slow) -> None:

@@ -54,6 +54,11 @@ class Job:
         with self._changed:
             self._changed.wait_for(lambda: self.is_done or len(self.found) > done, timeout)
 
+    def so_far(self) -> dict[bytes, Any]:
+        """The vectors so far, by key, while the thread makes others."""
+        with self._changed:
+            return dict(self.found)
+
     def halt(self) -> None:
         """End the thread after its current batch."""
         self._halted.set()

@@ -186,13 +186,23 @@ class Meanings:
         """Take the vectors of a saved catalogue; those of another model are forgotten when the model is loaded."""
         self._stored = stored
 
-    def stored(self, numbers: Sequence[int]) -> StoredVectors | None:
-        """The vectors to save with these tools; None if there are none, or the model has no name."""
+    def stored(self, tools: Snapshot) -> StoredVectors | None:
+        """The vectors to save with these tools, also those that a thread has made so far; call it with the lock held.
+
+        None if there are none, or the model has no name.
+        """
         if self._stored is not None:
-            return self._stored.only(numbers)
+            return self._stored.only(tools.numbers)
         if self._index is None or self._vectorizer is None or not self._vectorizer.embedder.id:
             return None
-        there = [number for number in numbers if number in self._index.numbers]
+        self._collect()
+        if self._job is not None:
+            self._found |= self._job.so_far()
+        if self._found:
+            missing = (number for number in tools.numbers if number not in self._index.numbers)
+            keys = {number: key_of(text_of(tools.entry(number))) for number in missing}
+            self._index.insert({number: self._found[key] for number, key in keys.items() if key in self._found})
+        there = [number for number in tools.numbers if number in self._index.numbers]
         if not there:
             return None
         packed, size = self._vectorizer.packed(self._index.rows(there)), self._vectorizer.size
