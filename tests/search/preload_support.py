@@ -9,6 +9,7 @@ from hikidashi.search import ToolCatalog, ToolMatch
 from hikidashi.testing import call
 
 __all__ = [
+    "ASK_AGAIN",
     "ASK_EVENTS",
     "ASK_FLIGHT",
     "ASK_MAIL",
@@ -61,6 +62,8 @@ WEATHER = call("get_weather", {"city": "Tokyo"})
 MAIL = call("send_mail", {"to": "Ada"})
 ASK_WEATHER, ASK_MAIL = "What is the weather in Tokyo?", "Send a mail to Ada."
 ASK_EVENTS, ASK_FLIGHT = "Which events are in the calendar on Monday?", "Book a flight to Oslo."
+
+ASK_AGAIN = "Call send_mail_again."
 
 
 def long_mails(*names: str) -> list[Tool]:

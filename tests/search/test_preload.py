@@ -201,6 +201,22 @@ def test_a_message_without_text_of_the_user_loads_nothing(content: object, catal
     assert Preloader(catalog, 3).load(content) == []
 
 
+def test_what_a_seam_had_no_room_for_is_loaded_for_a_later_message_and_uses_up_no_bound(catalog: ToolCatalog) -> None:
+    preloader = Preloader(catalog, 2, most=2)
+    best = preloader.best("book a room and tell Ann")
+    assert set(best) == {"book_room", "send_message"}
+    preloader.remember(best[:1])
+    assert preloader.loaded == (best[0],)
+    assert preloader.load("book a room and tell Ann") == best[1:]
+    assert preloader.best("what is the weather in Kyoto?") == []
+
+
+def test_a_tool_that_a_search_found_is_not_loaded_and_uses_up_no_bound(catalog: ToolCatalog) -> None:
+    preloader = Preloader(catalog, 2, most=2)
+    assert preloader.load("what is the weather in Kyoto?") == ["get_weather"]
+    assert preloader.best("book a room and tell Ann", has={"book_room"}) == ["send_message"]
+
+
 def test_only_eligible_tools_are_loaded(catalog: ToolCatalog) -> None:
     assert Preloader(catalog, 1).load("book a room and tell Ann", among={"send_message"}) == ["send_message"]
 

@@ -15,6 +15,7 @@ from anthropic.types.beta import BetaMessage
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.search.preload_support import (
+    ASK_AGAIN,
     ASK_EVENTS,
     ASK_FLIGHT,
     ASK_MAIL,
@@ -334,6 +335,20 @@ async def test_definitions_beyond_the_budget_are_left_to_a_search(messages_serve
     server = messages_server([say("Sent.")])
     done = await run(server, [user(ASK_MAIL)], tools=tools, preload=4, budget=200, model=model)
     assert 1 <= len(done.preloaded) < 4
+
+
+@MODELS
+async def test_a_tool_beyond_the_budget_of_a_message_is_loaded_for_a_later_one(
+    messages_server: StartServer, model: str
+) -> None:
+    tools = ToolCatalog(long_mails("send_mail", "send_mail_again", "send_mail_later"), ranker="lexical")
+    server, messages = messages_server([say("Sent."), say("Again.")]), list[Any]()
+    for prompt in (ASK_MAIL, ASK_AGAIN):
+        options: dict[str, Any] = {"tools": tools, "preload": 3, "preload_most": 3, "budget": 200, "model": model}
+        done = await run(server, [*messages, user(prompt)], **options)
+        messages = done.messages
+    assert visible(server) == [["search_tools", "send_mail"], ["search_tools", "send_mail", "send_mail_again"]]
+    assert done.preloaded == ("send_mail", "send_mail_again")
 
 
 async def test_a_search_that_fails_does_not_end_the_run(

@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 import strands
 from strands.agent.conversation_manager import SlidingWindowConversationManager
+from strands.hooks import AfterModelCallEvent, HookProvider, HookRegistry
 from strands.models.anthropic import AnthropicModel
 from strands.session.file_session_manager import FileSessionManager
 from tests.search.preload_support import (
+    ASK_AGAIN,
     ASK_EVENTS,
     ASK_FLIGHT,
     ASK_MAIL,
@@ -28,7 +30,7 @@ from tests.search.preload_support import (
 )
 from tests.support import Heard
 
-from hikidashi.search import SearchLog, report, to_strands_search
+from hikidashi.search import SearchLog, ToolCatalog, report, to_strands_search
 from hikidashi.testing import MessagesServer, call, say, turn
 
 Server = Callable[..., MessagesServer]
@@ -216,7 +218,7 @@ async def test_definitions_beyond_the_budget_are_left_to_a_search(messages_serve
     ]
     server = messages_server([say("Sent."), *script])
     with SearchLog(tmp_path / "log.db") as log:
-        await run(server, hook(3, tools=tools, budget=200, record=log), ASK_MAIL, ASK_MAIL)
+        await run(server, hook(3, tools=tools, budget=200, record=log), ASK_MAIL, "Thank you!")
         assert [each.found_by for each in log.calls()] == ["search"]
         preloaded = [search.names for search in log.searches() if search.kind == "preload"]
     loaded = offered(server)
@@ -224,6 +226,36 @@ async def test_definitions_beyond_the_budget_are_left_to_a_search(messages_serve
     assert 1 <= len(preloaded[0]) < 3
     assert "send_mail_again" not in loaded[1]
     assert len(preloaded) == 1
+
+
+async def test_a_tool_beyond_the_budget_of_a_message_is_loaded_for_a_later_one(messages_server: Server) -> None:
+    tools = ToolCatalog(long_mails("send_mail", "send_mail_again", "send_mail_later"), ranker="lexical")
+    server = messages_server([say("Sent."), say("Again.")])
+    await run(server, hook(3, tools=tools, budget=200, preload_most=3), ASK_MAIL, ASK_AGAIN)
+    assert offered(server) == [["search_tools", "send_mail"], ["search_tools", "send_mail", "send_mail_again"]]
+
+
+async def test_a_model_call_that_is_tried_again_loads_nothing_more(messages_server: Server) -> None:
+    tools = ToolCatalog(long_mails("send_mail", "send_mail_again", "send_mail_later"), ranker="lexical")
+    server = messages_server([say("Sent."), say("Sent.")])
+
+    class Again(HookProvider):
+        is_done = False
+
+        def register_hooks(self, registry: HookRegistry, **kwargs: Any) -> None:
+            registry.add_callback(AfterModelCallEvent, self.again)
+
+        def again(self, event: AfterModelCallEvent) -> None:
+            event.retry, self.is_done = not self.is_done, True
+
+    model = AnthropicModel(
+        client_args={"base_url": server.url, "api_key": "sk-test"}, model_id="claude-sonnet-4-6", max_tokens=1000
+    )
+    async with model.client:
+        search = hook(3, tools=tools, budget=200)
+        agent = strands.Agent(model=model, hooks=[search, Again()], callback_handler=None)
+        await agent.invoke_async(ASK_MAIL)
+    assert offered(server) == [["search_tools", "send_mail"]] * 2
 
 
 async def test_a_search_that_fails_does_not_end_the_run(

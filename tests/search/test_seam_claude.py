@@ -11,6 +11,7 @@ from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, ResultMessage
 from mcp.client import Client
 from mcp.types import CallToolResult, TextContent
 from pydantic_ai import Agent
+from tests.search.preload_support import ASK_AGAIN, ASK_MAIL, long_mails
 from tests.support import Heard
 
 from hikidashi import ClaudeCodeModel, Tool, ToolResult, ToolValidationError, from_function, to_claude
@@ -263,6 +264,16 @@ async def test_a_record_that_servers_share_says_for_each_conversation_what_found
         counts = report(log, ToolCatalog(tools)).conversations_found_by
     assert ways == ["preload"] * 2 + ["search"] * 2 + ["nothing"] + ["search"] * 2 + ["listed"]
     assert counts == FoundByCounts(total=5, preload=1, search=2, nothing=1, listed=1)
+
+
+async def test_a_tool_beyond_the_budget_of_a_message_is_preloaded_for_a_later_one() -> None:
+    tools = ToolCatalog(long_mails("send_mail", "send_mail_again", "send_mail_later"), ranker="lexical")
+    heard = Heard()
+    server = to_claude_search(tools, preload=3, preload_most=3, budget=200, record=heard)
+    (hook,) = search_hooks(server)["UserPromptSubmit"][0].hooks
+    for prompt in (ASK_MAIL, ASK_AGAIN):
+        await hook({"prompt": prompt}, None, {"signal": None})  # pyright: ignore[reportArgumentType]
+    assert heard.searches == [(ASK_MAIL, "preload", ["send_mail"]), (ASK_AGAIN, "preload", ["send_mail_again"])]
 
 
 async def test_preloading_without_its_hooks_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:

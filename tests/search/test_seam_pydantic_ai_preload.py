@@ -27,7 +27,15 @@ from pydantic_ai.models.test import TestModel
 from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.toolsets import FunctionToolset
 from tests.pydantic_ai_support import anthropic_model, preloading, scripted
-from tests.search.preload_support import Failing, book_room, get_weather, long_mails, refund_order, send_mail
+from tests.search.preload_support import (
+    ASK_AGAIN,
+    Failing,
+    book_room,
+    get_weather,
+    long_mails,
+    refund_order,
+    send_mail,
+)
 from tests.support import PIXEL
 
 from hikidashi import Tool, from_function
@@ -172,6 +180,19 @@ async def test_definitions_beyond_the_budget_are_left_to_a_search(tmp_path: Path
     assert "sent to Ada" in str(result.all_messages())
     assert 1 <= len(preloaded) < 3
     assert names(seen[0]) == ["search_tools", *preloaded]
+
+
+async def test_a_tool_beyond_the_budget_of_a_message_is_loaded_for_a_later_one() -> None:
+    tools = ToolCatalog(long_mails("send_mail", "send_mail_again", "send_mail_later"), ranker="lexical")
+    seen: list[AgentInfo] = []
+    search = to_pydantic_ai_search(tools, preload=3, preload_most=3, budget=200)
+    agent = Agent(scripted("sent", "again", seen=seen), capabilities=[search])
+    history = (await agent.run(MAIL)).all_messages()
+    await agent.run(ASK_AGAIN, message_history=history)
+    assert [names(info) for info in seen] == [
+        ["search_tools", "send_mail"],
+        ["search_tools", "send_mail", "send_mail_again"],
+    ]
 
 
 async def test_a_message_with_a_picture_loads_the_tools_for_its_text() -> None:

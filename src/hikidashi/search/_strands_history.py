@@ -44,7 +44,7 @@ def keep(agent: Any, names: Iterable[str]) -> None:
 
 
 def found_by_of(agent: Any) -> dict[str, FoundBy]:
-    """How tools were found, where it was not a search; also "search" for those that preloading left to one."""
+    """How tools were found, where it was not a search."""
     told: object = agent.state.get(_FOUND_BY)
     if not isinstance(told, Mapping):
         return {}

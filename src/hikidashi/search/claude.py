@@ -132,8 +132,9 @@ class _Preloading:
 
         async def add(given: Any, _: str | None, __: HookContext) -> HookJSONOutput:
             prompt = str(given.get("prompt") or "")
-            new = [name for name in self._preloader.load(prompt) if name not in self._found]
-            context = self._handler.preloaded(prompt, new, self._found)
+            best = self._preloader.best(prompt, has=self._found)
+            context = self._handler.preloaded(prompt, best, self._found)
+            self._preloader.remember(name for name in best if name in self._found)
             if not context:
                 return {}
             return {"hookSpecificOutput": {"hookEventName": "UserPromptSubmit", "additionalContext": context}}

@@ -105,6 +105,9 @@ def _is_near(matches: Sequence[ToolMatch], *, by_words_alone: bool) -> bool:
 class Preloader:
     """Which tools to load for the messages of one conversation; a seam keeps one per conversation.
 
+    A seam asks for the `best` tools for a message, and tells with `remember` which of them it has loaded: what its
+    budget has no room for stays to be loaded for a later message.
+
     Args:
         catalog: The tools, or a search of them that several conversations share.
         count: How many tools one message may load, from 1 to 20.
@@ -140,10 +143,18 @@ class Preloader:
         return name in self._loaded
 
     def remember(self, names: Iterable[str]) -> None:
-        """Count `names` as loaded: what the saved state of a conversation says, where its messages are gone."""
+        """Count `names` as loaded, for this message or, as the saved state of a conversation says, for earlier ones."""
         self._loaded.update(dict.fromkeys(names))
 
     def load(self, message: object, *, among: Container[str] | None = None) -> list[str]:
+        """The `best` tools for a user's `message`, all of which count as loaded."""
+        new = self.best(message, among=among)
+        self.remember(new)
+        return new
+
+    def best(
+        self, message: object, *, among: Container[str] | None = None, has: Container[str] = frozenset()
+    ) -> list[str]:
         """The names of the tools to load now for a user's `message`: new ones only, best first.
 
         Empty for a message that asks for nothing a tool does, and once the conversation has all it may load. A search
@@ -152,6 +163,7 @@ class Preloader:
         Args:
             message: Text, or a message or content of any framework, of which the text parts are read.
             among: The names that may be loaded; by default those of the catalogue.
+            has: The names of tools that the model has by now in another way, such as a search: as `listed`.
         """
         if len(self._loaded) >= self.most or not len(self._search):
             return []
@@ -165,10 +177,8 @@ class Preloader:
             rankings = [[name for name in ranking if name in among] for ranking in rankings]
         merged = (name for names in zip_longest(*rankings) for name in names if name is not None)
         best = islice(dict.fromkeys(merged), self.count)
-        new = [name for name in best if name not in self._loaded and name not in self._listed]
-        new = new[: self.most - len(self._loaded)]
-        self._loaded.update(dict.fromkeys(new))
-        return new
+        new = [name for name in best if not (name in self._loaded or name in self._listed or name in has)]
+        return new[: self.most - len(self._loaded)]
 
 
 def check_preload(preload: object, most: object = None) -> int:

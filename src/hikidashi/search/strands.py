@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from threading import RLock
 from typing import Any, cast
+from weakref import WeakKeyDictionary
 
 from ..errors import MissingExtra, ToolSearchError, ToolValidationError, Unsupported
 from ..tool import Tool
@@ -149,6 +150,8 @@ class ToolSearchHook(HookProvider):
         self._preload = preload
         self._preload_most = preload_most
         self._message_search = MessageSearch(catalog)
+        self._read: WeakKeyDictionary[Any, list[dict[str, Any]]] = WeakKeyDictionary()
+        """The last new messages of each agent: a model call that is tried again loads nothing more for them."""
         self._budget = budget
         self._strategy: Strategy = strategy
         self._max_results = max_results
@@ -206,32 +209,32 @@ class ToolSearchHook(HookProvider):
         is_known = was_replayed(agent)
         self._load(kept(agent), agent)
         # In the order of the conversation, so that one that is resumed has its tools in the same order.
+        read = self._read.get(agent, [])
         history = zip(messages, loaded_by_searches(messages), called_in_messages(messages), strict=True)
         for index, (message, found, called) in enumerate(history):
             if found:
                 self._load(found, agent)
             if not self._preload or (is_known and index < new_from):
                 continue
-            self._preload_for(message, agent, is_new=index >= new_from)
+            if not any(message is one for one in read):
+                self._preload_for(message, agent, is_new=index >= new_from)
             # What was called was loaded, even if the search would not find it again: tools change, and encoders.
             missing = [name for name in called if name not in agent.tool_registry.registry]
             if missing and not is_known:
                 keep_found_by(agent, self._load(missing, agent), "preload")
+        self._read[agent] = messages[new_from:]
 
     def _preload_for(self, message: Mapping[str, Any], agent: Any, *, is_new: bool) -> None:
         """Load the best tools for a message of the user; a message of tool results loads none."""
         if message["role"] != "user" or any("toolResult" in block for block in message["content"]):
             return
         preloader = Preloader(self._message_search, self._preload, most=self._preload_most, listed=self._always_loaded)
-        preloader.remember(self._own(name) for name, way in found_by_of(agent).items() if way != "nothing")
-        before = set(kept(agent))
-        best = (self.catalog.get(name) for name in preloader.load(message))
-        found = [self._in_strands(entry_of(tool)) for tool in best if tool is not None]
-        new = [entry for entry in found if entry.name not in before]
+        preloader.remember(self._own(name) for name, way in found_by_of(agent).items() if way == "preload")
+        best = map(self.catalog.get, preloader.best(message, has={*map(self._own, kept(agent))}))
+        new = [self._in_strands(entry_of(tool)) for tool in best if tool is not None]
         loaded = self._load((entry.name for entry in self._budget.shown(new).whole), agent)
         preloaded = [entry.name for entry in new if entry.name in loaded]
         keep_found_by(agent, preloaded, "preload")
-        keep_found_by(agent, (entry.name for entry in new), "search")  # those beyond the budget
         if self._record is not None and is_new:
             with in_conversation(self._record, conversation_of(agent)):
                 record_preload(self._record, text_of(message), [*map(self._own, preloaded)])

@@ -309,11 +309,11 @@ class ToolLoop:
             # What was called was loaded, even if the search would not find it again: tools change, and encoders.
             names = self._offered.preload(map(self._offered.own, used) if preloader is not None else (), in_full=True)
             before = [name for name in map(self._offered.own, added.get(index, ())) if name in self._offered.names]
-            if before and preloader is not None:
-                preloader.remember(before)
-            best = before or (preloader.load(said) if said and preloader is not None else ())
+            best = before or (preloader.best(said, has=self._offered) if said and preloader is not None else ())
             in_full = index < first_reply or not self._by_addition
             loaded = self._offered.preload(best, in_full=in_full, is_known=bool(before))
+            if preloader is not None:
+                preloader.remember(before or loaded)
             names += loaded
             pending += [] if in_full else map(self._offered.names.of, loaded)
             if said and index >= new_from and not before:

@@ -89,6 +89,10 @@ class OfferedTools:
         self.preloaded: list[str] = []
         """Those of them that messages of the user loaded."""
 
+    def __contains__(self, name: object) -> bool:
+        """Whether the tool of this own name is loaded."""
+        return isinstance(name, str) and name in self.names and self.names.of(name) in self.loaded
+
     def add_beta(self, beta: str) -> None:
         """Add a beta feature to the request."""
         self.request = {**self.request, "betas": [*self.request.get("betas", ()), beta]}

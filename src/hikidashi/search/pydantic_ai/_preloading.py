@@ -72,8 +72,9 @@ class Preloading:
             if self._preloader is None:
                 self._preloader = self._engine.preloader([*searched.values()], self._count, self._most)
             self._read.append(content)
-            best = self._preloader.load(content, among=searched)
+            best = self._preloader.best(content, among=searched)
             names = self._engine.within_budget([searched[name] for name in best])
+            self._preloader.remember(names)
             self._loaded.update(dict.fromkeys(names))
             if happened.is_first:
                 self.first.update(names)
