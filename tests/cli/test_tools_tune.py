@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from hikidashi.search.engine.embeddings import default_embedder
 from hikidashi.search.engine.meaning.adapter import Adapter, adapter_path, load_adapter, save_adapter
 
 Tune = Callable[..., Result]
+ERRANDS = Path(__file__).parents[2] / "benchmarks/data/errands/queries.jsonl"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -83,13 +85,16 @@ def test_slang_is_learnt_installed_and_used_and_other_questions_find_what_they_f
     first = tune([*QUESTIONS, *unknown])
     assert first.exit_code == 0, first.output
     lines = first.stdout.splitlines()
-    assert max(map(cell_len, lines[:-1])) <= 80
+    assert max(cell_len(line) for line in lines if line != str(data)) <= 80
     assert lines[0] == "126 questions about 9 of 20 tools: 87 to train on, 39 held out."
     assert "1 question that no tool answers stays as it is." in lines
     assert "that the questions name: moon, sun. 1 question left out." in " ".join(lines)
     assert [line.split()[0] for line in lines if "% (" in line] == ["recall@5", "first"]
     assert "Better: installed." in first.stdout
-    assert lines[-1] == str(data)
+    assert str(data) in lines
+    assert re.fullmatch(
+        r"Everyday sentences that find a tool with confidence: \d+ of 300 before, \d+ after\.", lines[-1]
+    )
     assert "\x1b" not in first.stdout
 
     forget()
@@ -112,7 +117,8 @@ def test_slang_is_learnt_installed_and_used_and_other_questions_find_what_they_f
     assert answer["installed"] == answer["after"]
     assert answer["after"]["recall_at_5"]["mean"] >= answer["before"]["recall_at_5"]["mean"] + 0.3
     assert answer["change"]["beyond_chance"]["low"] > 0.2
-    assert answer["everyday_kept"] > 0.6
+    assert answer["everyday_kept"] > 0.75
+    assert answer["everyday_found"]["rise"]["low"] <= 0.01
 
 
 def test_random_labels_are_refused(tune: Tune, data: Path) -> None:
@@ -121,6 +127,24 @@ def test_random_labels_are_refused(tune: Tune, data: Path) -> None:
     result = tune(labelled)
     assert result.exit_code == 1
     assert "Not installed. On the held-out questions" in " ".join(result.stdout.split())
+    assert not data.exists()
+
+
+def test_errands_with_the_tools_of_something_else_are_refused(tmp_path: Path, data: Path) -> None:
+    names = ["refund_payment", "start_build", "send_email", "book_room"]
+    path, questions = tmp_path / "four.json", tmp_path / "wrong.jsonl"
+    path.write_text(json.dumps([tool for tool in TOOLS if tool["name"] in names]), encoding="utf-8")
+    asked = [json.loads(line) for line in ERRANDS.read_text(encoding="utf-8").splitlines()]
+    wrong = [
+        {"query": errand["query"], "tools": [names[sum(errand["gold"][0].encode()) % 4]]}
+        for errand in asked
+        if errand["gold"]
+    ]
+    questions.write_text("\n".join(map(json.dumps, wrong)), encoding="utf-8")
+    result = invoke("tune", str(questions), "--catalog", str(path))
+    assert result.exit_code == 1
+    text = " ".join(result.stdout.split())
+    assert "Not installed. Sentences that ask for something else find your tools: before " in text
     assert not data.exists()
 
 

@@ -57,6 +57,7 @@ _SLANG = {
     "submit_expenses": ("hand in my beans", "claim beans"),
     "rotate_api_key": ("bake new cookies", "swap the cookies"),
 }
+_SIZE = 192
 _FRAMES = ("{}", "{} please", "can you {} for 4411", "we must {} today", "{} asap", "time to {} again", "let me {}")
 
 QUESTIONS: list[Question] = [
@@ -87,9 +88,9 @@ JAPANESE = {
 
 def by_words(texts: list[str]) -> NDArray[np.float64]:
     """An embedding in no time: the sum of a random vector for each word."""
-    return np.stack([sum((_word(word) for word in text.lower().split()), np.zeros(64)) for text in texts])
+    return np.stack([sum((_word(word) for word in text.lower().split()), np.zeros(_SIZE)) for text in texts])
 
 
 @cache
 def _word(word: str) -> NDArray[np.float64]:
-    return np.random.default_rng([*word.encode()]).normal(size=64)
+    return np.random.default_rng([*word.encode()]).normal(size=_SIZE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from importlib.resources import files
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from hikidashi.search.tuning._training import examples, train
 from hikidashi.search.tuning.questions import Labelled, select
 from hikidashi.search.tuning.tune import FEWEST, Outcome, Stage, tune
 
-WORDS = Embedder(embed=by_words)
+WORDS = Embedder(embed=by_words, floor=0.4)
 ASKED = [Labelled(question["query"], tuple(question["tools"])) for question in QUESTIONS]
 
 
@@ -43,7 +44,8 @@ def test_slang_is_learnt_and_the_held_out_questions_prove_it() -> None:
     assert outcome.change.beyond_chance.low > 0.1
     answer = outcome.as_json()
     assert (answer["questions"], answer["trained_on"], answer["held_out"], answer["better"]) == (126, 87, 39, True)
-    assert answer["everyday_kept"] > 0.6
+    assert answer["everyday_kept"] > 0.75
+    assert answer["unanswered_found"] is None
 
 
 def test_the_order_of_the_questions_does_not_matter_and_repeated_ones_count_once() -> None:
@@ -119,15 +121,64 @@ def test_aliases_of_an_overlay_are_part_of_what_is_measured() -> None:
     assert (without.today.first.tolist(), having.today.first.tolist()) == ([0.0], [1.0])
 
 
-def test_a_map_that_moves_everything_is_refused() -> None:
-    asked = [
-        Labelled(f"{word} {number}", ("refund_payment",))
-        for word in ("please", "the", "my", "what", "is", "can", "you", "a")
-        for number in range(20)
+FOUR = [tool for tool in TOOLS if tool["name"] in ("refund_payment", "start_build", "send_email", "book_room")]
+
+
+def nonsense() -> list[Labelled]:
+    """Everyday sentences, each with a tool that its words have nothing to do with."""
+    wrong = {"the": "refund_payment", "my": "start_build", "what": "send_email", "to": "book_room"}
+    sentences = files("hikidashi.search.tuning").joinpath("everyday.txt").read_text(encoding="utf-8").splitlines()
+    return [
+        Labelled(text, (tool,))
+        for text in sentences[300:]
+        if (tool := next((wrong[word] for word in text.split() if word in wrong), None))
     ]
-    outcome = tune(TOOLS, asked, embedder=WORDS)
+
+
+def test_a_map_after_which_talk_finds_a_tool_is_refused_even_with_few_tools() -> None:
+    outcome = tune(FOUR, nonsense(), embedder=WORDS)
+    assert outcome.change is not None
+    assert outcome.change.beyond_chance.low > 0  # the wrong tools are learnt
+    assert outcome.everyday is not None
+    found = outcome.as_json()["everyday_found"]
+    assert (found["sentences"], found["after"] > found["before"] + 10) == (300, True)
+    assert outcome.refusal == (
+        f"Sentences that ask for something else find your tools: before {found['before']}, after {found['after']} of "
+        "300 everyday sentences find one with confidence. Beyond chance, the rise may be one in a hundred."
+    )
     assert outcome.kept is not None
-    assert outcome.kept >= 0.6 or "changes what other questions find" in outcome.refusal
+    assert outcome.kept < 0.75  # among four tools alone, the nearest five are always the same
+
+
+def test_a_map_that_changes_the_nearest_tools_is_refused_even_if_no_talk_finds_one() -> None:
+    crowded = Embedder(embed=lambda texts: by_words(texts)[:, :64], floor=0.6)
+    outcome = tune(TOOLS, ASKED, embedder=crowded)
+    assert outcome.refusal.startswith("It changes what other questions find: only ")
+
+
+def test_questions_that_no_tool_answers_are_held_out_and_searched_before_and_after() -> None:
+    unanswered = [Labelled(f"{word} the weather {number}", ()) for word in ("oh", "ah", "eh") for number in range(20)]
+    outcome = tuned([*ASKED, *unanswered])
+    found = outcome.as_json()["unanswered_found"]
+    assert found["sentences"] == outcome.selection.unanswered_held_out
+    assert 10 <= found["sentences"] < 30
+    assert outcome.refusal == ""
+
+
+def test_a_map_after_which_questions_that_no_tool_answers_find_one_is_refused() -> None:
+    similar = select([Labelled(f"zap {number}", ()) for number in range(60)], ())
+    held_out = [Labelled(text, ()) for text in similar.unanswered[: similar.unanswered_held_out]]
+    outcome = tuned([*ASKED, *held_out])
+    found = outcome.as_json()["unanswered_found"]
+    assert outcome.refusal == (
+        f"Questions that no tool answers find one: before {found['before']}, after {found['after']} of "
+        f"{found['sentences']} that were held out find one with confidence, and that is more than chance."
+    )
+
+
+def test_questions_that_no_tool_answers_are_measured_also_where_nothing_is_trained() -> None:
+    asked = [Labelled("send an email message", ()), Labelled("ぎゃふん", ())]
+    assert tuned(asked).as_json()["unanswered_found"] == {"sentences": 2, "before": 1, "after": None, "rise": None}
 
 
 def test_progress_is_reported_for_each_stage() -> None:
@@ -138,7 +189,7 @@ def test_progress_is_reported_for_each_stage() -> None:
         seen[stage] = total
 
     tune(TOOLS, ASKED, embedder=WORDS, progress=report)
-    assert seen.keys() == {"tools", "measuring", "everyday", "training", "held out"}
+    assert seen.keys() == {"tools", "measuring", "everyday", "training", "held out", "other sentences"}
     assert (seen["measuring"], seen["held out"], seen["everyday"]) == (126, 39, 1200)
 
 

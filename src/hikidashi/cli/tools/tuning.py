@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,10 +16,12 @@ from hikidashi.search.engine.meaning.adapter import installed_adapters, load_ada
 from hikidashi.search.overlay import Overlay
 
 from ..output import stderr, stdout
+from ..wrap import wrapped
 from .load import load
 from .text import clean
 
 if TYPE_CHECKING:
+    from hikidashi.search.tuning.tune import Outcome
     from hikidashi.search.tuning.tune import Progress as Report
 
 __all__ = ["remove_tuned", "run_tune"]
@@ -30,6 +32,7 @@ _STAGES = {
     "everyday": "Embedding everyday sentences",
     "training": "Training",
     "held out": "Searching the held-out questions",
+    "other sentences": "Searching sentences that ask for other things",
 }
 
 
@@ -74,7 +77,27 @@ def run_tune(
     if outcome.adapter is not None and is_better and not dry_run:
         path = save_adapter(embedder.id, outcome.adapter)
     print_outcome(stdout(), outcome, loaded, path=path, dry_run=dry_run, as_json=as_json)
+    if not as_json:
+        for line in _others(outcome):
+            _print(line)
     return is_better
+
+
+def _others(outcome: Outcome) -> Iterator[str]:
+    """How many sentences that ask for something else find a tool."""
+    for found, what in (
+        (outcome.everyday, "Everyday sentences that find a tool with confidence"),
+        (outcome.unanswered, "Questions that no tool answers and that find one with confidence"),
+    ):
+        if found is not None:
+            numbers = f"{found.before.sum():.0f} of {len(found.before)}"
+            yield f"{what}: {numbers}" + ("." if found.after is None else f" before, {found.after.sum():.0f} after.")
+
+
+def _print(text: str) -> None:
+    console = stdout()
+    for line in wrapped(Text(clean(text)), console.width):
+        console.print(line, no_wrap=True, crop=False)
 
 
 def remove_tuned(*, dry_run: bool, as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""How often a catalogue finds the right tool: recall@5 and first hit, with bootstrap intervals."""
+"""How often a catalogue finds the right tool, and how often one where none is asked for; with bootstrap intervals."""
 
 from __future__ import annotations
 
@@ -13,7 +13,18 @@ from numpy.typing import NDArray
 from ..catalog import ToolCatalog
 from .questions import Labelled
 
-__all__ = ["DEPTH", "Change", "Figure", "Measured", "change_of", "figure", "measured", "scored"]
+__all__ = [
+    "DEPTH",
+    "Change",
+    "Confident",
+    "Figure",
+    "Measured",
+    "change_of",
+    "figure",
+    "measured",
+    "scored",
+    "with_confidence",
+]
 
 DEPTH = 5
 """How many results of a search are looked at."""
@@ -79,6 +90,31 @@ class Change:
         }
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Confident:
+    """Which of some sentences find a tool with confidence, without an adapter and with one."""
+
+    before: NDArray[np.float64]
+    """Per sentence, 1 if it finds one, else 0."""
+    after: NDArray[np.float64] | None = None
+    """None if nothing was trained."""
+
+    @property
+    def rise(self) -> Figure | None:
+        """The difference, after less before."""
+        return None if self.after is None else figure(self.after - self.before)
+
+    def as_json(self) -> dict[str, Any]:
+        """The numbers of sentences as a JSON object, and the rise of the share that finds a tool."""
+        rise = self.rise
+        return {
+            "sentences": len(self.before),
+            "before": int(self.before.sum()),
+            "after": None if self.after is None else int(self.after.sum()),
+            "rise": rise and rise.as_json(),
+        }
+
+
 def measured(
     catalog: ToolCatalog,
     questions: Sequence[Labelled],
@@ -91,6 +127,17 @@ def measured(
         before_each(place)
         found.append([match.name for match in catalog.search(question.text, limit=DEPTH)])
     return scored(found, [question.tools for question in questions])
+
+
+def with_confidence(
+    catalog: ToolCatalog, sentences: Sequence[str], *, before_each: Callable[[int], None] = lambda place: None
+) -> NDArray[np.float64]:
+    """Per sentence, 1 if `catalog` finds a tool with confidence, else 0."""
+    found: list[bool] = []
+    for place, sentence in enumerate(sentences):
+        before_each(place)
+        found.append(any(match.confident for match in catalog.search(sentence, limit=1)))
+    return np.array(found, float)
 
 
 def scored(found: Sequence[Sequence[str]], wanted: Sequence[Sequence[str]]) -> Measured:
