@@ -70,11 +70,21 @@ def test_a_language_without_a_glossary_is_searched_by_words() -> None:
     assert read("отправить письмо", multilingual=True) == ["отправить письмо"]
 
 
-def test_words_of_another_script_that_tools_have_are_searched_by_words() -> None:
+def test_words_of_another_script_that_tools_have_decide() -> None:
     japanese = {"name": "天気予報", "description": "明日の天気"}
     catalog = ToolCatalog([*TOOLS, japanese], embed=lambda texts: [[float("weather" in text)] for text in texts])
     (best, *_) = catalog.search("明日の天気")
-    assert (best.name, best.by_words) == ("天気予報", 1.0)
+    assert (best.name, best.by_meaning) == ("天気予報", 0.0)
+
+
+def test_tools_in_another_script_do_not_keep_a_question_from_being_read() -> None:
+    tools = [
+        {"name": "refund_payment", "description": "Refund a payment."},
+        {"name": "send_email", "description": "Send an email message."},
+        {"name": "kakeibo", "description": "お金の出入りを家計簿に書く"},
+    ]
+    found = ToolCatalog(tools, ranker="hybrid").search("客にお金を返して")
+    assert [match.name for match in found if match.confident] == ["kakeibo", "refund_payment"]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from ..gate import OF_BEST, Judgement, TermsOf, judged
@@ -34,6 +35,9 @@ _NEAR = 0.9
 _UNDERSTOOD = 0.5  # more than this share of a question must have been read for its similarity to be evidence
 
 
+_NONE: Mapping[int, float] = MappingProxyType({})
+
+
 class Fused(NamedTuple):
     """The score of a tool, from 0 to 1, and the part of it that is from meaning."""
 
@@ -41,18 +45,28 @@ class Fused(NamedTuple):
     by_meaning: float
 
 
-def fused(words: Mapping[int, float], meaning: Mapping[int, float], share: float) -> dict[int, Fused]:
+def fused(
+    words: Mapping[int, float], meaning: Mapping[int, float], share: float, unread: Mapping[int, float] = _NONE
+) -> dict[int, Fused]:
     """Weighted sum of two normalised rankings, for the tools of `meaning`.
 
     `meaning` is min-max-normalised and weighted by `share`; `words` is divided by its maximum, with 0 for tools that it
     lacks, its minimum. Measured, this beats reciprocal rank fusion, which ignores the distances between scores.
+
+    Args:
+        words: The scores by words.
+        meaning: The similarities.
+        share: The weight of meaning, from 0 to 1.
+        unread: By what share of it, from 0 to 1, tools are ranked by words in place of meaning; 0 for others.
     """
     highest = max(words.values(), default=0.0) or 1.0
     low, high = min(meaning.values(), default=0.0), max(meaning.values(), default=0.0)
     found: dict[int, Fused] = {}
     for number, similarity in meaning.items():
-        near = share * ((similarity - low) / (high - low) if high > low else 1.0)
-        found[number] = Fused((1 - share) * words.get(number, 0.0) / highest + near, near)
+        matched = words.get(number, 0.0)
+        weight = share * (1 - unread.get(number, 0.0))
+        near = weight * ((similarity - low) / (high - low) if high > low else 1.0)
+        found[number] = Fused((1 - weight) * matched / highest + near, near)
     return found
 
 
@@ -93,7 +107,8 @@ def hybrid(
         return words
     # Tools that are found by meaning may have words of the question too, if not enough for the best fifty.
     scores = index.scores(asked.weights, similarities)
-    every = fused(scores, similarities, MEANING * reading.share)
+    unread = {number: _unread_in(number, index, reading) for number in similarities} if reading.unread else {}
+    every = fused(scores, similarities, MEANING * reading.share, unread)
     is_sure = bool(words.hits) and not words.doubt
     if is_sure:
         is_sure = not _is_denied(asked, reading, nearest, similarities[words.hits[0][0]], floor)
@@ -116,6 +131,11 @@ def hybrid(
     shares = {number: one.by_meaning / one.score for number, one in both.items() if one.score}
     nearness = {number: similarities[number] / floor if floor > 0 else 1.0 for number in both}
     return Judgement(hits, doubt, shares, is_by_meaning=not is_sure and not doubt, nearness=nearness)
+
+
+def _unread_in(number: int, index: Index, reading: Reading) -> float:
+    """The share of the words in a script that the model does not read which a tool has: it is described in them."""
+    return sum(share for term, share in reading.unread.items() if index.has(number, term))
 
 
 def _is_everyday(asked: Query, reading: Reading) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from ..query import Query
 from ..text.analyzer import fold, share_of_word, spelling
@@ -28,6 +29,8 @@ class Reading:
     """Whether it is a question in another language, of which it has only the words that a glossary has."""
     translations: tuple[tuple[str, str], ...] = ()
     """Those words, with the English for each."""
+    unread: Mapping[str, float] = field(default_factory=dict[str, float])
+    """The terms in another script that tools have as they are, and the share of the question in it that each is."""
 
 
 def reading_of(text: str, asked: Query, *, multilingual: bool) -> Reading | None:
@@ -37,8 +40,7 @@ def reading_of(text: str, asked: Query, *, multilingual: bool) -> Reading | None
     would rank the tools that have it by chance, and add others.
 
     A model that is not multilingual reads, of a question in another language than English, the English terms that the
-    glossaries have for its words, and those words that tools have as they are, such as names. Where tools have words of
-    the question in another script, the tools are in a language that the model does not read, too.
+    glossaries have for its words, and those words that tools have as they are, such as names.
 
     Args:
         text: The question.
@@ -61,9 +63,8 @@ def reading_of(text: str, asked: Query, *, multilingual: bool) -> Reading | None
     if not translated:
         return None
     guesses = asked.translations.keys() | asked.respelled | asked.synonyms.keys()
-    own = [term for term in asked.weights if term not in guesses]
-    if not all(map(str.isascii, own)):
-        return None
+    there = [term for term in asked.weights if term not in guesses]
+    own = [term for term in there if term.isascii()]
     words = {word for word, _ in translated}
     spelled = [spelling(term, asked.sources[term]) for term in own]
     kept = dict.fromkeys(word for word in spelled if word not in words)
@@ -71,7 +72,8 @@ def reading_of(text: str, asked: Query, *, multilingual: bool) -> Reading | None
     known = len(translated) + len(kept)
     share = known / (known + unknown)
     english = " ".join([*(english for _, english in translated), *kept])
-    return Reading(english, share, is_translated=True, translations=tuple(translated))
+    unread = _shares([term for term in there if not term.isascii()], asked)
+    return Reading(english, share, is_translated=True, translations=tuple(translated), unread=unread)
 
 
 def _is_no_word(word: str) -> bool:
@@ -92,6 +94,13 @@ def _with_own_words(text: str, asked: Query) -> str:
         text, found = re.subn(rf"(?<!\w){re.escape(word)}(?!\w)", lambda _, put=english: put, text, flags=re.IGNORECASE)
         text = text if found else f"{text} {english}"
     return text
+
+
+def _shares(terms: list[str], asked: Query) -> dict[str, float]:
+    """The share of each of `terms` among them and the words in other scripts that no tool has."""
+    parts = {term: share_of_word(term) for term in terms}
+    missing = sum(share_of_word(word) for word in asked.missing if not word.isascii())
+    return {term: part / (sum(parts.values()) + missing) for term, part in parts.items()}
 
 
 def _translated(asked: Query) -> list[tuple[str, str]]:
