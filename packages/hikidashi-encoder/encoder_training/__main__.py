@@ -12,8 +12,8 @@ import typer
 from hikidashi.cli.shared_options import with_shared_options
 
 from .card import with_tables
+from .check import check as check_files
 from .places import CARD, FIGURES, PACKAGE, WORK
-from .server_files import check as check_files
 from .sets import FOLDS, TrainingSet, own_sets, public_sets
 from .several import run_commands
 from .sources import missing_sets, needed

@@ -25,7 +25,7 @@ class Settings:
     """The settings of a training run."""
 
     steps: int = 1000
-    batch: int = 24
+    batch: int = 32
     talk: int = 4
     """Utterances without a tool in each batch."""
     temperature: float = 0.05
@@ -35,9 +35,9 @@ class Settings:
     warm_up: int = 50
     renew: int = 300
     """After so many steps the hard negatives are mined again, by the network as it is then."""
-    operations: float = 0.2
+    operations: float = 0.15
     """The share of batches that are of OpenAPI operations."""
-    own: float = 0.4
+    own: float = 0.45
     """The share of batches that are of the servers written for this encoder."""
     save: int = 100
     seed: int = 7

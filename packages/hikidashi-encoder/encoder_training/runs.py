@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from hashlib import blake2b
 from pathlib import Path
 from shutil import rmtree
@@ -15,6 +15,7 @@ import torch
 from .checkpoint import steps_done
 from .loop import Settings, train
 from .network import Network
+from .questions import as_read
 from .sets import TrainingSet, own_sets, public_sets, questions_without_tool
 from .states import KeptStates
 
@@ -34,7 +35,9 @@ class Run:
     def __init__(self, folder: Path, data: Path | None, settings: Settings, *, without: Collection[str] = ()) -> None:
         self.folder = folder
         self.settings = settings
-        self.sets = own_sets(settings.seed) + (public_sets(data, without=without) if data else [])
+        # The encoder reads English: training on Chinese tools would only spend steps.
+        public = public_sets(data, without={*without, "acebench_zh"}) if data else []
+        self.sets = [_as_read(one) for one in own_sets(settings.seed) + public]
         self.talk = questions_without_tool()
         self._title = f"training without {' and '.join(without)}" if without else "training"
 
@@ -75,6 +78,10 @@ class Run:
     def _description(self) -> dict[str, Any]:
         sets = {one.name: _digest([*all_texts(one), *(str(gold) for _, gold in one.questions)]) for one in self.sets}
         return {"settings": asdict(self.settings), "sets": sets, "talk": _digest(self.talk)}
+
+
+def _as_read(one: TrainingSet) -> TrainingSet:
+    return replace(one, questions=[(as_read(question), gold) for question, gold in one.questions])
 
 
 def all_texts(one: TrainingSet) -> list[str]:

@@ -1,4 +1,4 @@
-"""The files of `data/`: read strictly, checked and counted. `python -m encoder_training check` does all three.
+"""The files of `data/` but for the tasks: read strictly, and checked.
 
 A file ``servers/<server>.txt`` is one server::
 
@@ -19,9 +19,6 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .places import PACKAGE
-
-DATA = PACKAGE / "data"
 KINDS = {
     "m": "a model's search",
     "p": "a person's words",
@@ -205,33 +202,3 @@ def foreign_faults(questions: list[Foreign], servers: list[Server]) -> list[str]
         if (question.server, question.tool) not in tools
     ]
     return found + [f"other languages: {text!r} is there {count} times" for text, count in counts.items() if count > 1]
-
-
-def check(folder: Path = DATA) -> int:
-    """Print the counts and every fault; return the exit code, which is 1 where a fault was found."""
-    foreign_path = folder / "asked_in_other_languages.txt"
-    try:
-        servers = read_servers(folder / "servers")
-        foreign = read_foreign(foreign_path) if foreign_path.exists() else []
-    except FormatError as error:
-        print(error)
-        return 1
-    path = folder / "negatives.txt"
-    negatives = read_negatives(path) if path.exists() else []
-
-    total: Counter[str] = Counter()
-    for server in servers:
-        kinds = Counter(question.kind for tool in server.tools for question in tool.questions)
-        total += kinds
-        shares = " ".join(f"{kind}{kinds[kind]:4}" for kind in KINDS)
-        print(f"{server.name:20} {len(server.tools):4} tools {kinds.total():5} questions  {shares}")
-    shares = " ".join(f"{kind}{total[kind]:5}" for kind in KINDS)
-    print(f"{len(servers)} servers, {sum(len(server.tools) for server in servers)} tools, {total.total()} questions")
-    print(f"{shares}; {len(negatives)} negatives")
-    languages = Counter(question.language for question in foreign)
-    print("in other languages:", " ".join(f"{language} {languages[language]}" for language in LANGUAGES))
-
-    found = [fault for server in servers for fault in faults(server)] + duplicates(servers, negatives)
-    found += foreign_faults(foreign, servers)
-    print("\n".join(found) or "no faults")
-    return bool(found)

@@ -1,7 +1,7 @@
 """The training sets: tools, and questions with the tools that answer them.
 
 Three sources: the labelled public sets (`../shared/toolsearch`, or `--data DIR`), the operations of public OpenAPI
-descriptions there, and the servers and questions in `data/`, which were written for this encoder.
+descriptions there, and the servers, questions and tasks in `data/`, which were written for this encoder.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from typing import Any
 from hikidashi.search.engine.embeddings import text_of
 from hikidashi.search.engine.entry import entry_of
 
+from .questions import as_keywords
 from .server_files import Server, read_negatives, read_servers
+from .task_files import ACROSS, Task, read_tasks
 
 __all__ = ["ENGLISH", "FOLDS", "PUBLIC", "TrainingSet", "own_sets", "public_sets", "questions_without_tool"]
 
@@ -35,6 +37,7 @@ _OWN = Path(__file__).parent.parent / "data"
 _SHORTEST_SUMMARY = 3  # words: a shorter summary is no question
 _PREFIXED = 0.5  # the share of servers whose tools are named `server__tool`, as gateways name them
 _CATALOGUE = 12  # servers in each catalogue made of our own
+_KEYWORDS = 0.15  # the share of our own questions that are also there as keywords, as glossaries translate others
 
 
 @dataclass
@@ -59,14 +62,18 @@ def public_sets(folder: Path, *, without: Collection[str] = ()) -> list[Training
 
 
 def own_sets(seed: int) -> list[TrainingSet]:
-    """The servers written for this encoder, a few joined into each catalogue, as a person has them."""
+    """The servers written for this encoder, a few joined into each catalogue, as a person has them; and all in one.
+
+    The catalogue of all is for the tasks that take tools of several servers.
+    """
     draw = random.Random(seed)
-    servers = read_servers(_OWN / "servers")
+    servers, tasks = read_servers(_OWN / "servers"), read_tasks(_OWN / "tasks")
     draw.shuffle(servers)
-    return [
-        _joined(f"own_{start // _CATALOGUE}", servers[start : start + _CATALOGUE], draw)
+    joined = [
+        _joined(f"own_{start // _CATALOGUE}", servers[start : start + _CATALOGUE], draw, tasks)
         for start in range(0, len(servers), _CATALOGUE)
     ]
+    return [*joined, _across(servers, tasks[ACROSS])]
 
 
 def questions_without_tool() -> list[str]:
@@ -105,23 +112,43 @@ def _operations(path: Path) -> TrainingSet:
     return found
 
 
-def _joined(name: str, servers: list[Server], draw: random.Random) -> TrainingSet:
+def _joined(name: str, servers: list[Server], draw: random.Random, tasks: dict[str, list[Task]]) -> TrainingSet:
     found = TrainingSet(name, [])
     for server in servers:
-        prefix = f"{server.name}__" if draw.random() < _PREFIXED else ""
-        places = {tool.name: len(found.tools) + place for place, tool in enumerate(server.tools)}
+        places = _add(found, server, prefix=f"{server.name}__" if draw.random() < _PREFIXED else "")
         for tool in server.tools:
-            found.tools.append(
-                {
-                    "name": prefix + tool.name,
-                    "description": tool.description,
-                    "input_schema": {"type": "object", "properties": {name: {} for name in tool.arguments}},
-                }
-            )
             found.questions += [
                 (asked.text, [places[tool.name], *(places[other] for other in asked.also)]) for asked in tool.questions
             ]
+        found.questions += [(task.text, [places[one] for one in task.tools]) for task in tasks.get(server.name, ())]
+    drawn = draw.sample(found.questions, int(_KEYWORDS * len(found.questions)))
+    keywords = [(as_keywords(text, is_verb_last=draw.random() < 0.5), gold) for text, gold in drawn]
+    found.questions += [one for one in keywords if one[0]]
     return found
+
+
+def _across(servers: list[Server], tasks: list[Task]) -> TrainingSet:
+    found = TrainingSet(f"own_{ACROSS}", [])
+    places: dict[str, int] = {}
+    for server in servers:
+        there = _add(found, server, prefix=f"{server.name}__")
+        places |= {f"{server.name}/{tool}": place for tool, place in there.items()}
+    found.questions = [(task.text, [places[one] for one in task.tools]) for task in tasks]
+    return found
+
+
+def _add(found: TrainingSet, server: Server, *, prefix: str) -> dict[str, int]:
+    """Add the tools of a server; their places, by name."""
+    places = {tool.name: len(found.tools) + place for place, tool in enumerate(server.tools)}
+    found.tools += [
+        {
+            "name": prefix + tool.name,
+            "description": tool.description,
+            "input_schema": {"type": "object", "properties": {name: {} for name in tool.arguments}},
+        }
+        for tool in server.tools
+    ]
+    return places
 
 
 def _flat(given: list[Any]) -> Iterator[str]:
