@@ -100,6 +100,8 @@ def test_tools_in_another_script_do_not_keep_a_question_from_being_read() -> Non
         ('what does "send mail" do', 'what does "send mail" do'),
         ("issue 42 of 2024-05-12", "issue 42 of 2024-05-12"),
         ("a decade of tools/list", "a decade of tools/list"),
+        ('call "crm-find-contacts-by-mail-domain" now', 'call "crm-find-contacts-by-mail-domain" now'),
+        ('get "550e8400-e29b-41d4-a716-446655440000"', "get text"),
         ("bob@example.com", "bob@example.com"),
         ('"we are late by an hour today"', '"we are late by an hour today"'),
     ],

@@ -14,13 +14,17 @@ from ...errors import ToolSearchError, ToolValidationError
 from .entry import Entry, entry_of
 from .patterns.regex import searchable_text
 from .text.analyzer import name_key
+from .text.literals import literals
 
 __all__ = ["Rows", "Snapshot", "is_identifier"]
 
 _BATCH = 256  # texts per batch: most patterns match enough tools in the first
 _MIN_PART = 3  # letters: shorter parts are in too many names
 _SURE_PART = 5  # letters: a shorter part inside a word (`und` of `refund`) may match by chance
-_IDENTIFIER = re.compile(r"(?<!\w)(?:\w+(?:[_.:/-]\w+)*_\w+(?:[.:/-]\w+)*|\w*[a-z][A-Z]\w*)")  # `send_mail`, `sendMail`
+# No part of these can match in two ways, so that they take linear time.
+_TOKEN = re.compile(r"\w+(?:[.:/-]\w+)*")
+_SEPARATOR = re.compile(r"[.:/-]")
+_CAMEL = re.compile(r"[a-z][A-Z]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +70,20 @@ def _decoded(row: Entry | bytes | None) -> Entry:
 
 def is_identifier(text: str) -> bool:
     """Whether `text` is an identifier with several words: `send_mail`, `sendMail`."""
-    return _IDENTIFIER.fullmatch(text) is not None
+    return _TOKEN.fullmatch(text) is not None and _identifiers(text) == [text]
+
+
+def _identifiers(token: str) -> list[str]:
+    """The identifiers with several words that a token is, or has between separators."""
+    if "_" in token[1:-1]:
+        return [token]
+    return [part for part in _SEPARATOR.split(token) if _CAMEL.search(part)]
+
+
+def _names_in(token: str) -> list[str]:
+    """What may be the name of a tool: identifiers, and parts joined by `.`, `/`, `:` or more than one `-`."""
+    joined = _SEPARATOR.findall(token)
+    return [*_identifiers(token), *([token] if joined and joined != ["-"] else [])]  # not `e-mail`
 
 
 class Rows:
@@ -153,14 +170,13 @@ class Rows:
         return [self.numbers[known] for known in sorted(alike, key=lambda known: known != name)]
 
     def named_by(self, text: str) -> list[int]:
-        """The tools that `text` names: all of it in some spelling, or an identifier in it."""
+        """The tools that `text` names: all of it in some spelling, an identifier in it, or a name in quotes."""
         whole = self.spelled_like(text)
         if whole or len(text) < _MIN_PART:
             return whole
-        found: dict[int, None] = {}
-        for word in _IDENTIFIER.findall(text):
-            for number in self.spelled_like(word):
-                found[number] = None
+        names = [name for token in _TOKEN.findall(text) for name in _names_in(token)]
+        found = {number: None for name in names for number in self.spelled_like(name)}
+        found.update((self.numbers[name], None) for name in literals(text) if name in self.numbers)
         return list(found)
 
     def named_with(self, part: str) -> tuple[list[int], bool]:

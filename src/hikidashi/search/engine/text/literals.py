@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["without_literals"]
+__all__ = ["literals", "without_literals"]
 
 _FEWEST_WORDS = 5  # of a quotation: a shorter one may be the name of a tool, or what to search for
 _FEWEST_LETTERS = 13  # of a quotation in a script without spaces
@@ -35,6 +35,7 @@ _LITERAL = re.compile(
 _LONG_NUMBER = 5  # digits
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _WORD = re.compile(r"\w+")
+_JOINED = re.compile(r"\w+(?:[-./:]\w+)+")  # more likely a name than a text, however many words it has
 
 
 def without_literals(text: str, *, kinds: bool = True) -> str:
@@ -52,8 +53,17 @@ def without_literals(text: str, *, kinds: bool = True) -> str:
     return _LITERAL.sub(lambda match: str(match.lastgroup) if _is_literal(match) else match[0], text)
 
 
+def literals(text: str) -> list[str]:
+    """The literal values in `text`, and all that is in quotes but single short words; without the quotes."""
+    found = [match[0][1:-1] if match.lastgroup == "text" else match[0] for match in _LITERAL.finditer(text)]
+    return [one for one in found if not one.isalpha() or len(one) >= _FEWEST_LETTERS]
+
+
 def _is_literal(match: re.Match[str]) -> bool:
     if match.lastgroup == "text":
+        inside = match[0][1:-1]
+        if _JOINED.fullmatch(inside) and not _LITERAL.fullmatch(inside):
+            return False
         words = _WORD.findall(match[0])
         return len(words) >= _FEWEST_WORDS or (
             not match[0].isascii() and max(map(len, words), default=0) >= _FEWEST_LETTERS
