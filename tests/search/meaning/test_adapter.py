@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import logging
 import os
+import sys
 import zipfile
 from collections.abc import Generator
 from pathlib import Path
@@ -20,8 +21,10 @@ from hikidashi.search.engine.meaning.adapter import (
     adapter_path,
     installed_adapters,
     load_adapter,
+    previous_path,
     remove_adapter,
     save_adapter,
+    tune_at,
 )
 
 ENCODER = "some-encoder-1.0"
@@ -37,10 +40,11 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Generator[Path]:
 @pytest.fixture(autouse=True)
 def nothing_installed(data: Path) -> None:
     data.unlink(missing_ok=True)
+    previous_path(data).unlink(missing_ok=True)
 
 
-def an_adapter(size: int = 6, rank: int = 2) -> Adapter:
-    random = np.random.default_rng(0)
+def an_adapter(size: int = 6, rank: int = 2, seed: int = 0) -> Adapter:
+    random = np.random.default_rng(seed)
     down, up = random.normal(size=(size, rank)), random.normal(size=(rank, size))
     return Adapter(down.astype(np.float32), up.astype(np.float32))
 
@@ -116,6 +120,99 @@ def test_a_removed_adapter_is_gone(data: Path) -> None:
     remove_adapter(data)
     remove_adapter(data)  # another process was quicker
     assert installed_adapters() == []
+
+
+def questions_of(path: Path) -> int | None:
+    tune = tune_at(path)
+    assert tune is not None
+    return tune.questions
+
+
+def test_the_adapter_that_is_replaced_is_kept_and_comes_back_when_the_new_one_is_removed(data: Path) -> None:
+    save_adapter(ENCODER, an_adapter(), questions=68)
+    os.utime(data, (1_700_000_000, 1_700_000_000))
+    first = data.read_bytes()
+    save_adapter(ENCODER, an_adapter(seed=1), questions=90)
+    assert (questions_of(data), questions_of(previous_path(data))) == (90, 68)
+    assert previous_path(data).stat().st_mode & 0o077 == 0
+    assert installed_adapters() == [data]
+
+    back = remove_adapter(data)
+    assert back is not None
+    assert (back.questions, back.made.timestamp()) == (68, 1_700_000_000)
+    assert data.read_bytes() == first
+    assert remove_adapter(data) is None
+    assert list(data.parent.iterdir()) == []
+
+
+def test_the_same_adapter_once_more_replaces_none(data: Path) -> None:
+    save_adapter(ENCODER, an_adapter())
+    save_adapter(ENCODER, an_adapter(seed=1))
+    save_adapter(ENCODER, an_adapter(seed=1), questions=7)
+    remove_adapter(data)
+    loaded = load_adapter(ENCODER)
+    assert loaded is not None
+    np.testing.assert_array_equal(loaded.down, an_adapter().down)
+
+
+def test_a_damaged_adapter_is_not_kept_and_does_not_come_back(data: Path) -> None:
+    save_adapter(ENCODER, an_adapter(), questions=1)
+    save_adapter(ENCODER, an_adapter(seed=1), questions=2)
+    data.write_bytes(b"damaged")
+    save_adapter(ENCODER, an_adapter(seed=2), questions=3)
+    assert questions_of(previous_path(data)) == 1
+    previous_path(data).write_bytes(b"damaged")
+    assert remove_adapter(data) is None
+    assert list(data.parent.iterdir()) == []
+
+
+def test_what_was_replaced_by_an_adapter_that_was_removed_by_hand_does_not_come_back(data: Path) -> None:
+    save_adapter(ENCODER, an_adapter())
+    save_adapter(ENCODER, an_adapter(seed=1))
+    data.unlink()
+    save_adapter(ENCODER, an_adapter(seed=2))
+    assert remove_adapter(data) is None
+    assert load_adapter(ENCODER) is None
+
+
+def test_without_numpy_the_one_before_comes_back_all_the_same(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save_adapter(ENCODER, an_adapter(), questions=1)
+    save_adapter(ENCODER, an_adapter(seed=1), questions=2)
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "numpy", None)
+        assert tune_at(data.with_name("none")) is None
+        back = remove_adapter(data)
+    assert back is not None
+    assert (back.questions, questions_of(data)) == (None, 1)
+
+
+def test_if_the_replaced_adapter_cannot_be_kept_it_stays_installed(data: Path) -> None:
+    save_adapter(ENCODER, an_adapter(), questions=1)
+    previous_path(data).mkdir()
+    try:
+        with pytest.raises(ToolSearchError, match="cannot be written"):
+            save_adapter(ENCODER, an_adapter(seed=1), questions=2)
+        assert questions_of(data) == 1
+        with pytest.raises(ToolSearchError, match="cannot be removed"):
+            remove_adapter(data)
+        assert questions_of(data) == 1
+    finally:
+        previous_path(data).rmdir()
+
+
+def test_a_damaged_file_is_named_without_the_advice_of_numpy(data: Path, caplog: pytest.LogCaptureFixture) -> None:
+    data.parent.mkdir(exist_ok=True)
+    data.write_bytes(b"damaged")
+    assert "is ignored: its file is damaged. Run `hikidashi tools tune` again" in ignored(caplog)
+    assert "pickle" not in caplog.text
+
+
+def test_a_file_that_cannot_be_read_is_named_with_the_reason(data: Path, caplog: pytest.LogCaptureFixture) -> None:
+    data.mkdir(parents=True)
+    try:
+        assert "is ignored: it cannot be read (Is a directory)" in ignored(caplog)
+    finally:
+        data.rmdir()
 
 
 def test_a_folder_that_cannot_be_written_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
