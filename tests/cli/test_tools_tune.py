@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import re
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,13 @@ from hikidashi.errors import MissingExtra, ToolSourceError
 from hikidashi.search import SearchLog
 from hikidashi.search.engine import embeddings
 from hikidashi.search.engine.embeddings import default_embedder
-from hikidashi.search.engine.meaning.adapter import Adapter, adapter_path, load_adapter, save_adapter
+from hikidashi.search.engine.meaning.adapter import (
+    Adapter,
+    adapter_path,
+    load_adapter,
+    previous_path,
+    save_adapter,
+)
 
 Tune = Callable[..., Result]
 ERRANDS = Path(__file__).parents[2] / "benchmarks/data/errands/queries.jsonl"
@@ -115,6 +123,8 @@ def test_slang_is_learnt_installed_and_used_and_other_questions_find_what_they_f
     assert (answer["better"], answer["refusal"], answer["installed_as"]) == (True, None, str(data))
     assert (answer["unknown_tools"], answer["left_out"]["without_tool"]) == (["moon\x1b[2J", "sun"], 1)
     assert answer["installed"] == answer["after"]
+    assert answer["in_use"]["questions"] == 126
+    assert not previous_path(data).exists()  # it is the same
     assert answer["after"]["recall_at_5"]["mean"] >= answer["before"]["recall_at_5"]["mean"] + 0.3
     assert answer["change"]["beyond_chance"]["low"] > 0.2
     assert answer["everyday_kept"] > 0.75
@@ -196,12 +206,55 @@ def test_remove_takes_away_what_was_installed(data: Path) -> None:
     save_adapter(default_embedder().id, identity)
     assert json.loads(invoke("tune", "--remove", "--dry-run", "--json").stdout) == {
         "removed": [str(older), str(data)],
+        "in_use_again": {},
         "dry_run": True,
     }
     assert load_adapter("an-older-encoder") is not None
     assert invoke("tune", "--remove").stdout == f"Removed {older}\nRemoved {data}\n"
     assert load_adapter("an-older-encoder") is None
     assert invoke("tune", "--remove").stdout == "No tune is installed.\n"
+
+
+def test_a_tune_says_which_one_it_replaces_and_remove_brings_that_back(tune: Tune, data: Path) -> None:
+    identity = Adapter(np.zeros((384, 1), np.float32), np.zeros((1, 384), np.float32))
+    save_adapter(default_embedder().id, identity, questions=68)
+    first = datetime(2026, 1, 2, 3, 4).astimezone()
+    os.utime(data, (first.timestamp(), first.timestamp()))
+    before = data.read_bytes()
+    result = tune(QUESTIONS, columns=60)
+    assert result.exit_code == 0, result.output
+    assert " ".join(result.stdout.splitlines()[:3]) == (
+        "In use is the tune of 2026-01-02 03:04 (68 questions). A better one replaces it for all catalogues; "
+        "hikidashi tools tune --remove then brings it back."
+    )
+    assert data.read_bytes() != before
+
+    would = invoke("tune", "--remove", "--dry-run", columns=60).stdout
+    assert "would be in use again: the tune of 2026-01-02 03:04 (68 questions)" in " ".join(would.split())
+    removed = json.loads(invoke("tune", "--remove", "--json").stdout)
+    assert removed["in_use_again"] == {str(data): {"made": first.isoformat(timespec="seconds"), "questions": 68}}
+    assert data.read_bytes() == before
+    assert invoke("tune", "--remove").stdout == f"Removed {data}\n"
+    assert invoke("tune", "--remove").stdout == "No tune is installed.\n"
+
+
+def test_where_nothing_is_trained_the_tune_in_use_is_measured_too(tune: Tune) -> None:
+    asked: list[Any] = [*QUESTIONS[:20], {"query": "the moon is nice tonight", "tools": []}]
+    untuned = tune(asked, "--dry-run")
+    text = " ".join(untuned.stdout.split())
+    assert "Not better" not in text  # nothing was trained
+    assert "Not installed. There are 20 questions about tools of the catalogue, and 50 are needed" in text
+    assert text.endswith("Questions that no tool answers and that find one with confidence: 0 of 1.")
+    assert "With the tune in use" not in text
+
+    size = (384, 1)
+    save_adapter(default_embedder().id, Adapter(np.zeros(size, np.float32), np.zeros(size[::-1], np.float32)))
+    text = " ".join(tune(asked, "--dry-run").stdout.split())
+    assert re.search(r"With the tune in use: recall@5 \d+%, first hit \d+%\. Questions that no tool", text)
+    assert text.endswith("find one with confidence: 0 of 1 untuned, 0 with the tune in use.")
+    answer = json.loads(tune(asked, "--dry-run", "--json").stdout)
+    assert answer["all_questions_installed"] == answer["all_questions"]  # this tune changes nothing
+    assert (answer["dry_run"], answer["in_use"]["questions"]) == (True, None)
 
 
 def test_a_damaged_adapter_is_ignored_and_named(data: Path, caplog: pytest.LogCaptureFixture) -> None:

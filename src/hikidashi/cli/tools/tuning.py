@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,13 +13,22 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.text import Text
 
 from hikidashi.search.engine.embeddings import default_embedder
-from hikidashi.search.engine.meaning.adapter import installed_adapters, load_adapter, remove_adapter, save_adapter
+from hikidashi.search.engine.meaning.adapter import (
+    Tune,
+    adapter_path,
+    installed_adapters,
+    load_adapter,
+    previous_path,
+    remove_adapter,
+    save_adapter,
+    tune_at,
+)
 from hikidashi.search.overlay import Overlay
 
 from ..output import stderr, stdout
 from ..wrap import wrapped
 from .load import load
-from .text import clean
+from .text import clean, counted
 
 if TYPE_CHECKING:
     from hikidashi.search.tuning.tune import Outcome
@@ -63,20 +73,23 @@ def run_tune(
 
     labelled = read_questions(questions)
     loaded = load(catalog, mcp, seconds=seconds, ranker="lexical", overlay=overlay)
+    installed = load_adapter(embedder.id)
+    in_use = None if installed is None else tune_at(adapter_path(embedder.id))
+    if in_use is not None and not as_json:
+        back = "hikidashi tools tune --remove then brings it back."
+        _print(f"In use is {_named(in_use)}. A better one replaces it for all catalogues; {back}")
     with _progress() as progress:
         outcome = tune(
-            loaded.catalog,
-            labelled,
-            embedder=embedder,
-            installed=load_adapter(embedder.id),
-            overlay=overlay,
-            progress=progress,
+            loaded.catalog, labelled, embedder=embedder, installed=installed, overlay=overlay, progress=progress
         )
+    outcome = replace(outcome, in_use=in_use)
     is_better = outcome.adapter is not None and not outcome.refusal
     path = None
     if outcome.adapter is not None and is_better and not dry_run:
-        path = save_adapter(embedder.id, outcome.adapter)
-    print_outcome(stdout(), outcome, loaded, path=path, dry_run=dry_run, as_json=as_json)
+        path = save_adapter(embedder.id, outcome.adapter, questions=len(outcome.selection.questions))
+    # Where nothing was trained, there is nothing that is not better.
+    is_dry = dry_run and (as_json or outcome.adapter is not None)
+    print_outcome(stdout(), outcome, loaded, path=path, dry_run=is_dry, as_json=as_json)
     if not as_json:
         for line in _others(outcome):
             _print(line)
@@ -84,14 +97,27 @@ def run_tune(
 
 
 def _others(outcome: Outcome) -> Iterator[str]:
-    """How many sentences that ask for something else find a tool."""
+    """What the tune in use finds if none was trained, and how many sentences find a tool that they do not ask for."""
+    if outcome.today_installed is not None:
+        found = outcome.today_installed
+        yield f"With the tune in use: recall@5 {found.recall.mean():.0%}, first hit {found.first.mean():.0%}."
     for found, what in (
         (outcome.everyday, "Everyday sentences that find a tool with confidence"),
         (outcome.unanswered, "Questions that no tool answers and that find one with confidence"),
     ):
-        if found is not None:
-            numbers = f"{found.before.sum():.0f} of {len(found.before)}"
-            yield f"{what}: {numbers}" + ("." if found.after is None else f" before, {found.after.sum():.0f} after.")
+        if found is None:
+            continue
+        text = f"{what}: {found.before.sum():.0f} of {len(found.before)}"
+        if found.after is not None:
+            before, after = ("before", "after") if outcome.adapter else ("untuned", "with the tune in use")
+            text += f" {before}, {found.after.sum():.0f} {after}"
+        yield text + "."
+
+
+def _named(tune: Tune) -> str:
+    """`the tune of 2026-11-18 06:10 (68 questions)`."""
+    questions = "" if tune.questions is None else f" ({counted(tune.questions, 'question')})"
+    return f"the tune of {tune.made:%Y-%m-%d %H:%M}{questions}"
 
 
 def _print(text: str) -> None:
@@ -101,21 +127,28 @@ def _print(text: str) -> None:
 
 
 def remove_tuned(*, dry_run: bool, as_json: bool) -> None:
-    """Remove the adapters of all encoders, and print which.
+    """Remove the adapters of all encoders, use again those that they replaced, and print which.
 
     Raises:
         ToolSearchError: one cannot be removed.
     """
     paths = installed_adapters()
-    for path in [] if dry_run else paths:
-        remove_adapter(path)
+    again = {path: tune_at(previous_path(path)) if dry_run else remove_adapter(path) for path in paths}
     if as_json:
-        print(json.dumps({"removed": [str(path) for path in paths], "dry_run": dry_run}, ensure_ascii=False, indent=2))  # noqa: T201 - this is the output
+        answer = {
+            "removed": [str(path) for path in paths],
+            "in_use_again": {str(path): tune.as_json() for path, tune in again.items() if tune},
+            "dry_run": dry_run,
+        }
+        print(json.dumps(answer, ensure_ascii=False, indent=2))  # noqa: T201 - this is the output
         return
     if not paths:
         stdout().print(Text("No tune is installed."))
-    for path in paths:
+    for path, tune in again.items():
         stdout().print(Text(clean(f"{'Would remove' if dry_run else 'Removed'} {path}")), soft_wrap=True)
+        if tune is not None:
+            verb = "would be" if dry_run else "is"
+            _print(f"What it had replaced {verb} in use again: {_named(tune)}. --remove once more removes that, too.")
 
 
 @contextmanager

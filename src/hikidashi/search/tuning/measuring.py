@@ -97,7 +97,7 @@ class Confident:
     before: NDArray[np.float64]
     """Per sentence, 1 if it finds one, else 0."""
     after: NDArray[np.float64] | None = None
-    """None if nothing was trained."""
+    """None if there is none."""
 
     @property
     def rise(self) -> Figure | None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..catalog import MAX_QUERY, ToolCatalog
 from ..engine.embeddings import Embedder, text_of
-from ..engine.meaning.adapter import Adapter
+from ..engine.meaning.adapter import Adapter, Tune
 from ..engine.meaning.vectorizer import Vectorizer
 from ..overlay import Overlay, entry_with
 from ._training import examples, train
@@ -51,6 +51,10 @@ class Outcome:
     after: Measured | None = None
     installed: Measured | None = None
     """The held-out questions with the adapter that is installed; None if there is none."""
+    today_installed: Measured | None = None
+    """All questions with the adapter that is installed; None if there is none, or if one was trained."""
+    in_use: Tune | None = None
+    """The tune that is installed, which a better one replaces."""
     kept: float | None = None
     """The share of the nearest tools of everyday sentences, by meaning, that stay the same.
 
@@ -60,7 +64,10 @@ class Outcome:
     everyday: Confident | None = None
     """The everyday sentences that are not trained on; None if nothing was trained."""
     unanswered: Confident | None = None
-    """The held-out questions that no tool answers, or all of them if nothing was trained; None if there are none."""
+    """The held-out questions that no tool answers, before and after; None if there are none.
+
+    If nothing was trained, all of them, without an adapter and with the one that is installed.
+    """
     adapter: Adapter | None = None
     refusal: str = ""
     """Why the adapter must not be installed; empty if it is better."""
@@ -85,7 +92,9 @@ class Outcome:
                 "repeated": chosen.repeated,
                 "beyond_limit": chosen.beyond,
             },
+            "in_use": self.in_use and self.in_use.as_json(),
             "all_questions": self.today.as_json() if chosen.questions else None,
+            "all_questions_installed": self.today_installed and self.today_installed.as_json(),
             "before": self.before.as_json() if self.before else None,
             "installed": self.installed.as_json() if self.installed else None,
             "after": self.after.as_json() if self.after else None,
@@ -126,29 +135,15 @@ def tune(
     selection = select(questions, bench.numbers)
     chosen = selection.questions
     today, vectors = bench.today(chosen) if chosen else (scored([], []), [])
-    outcome = Outcome(
-        tools=len(bench.tools), selection=selection, today=today, unanswered=bench.confident(selection.unanswered)
-    )
-    if len(chosen) < FEWEST:
-        there = "There is 1 question" if len(chosen) == 1 else f"There are {len(chosen)} questions"
-        return replace(
-            outcome,
-            refusal=f"{there} about tools of the catalogue, and {FEWEST} are needed: with fewer, what looks better "
-            "may be chance.",
-        )
+    outcome = Outcome(tools=len(bench.tools), selection=selection, today=today)
     held_out = selection.held_out
-    if held_out < _FEWEST_HELD_OUT:
-        return replace(
-            outcome,
-            refusal=f"Which questions are held out depends on their texts: of these it is {held_out}, and "
-            f"{_FEWEST_HELD_OUT} are needed. Add some questions.",
-        )
     trained = [(vector, chosen[place].tools) for place, vector in vectors if place >= held_out]
-    if len(trained) < FEWEST // 2:
+    if lack := _lack(len(chosen), held_out, len(trained)):
         return replace(
             outcome,
-            refusal=f"The encoder reads {len(trained)} of the questions to train on: the others are searched by words "
-            "alone, since they have no words that it knows.",
+            today_installed=bench.measured_with(installed, chosen) if installed is not None and chosen else None,
+            unanswered=bench.confident(selection.unanswered, installed),
+            refusal=lack,
         )
     adapter, kept = bench.trained(trained, selection.unanswered[selection.unanswered_held_out :], seed)
     outcome = replace(
@@ -163,6 +158,27 @@ def tune(
         adapter=adapter,
     )
     return replace(outcome, refusal=_refusal(outcome))
+
+
+def _lack(questions: int, held_out: int, trained: int) -> str:
+    """Why nothing can be trained; empty if it can."""
+    if questions < FEWEST:
+        there = "There is 1 question" if questions == 1 else f"There are {questions} questions"
+        return (
+            f"{there} about tools of the catalogue, and {FEWEST} are needed: with fewer, what looks better may be "
+            "chance."
+        )
+    if held_out < _FEWEST_HELD_OUT:
+        return (
+            f"Which questions are held out depends on their texts: of these it is {held_out}, and {_FEWEST_HELD_OUT} "
+            "are needed. Add some questions."
+        )
+    if trained < FEWEST // 2:
+        return (
+            f"The encoder reads {trained} of the questions to train on: the others are searched by words alone, since "
+            "they have no words that it knows."
+        )
+    return ""
 
 
 def _refusal(outcome: Outcome) -> str:
