@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from hikidashi.search import Embedder, ToolCatalog
+from hikidashi.search.engine.meaning.fusion import MEANING
 
 FLOOR = 0.5
 
@@ -73,6 +74,22 @@ def test_a_clear_request_with_a_synonym_of_a_tool_needs_to_be_a_little_less_near
 ) -> None:
     matches = catalog_at(nearness).search(asked)
     assert any(match.confident for match in matches) is confident
+
+
+def test_where_words_decide_no_score_has_more_from_words_or_meaning_than_there_is() -> None:
+    similarity = {"open": 0.0, "set": 0.4, "list": 0.1}
+
+    def tools(texts: list[str]) -> list[list[float]]:
+        near = [next((one for word, one in similarity.items() if text.startswith(word)), 0.0) for text in texts]
+        return [[one, sqrt(1 - one**2)] for one in near]
+
+    embedder = Embedder(embed=tools, question=lambda texts: [[1.0, 0.0] for _ in texts], floor=FLOOR)
+    matches = ToolCatalog(TOOLS, embed=embedder).search("open a ticket for okonkwo, list lights")
+    assert [match.name for match in matches] == ["open_ticket", "set_lights", "list_rooms"]
+    assert [match.score for match in matches] == sorted((match.score for match in matches), reverse=True)
+    for match in matches:
+        assert match.score * match.by_words <= 1 - MEANING + 1e-9
+        assert match.score * match.by_meaning <= MEANING + 1e-9
 
 
 PAYMENTS = [

@@ -123,14 +123,23 @@ def hybrid(
         or similarities[number] >= by_meaning
         or (is_sure and number == words.hits[0][0])
     }
-    hits = sorted(((number, one.score) for number, one in both.items()), key=lambda hit: (-hit[1], hit[0]))
+    order = sorted(both, key=lambda number: (-both[number].score, number))
     if is_sure and not is_near:
         best = words.hits[0][0]
-        hits = [(best, hits[0][1]), *(hit for hit in hits if hit[0] != best)]
+        order = [best, *(number for number in order if number != best)]
+        both = {number: _at_most(both[best].score, one) for number, one in both.items()}
+    hits = [(number, both[number].score) for number in order]
     doubt = "" if is_sure or (is_near and not asked.is_statement) else _doubt(words, is_near=is_near)
     shares = {number: one.by_meaning / one.score for number, one in both.items() if one.score}
     nearness = {number: similarities[number] / floor if floor > 0 else 1.0 for number in both}
     return Judgement(hits, doubt, shares, is_by_meaning=not is_sure and not doubt, nearness=nearness)
+
+
+def _at_most(most: float, one: Fused) -> Fused:
+    """A score with so much less from meaning that it is no higher than `most`."""
+    if one.score <= most:
+        return one
+    return Fused(most, max(0.0, one.by_meaning - (one.score - most)))
 
 
 def _unread_in(number: int, index: Index, reading: Reading) -> float:
