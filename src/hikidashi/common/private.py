@@ -40,12 +40,14 @@ def create_private(path: Path) -> bool:
 def make_private(path: Path) -> None:
     """Create the file `path` and its folder if missing, and set its mode to 0600.
 
-    A file of another user that this one may write keeps its mode.
+    A file of another user that this one may write keeps its mode, and so does what is not a file, such as a folder or a
+    device.
 
     Raises:
         OSError: it cannot be created.
     """
     private_folder(path.parent)
     create_private(path)
-    with contextlib.suppress(OSError):
-        path.chmod(0o600)
+    if path.is_file():
+        with contextlib.suppress(OSError):
+            path.chmod(0o600)
