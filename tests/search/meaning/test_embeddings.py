@@ -352,6 +352,20 @@ def test_kept_vectors_that_do_not_fit_are_made_again(model: Model, tmp_path: Pat
     assert model.asked == ["tool", "umbrella"]
 
 
+@pytest.mark.parametrize("number", [0.0, 1.5, 60_000.0, float("inf"), float("nan")])
+def test_kept_vectors_that_are_not_normalised_are_made_again(model: Model, tmp_path: Path, number: float) -> None:
+    file = tmp_path / "vectors.sqlite"
+    embedder = Embedder(embed=model, id="toy", cache=file)
+    names(ToolCatalog(TOOLS, ranker="hybrid", embed=embedder), "umbrella")
+    with closing(sqlite3.connect(file)) as database, database:
+        (size,) = database.execute("SELECT length(vector) FROM vectors").fetchone()
+        damaged = np.full(size // 2, number, "<f2").tobytes()
+        database.execute("UPDATE vectors SET vector = ? WHERE key IN (SELECT min(key) FROM vectors)", [damaged])
+    model.asked.clear()
+    assert names(ToolCatalog(TOOLS, ranker="hybrid", embed=embedder), "umbrella")[0] == "get_weather"
+    assert len(model.asked) == 3  # `tool`, the one that was damaged, and the question
+
+
 def test_two_processes_keep_vectors_in_one_file(tmp_path: Path) -> None:
     script = """
 import sys

@@ -26,6 +26,7 @@ __all__ = ["BYTES", "Vectorizer", "key_of"]
 # memory float32, since products of half precision numbers take many times as long.
 _STORED = "<f2"
 BYTES = 2
+_ROUNDING = 0.01  # half precision changes the length of a vector by less
 
 
 class Vectorizer:
@@ -76,14 +77,14 @@ class Vectorizer:
         return vectors.astype(_STORED).tobytes()
 
     def unpacked(self, stored: Mapping[Any, bytes]) -> dict[Any, Matrix]:
-        """Stored vectors by key, without those that are not whole."""
+        """Stored vectors by key, without those that are damaged: of another size, not finite, or not normalised."""
         if not stored:
             return {}
         numpy, size = self.numpy, self.size
         whole = {key: vector for key, vector in stored.items() if len(vector) == size}
         rows = numpy.frombuffer(b"".join(whole.values()), _STORED).astype(numpy.float32).reshape(-1, size // BYTES)
-        finite = numpy.isfinite(rows).all(axis=1).tolist()
-        return {key: row for key, row, is_finite in zip(whole, rows, finite, strict=True) if is_finite}
+        sound = (numpy.abs(numpy.linalg.norm(rows, axis=1) - 1) < _ROUNDING).tolist()  # false for NaN and infinity
+        return {key: row for key, row, is_sound in zip(whole, rows, sound, strict=True) if is_sound}
 
     def _embedded(self, embed: Callable[[list[str]], Any], texts: list[str]) -> Matrix:
         numpy = self.numpy
