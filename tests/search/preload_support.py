@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from threading import Event
+
+from benchmarks.search.data import SHIPPED, load
 
 from hikidashi import Tool, from_function
 from hikidashi.search import ToolCatalog, ToolMatch
@@ -14,12 +17,15 @@ __all__ = [
     "ASK_FLIGHT",
     "ASK_MAIL",
     "ASK_WEATHER",
+    "CLOSE",
     "MAIL",
     "TOOLS",
     "WEATHER",
     "Failing",
     "book_room",
     "by_words",
+    "by_words_at_first",
+    "drawer",
     "get_weather",
     "long_mails",
     "refund_order",
@@ -75,6 +81,30 @@ def long_mails(*names: str) -> list[Tool]:
 def by_words(catalog: type[ToolCatalog] = ToolCatalog) -> ToolCatalog:
     """The tools, found by words alone whatever is installed."""
     return catalog(TOOLS, ranker="lexical")
+
+
+DRAWER = load(SHIPPED).tools
+CLOSE = "nobody uses #summer-party any more, close it"
+
+
+def drawer() -> list[Tool]:
+    """More tools than a search embeds itself; for `CLOSE`, it finds others by meaning than by words."""
+    return [
+        replace(TOOLS[0], name=tool["name"], description=tool["description"], input_schema=tool["input_schema"])
+        for tool in DRAWER
+    ]
+
+
+def by_words_at_first() -> tuple[ToolCatalog, Event]:
+    """A catalogue without vectors, and what lets it have them: `CLOSE` then means `channels_archive` alone."""
+    let = Event()
+
+    def embed(texts: list[str]) -> list[list[float]]:
+        if len(texts) > 1:
+            assert let.wait(60)
+        return [[1.0, 1.0] if "archive" in text.lower() or "close it" in text else [1.0, -1.0] for text in texts]
+
+    return ToolCatalog(drawer(), embed=embed), let
 
 
 class Failing(ToolCatalog):

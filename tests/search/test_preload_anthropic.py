@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
 import logging
 from collections.abc import Callable
@@ -20,16 +21,20 @@ from tests.search.preload_support import (
     ASK_FLIGHT,
     ASK_MAIL,
     ASK_WEATHER,
+    CLOSE,
     MAIL,
     TOOLS,
     WEATHER,
     Failing,
     by_words,
+    by_words_at_first,
+    drawer,
     long_mails,
 )
 from tests.support import Heard
 
 from hikidashi.search import SearchLog, ToolCatalog, ToolRun, arun_anthropic_search, run_anthropic_search
+from hikidashi.search.anthropic import _loop
 from hikidashi.search.anthropic._loop import ToolLoop
 from hikidashi.testing import MessagesServer, RecordedRequest, Script, call, say, turn
 
@@ -349,6 +354,79 @@ async def test_a_tool_beyond_the_budget_of_a_message_is_loaded_for_a_later_one(
         messages = done.messages
     assert visible(server) == [["search_tools", "send_mail"], ["search_tools", "send_mail", "send_mail_again"]]
     assert done.preloaded == ("send_mail", "send_mail_again")
+
+
+# Before the vectors are there
+
+
+WELCOME = "Thank you!"
+
+
+@pytest.fixture
+def cold(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No tool has a vector yet."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(_loop, "_PATIENCE", None)  # on a busy machine
+
+
+@pytest.mark.usefixtures("cold")
+@pytest.mark.parametrize("way", ["plain", "stream", "async"])
+async def test_a_list_of_tools_that_are_new_preloads_the_same_for_a_history_in_plain_json(
+    messages_server: StartServer, way: str
+) -> None:
+    server = messages_server([say("Closed."), say("Welcome!")])
+    first = await run(server, [user(CLOSE)], tools=drawer(), preload=3, model=OLD, way=way)
+    plain = json.loads(json.dumps(first.messages))
+    assert ToolCatalog(drawer()).ready()
+    later = await run(server, [*plain, user(WELCOME)], tools=drawer(), preload=3, model=OLD, way=way)
+    assert first.preloaded == later.preloaded
+    assert len(first.preloaded) == 3
+    assert server.requests[0].tools == server.requests[1].tools
+
+
+@MODELS
+@pytest.mark.parametrize("copied", [list[Any], copy.deepcopy])
+async def test_what_a_message_loaded_by_words_stays_once_there_are_vectors(
+    messages_server: StartServer, model: str, copied: Callable[[list[Any]], list[Any]]
+) -> None:
+    catalog, let = by_words_at_first()
+    server = messages_server([say("Closed."), say("Welcome!"), say("Closed."), say("Welcome!")])
+    first = await run(server, [user([{"type": "text", "text": CLOSE}])], tools=catalog, preload=3, model=model)
+    let.set()
+    assert catalog.ready()
+    later = await run(server, [*copied(first.messages), user(WELCOME)], tools=catalog, preload=3, model=model)
+    assert later.preloaded == first.preloaded
+    assert grown(*server.requests[:2]) == []
+    fresh = await run(server, [user(CLOSE)], tools=catalog, preload=3, model=model)
+    assert fresh.preloaded != first.preloaded
+    off = await run(server, [*first.messages, user(WELCOME)], tools=catalog, preload=None, model=model)
+    assert off.preloaded == first.preloaded  # what was loaded stays
+
+
+async def test_a_message_that_loaded_nothing_loads_nothing_later_and_one_that_is_rewritten_is_read_again() -> None:
+    given: dict[str, Any] = {"model": OLD, "force": True, "preload": 2}
+    catalog = by_words()
+    catalog.remove("get_weather")
+    talk = [user(ASK_WEATHER), SAID, user("Thank you!")]
+    messages = ToolLoop(catalog, messages=talk, **given).settled
+    catalog.add(TOOLS[1])
+    later = ToolLoop(catalog, messages=messages, **given)
+    assert [tool["name"] for tool in later.request["tools"]] == ["search_tools"]
+    assert json.dumps(later.settled) == json.dumps(talk)
+    messages[0]["content"] = "How is the weather?"
+    rewritten = ToolLoop(catalog, messages=messages, **given)
+    assert [tool["name"] for tool in rewritten.request["tools"]] == ["search_tools", "get_weather"]
+
+
+async def test_the_encoder_that_fails_while_it_is_waited_for_does_not_end_the_run(
+    messages_server: StartServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> bool:
+        raise RuntimeError("no more memory")
+
+    monkeypatch.setattr(ToolCatalog, "ready", fails)
+    server = messages_server([say("Hello!")])
+    assert (await run(server, [user("Hello!")], tools=TOOLS)).text == "Hello!"
 
 
 async def test_a_search_that_fails_does_not_end_the_run(

@@ -29,8 +29,10 @@ from pydantic_ai.toolsets import FunctionToolset
 from tests.pydantic_ai_support import anthropic_model, preloading, scripted
 from tests.search.preload_support import (
     ASK_AGAIN,
+    CLOSE,
     Failing,
     book_room,
+    by_words_at_first,
     get_weather,
     long_mails,
     refund_order,
@@ -92,6 +94,21 @@ async def test_later_messages_add_at_the_end_and_a_history_that_was_saved_loads_
         *[["search_tools", "send_mail"]] * 2,
         *[["search_tools", "send_mail", "get_weather"]] * 3,
     ]
+
+
+async def test_what_a_message_loaded_by_words_stays_as_it_is_once_there_are_vectors() -> None:
+    catalog, let = by_words_at_first()
+    seen: list[AgentInfo] = []
+    agent = Agent(scripted("1", "2", "3", seen=seen), capabilities=[to_pydantic_ai_search(catalog, preload=3)])
+    history = (await agent.run(CLOSE)).all_messages()
+    let.set()
+    assert catalog.ready()
+    saved = ModelMessagesTypeAdapter.dump_json(history)
+    await agent.run(THANKS, message_history=ModelMessagesTypeAdapter.validate_json(saved))
+    await agent.run(CLOSE)
+    first, later, fresh = map(names, seen)
+    assert first == later != fresh
+    assert len(first) == 4
 
 
 async def test_a_history_of_the_words_alone_loads_the_same_tools_in_the_same_order() -> None:

@@ -1,7 +1,9 @@
 """Preloading: the tools for a user's message, loaded before the model's first turn.
 
-A search of the message takes the place of the model's own. What is loaded depends only on the catalogue and on the
-messages in their order, so that a conversation that is resumed loads the same tools in the same order.
+A search of the message takes the place of the model's own. What was loaded stays for the conversation: a seam reads
+from the state of a conversation what its messages have loaded, and searches only for those of which it does not say. As
+the result depends only on the catalogue and on the messages in their order, that finds the same tools once more, unless
+they were found before the catalogue was ready.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ models that cannot follow references. A conversation may have begun in the other
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from ..answers.texts import search_names
@@ -15,11 +15,13 @@ from ..engine.text.user_message import text_of
 from ..wire.blocks import blocks_of, plain_block, reference_blocks, referenced_tools
 
 __all__ = [
+    "ReadMessage",
     "added_tools",
     "addition",
     "called_in_messages",
     "found_blocks",
     "loaded_by_messages",
+    "preloaded_by",
     "replayed",
     "settled",
     "user_text",
@@ -28,6 +30,27 @@ __all__ = [
 
 _LOADED = "loaded_tools"
 _ADDITION = "tool_addition"
+
+
+class ReadMessage(dict[str, Any]):
+    """A message of the user that remembers which tools it has loaded, so that it is not searched for again.
+
+    An attribute, since the API refuses a message with further keys. A copy and a pickle have it, JSON has not.
+
+    Args:
+        message: The message.
+        preloaded: The own names of the tools, which may be none.
+    """
+
+    def __init__(self, message: Mapping[str, Any], preloaded: Iterable[str]) -> None:
+        super().__init__(message)
+        self._text = user_text(self)
+        self._preloaded = tuple(preloaded)
+
+    @property
+    def preloaded(self) -> tuple[str, ...] | None:
+        """The own names of the tools; None if the text is another by now."""
+        return self._preloaded if self._text == user_text(self) else None
 
 
 def found_blocks(names: Sequence[str], *, by_reference: bool) -> list[dict[str, Any]]:
@@ -85,7 +108,12 @@ def without_additions(messages: Iterable[dict[str, Any]]) -> tuple[list[dict[str
     return kept, added
 
 
-def user_text(message: dict[str, Any]) -> str:
+def preloaded_by(message: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """The own names of the tools that a message of the user has loaded; None if that is not known."""
+    return message.preloaded if isinstance(message, ReadMessage) else None
+
+
+def user_text(message: Mapping[str, Any]) -> str:
     """The text of a message of the user; empty for one with tool results, whose text may be a note of ours."""
     kinds = {block.get("type") for block in blocks_of([message])}
     return "" if message.get("role") != "user" or "tool_result" in kinds else text_of(message)
@@ -131,7 +159,9 @@ def _rewritten(
             still = [name for name in found if name in known]
             block = {**block, "content": _found_again(block, still, by_reference=by_reference, removed=removed)}
         blocks.append(block)
-    return {**message, "content": blocks}
+    rewritten = {**message, "content": blocks}
+    preloaded = preloaded_by(message)
+    return rewritten if preloaded is None else ReadMessage(rewritten, preloaded)
 
 
 def _found_again(block: dict[str, Any], names: list[str], *, by_reference: bool, removed: str) -> Any:

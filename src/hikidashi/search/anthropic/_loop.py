@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
@@ -27,10 +28,12 @@ from ..wire import client_search_tool
 from ..wire.blocks import ToolSearchCall, ToolSearchFailure, blocks_of, plain_block
 from ..wire.models import ADDITIONS_BETA, BETA_OF, Provider, check_choice, takes_additions
 from ._history import (
+    ReadMessage,
     addition,
     called_in_messages,
     found_blocks,
     loaded_by_messages,
+    preloaded_by,
     replayed,
     settled,
     user_text,
@@ -46,6 +49,9 @@ __all__ = ["ToolLoop", "ToolRun"]
 
 logger = logging.getLogger("hikidashi")
 
+_AWAITED = 1_000  # tools of a list: more would take longer than the patience, so that it would be in vain
+_PATIENCE = 5.0  # seconds
+
 _PAUSED = ("pause_turn", "compaction")  # the reply is sent back unchanged, and the API continues it
 
 
@@ -56,7 +62,10 @@ class ToolRun:
     message: Any
     """The last message, an object of the anthropic package."""
     messages: list[dict[str, Any]]
-    """The whole conversation, to continue from; without the last message if it is empty or cut off in a call."""
+    """The whole conversation, to continue from; without the last message if it is empty or cut off in a call.
+
+    With `preload`, messages of the user remember which tools they have loaded, until they are turned into JSON.
+    """
     turns: int
     """Number of requests."""
     searches: tuple[ToolSearchCall, ...]
@@ -147,17 +156,36 @@ class ToolLoop:
         listed = [*map(self._offered.own, self._offered.loaded)]
         self._conversation = ConversationRecord(record, listed=listed)
         searched = count and self._offered.searching
-        preloader = Preloader(self._catalog, count, most=preload_most, listed=listed) if searched else None
-        self._replay(preloader, added if self._offered.searching else {})
+        self._preloader = Preloader(self._catalog, count, most=preload_most, listed=listed) if searched else None
+        self._added = added if self._offered.searching else {}
+        self._is_replayed = False
+        self._waits = bool(searched) and not isinstance(tools, ToolCatalog) and len(own) <= _AWAITED
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether `wait` would return at once."""
+        return not self._waits or self._catalog.is_ready
+
+    def wait(self) -> None:
+        """Wait a few seconds for the vectors of tools that were given as a list; call it before the first request.
+
+        Their catalogue lives no longer than the run. If the vectors came after the first message was searched for, the
+        next run would find other tools for it. The owner of a catalogue can wait for it with `ToolCatalog.ready`.
+        """
+        if self._waits:
+            with suppress(Exception):  # the search raises it again, and then nothing is preloaded
+                self._catalog.ready(_PATIENCE)
 
     @property
     def request(self) -> dict[str, Any]:
         """`tools`, `betas` and `messages` of the next request."""
+        self._replay()
         return {**self._offered.request, "messages": self._messages}
 
     @property
     def settled(self) -> list[dict[str, Any]]:
         """The conversation as far as it can be continued: every call in it is answered."""
+        self._replay()
         return settled(self._messages)
 
     @property
@@ -279,16 +307,17 @@ class ToolLoop:
             content = [*content, {"type": "text", "text": notes}]
         return {"content": content}
 
-    def _replay(self, preloader: Preloader | None, added: Mapping[int, list[str]]) -> None:
+    def _replay(self) -> None:
         """Load what searches and messages of the user have loaded so far, and what its new messages load.
 
-        In the order of the conversation: what a message loads depends on it alone and on those before, so that a
-        conversation that is continued has the same definitions in the same order, as the prompt cache requires.
-
-        Args:
-            preloader: What loads tools for messages; None for nothing.
-            added: The tools that messages have loaded, by place, as the conversation says.
+        In the order of the conversation, and a message that is known to have loaded tools has loaded these: so a
+        conversation that is continued has the same definitions in the same order, as the prompt cache requires. Of
+        others that is not known; their tools depend on them and on those before alone.
         """
+        if self._is_replayed:
+            return
+        self._is_replayed = True
+        preloader = self._preloader
         new_from = first_new_message(self._messages)
         replies = [place for place, message in enumerate(self._messages) if message.get("role") == "assistant"]
         first_reply = replies[0] if replies else len(self._messages)
@@ -303,24 +332,36 @@ class ToolLoop:
             sent.append(message)
             self._offered.load(found)
             self._conversation.remember(map(self._offered.own, found), "search")
-            if preloader is None and index not in added:
+            known = self._known(index, message)
+            if preloader is None and known is None:
                 continue
             said = user_text(message)
             # What was called was loaded, even if the search would not find it again: tools change, and encoders.
             names = self._offered.preload(map(self._offered.own, used) if preloader is not None else (), in_full=True)
-            before = [name for name in map(self._offered.own, added.get(index, ())) if name in self._offered.names]
-            best = before or (preloader.best(said, has=self._offered) if said and preloader is not None else ())
+            best = known
+            if best is None:
+                best = preloader.best(said, has=self._offered) if said and preloader is not None else []
             in_full = index < first_reply or not self._by_addition
-            loaded = self._offered.preload(best, in_full=in_full, is_known=bool(before))
+            loaded = self._offered.preload(best, in_full=in_full, is_known=known is not None)
             if preloader is not None:
-                preloader.remember(before or loaded)
+                preloader.remember(loaded if known is None else known)
             names += loaded
             pending += [] if in_full else map(self._offered.names.of, loaded)
-            if said and index >= new_from and not before:
+            if said and known is None:
+                sent[-1] = ReadMessage(message, loaded)
+            if said and index >= new_from and known is None:
                 self._conversation.preloaded(said, names)
             else:
                 self._conversation.remember(names, "preload")
         self._messages = [*sent, addition(pending)] if pending else sent
+
+    def _known(self, index: int, message: Mapping[str, Any]) -> list[str] | None:
+        """The own names of the tools that a message has loaded, as the conversation says; None if it does not."""
+        if not self._offered.searching:
+            return None
+        added = self._added.get(index)
+        names = preloaded_by(message) if added is None else map(self._offered.own, added)
+        return None if names is None else [name for name in names if name in self._offered.names]
 
 
 def _notes(query: str, found: Found, shown: Shown, words: Wording) -> Iterable[str]:

@@ -27,6 +27,7 @@ from ..catalog import ToolCatalog
 from ._options import LoopOptions, RunOptions
 
 try:
+    from anyio import to_thread
     from anyio.from_thread import start_blocking_portal
 except ImportError as error:
     raise MissingExtra("anthropic", "anthropic") from error
@@ -110,6 +111,7 @@ def run_anthropic_search(
     loop, request = _prepared(tools, options)
     if stream:
         return ToolStream(_streamed(client, loop, request), loop)
+    loop.wait()
     with start_blocking_portal() as portal:
         while not loop.take(client.beta.messages.create(**request, **loop.request)):
             portal.call(loop.answer)
@@ -257,6 +259,7 @@ def _prepared(tools: ToolCatalog | Iterable[Tool], options: RunOptions) -> tuple
 
 
 def _streamed(client: AnthropicClient, loop: ToolLoop, request: dict[str, Any]) -> Generator[Any]:
+    loop.wait()
     with start_blocking_portal() as portal:
         while True:
             with client.beta.messages.stream(**request, **loop.request) as stream:
@@ -268,12 +271,14 @@ def _streamed(client: AnthropicClient, loop: ToolLoop, request: dict[str, Any]) 
 
 
 async def _arun(client: AnthropicClient, loop: ToolLoop, request: dict[str, Any]) -> ToolRun:
+    await _waited(loop)
     while not loop.take(await client.beta.messages.create(**request, **loop.request)):
         await loop.answer()
     return loop.result
 
 
 async def _astreamed(client: AnthropicClient, loop: ToolLoop, request: dict[str, Any]) -> AsyncGenerator[Any]:
+    await _waited(loop)
     while True:
         async with client.beta.messages.stream(**request, **loop.request) as stream:
             async for event in stream:
@@ -282,3 +287,8 @@ async def _astreamed(client: AnthropicClient, loop: ToolLoop, request: dict[str,
         if loop.take(message):
             return
         yield ToolResults(results=await loop.answer())
+
+
+async def _waited(loop: ToolLoop) -> None:
+    if not loop.is_ready:  # in a thread, so that the event loop goes on
+        await to_thread.run_sync(loop.wait, abandon_on_cancel=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from ...errors import MissingExtra
 
@@ -38,6 +39,8 @@ class Happened:
     """The names of the tools that a search found."""
     message: object = None
     """The content of a user's message."""
+    added: Sequence[str] = ()
+    """The names of the tools that were added between the message and the answer of the model."""
     is_first: bool = False
     """Whether it was before the first answer of a model."""
     is_new: bool = False
@@ -55,7 +58,8 @@ def happened_in(history: Sequence[ModelMessage]) -> Iterator[Happened]:
             if isinstance(part, ToolSearchReturnPart | NativeToolSearchReturnPart):
                 yield Happened(found=list(_found_in(part)))
             elif isinstance(part, UserPromptPart) and not has_results:
-                yield Happened(message=part.content, is_first=place < first, is_new=place > last)
+                added = [] if place > last else list(_added_before_answer(history, place))
+                yield Happened(message=part.content, added=added, is_first=place < first, is_new=place > last)
 
 
 def found_or_called(messages: Iterable[ModelMessage]) -> Iterator[str]:
@@ -85,6 +89,12 @@ def without_additions(messages: Sequence[ModelMessage], names: Container[str]) -
             parts = [rest for part in message.parts if (rest := _without(part, names)) is not None]
             kept += [replace(message, parts=parts)] if parts else []
     return kept
+
+
+def _added_before_answer(history: Sequence[ModelMessage], place: int) -> Iterator[str]:
+    for message in takewhile(lambda message: not isinstance(message, ModelResponse), history[place:]):
+        for part in message.parts:
+            yield from _added_in(part)
 
 
 def _without(part: ModelRequestPart, names: Container[str]) -> ModelRequestPart | None:

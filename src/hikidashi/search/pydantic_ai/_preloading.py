@@ -72,8 +72,10 @@ class Preloading:
             if self._preloader is None:
                 self._preloader = self._engine.preloader([*searched.values()], self._count, self._most)
             self._read.append(content)
-            best = self._preloader.best(content, among=searched)
-            names = self._engine.within_budget([searched[name] for name in best])
+            names = [name for name in happened.added if name in searched]
+            if not names:  # the history does not say what the message has loaded
+                best = self._preloader.best(content, among=searched)
+                names = self._engine.within_budget([searched[name] for name in best])
             self._preloader.remember(names)
             self._loaded.update(dict.fromkeys(names))
             if happened.is_first:
