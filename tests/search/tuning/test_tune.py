@@ -144,7 +144,8 @@ def test_a_map_after_which_talk_finds_a_tool_is_refused_even_with_few_tools() ->
     assert (found["sentences"], found["after"] > found["before"] + 10) == (300, True)
     assert outcome.refusal == (
         f"Sentences that ask for something else find your tools: before {found['before']}, after {found['after']} of "
-        "300 everyday sentences find one with confidence. A rise of more than one in a hundred beyond chance is refused."
+        "300 everyday sentences find one with confidence. A rise of more than one in a hundred beyond chance is "
+        "refused."
     )
     assert outcome.kept is not None
     assert outcome.kept < 0.75  # among four tools alone, the nearest five are always the same
