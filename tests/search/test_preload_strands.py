@@ -167,6 +167,22 @@ async def test_a_tool_that_the_history_called_is_loaded_though_no_message_finds_
     assert offered(server) == [["search_tools", "list_events", "get_weather"]]
 
 
+async def test_text_beside_results_loads_nothing_and_in_a_message_of_its_own_it_does(messages_server: Server) -> None:
+    def resumed(*content: Any) -> list[Any]:
+        use: Any = {"toolUseId": "t1", "name": "gone", "input": {}}
+        result = {"toolUseId": "t1", "status": "success", "content": [{"text": "?"}]}
+        return [
+            {"role": "user", "content": [{"text": "Surprise me."}]},
+            {"role": "assistant", "content": [{"toolUse": use}]},
+            {"role": "user", "content": [{"toolResult": result}, *content]},
+        ]
+
+    server = messages_server([say("Rain."), say("Rain.")])
+    await run(server, hook(), resumed({"text": ASK_WEATHER}))
+    await run(server, hook(), [*resumed(), {"role": "user", "content": [{"text": ASK_WEATHER}]}])
+    assert offered(server) == [["search_tools"], ["search_tools", "get_weather"]]
+
+
 async def test_tools_that_are_always_loaded_are_not_loaded_twice(messages_server: Server, tmp_path: Path) -> None:
     server = messages_server([turn(WEATHER, call("book_flight", {})), call("book_flight", {"city": "Oslo"}), say(".")])
     with SearchLog(tmp_path / "log.db") as log:

@@ -101,7 +101,8 @@ def to_strands_search(
         record: Recorder notified of each search and call.
         budget: Maximum number of tokens in the definitions that one search loads, or one message: see `AnswerBudget`.
         preload: How many of the best tools for a message of the user to load before the model is asked, if the message
-            asks for something that a tool does; they stay loaded. None or 0 loads none.
+            asks for something that a tool does; they stay loaded. A message with results of tools loads none, whatever
+            text it has beside them. None or 0 loads none.
         preload_most: How many tools all messages of a conversation may load; by default four times `preload`.
 
     Raises:

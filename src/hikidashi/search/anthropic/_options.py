@@ -55,7 +55,8 @@ class LoopOptions(TypedDict, total=False):
     `AnswerBudget`."""
     preload: int | None
     """How many of the best tools for a message of the user to load before the model is asked, if the message asks for
-    something that a tool does; they stay loaded. None or 0, the default, loads none."""
+    something that a tool does; they stay loaded. A message with results of tools loads none, whatever text it has
+    beside them. None or 0, the default, loads none."""
     preload_most: int | None
     """How many tools all messages of a conversation may load; default four times `preload`."""
 
