@@ -214,6 +214,51 @@ def test_explain_shows_what_became_of_each_word_and_what_was_held_back(run: Tool
     )
 
 
+@pytest.mark.parametrize("columns", [60, 80])
+@pytest.mark.parametrize(
+    ("question", "shown"),
+    [
+        ("お金を返して", ["The encoder read: money return"]),
+        ("pay ann@example.com back", ["The encoder read: pay address back"]),
+        (
+            "돈을 돌려줘",
+            ["The encoder read: money run", r"Nearest in meaning: refund, at \d\d% of the similarity that is needed\."],
+        ),
+        (
+            "お金を返してホゲフガピヨモゲラ",
+            [
+                "The encoder read: money return",
+                r"Nearest in meaning: refund, near enough, but the question reads like talk, or too little of it was "
+                r"read\.",
+            ],
+        ),
+        ("will it rain", []),
+    ],
+)
+def test_explain_shows_what_the_encoder_read_and_how_near_the_nearest_tool_was(
+    run: Tools, tmp_path: Path, question: str, shown: list[str], columns: int
+) -> None:
+    path = tmp_path / "tools.json"
+    path.write_text(json.dumps([tool("refund", "Pays a customer back."), tool("weather", "Will it rain?")]))
+    asked = ["search", question, "--explain", "--ranker", "hybrid", "--catalog", str(path)]
+    result = run(*asked, columns=columns).stdout
+    assert max(map(cell_len, result.splitlines())) <= columns
+    meaning = result.split("\nWords\n")[0].partition("\nMeaning\n")[2].replace("\n", " ")
+    assert re.fullmatch(" ".join(shown), meaning)
+    answer = json.loads(run(*asked, "--json").stdout)
+    assert (answer["read"], answer["nearest"]["nearness"] > 0) == (
+        shown[0].removeprefix("The encoder read: ") if shown else question,
+        True,
+    )
+
+
+def test_explain_of_named_tools_says_that_nothing_was_ranked(run: Tools, catalog: str) -> None:
+    for ranker in ("lexical", "hybrid"):
+        asked = ["search", "select:get_weather", "--explain", "--ranker", ranker, "--catalog", catalog]
+        assert run(*asked).stdout.splitlines()[-1] == "These tools were named: nothing was ranked."
+        assert "words alone" not in run(*asked).stdout
+
+
 def test_a_pattern_shows_what_it_matched(run: Tools, catalog: str) -> None:
     result = run("search", "^(send|get)_", "--regex", "--catalog", catalog, "--json")
     assert [match["why"] for match in json.loads(result.stdout)["matches"]] == [

@@ -36,6 +36,7 @@ _ALL_IN_ONE = "Tool and score, what it does, and why it matched"
 _NARROWEST = 10  # columns for what a tool does
 _NARROW = 40  # columns: in fewer, no line is cut
 _SELECT = "select:"
+_NAMED = "These tools were named: nothing was ranked."
 _WORDS_ALONE = (
     "Ranked by words alone: the encoder reads sentences, in English or in words that a glossary translates, and not a "
     "single word that tools have."
@@ -65,7 +66,9 @@ def print_matches(
         if unknown:
             answer["unknown"] = unknown
         if explain:
-            answer |= {"held_back": _as_json(found.held_back), "words": found.words}
+            answer |= {"held_back": _as_json(found.held_back), "words": found.words, "read": found.read}
+            if found.nearest is not None:
+                answer["nearest"] = {"name": found.nearest[0], "nearness": round(found.nearest[1], 4)}
         print(json.dumps(answer, ensure_ascii=False, indent=2))  # noqa: T201 - this is the output
         return
     is_hybrid = explain and loaded.catalog.ranker == "hybrid" and not regex
@@ -76,9 +79,12 @@ def print_matches(
         _print_nothing(console, query, loaded, regex=regex)
     if unknown:
         _print_lines(console, [Text(f"No tool is named {', '.join(map(repr, map(clean, unknown)))}.")])
-    if explain:
+    if explain and query.strip().startswith(_SELECT):
+        _print_lines(console, [Text(_NAMED)])
+    elif explain:
         if is_hybrid and not shares:
             _print_lines(console, [Text(_WORDS_ALONE)])
+        _print_lines(console, _of_meaning(query, found))
         _print_explanation(console, found, shares=shares, regex=regex)
 
 
@@ -158,6 +164,23 @@ def _shares(match: ToolMatch) -> Text:
     """The parts of a score: their sum is the score."""
     score, words = round(match.score, 2), round(match.score * match.by_words, 2)
     return Text.assemble((f"{words:.2f}", "cyan"), " by words + ", (f"{score - words:.2f}", "magenta"), " by meaning")
+
+
+def _of_meaning(query: str, found: Explanation) -> list[Text]:
+    """What the encoder has read, if that is not the question itself, and how near the nearest tool is if none is."""
+    lines: list[Text] = []
+    if found.read and found.read.split() != query.split():
+        lines.append(Text.assemble("The encoder read: ", (clean(found.read), "magenta")))
+    if found.nearest is not None and not found.matches:
+        name, nearness = found.nearest
+        lines.append(Text.assemble("Nearest in meaning: ", (clean(name), "green"), f", {_how_near(nearness)}"))
+    return [Text("Meaning", "bold"), *lines] if lines else []
+
+
+def _how_near(nearness: float) -> str:
+    if nearness >= 1:
+        return "near enough, but the question reads like talk, or too little of it was read."
+    return f"at {max(nearness, 0.0):.0%} of the similarity that is needed."
 
 
 def _print_explanation(console: Console, found: Explanation, *, shares: bool, regex: bool) -> None:

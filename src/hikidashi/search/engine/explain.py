@@ -29,6 +29,10 @@ class Explanation:
     """The next best tools; the `doubt` of each says why it was not shown."""
     words: dict[str, str] = field(default_factory=dict[str, str])
     """The words searched for, `送信→send` for a translation or a corrected spelling, and how many tools have each."""
+    read: str = ""
+    """What the encoder has read: English, without literal values. Empty if the question was ranked by words alone."""
+    nearest: tuple[str, float] | None = None
+    """The tool nearest in meaning, found or not, and its `ToolMatch.nearness`; None if only words count."""
 
 
 def matches_of(judgement: Judgement, query: Query, limit: int, entry: EntryOf) -> list[ToolMatch]:
@@ -48,7 +52,14 @@ def explained(judgement: Judgement, query: Query, limit: int, entry: EntryOf, in
         for place, (number, score) in enumerate(judgement.hits[: limit + HELD_BACK])
         if number not in kept
     ]
-    return Explanation(matches_of(judgement, query, limit, entry), held_back, _words(query, index, entry))
+    nearest = None if judgement.nearest is None else (entry(judgement.nearest[0]).name, judgement.nearest[1])
+    return Explanation(
+        matches_of(judgement, query, limit, entry),
+        held_back,
+        _words(query, index, entry),
+        read=judgement.read,
+        nearest=nearest,
+    )
 
 
 def _match(entry: Entry, score: float, query: Query, judgement: Judgement, number: int) -> ToolMatch:

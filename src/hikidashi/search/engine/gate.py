@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from .index.bm25 import Index
 from .match import whole_words
@@ -62,6 +62,10 @@ class Judgement:
     """Whether the search is confident of them by meaning alone."""
     nearness: Mapping[int, float] = field(default_factory=dict[int, float])
     """How near each hit is in meaning, as a share of what makes a tool be about the question."""
+    read: str = ""
+    """What the model has read of the question; empty if it was ranked by words alone."""
+    nearest: tuple[int, float] | None = None
+    """The tool that is nearest in meaning, a hit or not, and how near it is."""
 
     @property
     def shown(self) -> list[tuple[int, float]]:
@@ -77,7 +81,7 @@ class Judgement:
         others = [] if self.doubt else [hit for hit in self.hits if hit[0] not in named]
         by_meaning = {number: share for number, share in self.by_meaning.items() if number not in named}
         hits = [(number, best + 1.0) for number in named] + others
-        return Judgement(hits, by_meaning=by_meaning, nearness=self.nearness)
+        return replace(self, hits=hits, doubt="", by_meaning=by_meaning, is_by_meaning=False)
 
 
 def judged(index: Index, query: Query, limit: int, name_terms: TermsOf) -> Judgement:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from operator import itemgetter
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -96,7 +98,7 @@ def hybrid(
     """
     words = judged(index, asked, _CANDIDATES, name_terms)
     similarities = similar(_CANDIDATES, [number for number, _ in words.hits])
-    nearest = max(similarities.values())
+    nearest_tool, nearest = max(similarities.items(), key=itemgetter(1))
     is_asked = asked.is_clear_request and not asked.is_statement and bool(words.hits)
     is_near = (
         nearest >= (_NEAR * floor if is_asked else floor)
@@ -104,7 +106,7 @@ def hybrid(
         and not _is_everyday(asked, reading)
     )
     if not words.hits and not is_near:
-        return words
+        return replace(words, read=reading.text, nearest=(nearest_tool, _nearness(nearest, floor)))
     # Tools that are found by meaning may have words of the question too, if not enough for the best fifty.
     scores = index.scores(asked.weights, similarities)
     unread = {number: _unread_in(number, index, reading) for number in similarities} if reading.unread else {}
@@ -131,8 +133,19 @@ def hybrid(
     hits = [(number, both[number].score) for number in order]
     doubt = "" if is_sure or (is_near and not asked.is_statement) else _doubt(words, is_near=is_near)
     shares = {number: one.by_meaning / one.score for number, one in both.items() if one.score}
-    nearness = {number: similarities[number] / floor if floor > 0 else 1.0 for number in both}
-    return Judgement(hits, doubt, shares, is_by_meaning=not is_sure and not doubt, nearness=nearness)
+    return Judgement(
+        hits,
+        doubt,
+        shares,
+        is_by_meaning=not is_sure and not doubt,
+        nearness={number: _nearness(similarities[number], floor) for number in both},
+        read=reading.text,
+        nearest=(nearest_tool, _nearness(nearest, floor)),
+    )
+
+
+def _nearness(similarity: float, floor: float) -> float:
+    return similarity / floor if floor > 0 else 1.0
 
 
 def _at_most(most: float, one: Fused) -> Fused:
