@@ -68,28 +68,28 @@ class VectorIndex:
         self._matrix, self.numbers, self._used = None, set(), 0
         self.insert(rows)
 
-    def similar(self, vectors: Matrix, limit: int, others: Iterable[int]) -> dict[int, float]:
-        """The `limit` tools nearest to any of the vectors, nearest first, and then `others`, with their similarity.
+    def similar(self, vectors: Matrix, limit: int, others: Iterable[int]) -> dict[int, list[float]]:
+        """The `limit` tools nearest to any of the vectors, nearest first, and then `others`.
 
-        Of several vectors, each is raised by a part of what it lacks to the nearest. There must be at least one tool,
-        and `others` must be among the tools.
+        Each with its similarity to every vector. Of several vectors, each is raised by a part of what it lacks to the
+        nearest. There must be at least one tool, and `others` must be among the tools.
         """
         assert self._matrix is not None
+        numpy, used = self._numpy, self._used
         # Not `@`: BLAS would start threads for it, which on a busy machine takes 8 ms instead of .5.
-        used = self._used
         rows = self._matrix[:used]
-        of_each: list[Matrix] = [self._numpy.einsum("ij,j->i", rows, vector) for vector in vectors]
-        similarities = of_each[0] if len(of_each) == 1 else self._nearest_of(of_each)
+        of_each = _raised([numpy.einsum("ij,j->i", rows, vector) for vector in vectors])
+        similarities: Matrix = of_each[0] if len(of_each) == 1 else numpy.max(of_each, axis=0)
         # Rows of removed tools may be among the nearest: take as many more as there are.
         few = min(limit + used - len(self.numbers), used)
-        places = self._numpy.argpartition(-similarities, few - 1)[:few]
-        nearest = places[self._numpy.lexsort((places, -similarities[places]))]
+        places = numpy.argpartition(-similarities, few - 1)[:few]
+        nearest = places[numpy.lexsort((places, -similarities[places]))]
         best = [place for place in nearest.tolist() if place in self.numbers][:limit]
         best += sorted(set(others).difference(best))
-        return dict(zip(best, similarities[best].tolist(), strict=True))
+        return dict(zip(best, numpy.stack([one[best] for one in of_each], axis=1).tolist(), strict=True))
 
-    def _nearest_of(self, of_each: list[Matrix]) -> Matrix:
-        """The similarity of each tool to the nearest of several vectors, given that to each of them."""
-        best = [float(one.max()) for one in of_each]
-        raised = [one + _RAISED * (max(best) - its) for one, its in zip(of_each, best, strict=True)]
-        return cast("Matrix", self._numpy.max(raised, axis=0))
+
+def _raised(of_each: list[Matrix]) -> list[Matrix]:
+    """The similarities to several vectors, each raised by a part of what its best lacks to the best of all."""
+    best = [float(one.max()) for one in of_each]
+    return [one + _RAISED * (max(best) - its) for one, its in zip(of_each, best, strict=True)]

@@ -7,16 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from operator import itemgetter
 from types import MappingProxyType
-from typing import NamedTuple
 
 from ..gate import OF_BEST, Judgement, TermsOf, judged
 from ..index.bm25 import Index
 from ..query import Query
 from ..text.analyzer import Analyzer, is_everyday, is_request, is_weak
 from ..text.stem import stem
+from ._wishes import Fused, wish_by_wish
 from .reading import Reading
 
-__all__ = ["MEANING", "Fused", "fused", "hybrid"]
+__all__ = ["MEANING", "fused", "hybrid"]
 
 MEANING = 0.55
 """The weight of the semantic ranking in a score; the lexical one has the rest.
@@ -38,13 +38,6 @@ _UNDERSTOOD = 0.5  # more than this share of a question must have been read for 
 
 
 _NONE: Mapping[int, float] = MappingProxyType({})
-
-
-class Fused(NamedTuple):
-    """The score of a tool, from 0 to 1, and the part of it that is from meaning."""
-
-    score: float
-    by_meaning: float
 
 
 def fused(
@@ -76,7 +69,7 @@ def hybrid(
     index: Index,
     asked: Query,
     name_terms: TermsOf,
-    similar: Callable[[int, Sequence[int]], dict[int, float]],
+    similar: Callable[[int, Sequence[int]], dict[int, list[float]]],
     *,
     floor: float,
     reading: Reading,
@@ -92,12 +85,14 @@ def hybrid(
         index: The lexical index.
         asked: The question.
         name_terms: The terms in the name of a tool.
-        similar: The nearest tools, as many as given, and then the given others, with their similarity.
+        similar: The nearest tools, as many as given, and then the given others, with their similarity to the question
+            and to each of its clauses.
         floor: The similarity from which a tool is about the question.
         reading: What the model has read of the question.
     """
     words = judged(index, asked, _CANDIDATES, name_terms)
-    similarities = similar(_CANDIDATES, [number for number, _ in words.hits])
+    near = similar(_CANDIDATES, [number for number, _ in words.hits])
+    similarities = {number: max(one) for number, one in near.items()}
     nearest_tool, nearest = max(similarities.items(), key=itemgetter(1))
     is_asked = asked.is_clear_request and not asked.is_statement and bool(words.hits)
     is_near = (
@@ -125,7 +120,8 @@ def hybrid(
         or similarities[number] >= by_meaning
         or (is_sure and number == words.hits[0][0])
     }
-    order = sorted(both, key=lambda number: (-both[number].score, number))
+    both = wish_by_wish(both, near, min(similarities.values()))
+    order = list(both)
     if is_sure and not is_near:
         best = words.hits[0][0]
         order = [best, *(number for number in order if number != best)]

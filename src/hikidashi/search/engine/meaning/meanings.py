@@ -168,8 +168,8 @@ class Meanings:
             if job is not None:
                 job.wait(done, left)
 
-    def similar(self, vectors: Matrix, limit: int, others: Sequence[int]) -> dict[int, float]:
-        """The tools nearest to a question, and `others`, with their similarity; `has_all` must be true."""
+    def similar(self, vectors: Matrix, limit: int, others: Sequence[int]) -> dict[int, list[float]]:
+        """The tools nearest to a question, and `others`, with their similarities; `has_all` must be true."""
         assert self._index is not None
         return self._index.similar(vectors, limit, others)
 
