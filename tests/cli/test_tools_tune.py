@@ -228,6 +228,16 @@ def test_a_tune_says_which_one_it_replaces_and_remove_brings_that_back(tune: Tun
         "hikidashi tools tune --remove then brings it back."
     )
     assert data.read_bytes() != before
+    assert "…" not in result.stdout
+    narrow = tune(QUESTIONS, "--dry-run", columns=30).stdout.splitlines()
+    assert max(map(cell_len, narrow)) <= 30
+    assert [line for line in narrow if line in ("untuned", "in use", "after", "change in points")] == [
+        "untuned",
+        "in use",
+        "after",
+        "change in points",
+    ]
+    assert len([line for line in narrow if line.startswith(("recall@5   ", "first hit  "))]) == 8
 
     would = invoke("tune", "--remove", "--dry-run", columns=60).stdout
     assert "would be in use again: the tune of 2026-01-02 03:04 (68 questions)" in " ".join(would.split())

@@ -83,13 +83,17 @@ def _print_table(console: Console, outcome: Outcome) -> None:
     if outcome.before is not None and outcome.after is not None:
         columns = [("before", outcome.before), ("after", outcome.after)]
         if outcome.installed is not None:
-            columns.insert(1, ("installed", outcome.installed))
+            columns = [("untuned", outcome.before), ("in use", outcome.installed), ("after", outcome.after)]
     heads = [name for name, _ in columns] + (["change in points"] if outcome.change else [])
     change = outcome.change
     rows = [
         ("recall@5", [figure(found.recall) for _, found in columns], change and change.recall),
         ("first hit", [figure(found.first) for _, found in columns], change and change.first),
     ]
+    widest = max(len(_signed(difference)) if difference else 0 for _, _, difference in rows)
+    if console.width < 11 + 15 * len(columns) + max(widest, len(heads[-1]) if change else 0):
+        _print_narrow(console, heads, rows)
+        return
     console.print(Text(" " * 11 + "".join(f"{head:<15}" for head in heads).rstrip(), "bold"))
     for label, figures, difference in rows:
         line = Text(f"{label:<11}" + "".join(f"{_shown(one):<15}" for one in figures))
@@ -97,6 +101,15 @@ def _print_table(console: Console, outcome: Outcome) -> None:
             line.append(_signed(difference), "green" if difference.low > 0 else "")
         line.rstrip()
         console.print(line, no_wrap=True, crop=False)
+
+
+def _print_narrow(console: Console, heads: list[str], rows: list[tuple[str, list[Figure], Figure | None]]) -> None:
+    """The columns of the table below each other."""
+    for place, head in enumerate(heads):
+        _print(console, Text(head, "bold"))
+        for label, figures, difference in rows:
+            shown = _shown(figures[place]) if place < len(figures) else _signed(difference) if difference else ""
+            _print(console, Text(f"{label:<11}{shown}"))
 
 
 def _shown(one: Figure) -> str:
