@@ -194,7 +194,9 @@ def tune(
     catalog: _Catalog = None,
     mcp: _Mcp = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Measure, and install nothing.")] = False,
-    remove: Annotated[bool, typer.Option("--remove", help="Remove what was installed, and exit.")] = False,
+    remove: Annotated[
+        bool, typer.Option("--remove", help="Remove the tune in use, and exit; one that it replaced is used again.")
+    ] = False,
     overlay: _Overlay = None,
     timeout: _Timeout = 30.0,
     as_json: _Json = False,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 from rich.console import Console
@@ -47,10 +48,30 @@ def print_outcome(
     if outcome.kept is not None:
         kept = f"Other questions: {outcome.kept:.0%} of the tools nearest to everyday sentences stay the same."
         _print(console, Text(kept))
+    for line in _others(outcome):
+        _print(console, Text(line))
     console.print()
     _print(console, _verdict(outcome, dry_run=dry_run))
     if path is not None:  # on a line of its own, to copy
         console.print(Text(clean(str(path))), soft_wrap=True)
+
+
+def _others(outcome: Outcome) -> Iterator[str]:
+    """What the tune in use finds if none was trained, and how many sentences find a tool that they do not ask for."""
+    if outcome.today_installed is not None:
+        found = outcome.today_installed
+        yield f"With the tune in use: recall@5 {found.recall.mean():.0%}, first hit {found.first.mean():.0%}."
+    for found, what in (
+        (outcome.everyday, "Everyday sentences that find a tool with confidence"),
+        (outcome.unanswered, "Questions that no tool answers and that find one with confidence"),
+    ):
+        if found is None:
+            continue
+        text = f"{what}: {found.before.sum():.0f} of {len(found.before)}"
+        if found.after is not None:
+            before, after = ("before", "after") if outcome.adapter else ("untuned", "with the tune in use")
+            text += f" {before}, {found.after.sum():.0f} {after}"
+        yield text + "."
 
 
 def _about(outcome: Outcome) -> list[Text]:

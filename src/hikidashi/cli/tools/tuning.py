@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -31,7 +31,6 @@ from .load import load
 from .text import clean, counted
 
 if TYPE_CHECKING:
-    from hikidashi.search.tuning.tune import Outcome
     from hikidashi.search.tuning.tune import Progress as Report
 
 __all__ = ["remove_tuned", "run_tune"]
@@ -90,28 +89,7 @@ def run_tune(
     # Where nothing was trained, there is nothing that is not better.
     is_dry = dry_run and (as_json or outcome.adapter is not None)
     print_outcome(stdout(), outcome, loaded, path=path, dry_run=is_dry, as_json=as_json)
-    if not as_json:
-        for line in _others(outcome):
-            _print(line)
     return is_better
-
-
-def _others(outcome: Outcome) -> Iterator[str]:
-    """What the tune in use finds if none was trained, and how many sentences find a tool that they do not ask for."""
-    if outcome.today_installed is not None:
-        found = outcome.today_installed
-        yield f"With the tune in use: recall@5 {found.recall.mean():.0%}, first hit {found.first.mean():.0%}."
-    for found, what in (
-        (outcome.everyday, "Everyday sentences that find a tool with confidence"),
-        (outcome.unanswered, "Questions that no tool answers and that find one with confidence"),
-    ):
-        if found is None:
-            continue
-        text = f"{what}: {found.before.sum():.0f} of {len(found.before)}"
-        if found.after is not None:
-            before, after = ("before", "after") if outcome.adapter else ("untuned", "with the tune in use")
-            text += f" {before}, {found.after.sum():.0f} {after}"
-        yield text + "."
 
 
 def _named(tune: Tune) -> str:

@@ -162,7 +162,7 @@ def save_adapter(encoder_id: str, adapter: Adapter, *, questions: int | None = N
 def _keep(path: Path, encoder_id: str, new: Adapter) -> None:
     """Copy the installed adapter to `previous_path`, so that one is installed all the time."""
     previous, numpy = previous_path(path), _numpy()
-    if not path.exists():  # removed by hand: what it had replaced must not come back
+    if not path.exists():  # the user removed it: what it had replaced must not come back
         previous.unlink(missing_ok=True)
         return
     try:
