@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 __all__ = ["DIMENSIONS", "ID", "MOST_TOKENS", "Encoder", "ModelError", "__version__"]
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 DIMENSIONS = 384
 MOST_TOKENS = 64
 """Longer texts are truncated."""
