@@ -81,7 +81,9 @@ def _with_part_of_name(rows: Rows, query: str, judgement: Judgement, limit: int,
     named, is_sure = rows.named_with(query)
     if is_sure:
         return judgement.preferring(named[:limit])
-    if judgement.hits:
+    # The encoder reads a piece of a name as near to that name: such nearness is spelling, not meaning.
+    is_spelling = judgement.is_by_meaning and judgement.hits[0][0] in named
+    if judgement.hits and not is_spelling:
         return judgement
     return Judgement([(number, 1.0) for number in named[:limit]], f"Only a piece of a word in its name is {query!r}.")
 
