@@ -40,7 +40,7 @@ UNITS: dict[str, Unit] = {"turns": "count", "requests": "count", "sent": "bytes"
 
 _COUNT = 5  # tools that a message may load
 _SIZE = 1_000
-_TASKS = 8
+_TASKS = 40
 _ANSWER = "Done."
 _SERVER = "tools"
 _SYSTEM = "Do what you are asked to do, with tools."
@@ -175,7 +175,7 @@ def measured(plan: Plan, size: int, asked: Sequence[Task], rounds: int) -> dict[
 
 def _measurements(plan: Plan) -> Iterable[Measurement]:
     size, how_many = (200, 2) if plan.quick else (_SIZE, _TASKS)
-    found = measured(plan, size, tasks(how_many), plan.rounds(5, quick=1))
+    found = measured(plan, size, tasks(how_many), plan.rounds(3, quick=1))
     for what in GROUPS:
         ours, *others = (Sample(tuple(getattr(one, what) for one in found[way])) for way in WAYS)
         for way, peer in zip(list(WAYS)[1:], others, strict=True):
