@@ -42,6 +42,8 @@ _COLOURS = {
     "SQLite FTS5": "#5c5470",
 }
 
+_TRAINED_ON = {"acebench_zh", "bfcl", "metatool", "restbench", "sealtools", "stabletoolbench"}
+
 _SPLITS = {
     "en": "asked in English,\ntool in English",
     "ja": "asked in Japanese,\ntool in Japanese",
@@ -66,7 +68,7 @@ def draw(run: Run, folder: Path) -> list[Path]:
 def _accuracy(rows: Sequence[Accuracy], machine: Machine, path: Path) -> None:
     engines = list(dict.fromkeys(row.engine for row in rows))
     panels = {
-        "every data set": _by_dataset(rows),
+        _every_set(rows): _by_dataset(rows),
         "the shipped set, by language": _by_language(rows),
         "everyday talk in English: percent with nothing found, or nothing certain, as is right": _talk(rows),
     }
@@ -102,6 +104,11 @@ def _bars(axes: Axes, groups: dict[str, dict[str, float]], engines: Sequence[str
     axes.set_yticks(range(0, 101, 25))
     _plain(axes, "y")
     axes.tick_params(axis="x", length=0)
+
+
+def _every_set(rows: Sequence[Accuracy]) -> str:
+    seen = sorted({row.dataset for row in rows} & _TRAINED_ON)
+    return "every data set" + (f"; the encoder was trained on {', '.join(seen)}" if seen else "")
 
 
 def _by_dataset(rows: Sequence[Accuracy]) -> dict[str, dict[str, float]]:
