@@ -21,8 +21,6 @@ import hikidashi.web
 SOURCE = Path(hikidashi.__file__).parent
 FRAMEWORKS = ("anthropic", "claude_agent_sdk", "mcp", "pydantic_ai", "slack_bolt", "strands", "tavily")
 
-MOST_FILES = 16
-
 PUBLIC = [
     "ClaudeCodeAPIError",
     "ClaudeCodeError",
@@ -190,385 +188,26 @@ def test_what_needs_no_framework_works_without_any(name: str) -> None:
     assert in_a_new_process(f"{blocked}import hikidashi; print(hikidashi.{name}.__name__)") == name
 
 
-# Which room may import which, folder by folder: the folders of a room are rooms of their own. An edge that nobody uses
-# fails too, so that this table is the architecture and not a wish.
-ROOMS_BELOW = {
-    "__main__": {"cli"},
-    "agents": {
-        "agents.slack",
-        "claude",
-        "common",
-        "config",
-        "errors",
-        "providers",
-        "web",
-        "web.answers",
-        "web.providers",
-        "web.strands",
-    },
-    "agents.slack": {"agents", "common", "errors", "web"},
-    "claude": {
-        "claude.deps",
-        "claude.session",
-        "claude.tools",
-        "common",
-        "convert",
-        "convert.shared",
-        "errors",
-        "tool",
-    },
-    "claude.deps": {"common", "errors"},
-    "claude.session": {"claude", "claude.tools", "common", "convert", "convert.shared", "errors", "tool"},
-    "claude.tools": {"claude", "convert", "convert.shared", "errors", "tool"},
-    "cli": {
-        "cli.chat",
-        "cli.config",
-        "cli.doctor",
-        "cli.serve",
-        "cli.slack",
-        "cli.tools",
-        "cli.tour",
-        "cli.web",
-        "common",
-        "config",
-        "errors",
-        "providers",
-        "web",
-    },
-    "cli.chat": {
-        "agents",
-        "cli",
-        "cli.doctor",
-        "cli.tools",
-        "common",
-        "config",
-        "errors",
-        "providers",
-        "web.answers",
-        "web.providers",
-    },
-    "cli.config": {"cli", "cli.chat", "config", "errors"},
-    "cli.doctor": {"cli", "common", "errors", "providers"},
-    "cli.serve": {
-        "cli",
-        "cli.tools",
-        "common",
-        "config",
-        "errors",
-        "gateway",
-        "gateway.auth",
-        "gateway.clients",
-        "gateway.daemon",
-        "gateway.offer",
-        "gateway.settings",
-        "gateway.telemetry",
-        "search.records",
-    },
-    "cli.slack": {"agents", "agents.slack", "cli", "cli.chat", "common", "config", "errors"},
-    "cli.tools": {
-        "cli",
-        "errors",
-        "search",
-        "search.engine",
-        "search.engine.meaning",
-        "search.mcp_servers",
-        "search.mcp_servers.entries",
-        "search.records",
-        "search.tuning",
-        "search.wire",
-        "tokens",
-        "tool",
-    },
-    "cli.tour": {
-        "claude",
-        "cli",
-        "cli.doctor",
-        "cli.tools",
-        "convert",
-        "search",
-        "testing",
-        "tokens",
-        "web.providers.local",
-        "web.text",
-    },
-    "cli.web": {
-        "cli",
-        "cli.tools",
-        "common",
-        "errors",
-        "providers",
-        "web",
-        "web.answers",
-        "web.crawl",
-        "web.providers",
-        "web.providers.local",
-        "web.providers.local.documents",
-        "web.tavily_api",
-        "web.wording",
-    },
-    "config": {"common", "errors", "providers"},
-    "convert": {"common", "convert.shared", "errors", "tool"},
-    "convert.shared": {"errors", "tool"},
-    "gateway": {
-        "common",
-        "errors",
-        "gateway.auth",
-        "gateway.bridge",
-        "gateway.direct",
-        "gateway.handlers",
-        "gateway.offer",
-        "gateway.settings",
-        "gateway.telemetry",
-        "gateway.upstream",
-        "gateway.upstream.process",
-        "gateway.upstream.requests",
-        "search.mcp_servers",
-        "search.records",
-        "tokens",
-    },
-    "gateway.auth": {"common", "errors", "search.mcp_servers"},
-    "gateway.bridge": {"common", "errors", "gateway.telemetry", "gateway.upstream", "gateway.upstream.requests"},
-    "gateway.clients": {"common", "errors", "gateway.offer", "gateway.settings", "search.mcp_servers.entries"},
-    "gateway.daemon": {
-        "common",
-        "errors",
-        "gateway",
-        "gateway.direct",
-        "gateway.upstream.process",
-        "search.mcp_servers",
-    },
-    "gateway.direct": {
-        "errors",
-        "gateway",
-        "gateway.offer",
-        "gateway.upstream.requests",
-        "search.mcp_servers.messages",
-    },
-    "gateway.handlers": {"errors", "gateway", "gateway.bridge", "gateway.offer", "gateway.telemetry", "search.records"},
-    "gateway.offer": {
-        "common",
-        "errors",
-        "gateway.settings",
-        "gateway.upstream",
-        "gateway.upstream.process",
-        "search",
-        "search.answers",
-        "search.engine",
-        "search.mcp_servers",
-    },
-    "gateway.settings": {
-        "common",
-        "config",
-        "errors",
-        "gateway.offer",
-        "search.mcp_servers",
-        "search.mcp_servers.entries",
-    },
-    "gateway.telemetry": {"errors"},
-    "gateway.upstream": {
-        "errors",
-        "gateway.auth",
-        "gateway.settings",
-        "gateway.telemetry",
-        "gateway.upstream.process",
-        "gateway.upstream.requests",
-        "search.mcp_servers",
-        "search.mcp_servers.entries",
-        "search.mcp_servers.messages",
-    },
-    "gateway.upstream.process": {"errors", "gateway.auth", "gateway.upstream"},
-    "gateway.upstream.requests": {
-        "errors",
-        "gateway",
-        "gateway.auth",
-        "gateway.upstream",
-        "search.mcp_servers",
-        "search.mcp_servers.entries",
-        "search.mcp_servers.messages",
-    },
-    "providers": {"common", "errors"},
-    "search": {
-        "common",
-        "convert",
-        "convert.shared",
-        "errors",
-        "search.answers",
-        "search.anthropic",
-        "search.engine",
-        "search.engine.glossary",
-        "search.engine.index",
-        "search.engine.meaning",
-        "search.engine.patterns",
-        "search.engine.text",
-        "search.mcp_servers",
-        "search.pydantic_ai",
-        "search.records",
-        "search.wire",
-        "tool",
-    },
-    "search.answers": {
-        "common",
-        "convert.shared",
-        "errors",
-        "search",
-        "search.engine",
-        "search.mcp_servers",
-        "search.records",
-        "tokens",
-        "tool",
-    },
-    "search.anthropic": {
-        "convert",
-        "convert.shared",
-        "errors",
-        "search",
-        "search.answers",
-        "search.engine",
-        "search.engine.text",
-        "search.mcp_servers",
-        "search.records",
-        "search.wire",
-        "tool",
-    },
-    "search.engine": {
-        "common",
-        "errors",
-        "search.engine.glossary",
-        "search.engine.index",
-        "search.engine.meaning",
-        "search.engine.patterns",
-        "search.engine.text",
-    },
-    "search.engine.glossary": {"errors", "search.engine.text"},
-    "search.engine.index": {"search.engine", "search.engine.text"},
-    "search.engine.meaning": {"common", "errors", "search.engine", "search.engine.index", "search.engine.text"},
-    "search.engine.patterns": {"common", "errors", "search.engine", "search.engine.text"},
-    "search.mcp_servers": {
-        "common",
-        "convert",
-        "errors",
-        "search",
-        "search.answers",
-        "search.mcp_servers.entries",
-        "search.mcp_servers.messages",
-        "tool",
-    },
-    "search.mcp_servers.entries": {"common", "errors", "search"},
-    "search.mcp_servers.messages": {"common", "errors"},
-    "search.pydantic_ai": {
-        "convert",
-        "convert.shared",
-        "errors",
-        "search",
-        "search.answers",
-        "search.engine",
-        "search.engine.text",
-        "search.mcp_servers",
-        "search.records",
-        "tool",
-    },
-    "search.records": {"common", "errors", "search", "search.engine", "search.engine.index", "search.engine.text"},
-    "search.tuning": {
-        "common",
-        "errors",
-        "search",
-        "search.engine",
-        "search.engine.meaning",
-        "search.engine.text",
-        "search.records",
-    },
-    "search.wire": {
-        "convert",
-        "convert.shared",
-        "errors",
-        "search",
-        "search.answers",
-        "search.engine",
-        "tokens",
-        "tool",
-    },
-    "testing": {
-        "common",
-        "errors",
-        "search",
-        "search.wire",
-        "testing.slack",
-        "web",
-        "web.crawl",
-        "web.pages",
-        "web.tavily_api",
-    },
-    "testing.slack": {"common"},
-    "tool": {"common", "errors"},
-    "web": {
-        "common",
-        "convert",
-        "errors",
-        "providers",
-        "tool",
-        "web.answers",
-        "web.crawl",
-        "web.pages",
-        "web.providers",
-        "web.providers.local",
-        "web.providers.tavily",
-        "web.text",
-        "web.wording",
-    },
-    "web.answers": {"common", "errors", "tokens", "web", "web.pages", "web.text", "web.wording"},
-    "web.crawl": {"errors", "providers", "web", "web.pages", "web.text", "web.wording"},
-    "web.pages": {"common", "errors", "web", "web.wording"},
-    "web.providers": {
-        "common",
-        "config",
-        "errors",
-        "providers",
-        "web",
-        "web.answers",
-        "web.pages",
-        "web.text",
-        "web.wording",
-    },
-    "web.providers.local": {
-        "common",
-        "errors",
-        "providers",
-        "search.engine",
-        "search.engine.meaning",
-        "web",
-        "web.answers",
-        "web.crawl",
-        "web.pages",
-        "web.providers",
-        "web.providers.local.documents",
-        "web.text",
-        "web.wording",
-    },
-    "web.providers.local.documents": {
-        "common",
-        "errors",
-        "web",
-        "web.crawl",
-        "web.pages",
-        "web.providers.local",
-        "web.text",
-        "web.wording",
-    },
-    "web.providers.tavily": {
-        "common",
-        "errors",
-        "providers",
-        "web",
-        "web.answers",
-        "web.crawl",
-        "web.pages",
-        "web.providers",
-        "web.wording",
-    },
-    "web.strands": {"common", "config", "errors", "tool", "web", "web.answers", "web.providers"},
-    "web.tavily_api": {"common", "errors", "web", "web.crawl", "web.pages"},
-    "web.text": {"common", "tokens", "web"},
-    "web.wording": {"common", "errors"},
+# The rooms, lowest first: a room imports only rooms of lower lines, and of its own line where the line says so.
+ROOMS = (
+    {"errors", "common", "texts"},
+    {"tool", "tokens"},
+    {"convert", "providers", "config"},
+    {"servers", "search"},
+    {"claude", "web"},
+    {"gateway", "apps", "agents"},
+    {"testing"},
+    {"cli"},
+    {"__main__"},
+)
+# Imports within a line.
+BESIDE = {
+    ("common", "errors"),
+    ("common", "texts"),
+    ("texts", "errors"),
+    ("tool", "tokens"),
+    ("config", "providers"),
+    ("search", "servers"),
 }
 
 
@@ -579,7 +218,7 @@ def modules() -> Iterator[tuple[Path, str, list[str]]]:
         if inside == Path("__init__.py"):
             continue
         package = ["hikidashi", *inside.parent.parts]
-        room = ".".join(inside.parent.parts) or inside.stem
+        room = inside.parts[0].removesuffix(".py")
         yield path, room, list(imported(path, package))
 
 
@@ -615,65 +254,26 @@ def edges() -> Iterator[tuple[Path, str, Path, str]]:
         for name in names:
             if (target := home_of(name)) is not None:
                 inside = target.relative_to(SOURCE)
-                yield path, room, target, ".".join(inside.parent.parts) or inside.stem
+                yield path, room, target, inside.parts[0].removesuffix(".py")
 
 
-def test_imports_point_one_way_and_every_allowed_edge_is_used() -> None:
-    used: dict[str, set[str]] = {}
-    for _, room, _, target in edges():
-        if target != room:
-            used.setdefault(room, set()).add(target)
-    assert used == ROOMS_BELOW
+def test_imports_point_one_way() -> None:
+    level = {room: number for number, rooms in enumerate(ROOMS) for room in rooms}
+    wrong = {
+        f"{path.relative_to(SOURCE)} ({room}) imports {place.relative_to(SOURCE)} ({target})"
+        for path, room, place, target in edges()
+        if room != target and level[target] >= level[room] and (room, target) not in BESIDE
+    }
+    assert sorted(wrong) == []
 
 
-def test_no_two_rooms_import_each_other() -> None:
-    tops = {(room.partition(".")[0], target.partition(".")[0]) for _, room, _, target in edges()}
-    assert [(one, other) for one, other in sorted(tops) if one < other and (other, one) in tops] == []
-
-
-# What is imported by its path: in README and specs, by entry points, by the tables of `hikidashi.providers`.
-ENTRANCES = {
-    "agents/claude_code_model.py",
-    "agents/strands_models.py",
-    "search/mcp_live.py",
-    "search/record.py",
-    "testing/pytest_plugin.py",
-    "web/local.py",
-}
-
-
-def test_an_underscore_means_used_in_this_room_only() -> None:
-    """A module without one is imported by another room, offered by the room's `__init__`, or an entrance."""
-    users: dict[Path, set[Path]] = {}
-    for path, _, target, _ in edges():
-        users.setdefault(target, set()).add(path)
-    for door in SOURCE.rglob("__init__.py"):
-        for home in lazy_homes(door):
-            users.setdefault(home, set()).add(door)
-    wrong: list[str] = []
-    for path, _, _ in modules():
-        inside = path.relative_to(SOURCE)
-        if inside.parts[0] in {"cli", "errors"} or path.parent == SOURCE or path.name == "__init__.py":
-            continue
-        door = path.parent / "__init__.py"
-        offered = any(user.parent != path.parent or user == door for user in users.get(path, set()))
-        leaked = any(not user.is_relative_to(path.parent) for user in users.get(path, set()))
-        if path.name.startswith("_") and leaked:
-            wrong.append(f"{inside} is imported from outside its folder: take the underscore off")
-        if not path.name.startswith("_") and not offered and inside.as_posix() not in ENTRANCES:
-            wrong.append(f"{inside} is imported in its folder only: give it an underscore")
-    assert wrong == []
-
-
-def lazy_homes(door: Path) -> Iterator[Path]:
-    """The modules that the lazy names of a package come from."""
-    package = ["hikidashi", *door.relative_to(SOURCE).parent.parts]
-    for node in ast.walk(ast.parse(door.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith("."):
-            level = len(node.value) - len(node.value.lstrip("."))
-            home = home_of(".".join([*package[: len(package) - level + 1], node.value.lstrip("."), "name"]))
-            if home is not None:
-                yield home
+def test_a_module_with_an_underscore_is_used_in_its_folder_only() -> None:
+    leaked = {
+        f"{path.relative_to(SOURCE)} imports {target.relative_to(SOURCE)}"
+        for path, _, target, _ in edges()
+        if target.name.startswith("_") and target.name != "__init__.py" and not path.is_relative_to(target.parent)
+    }
+    assert sorted(leaked) == []
 
 
 def test_every_room_says_what_it_is() -> None:
@@ -685,46 +285,23 @@ def test_every_room_says_what_it_is() -> None:
     assert missing == []
 
 
-def test_no_folder_has_more_files_than_one_can_take_in() -> None:
-    crowded = [
-        f"{folder.relative_to(SOURCE)}: {count}"
-        for folder in [SOURCE, *(path for path in SOURCE.rglob("*") if path.is_dir())]
-        if (count := len(list(folder.glob("*.py")))) > MOST_FILES
-    ]
-    assert crowded == []
+# Which rooms know a framework; everything else works without it.
+ROOMS_OF = {
+    "anthropic": {"convert", "search", "agents", "apps"},
+    "claude_agent_sdk": {"claude", "convert", "search"},
+    "mcp": {"apps", "claude", "cli", "convert", "gateway", "search", "servers", "web"},
+    "pydantic_ai": {"agents", "apps", "claude", "cli", "convert", "search", "web"},
+    "slack_bolt": {"agents", "apps"},
+    "strands": {"agents", "apps", "convert", "search", "web"},
+    "tavily": {"web"},
+}
 
 
-def test_errors_come_through_their_own_door() -> None:
+def test_a_framework_is_imported_only_by_the_rooms_that_integrate_it() -> None:
     found = [
         f"{path.relative_to(SOURCE)} imports {name}"
         for path, room, names in modules()
         for name in names
-        if room.partition(".")[0] != "errors" and name.startswith("hikidashi.errors.") and name.count(".") > 2
-    ]
-    assert found == []
-
-
-def may_import(path: Path, framework: str) -> bool:
-    """A framework belongs to files and folders of its name; Claude Code needs three, the tour two, the gateway one."""
-    inside = path.relative_to(SOURCE)
-    if inside.parts[0] == "gateway":
-        return framework == "mcp"
-    if inside.parts[0] == "claude":
-        return framework in {"claude_agent_sdk", "mcp", "pydantic_ai"}
-    if inside.parts[:2] == ("cli", "tour"):
-        return framework in {"mcp", "pydantic_ai"}
-    names = [part.removesuffix(".py").lstrip("_") for part in inside.parts[1:]]
-    if inside.parts[0] in {"convert", "search"} and names[-1] == "claude":
-        return framework in {"claude_agent_sdk", "mcp"}
-    name = "slack" if framework == "slack_bolt" else framework
-    return inside.parts[0] in {"agents", "convert", "search", "web"} and any(part.startswith(name) for part in names)
-
-
-def test_a_framework_is_imported_only_where_its_name_stands() -> None:
-    found = [
-        f"{path.relative_to(SOURCE)} imports {name}"
-        for path, _, names in modules()
-        for name in names
-        if (top := name.partition(".")[0]) in FRAMEWORKS and not may_import(path, top)
+        if room not in ROOMS_OF.get(name.partition(".")[0], {room})
     ]
     assert found == []
