@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import pytest
+from mcp import Client
 from pydantic import BaseModel, ValidationError
 from pydantic_ai import (
     Agent,
@@ -48,6 +49,7 @@ from hikidashi import (
     ToolValidationError,
     Unsupported,
     from_function,
+    from_mcp,
     from_pydantic_ai,
     to_mcp,
     to_pydantic_ai,
@@ -615,6 +617,20 @@ async def test_the_exception_of_a_tool_ends_the_run() -> None:
 
     with pytest.raises(LookupError, match="mine"):
         await value_in_an_agent(from_function(fail))
+
+
+async def test_a_dead_mcp_server_is_an_error_that_the_model_reads_however_often_it_calls() -> None:
+    async with Client(to_mcp([tool_returning("alive")])) as client:
+        tools = await from_mcp(client)
+    read: list[str] = []
+
+    def model(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        read.extend(part.model_response_str() for part in messages[-1].parts if isinstance(part, ToolReturnPart))
+        return ModelResponse([TextPart("without it")] if len(read) == 3 else [ToolCallPart("give", {})])
+
+    run = await Agent(FunctionModel(model), toolsets=[to_pydantic_ai(tools)]).run("go")
+    assert run.output == "without it"
+    assert all("Tool 'give' failed. ToolConnectionError: The connection to the server" in one for one in read)
 
 
 async def test_the_id_of_the_call_reaches_the_tool() -> None:

@@ -14,7 +14,7 @@ from typing import Any, Protocol, cast
 from ..errors import ToolValidationError, Unsupported
 from ..tool import ContentBlock, EmbeddedResource, Tool, ToolResult, current_call_id
 from .claude_results import IS_ERROR
-from .shared.checks import by_name, neutral_tools, object_schema, unknown_tool
+from .shared.checks import by_name, failed_tool, neutral_tools, object_schema, unknown_tool
 from .shared.media import IMAGES
 
 __all__ = ["ToolUse", "call_anthropic", "to_anthropic"]
@@ -88,7 +88,7 @@ async def _run(tool: Tool, arguments: dict[str, Any]) -> ToolResult:
         return await tool.call(arguments)
     except Exception as error:
         logger.exception("tool %r failed", tool.name)
-        return ToolResult.error(f"Tool {tool.name!r} failed. {type(error).__name__}: {error}")
+        return failed_tool(tool.name, error)
 
 
 def _definition(tool: Tool) -> dict[str, Any]:

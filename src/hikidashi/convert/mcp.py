@@ -16,7 +16,7 @@ from .. import __version__
 from ..common.closed_sessions import is_closed_session
 from ..errors import MissingExtra, ToolConnectionError, ToolValidationError, Unsupported
 from ..tool import Tool, ToolAnnotations, ToolResult, json_text
-from .shared.checks import ALIASES, by_name, object_schema, strings
+from .shared.checks import ALIASES, by_name, failed_tool, object_schema, strings
 
 try:
     from mcp import ClientSession, MCPError, types
@@ -125,7 +125,7 @@ async def answer(tool: Tool, arguments: dict[str, Any] | None) -> types.CallTool
         if isinstance(error, asyncio.CancelledError) and _is_being_cancelled():
             raise
         logger.exception("tool %r failed", tool.name)
-        return wire_result(ToolResult.error(f"Tool {tool.name!r} failed. {type(error).__name__}: {error}"))
+        return wire_result(failed_tool(tool.name, error))
 
 
 def _is_being_cancelled() -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import logging
 import uuid
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -13,9 +14,9 @@ from typing import Any, Literal, cast, overload
 from pydantic import ValidationError
 from pydantic_core import SchemaValidator, core_schema
 
-from ..errors import MissingExtra, ToolValidationError, Unsupported
+from ..errors import MissingExtra, ToolConnectionError, ToolValidationError, Unsupported
 from ..tool import Tool, ToolResult, current_call_id
-from .shared.checks import by_name
+from .shared.checks import by_name, failed_tool
 
 try:
     import pydantic_ai
@@ -41,6 +42,8 @@ from .pydantic_ai_content import META, error_text, from_result, own_meta, to_res
 from .pydantic_ai_definition import definition_of, tool_of
 
 __all__ = ["ToolsetTools", "from_pydantic_ai", "to_pydantic_ai"]
+
+logger = logging.getLogger("hikidashi")
 
 _Source = AbstractToolset[Any] | AbstractAgent[Any, Any]
 _Function = pydantic_ai.Tool[Any] | Callable[..., Any]
@@ -177,8 +180,9 @@ def to_pydantic_ai(
 
     A result with `is_error` asks the model to try again (`ModelRetry`), up to `max_retries` times or as
     often as the agent allows; with `on_error="failed"` it is a failure (`ToolFailed`), which does
-    not count as a retry. Images and other files arrive as `BinaryContent`, structured content as the value.
-    Annotations and `_meta` are in the tool definition's metadata, as pydantic-ai has them for MCP tools.
+    not count as a retry. A lost connection to a tool's server is a failure, too. Images and other files arrive as
+    `BinaryContent`, structured content as the value. Annotations and `_meta` are in the tool definition's metadata,
+    as pydantic-ai has them for MCP tools.
 
     Raises:
         ToolValidationError: two tools have the same name.
@@ -222,6 +226,10 @@ class _NeutralToolset(AbstractToolset[Any]):
         token = current_call_id.set(ctx.tool_call_id)
         try:
             result = await self._tools[name].call(tool_args)
+        except ToolConnectionError as error:
+            logger.exception("tool %r failed", name)
+            # A failure and not a retry: the server stays dead, and a retry too many would end the run.
+            raise ToolFailed(failed_tool(name, error).text) from error
         finally:
             current_call_id.reset(token)
         if not result.is_error:

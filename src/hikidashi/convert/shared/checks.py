@@ -91,3 +91,8 @@ def unknown_tool(name: str, known: Iterable[str]) -> ToolResult:
     close = get_close_matches(name, names, n=1)
     hint = f"Did you mean {close[0]!r}?" if close else f"Known tools: {', '.join(names[:20]) or 'none'}."
     return ToolResult.error(f"There is no tool {name!r}. {hint}")
+
+
+def failed_tool(name: str, error: BaseException) -> ToolResult:
+    """The error for a model whose call made the tool raise."""
+    return ToolResult.error(f"Tool {name!r} failed. {type(error).__name__}: {error}")
