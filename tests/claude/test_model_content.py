@@ -20,8 +20,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.toolsets import FunctionToolset
 from tests.support import PIXEL, ClaudeCode, cli_processes
 
-from hikidashi.claude.downloads import with_downloads
-from hikidashi.claude.history import _tool_result, content_blocks, results_fit_mcp
+from hikidashi.claude.history import _tool_result, content_blocks, results_fit_mcp, with_downloads
 from hikidashi.common.loopback import Exchange, LoopbackServer
 from hikidashi.testing import MessagesServer, call, say, turn
 from hikidashi.testing.recorded import blocks_of

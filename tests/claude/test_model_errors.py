@@ -21,7 +21,7 @@ from tests.support import ClaudeCode, cli_processes
 
 from hikidashi import ClaudeCodeError, ClaudeCodeNotFoundError, ClaudeCodeTimeoutError
 from hikidashi.claude.failures import api_failure, deadline_error, failed_process
-from hikidashi.claude.session._finish import finish_details
+from hikidashi.claude.stream import finish_details
 from hikidashi.testing import Answer, RecordedRequest, Reply, call, fault, say, turn
 
 

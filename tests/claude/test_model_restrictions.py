@@ -17,7 +17,7 @@ from pydantic_ai.messages import ToolCallPart
 from tests.support import ClaudeCode, cli_processes
 
 from hikidashi import ClaudeCodeModel, InvalidSettingError
-from hikidashi.claude.tools.restrictions import Restrictions
+from hikidashi.claude.restrictions import Restrictions
 from hikidashi.testing import RecordedRequest, Reply, call, say, turn
 
 MODES = ["mcp", "agent"]

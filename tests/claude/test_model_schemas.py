@@ -17,9 +17,9 @@ from tests.support import ClaudeCode
 
 from hikidashi import Tool, ToolValidationError, Unsupported, to_claude
 from hikidashi.claude.mcp_integration import create_mcp_server_from_tools, extract_tools_from_toolset
-from hikidashi.claude.session.parking import ParkedTools
+from hikidashi.claude.session import ParkedTools
 from hikidashi.claude.tool_converter import convert_tool, convert_tools_to_mcp_server
-from hikidashi.convert.claude_listing import names_in_claude
+from hikidashi.convert.claude import names_in_claude
 from hikidashi.testing import call, say
 
 OBJECT: dict[str, Any] = {"type": "object", "properties": {}}

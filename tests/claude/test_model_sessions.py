@@ -18,8 +18,7 @@ from pydantic_ai.tools import ToolDefinition
 from tests.support import ClaudeCode, cli_processes
 
 from hikidashi import ClaudeCodeProcessError, ToolValidationError
-from hikidashi.claude.session.parking import CALL_ID_META, ParkedTools
-from hikidashi.claude.session.session import Session
+from hikidashi.claude.session import CALL_ID_META, ParkedTools, Session
 from hikidashi.testing import call, say
 
 WAIT = ToolDefinition(name="wait", parameters_json_schema={"type": "object", "properties": {}})

@@ -15,8 +15,7 @@ from pydantic_ai.settings import ModelSettings, ToolOrOutput
 from pydantic_ai.tools import ToolDefinition
 from tests.support import ClaudeCode
 
-from hikidashi.claude.settings import checked, environment
-from hikidashi.claude.tools.choice import chosen_tools
+from hikidashi.claude.settings import checked, chosen_tools, environment
 from hikidashi.errors import InvalidSettingError
 from hikidashi.testing import MessagesServer, call, say
 

@@ -17,7 +17,7 @@ from pydantic_ai.messages import ModelMessage, NativeToolReturnPart
 from tests.support import ClaudeCode, cli_processes
 
 from hikidashi import ClaudeCodeModel
-from hikidashi.claude.session.scope import current_scope
+from hikidashi.claude.launch import current_scope
 from hikidashi.testing import MessagesServer, RecordedRequest, call, say, turn
 from hikidashi.testing.recorded import blocks_of
 

@@ -105,7 +105,7 @@ async def test_a_cli_that_ended_while_it_waited_is_replaced(claude_code: ClaudeC
 
 
 async def test_a_cli_that_nobody_uses_ends(claude_code: ClaudeCode, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hikidashi.claude.session.warm._MAX_AGE", 0.01)
+    monkeypatch.setattr("hikidashi.claude.launch._MAX_AGE", 0.01)
     model, _ = claude_code(script, warm=1)
     await Agent(model).run("Go.")
     while await model._warm.ready() or cli_processes():

@@ -7,7 +7,7 @@ import asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hikidashi.claude.tools.ordering import CallOrder
+from hikidashi.claude.request import CallOrder
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 3), st.booleans()), max_size=8))

@@ -630,17 +630,13 @@ async def test_two_tools_of_one_name_are_refused() -> None:
         convert_tools_to_mcp_server([Tool(add), Tool(add)])
 
 
-@pytest.mark.parametrize(
-    ("module", "missing"), [("calls", "pydantic_ai"), ("calls", "mcp"), ("sdk_tools", "claude_agent_sdk")]
-)
-def test_a_missing_framework_names_the_extras_to_install(
-    monkeypatch: pytest.MonkeyPatch, module: str, missing: str
-) -> None:
-    monkeypatch.delitem(sys.modules, f"hikidashi.claude.tools.{module}")
+@pytest.mark.parametrize("missing", ["pydantic_ai", "mcp", "claude_agent_sdk"])
+def test_a_missing_framework_names_the_extras_to_install(monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
+    monkeypatch.delitem(sys.modules, "hikidashi.claude.tool_converter")
     monkeypatch.setitem(sys.modules, missing, None)
 
     with pytest.raises(MissingExtra, match=re.escape("hikidashi[claude,pydantic-ai]")):
-        importlib.import_module(f"hikidashi.claude.tools.{module}")
+        importlib.import_module("hikidashi.claude.tool_converter")
 
 
 async def test_an_object_with_the_parts_of_a_tool_is_converted() -> None:

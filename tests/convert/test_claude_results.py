@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.support import PIXEL
 
 from hikidashi import Tool, ToolResult, to_claude
-from hikidashi.convert.claude_results import readable_result
+from hikidashi.convert.claude import readable_result
 from hikidashi.testing import MessagesServer, call, say
 from hikidashi.testing.recorded import blocks_of
 from hikidashi.tool import audio, image, resource, text

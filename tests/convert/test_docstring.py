@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hikidashi.convert._docstring import Docstring, parse_docstring
+from hikidashi.convert.functions import Docstring, parse_docstring
 
 GOOGLE = """Send a mail.
 

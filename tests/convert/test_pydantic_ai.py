@@ -54,7 +54,7 @@ from hikidashi import (
     to_mcp,
     to_pydantic_ai,
 )
-from hikidashi.convert.pydantic_ai_content import META, from_block, from_result, to_result
+from hikidashi.convert.pydantic_ai import META, from_block, from_result, to_result
 from hikidashi.tool import audio, current_call_id, image, resource, text
 
 PNG = b"\x89PNG"

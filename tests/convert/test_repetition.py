@@ -16,7 +16,7 @@ from pydantic_ai.messages import ToolReturnPart
 from pydantic_ai.models.test import TestModel
 
 from hikidashi import ToolResult, from_mcp, to_pydantic_ai
-from hikidashi.convert.pydantic_ai_content import from_result
+from hikidashi.convert.pydantic_ai import from_result
 from hikidashi.tool import image, resource, text
 
 LINES = "one line\n" * 1_200

@@ -12,7 +12,7 @@ from jsonschema.exceptions import SchemaError
 from pydantic import BaseModel
 
 from hikidashi import Unsupported
-from hikidashi.convert.shared.root_schema import root_schema
+from hikidashi.convert.wire import root_schema
 
 NODE: dict[str, Any] = {
     "type": "object",

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hikidashi.convert.shared.wire_names import WireNames, plain_name
+from hikidashi.convert.wire import WireNames, plain_name
 
 ALLOWED = re.compile(r"[a-zA-Z0-9_-]+")
 NAMES = st.text(min_size=1, max_size=200) | st.text("ab._ -あ", min_size=1, max_size=6)

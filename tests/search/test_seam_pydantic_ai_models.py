@@ -27,7 +27,7 @@ from tests.support import Heard, Unsure
 
 from hikidashi import ClaudeCodeModel, from_function, from_pydantic_ai
 from hikidashi.common.loopback import Exchange, LoopbackServer
-from hikidashi.convert.shared.wire_names import WireNames
+from hikidashi.convert.wire import WireNames
 from hikidashi.search import ToolCatalog, deferred, to_pydantic_ai_search
 from hikidashi.testing import MessagesServer, call, say, search_regex, search_words, turn
 

@@ -17,7 +17,7 @@ from strands.session.file_session_manager import FileSessionManager
 from tests.support import Heard, Unsure, saying_its_name
 
 from hikidashi import Tool, ToolResult, ToolValidationError, Unsupported, from_function, to_strands
-from hikidashi.convert.shared.wire_names import WireNames
+from hikidashi.convert.wire import WireNames
 from hikidashi.errors import ToolConnectionError
 from hikidashi.search import ToolCatalog, to_strands_search
 from hikidashi.search.answers.budget import tokens_of

@@ -7,15 +7,439 @@ without a hook for each.
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeVar, cast, overload
+import dataclasses
+import enum
+import inspect
+import logging
+import math
+import sys
+import types
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from numbers import Number
+from typing import (
+    Annotated,
+    Any,
+    ForwardRef,
+    Generic,
+    Literal,
+    NotRequired,
+    Required,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+    overload,
+)
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
+from pydantic_core import PydanticSerializationError, to_json
+from typing_extensions import ReadOnly, is_typeddict
 
-from ..errors import DepsJSONError, UnsupportedDepsTypeError
-from .deps.types import adapter, check_type, type_name
-from .deps.values import checked_json, first_problem
+from ..common.validation import without_prefix
+from ..errors import DepsJSONError, TypeHintResolutionError, UnsupportedDepsTypeError
 
 __all__ = ["DepsContext", "check_deps", "check_deps_type", "deserialize_deps", "is_serializable_type", "serialize_deps"]
+
+logger = logging.getLogger("hikidashi")
+
+# Classes without a config of their own inherit this one: bytes need not be UTF-8, and NaN is not null.
+JSON_CONFIG = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64", ser_json_inf_nan="strings")
+
+CONTAINERS = (dict, list, tuple, set, frozenset)
+
+# Core schemas that describe live objects: pydantic accepts them as they are, but JSON has no form for them.
+_LIVE = frozenset({"callable", "is-instance", "is-subclass", "generator"})
+
+NO_FORM = "JSON has no form for it"
+
+_NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+
+_WRAPPERS = (Annotated, Required, NotRequired, ReadOnly)
+
+
+def is_namedtuple(kind: type[Any]) -> bool:
+    """Whether `kind` is a `NamedTuple`."""
+    return issubclass(kind, tuple) and hasattr(cast("Any", kind), "_fields")
+
+
+def type_name(hint: object) -> str:
+    """`hint` as in source code, with its module unless it is a builtin."""
+    if not isinstance(hint, type) or get_origin(hint) is not None:
+        return str(hint)
+    return hint.__qualname__ if hint.__module__ == "builtins" else f"{hint.__module__}.{hint.__qualname__}"
+
+
+def adapter(hint: Any) -> TypeAdapter[list[Any]]:
+    """A pydantic adapter for a JSON list of one `hint`.
+
+    The list is there because pydantic takes a config for a list, but not for a dataclass alone.
+
+    Raises:
+        TypeHintResolutionError: `hint` reaches a forward reference that cannot be resolved.
+        UnsupportedDepsTypeError: pydantic has no schema for `hint`.
+    """
+    try:
+        found = TypeAdapter[list[Any]](_list_of(hint), config=JSON_CONFIG)
+    except (PydanticSchemaGenerationError, PydanticUserError) as error:
+        raise UnsupportedDepsTypeError(type_name(hint), reason=_reason(error)) from error
+    if not found.pydantic_complete:
+        unresolved = ", ".join(unresolved_hints(hint)) or "a forward reference cannot be resolved"
+        raise TypeHintResolutionError(type_name(hint), unresolved)
+    return found
+
+
+def check_type(hint: Any, path: str) -> bool:
+    """Whether every forward reference in `hint` could be resolved; those that could not are logged and tolerated.
+
+    Raises:
+        UnsupportedDepsTypeError: `hint`, or something inside it, has no JSON form; it says where.
+    """
+    unresolved: list[str] = []
+    _walk(hint, path, set(), unresolved)
+    for place in unresolved:
+        logger.warning("The type of %s cannot be resolved; it is assumed to be serialisable.", place)
+    return not unresolved
+
+
+def unresolved_hints(hint: Any) -> list[str]:
+    """The places inside `hint` whose forward references cannot be resolved."""
+    unresolved: list[str] = []
+    with suppress(UnsupportedDepsTypeError):  # another error, reported when a schema is needed
+        _walk(hint, type_name(hint), set(), unresolved)
+    return unresolved
+
+
+def fields_of(hint: Any) -> dict[str, Any] | None:
+    """The fields of a dataclass, model, TypedDict or NamedTuple with their types; `None` for any other type.
+
+    A type that cannot be resolved stays a string. Type variables are filled in from `Box[int]`.
+    """
+    origin = _class_of(hint)
+    if origin is None:
+        return None
+    if issubclass(origin, BaseModel):
+        origin.model_rebuild(raise_errors=False)
+        return {name: field.annotation for name, field in cast("type[BaseModel]", hint).model_fields.items()}
+    if not (dataclasses.is_dataclass(origin) or is_typeddict(origin) or is_namedtuple(origin)):
+        return None
+    hints = _resolved(origin)
+    names = [field.name for field in dataclasses.fields(origin)] if dataclasses.is_dataclass(origin) else list(hints)
+    parameters: tuple[Any, ...] = getattr(origin, "__parameters__", ())
+    given = dict(zip(parameters, get_args(hint), strict=False))
+    return {name: _filled_in(hints[name], given) for name in names}
+
+
+def _walk(hint: Any, path: str, seen: set[Any], unresolved: list[str]) -> None:
+    if isinstance(hint, str | ForwardRef):
+        unresolved.append(f"{path} ({hint if isinstance(hint, str) else hint.__forward_arg__})")
+        return None
+    if hint is None or hint in (Any, object) or isinstance(hint, TypeVar):
+        return None  # the values decide
+    if hasattr(hint, "__value__"):  # `type Name = ...`, of which there is more than one class
+        return _walk(hint.__value__, path, seen, unresolved)
+    origin = get_origin(hint)
+    if origin in _WRAPPERS:
+        return _walk(get_args(hint)[0], path, seen, unresolved)
+    if origin in (Union, types.UnionType):
+        return _walk_all(get_args(hint), path, seen, unresolved)
+    if origin is Literal:
+        return None
+    fields = fields_of(hint)
+    if fields is not None:
+        if hint in seen:
+            return None
+        seen.add(hint)
+        _refuse_old_typed_dicts(origin or hint, path)
+        _refuse_lost_arguments(origin or hint, path)
+        for name, inner in fields.items():
+            _walk(inner, f"{path}.{name}", seen, unresolved)
+        return None
+    if origin is not None and isinstance(origin, type) and issubclass(origin, Mapping | Iterable):
+        return _walk_all([arg for arg in get_args(hint) if arg is not ...], f"{path}[...]", seen, unresolved)
+    return _refuse_live_objects(hint, path)
+
+
+def _walk_all(hints: Iterable[Any], path: str, seen: set[Any], unresolved: list[str]) -> None:
+    for hint in hints:
+        _walk(hint, path, seen, unresolved)
+
+
+def _refuse_lost_arguments(owner: type, path: str) -> None:
+    """Raise for an `InitVar` without a default: its value is lost after `__init__`, which could not be called again."""
+    if not dataclasses.is_dataclass(owner):
+        return
+    kept = {field.name for field in dataclasses.fields(owner)}
+    for name, parameter in inspect.signature(owner).parameters.items():
+        if name not in kept and parameter.default is parameter.empty and parameter.kind in _NAMED:
+            raise UnsupportedDepsTypeError(
+                "dataclasses.InitVar", f"{path}.{name}", "its value is not kept; give it a default"
+            )
+
+
+def _refuse_old_typed_dicts(owner: type, path: str) -> None:
+    if sys.version_info < (3, 12) and is_typeddict(owner) and type(owner).__module__ == "typing":
+        reason = "before Python 3.12, `TypedDict` must come from `typing_extensions`"
+        raise UnsupportedDepsTypeError(type_name(owner), path, reason)
+
+
+def _refuse_live_objects(hint: Any, path: str) -> None:
+    if hint in CONTAINERS or (isinstance(hint, type) and issubclass(hint, enum.Enum)):
+        return
+    hint = cast("Any", hint)
+    try:
+        schema = cast("dict[str, Any]", TypeAdapter(hint).core_schema)
+    except (PydanticSchemaGenerationError, PydanticUserError) as error:
+        raise UnsupportedDepsTypeError(type_name(hint), path, _reason(error)) from error
+    if schema.get("schema", schema)["type"] in _LIVE:  # the schema of bare `type` is wrapped for its error message
+        raise UnsupportedDepsTypeError(type_name(hint), path, "it is a live object")
+
+
+def _resolved(owner: type) -> dict[str, Any]:
+    """The type hints of `owner`; where a name is not known, the hint stays the string it was."""
+    try:
+        return get_type_hints(owner, include_extras=True)
+    except NameError:
+        return {
+            name: _resolved_alone(raw, base)
+            for base in reversed(owner.__mro__)
+            for name, raw in inspect.get_annotations(base).items()
+        }
+
+
+def _resolved_alone(raw: Any, owner: type) -> Any:
+    holder = type("holder", (), {"__annotations__": {"hint": raw}, "__module__": owner.__module__})
+    try:
+        return get_type_hints(holder, include_extras=True)["hint"]
+    except NameError:
+        return str(raw)
+
+
+def _filled_in(hint: Any, given: Mapping[Any, Any]) -> Any:
+    if isinstance(hint, TypeVar):
+        return given.get(hint, hint)
+    parameters: tuple[Any, ...] = getattr(hint, "__parameters__", ())
+    if parameters and get_origin(hint) is not None:
+        return hint[tuple(given.get(parameter, parameter) for parameter in parameters)]
+    return hint
+
+
+def _class_of(hint: Any) -> type[Any] | None:
+    origin: Any = get_origin(hint) or hint
+    return cast("type[Any]", origin) if isinstance(origin, type) else None
+
+
+def _list_of(hint: Any) -> Any:
+    return list.__class_getitem__(hint)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, PydanticSchemaGenerationError):
+        return NO_FORM  # pydantic's message suggests allowing arbitrary types, which does not help here
+    return str(error).splitlines()[0].rstrip(".")
+
+
+# The check behind `serialize_deps`: a value must survive a round trip through JSON.
+#
+# Type hints alone cannot show that. So a value is serialised, read back by its own type, and compared
+# part by part. Messages name paths and types, never contents: dependencies hold secrets.
+
+
+def checked_json(value: object, path: str) -> str:
+    """`value` as JSON text from which it was rebuilt as a check.
+
+    Plain containers declare no types, so each item is checked by its own type. A value whose type hints
+    cannot be resolved is serialised by its runtime type, without the check.
+
+    Raises:
+        UnsupportedDepsTypeError: something inside `value` has no JSON form, or comes back changed; it says where.
+    """
+    try:
+        return _checked(value, path)
+    except RecursionError as error:
+        raise _refused(value, path, "it refers to itself, or is nested too deeply") from error
+
+
+def _checked(value: Any, path: str) -> str:
+    if type(value) is dict:
+        items = cast("dict[Any, Any]", value).items()
+        return (
+            "{" + ",".join(f"{_checked_key(key, path)}:{_checked(item, _at(path, key))}" for key, item in items) + "}"
+        )
+    if type(value) in CONTAINERS:
+        return "[" + ",".join(_checked(item, _at(path, index)) for index, item in enumerate(value)) + "]"
+    _refuse_unwritable(value, path)
+    hint = _described(value)
+    if not check_type(hint, path):
+        return _written(value)
+    return _proven(value, hint, path)
+
+
+def _checked_key(key: Any, path: str) -> str:
+    try:
+        text = _proven({key: None}, dict[type(key), None], path)
+    except UnsupportedDepsTypeError as error:
+        raise _refused(key, path, "it is a key there, and cannot be read back from text") from error
+    return text.removeprefix("{").removesuffix(":null}")
+
+
+def _proven(value: Any, hint: Any, path: str) -> str:
+    reader = adapter(hint)
+    try:
+        if isinstance(value, BaseModel):
+            text = value.model_dump_json(warnings="none")
+        else:
+            text = reader.dump_json([value], warnings="none").decode()[1:-1]
+        [back] = reader.validate_json(f"[{text}]", by_alias=True, by_name=True)
+    except PydanticSerializationError as error:
+        raise _refused(value, path, str(error)) from error
+    except ValidationError as error:
+        place, reason = first_problem(error)
+        raise _refused(value, path + place, f"what JSON keeps of it cannot be read back: {reason}") from error
+    _refuse_change(value, back, path)
+    return text
+
+
+def first_problem(error: ValidationError) -> tuple[str, str]:
+    """Where, inside a list of one, the JSON did not fit, and why; without the JSON itself."""
+    problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    place = "".join(f".{part}" if isinstance(part, str) else f"[{part}]" for part in problem["loc"][1:])
+    return place, without_prefix(problem["msg"])
+
+
+def _refuse_unwritable(value: Any, path: str) -> None:
+    """Raise for the innermost object that has no JSON form, by runtime types rather than type hints."""
+    parts = _parts(value)
+    if parts is not None:
+        for place, part in parts.values():
+            _refuse_unwritable(part, path + place)
+        return
+    try:
+        _written(value)
+    except PydanticSerializationError as error:
+        raise _refused(
+            value, path, "JSON has no form for it" if "unknown type" in str(error) else str(error)
+        ) from error
+
+
+def _refuse_change(before: Any, after: Any, path: str) -> None:
+    if not _same_kind(before, after):
+        raise _refused(before, path, f"it comes back as {type_name(_kind(after))}; declare its type")
+    old, new = _parts(before), _parts(after)
+    if old is None or new is None or _kind(before) in (set, frozenset):
+        if not _equal(before, after):
+            raise _refused(before, path, "it comes back with another value")
+        return
+    if old.keys() != new.keys():
+        raise _refused(before, path, "it comes back with other parts")
+    for key, (place, part) in old.items():
+        _refuse_change(part, new[key][1], path + place)
+
+
+def _parts(value: Any) -> dict[Any, tuple[str, Any]] | None:
+    """The parts of `value` by key, each with its path; `None` if it is not a container."""
+    if isinstance(value, BaseModel):
+        held = {name: getattr(value, name) for name in type(value).model_fields}
+        held |= (value.__pydantic_extra__ or {}) | (value.__pydantic_private__ or {})
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        names = [field.name for field in dataclasses.fields(value)]
+        held = {name: getattr(value, name) for name in names if hasattr(value, name)}
+    elif is_namedtuple(_kind(value)):
+        held = cast("dict[str, Any]", cast("Any", value)._asdict())
+    elif isinstance(value, Mapping):
+        return {key: (_at("", key), part) for key, part in cast("Mapping[Any, Any]", value).items()}
+    elif isinstance(value, CONTAINERS):
+        return {index: (_at("", index), part) for index, part in enumerate(cast("list[Any]", value))}
+    else:
+        return None
+    return {name: (f".{name}", part) for name, part in held.items()}
+
+
+def _kind(value: object) -> type[Any]:
+    return type(value)
+
+
+def _same_kind(before: Any, after: Any) -> bool:
+    if isinstance(before, BaseModel):  # `Box` and `Box[int]` are one kind
+        return _generic_origin(type(before)) is _generic_origin(type(after))
+    return type(before) is type(after) or (isinstance(before, Number) and isinstance(after, Number))
+
+
+def _generic_origin(kind: Any) -> Any:
+    metadata: dict[str, Any] = getattr(kind, "__pydantic_generic_metadata__", {})
+    return metadata.get("origin") or kind
+
+
+def _equal(before: Any, after: Any) -> bool:
+    if isinstance(before, float) and math.isnan(before):
+        return math.isnan(after)
+    return bool(before == after)
+
+
+def _described(value: Any) -> Any:
+    """The type that brings `value` back, with the type variables of a generic class filled in from what it holds."""
+    if (generic := getattr(value, "__orig_class__", None)) is not None:  # made as `Box[int](...)`
+        return generic
+    kind: Any = _kind(value)
+    if type(value) is dict:
+        return dict[_any_of(value), _any_of(cast("dict[Any, Any]", value).values())]
+    if type(value) is tuple:
+        return tuple[tuple(_described(item) for item in cast("tuple[Any, ...]", value))]
+    if type(value) in CONTAINERS:
+        return kind[_any_of(value)]
+    if isinstance(value, BaseModel):
+        parameters = kind.__pydantic_generic_metadata__["parameters"]
+    else:
+        parameters = getattr(kind, "__parameters__", ())
+    fields = fields_of(kind)
+    if not parameters or fields is None:
+        return kind
+    found: dict[Any, Any] = {}
+    for name, hint in fields.items():
+        _bind(hint, getattr(value, name, None), found)
+    return kind[tuple(found.get(parameter, Any) for parameter in parameters)]
+
+
+def _any_of(values: Any) -> Any:
+    return Union[tuple(_described(value) for value in values)] if values else Any  # noqa: UP007 - made at run time
+
+
+def _bind(hint: Any, value: Any, found: dict[Any, Any]) -> None:
+    """Record the types that `value` implies for the type variables in `hint`."""
+    if isinstance(hint, TypeVar):
+        seen = _described(value)
+        found[hint] = Union[found.get(hint, seen), seen]  # noqa: UP007 - made at run time
+        return
+    arguments = get_args(hint)
+    pairs: list[tuple[Any, Any]] = []
+    if isinstance(value, Mapping) and len(arguments) == 2:
+        for item in cast("Mapping[Any, Any]", value).items():
+            pairs += zip(arguments, item, strict=True)
+    elif isinstance(value, CONTAINERS) and arguments:
+        pairs = [(arguments[0], item) for item in cast("list[Any]", value)]
+    elif value is not None:  # `T | None`
+        pairs = [(argument, value) for argument in arguments if isinstance(argument, TypeVar)]
+    for argument, item in pairs:
+        _bind(argument, item, found)
+
+
+def _written(value: Any) -> str:
+    return to_json(value, bytes_mode="base64", inf_nan_mode="strings").decode()
+
+
+def _at(path: str, key: object) -> str:
+    return f"{path}[{key!r}]"
+
+
+def _refused(value: object, path: str, reason: str) -> UnsupportedDepsTypeError:
+    return UnsupportedDepsTypeError(type_name(type(value)), path, reason)
+
+
+# What the spec offers
+
 
 T = TypeVar("T")
 DepsT_co = TypeVar("DepsT_co", covariant=True)

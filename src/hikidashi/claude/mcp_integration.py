@@ -1,9 +1,8 @@
 """Toolsets as an in-process MCP server for Claude Code: the high level of spec 002.
 
-Nothing here needs pydantic-ai's own classes: a tool is whatever has the attributes that
-`PydanticAITool` names. `tool_converter` converts one tool at a time.
-
-A handler made here logs what its tool raised and raises it again; the server then reports it to Claude.
+Nothing here needs pydantic-ai's own classes: a tool is whatever has the attributes that `PydanticAITool` names.
+`tool_converter` converts one tool at a time. A handler made here logs what its tool raised and raises it again; the
+server then reports it to Claude.
 """
 
 from __future__ import annotations
@@ -14,15 +13,26 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Union, runtime_checkable
 
-from ..convert.claude_results import readable_result
+from ..convert.claude import readable_result
 from ..errors import ToolNotFoundError, ToolValidationError
 from ..tool import Tool as NeutralTool
 from ..tool import ToolResult
 from .deps_support import DepsContext
-from .tools.calls import answer, call_of, check_names, check_schema, check_server_name, check_tool
-from .tools.context import context_for
-from .tools.sdk_tools import Handler, as_response, neutral_tool, sdk_tool, server_of
-from .tools.toolsets import has_tools, sources
+from .tool_converter import (
+    Handler,
+    answer,
+    as_response,
+    call_of,
+    check_names,
+    check_schema,
+    check_server_name,
+    check_tool,
+    context_for,
+    neutral_tool,
+    sdk_tool,
+    server_of,
+)
+from .toolsets import has_tools, sources
 
 if TYPE_CHECKING:
     from claude_agent_sdk import McpSdkServerConfig, SdkMcpTool

@@ -38,17 +38,14 @@ from pydantic_ai.tools import RunContext, ToolDefinition
 from ..convert.claude import is_for_one_conversation
 from ..errors import InvalidSettingError
 from . import mcp_integration
-from ._agent_tools import AgentTools
-from ._run_context import current_run
-from .downloads import with_downloads
+from .history import with_downloads
+from .launch import Launch, Question, RunScope, WarmSessions, current_scope, launch, prepare, run_scope
 from .limits import Guard, Tally
-from .session.launch import Launch, Question, launch, prepare
-from .session.scope import RunScope, current_scope, run_scope
-from .session.session import Deadline, Session
-from .session.stream import ClaudeCodeStreamedResponse
-from .session.warm import WarmSessions
+from .request import AgentTools, current_run
+from .restrictions import ParameterRestrictions, Restrictions
+from .session import Deadline, Session
 from .settings import ClaudeCodeModelSettings, checked, overridden
-from .tools.restrictions import ParameterRestrictions, Restrictions
+from .stream import ClaudeCodeStreamedResponse
 
 __all__ = ["ClaudeCodeModel", "ClaudeCodeModelSettings"]
 

@@ -1,37 +1,54 @@
 """One pydantic-ai `Tool` as one `SdkMcpTool`: the low level of spec 002.
 
 A handler made here never raises what its tool raised: it answers with `isError`, so that Claude can react.
-A cancellation is raised.
+A cancellation is raised. `mcp_integration` runs its tools through here too, and raises.
 """
 
 from __future__ import annotations
 
+import asyncio
+import functools
+import inspect
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import replace
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final, Literal, NotRequired, TypedDict, cast
+from typing import (
+    Any,
+    Final,
+    Literal,
+    NotRequired,
+    Protocol,
+    TypedDict,
+    TypeVar,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
-from ..convert.claude_results import readable_result
-from ..errors import ToolValidationError
+from pydantic import ValidationError
+
+from ..errors import MissingDepsError, MissingExtra, ToolValidationError, Unsupported
 from ..tool import Tool as NeutralTool
 from ..tool import ToolResult
-from .deps_support import DepsContext
-from .tools.calls import (
-    answer,
-    call_of,
-    call_of_function,
-    check_schema,
-    check_server_name,
-    check_tool,
-    failure,
-    is_whole,
-    result_of,
-)
-from .tools.sdk_tools import Handler, as_response, neutral_tool, sdk_tool, server_of
 
-if TYPE_CHECKING:
-    from claude_agent_sdk import McpSdkServerConfig, SdkMcpTool
-    from pydantic_ai import Tool
+try:
+    import pydantic_ai
+    from claude_agent_sdk import McpSdkServerConfig, SdkMcpTool, ToolAnnotations
+    from mcp import types
+    from pydantic_ai import RunContext, Tool
+    from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry, ToolFailed
+    from pydantic_ai.messages import ToolReturn, ToolReturnPart, is_multi_modal_content
+    from pydantic_ai.tools import ToolDefinition
+except ImportError as error:
+    raise MissingExtra("claude-agent-sdk", "claude,pydantic-ai") from error
+
+from ..convert.claude import MAX_RESULT_CHARS, readable_result, to_claude
+from ..convert.pydantic_ai import META, to_result, tool_of
+from ..convert.wire import object_schema
+from .deps_support import DepsContext
+from .history import returned_with_downloads
 
 __all__ = [
     "McpResponse",
@@ -42,6 +59,376 @@ __all__ = [
     "convert_tool_with_deps",
     "convert_tools_to_mcp_server",
 ]
+
+WITHOUT_DEPS = DepsContext(None)
+"""The context of `RunContext[None]`; one is enough, since it holds nothing."""
+
+_CONTENT_WITH_NONE = (None, type(None), Any, object)
+
+
+class NoDeps(DepsContext[Any]):
+    """The context of a tool that needs deps if none were given: reading them raises."""
+
+    __slots__ = ("_tool_name", "_wanted")
+
+    def __init__(self, tool_name: str, wanted: str) -> None:
+        super().__init__(None)
+        self._tool_name = tool_name
+        self._wanted = wanted
+
+    @property
+    def deps(self) -> Any:
+        """Not available.
+
+        Raises:
+            MissingDepsError: always.
+        """
+        raise MissingDepsError(self._tool_name, self._wanted)
+
+
+def context_for(tool: Any, given: DepsContext[Any] | None) -> DepsContext[Any] | None:
+    """What the function of `tool` gets as its first argument: `given`, if it takes a context at all.
+
+    Whether it takes one is in `takes_ctx`, else in its annotations. Without `given`, `ctx.deps` is `None` for
+    `RunContext[None]`, and raises `MissingDepsError` for a tool that needs deps.
+    """
+    if not takes_context(tool):
+        return None
+    if given is not None:
+        return given
+    wanted = wanted_deps(tool)
+    return WITHOUT_DEPS if wanted is None else NoDeps(tool.name, wanted)
+
+
+def takes_context(tool: Any) -> bool:
+    """Whether the function of `tool` takes a context first."""
+    takes = getattr(tool, "takes_ctx", None)
+    return takes if isinstance(takes, bool) else _is_context(_first_hint(tool.function))
+
+
+def wanted_deps(tool: Any) -> str | None:
+    """The type of the deps that `tool` needs from its context; `None` if it needs none."""
+    hint = _first_hint(tool.function) if takes_context(tool) else None
+    wanted = next(iter(get_args(hint)), None) if _is_context(hint) else None
+    return None if _accepts_none(wanted) else getattr(wanted, "__qualname__", str(wanted))
+
+
+def _is_context(hint: object) -> bool:
+    return (get_origin(hint) or hint) in (RunContext, DepsContext)
+
+
+def _accepts_none(wanted: object) -> bool:
+    return wanted in _CONTENT_WITH_NONE or isinstance(wanted, TypeVar) or type(None) in get_args(wanted)
+
+
+def _first_hint(function: Callable[..., Any]) -> Any:
+    try:
+        first = next(iter(inspect.signature(function).parameters))
+        return get_type_hints(function).get(first)
+    except (NameError, StopIteration, TypeError, ValueError):  # no parameters, or nothing that can be read
+        return None
+
+
+# One call of a pydantic-ai tool outside a pydantic-ai run: arguments in, a `ToolResult` out
+
+
+Call = Callable[[dict[str, Any]], Awaitable[Any]]
+"""A tool's function with its arguments checked and its context bound."""
+
+T = TypeVar("T")
+
+TARGET = "The in-process MCP server of Claude Code"
+AGENT_MODE = 'Use `ClaudeCodeModel(tool_execution="agent")`, where pydantic-ai itself runs the tools.'
+_MCP_BLOCKS = (
+    types.TextContent,
+    types.ImageContent,
+    types.AudioContent,
+    types.EmbeddedResource,
+    types.ResourceLink,
+)
+
+
+def check_tool(name: object, function: object) -> None:
+    """Raise unless a tool of this name can call this function.
+
+    Raises:
+        ToolValidationError: the name is empty, or the function is not callable.
+    """
+    if not isinstance(name, str) or not name.strip():
+        raise ToolValidationError(f"A tool needs a name, got {name!r}. Give it one with `Tool(function, name=...)`.")
+    if not callable(function):
+        raise ToolValidationError(
+            f"Tool {name!r} has no function to call, got {function!r}. Register one with `@agent.tool_plain`.", name
+        )
+
+
+def check_server_name(name: object, place: str) -> str:
+    """`name`, if it is valid for a server.
+
+    Raises:
+        ToolValidationError: it is not text, or empty.
+    """
+    if isinstance(name, str) and name.strip():
+        return name
+    raise ToolValidationError(f"`{place}` must be the name of a server, such as 'pydantic_tools', got {name!r}.")
+
+
+def check_names(names: object) -> None:
+    """Raise unless `names` is a collection of names, or `None`.
+
+    Raises:
+        ToolValidationError: it is something else, such as one name.
+    """
+    if names is None:
+        return
+    if isinstance(names, str | bytes) or not isinstance(names, Collection):
+        kind = type(names).__name__
+        raise ToolValidationError(f"`names` must be a list of tool names, got {names!r} (a {kind}). Use `names=[...]`.")
+    for name in cast("Collection[object]", names):
+        if not isinstance(name, str):
+            raise ToolValidationError(f"`names` must be a list of tool names, got {name!r} in it.")
+
+
+def check_schema(schema: object, place: str, name: str | None) -> dict[str, Any]:
+    """`schema`, if it is a JSON Schema object.
+
+    Raises:
+        ToolValidationError: it is not.
+    """
+    if isinstance(schema, dict):
+        return cast("dict[str, Any]", schema)
+    kind = type(schema).__name__
+    raise ToolValidationError(f"`{place}` of tool {name!r} must be a JSON Schema object (a dict), got {kind}.", name)
+
+
+def call_of(tool: Any, ctx: DepsContext[Any] | None, timeout: float | None = None, *, name: str | None = None) -> Call:
+    """`tool`, of pydantic-ai or anything else with a `function`, ready to be called; see `call_of_tool`."""
+    if isinstance(tool, Tool):
+        return call_of_tool(cast("Tool[Any]", tool), ctx, timeout)
+    return call_of_function(tool.function, ctx, tool.name if name is None else name)
+
+
+def call_of_tool(tool: Tool[Any], ctx: DepsContext[Any] | None, timeout: float | None = None) -> Call:
+    """`tool` ready to be called, with the checks and the timeout it was registered with.
+
+    Args:
+        tool: the tool.
+        ctx: what its function gets as its context, if it takes one.
+        timeout: seconds to wait if the tool has no timeout of its own.
+
+    Raises:
+        Unsupported: `tool` requires approval, which cannot be asked for here.
+    """
+    if tool.requires_approval:
+        raise Unsupported(f"tool {tool.name!r}, which requires approval", TARGET, AGENT_MODE)
+    context = cast("RunContext[Any]", WITHOUT_DEPS if ctx is None else ctx)
+    schema, more_checks = tool.function_schema, tool.args_validator
+    seconds = timeout if tool.timeout is None else tool.timeout
+
+    async def call(arguments: dict[str, Any]) -> Any:
+        try:
+            valid = schema.validator.validate_python(arguments)
+            if more_checks is not None:
+                verdict = more_checks(context, **valid)
+                if inspect.isawaitable(verdict):
+                    await verdict
+        except ValidationError as error:
+            raise _invalid_arguments(tool.name, error) from error
+        running = schema.call(valid, context)
+        return await (running if schema.is_async and seconds is None else _not_waiting_for_threads(running, seconds))
+
+    return call
+
+
+def call_of_function(function: Callable[..., Any], ctx: DepsContext[Any] | None, name: str) -> Call:
+    """`function` ready to be called, its arguments checked by its type hints; `ctx` goes first if there is one."""
+    bound = functools.partial(function, *([] if ctx is None else [ctx]))
+    for attribute in ("__module__", "__name__", "__qualname__", "__doc__"):
+        setattr(bound, attribute, getattr(function, attribute, type(function).__name__))
+    try:
+        tool = Tool[Any](bound, takes_ctx=False, name=name)
+    except (NameError, TypeError):  # hints that cannot be resolved, or an object with `__call__`: no validation
+
+        def unchecked(**arguments: Any) -> Any:
+            return bound(**arguments)
+
+        tool = Tool[Any](unchecked, name=name)
+    return call_of_tool(tool, None)
+
+
+class Attempts(Protocol):
+    """Counts the calls of a tool, and may keep one from running or from being answered."""
+
+    async def starts(self) -> None:
+        """Raise unless the call may run."""
+        ...
+
+    def ends(self, *, succeeded: bool) -> None:
+        """Count the call."""
+        ...
+
+    async def failed(self, error: ModelRetry) -> None:
+        """Raise unless the tool may be retried after `error`."""
+        ...
+
+
+async def answer(
+    call: Call, arguments: Mapping[str, Any] | None, tool_name: str, attempts: Attempts | None = None
+) -> ToolResult:
+    """The result of the tool; an error that the model can repair has `is_error`.
+
+    Raises:
+        Exception: any other error of the tool.
+    """
+    succeeded = False
+    if attempts is not None:
+        await attempts.starts()
+    try:
+        value = await call(dict(arguments or {}))
+        succeeded = True
+        return result_of(await returned_with_downloads(value))
+    except ToolFailed as error:
+        return ToolResult.error(error.message)
+    except ModelRetry as error:
+        if attempts is not None:
+            await attempts.failed(error)
+        return ToolResult.error(error.message)
+    except (ApprovalRequired, CallDeferred) as error:
+        asked = "asked for approval" if isinstance(error, ApprovalRequired) else "was deferred"
+        raise Unsupported(f"a call of {tool_name!r} that {asked}", TARGET, AGENT_MODE) from error
+    finally:
+        if attempts is not None:
+            attempts.ends(succeeded=succeeded)
+
+
+def result_of(value: object) -> ToolResult:
+    """What a tool returned as a result for Claude: MCP results stay whole, the rest becomes content only.
+
+    Metadata of a `ToolReturn` is for the application, so it stays here.
+
+    Raises:
+        Unsupported: `value` has no JSON form.
+    """
+    if isinstance(value, types.CallToolResult):
+        return ToolResult.from_mcp(_dumped(value))
+    if isinstance(value, ToolReturn):
+        return _result_of_tool_return(cast("ToolReturn[Any]", value))
+    parts = cast("Sequence[object]", value) if isinstance(value, list | tuple) else [value]
+    if parts and all(isinstance(part, _MCP_BLOCKS) for part in parts):
+        return ToolResult.from_mcp({"content": [_dumped(part) for part in parts]})
+    if any(map(is_multi_modal_content, parts)):
+        return to_result(cast("object", value))
+    return ToolResult.of(cast("object", value))
+
+
+def _result_of_tool_return(value: ToolReturn[Any]) -> ToolResult:
+    result = to_result(value)
+    # Claude Code shows structured content in place of the text, so what only repeats the text is left out.
+    structured = result.structured_content if is_whole(value.return_value, result) else None
+    meta = {key: item for key, item in result.meta.items() if key != META}
+    return replace(result, structured_content=structured, meta=meta)
+
+
+def failure(tool_name: str, error: Exception) -> ToolResult:
+    """The error for Claude when a tool raised."""
+    return ToolResult.error(f"Tool {tool_name!r} failed. {type(error).__name__}: {error}")
+
+
+def is_whole(value: object, result: ToolResult) -> bool:
+    """Whether `value` was an MCP result already, which `result_of` returns unchanged."""
+    if isinstance(value, Mapping):
+        return cast("Mapping[str, Any]", value).get("content") == list(result.content)
+    return isinstance(value, ToolResult)
+
+
+def _dumped(model: Any) -> dict[str, Any]:
+    return model.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+def _invalid_arguments(tool_name: str, error: ValidationError) -> ModelRetry:
+    problems = error.errors(include_url=False, include_context=False)
+    part = ToolReturnPart(tool_name=tool_name, content=problems, tool_call_id="", outcome="retried")
+    problem = part.model_response_str(wrap_if_error=False)
+    return ModelRetry(f"Invalid arguments for `{tool_name}`, correct them and call it again: {problem}")
+
+
+async def _not_waiting_for_threads(running: Coroutine[Any, Any, T], seconds: float | None) -> T:
+    """The result of `running`; after a timeout or cancellation, a thread that it waits for is left running.
+
+    Awaited directly, a thread would hold up the cancellation until it is done, and nothing can stop a thread.
+    """
+    task = asyncio.ensure_future(running)
+    try:
+        done, _ = await asyncio.wait({task}, timeout=seconds)
+    finally:
+        task.cancel()
+    if not done:
+        raise ModelRetry(f"Timed out after {seconds} seconds.")
+    return task.result()
+
+
+# Neutral tools as the SDK takes them
+
+
+Handler = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
+
+
+def neutral_tool(
+    tool: Any, schema: dict[str, Any], call: Callable[[dict[str, Any]], Awaitable[ToolResult]]
+) -> NeutralTool:
+    """A neutral tool that runs `call`, with the name and description of `tool`, which may be a definition alone.
+
+    It has no output schema, since results are text as in spec 002, and no metadata that is for pydantic-ai alone.
+    """
+    if isinstance(tool, pydantic_ai.Tool):
+        tool = tool.tool_def
+    if isinstance(tool, ToolDefinition):
+        definition = tool
+    else:
+        description = getattr(tool, "description", None)
+        definition = ToolDefinition(name=tool.name, description=description, parameters_json_schema=schema)
+    neutral = tool_of(definition, call)
+    metadata = {key: value for key, value in neutral.metadata.items() if key != META}
+    return replace(neutral, output_schema=None, metadata=metadata)
+
+
+def sdk_tool(tool: NeutralTool, handler: Handler) -> SdkMcpTool[Any]:
+    """`tool` as an `SdkMcpTool` that `handler` runs.
+
+    Raises:
+        Unsupported: the root of the input schema cannot be written as one object; see `root_schema`.
+    """
+    return SdkMcpTool(
+        name=tool.name,
+        description=tool.description,
+        input_schema=object_schema(tool, "Claude Code", for_claude=True),
+        handler=handler,
+        annotations=ToolAnnotations(**tool.annotations.to_mcp(), maxResultSizeChars=MAX_RESULT_CHARS),
+    )
+
+
+def server_of(tools: Iterable[NeutralTool], name: str) -> McpSdkServerConfig:
+    """A server of `tools` whose results reach Claude Code without loss.
+
+    Raises:
+        ToolValidationError: two tools share a name.
+    """
+    return to_claude(tools, name=name)
+
+
+def as_response(result: ToolResult) -> dict[str, Any]:
+    """`result` as a handler returns it.
+
+    A failure has `isError`, as MCP spells it, and `is_error`, the only spelling that `create_sdk_mcp_server` reads.
+    """
+    response = result.to_mcp()
+    if result.is_error:
+        response["is_error"] = True
+    return response
+
+
+# `convert_tool` and its relatives
+
 
 logger = logging.getLogger("hikidashi")
 

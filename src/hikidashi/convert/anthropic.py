@@ -13,9 +13,7 @@ from typing import Any, Protocol, cast
 
 from ..errors import ToolValidationError, Unsupported
 from ..tool import ContentBlock, EmbeddedResource, Tool, ToolResult, current_call_id
-from .claude_results import IS_ERROR
-from .shared.checks import by_name, failed_tool, neutral_tools, object_schema, unknown_tool
-from .shared.media import IMAGES
+from .wire import IMAGES, IS_ERROR, by_name, failed_tool, neutral_tools, object_schema, unknown_tool
 
 __all__ = ["ToolUse", "call_anthropic", "to_anthropic"]
 

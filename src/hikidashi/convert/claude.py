@@ -1,26 +1,40 @@
-"""Tools for Claude Code, through the Claude Agent SDK's in-process MCP servers."""
+"""Tools for Claude Code, through the Claude Agent SDK's in-process MCP servers.
+
+First what Claude Code accepts in a list of tools, then tool results in the form that its model can read, then
+`to_claude`. Measured on the CLI 2.1.325.
+"""
 
 from __future__ import annotations
 
+import base64
+import logging
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, cast
 from weakref import WeakSet
 
 from .. import __version__
-from ..errors import MissingExtra, Unsupported
-from ..tool import Tool, ToolResult, current_call_id, json_text, text
-from .claude_listing import (
-    MAX_RESULT_CHARS,
-    check_server_name,
-    listed_schema,
-    names_in_claude,
-    shown_name,
-    wire_name,
+from ..errors import MissingExtra, ToolValidationError, Unsupported
+from ..tool import ContentBlock, Tool, ToolResult, current_call_id, image, json_text, resource, text
+from .wire import (
+    IMAGES,
+    IS_ERROR,
+    NOTHING,
+    PYDANTIC_AI_META,
+    WireNames,
+    by_name,
+    decoded,
+    is_text,
+    mapping,
+    neutral_tools,
+    object_schema,
+    plain_name,
+    root_schema,
+    unknown_tool,
+    utf16_length,
+    without_repetition,
 )
-from .claude_results import readable_result, with_readable_error
-from .shared.checks import by_name, neutral_tools, object_schema, unknown_tool
-from .shared.repetition import NOTHING, without_repetition
 
 try:
     from claude_agent_sdk import HookContext, HookMatcher, McpSdkServerConfig, SdkMcpTool, ToolAnnotations
@@ -33,16 +47,252 @@ except ImportError as error:
 from .mcp import answer, wire_result, wire_tool
 
 __all__ = [
+    "LONGEST_BESIDE_IMAGES",
+    "LONGEST_ERROR",
+    "LONGEST_RESULT",
     "MAX_RESULT_CHARS",
     "allowed_tools",
+    "check_server_name",
     "hooks_for_unknown",
     "is_for_one_conversation",
+    "listed_schema",
     "mark_for_one_conversation",
     "names_in_claude",
+    "readable_result",
     "shown_name",
     "to_claude",
     "to_claude_tool",
+    "wire_name",
+    "with_readable_error",
 ]
+
+logger = logging.getLogger("hikidashi")
+
+MAX_RESULT_CHARS = 500_000
+"""The largest limit that Claude Code accepts; the default moves results over about 50,000 characters to a file."""
+
+_LONGEST_NAME = 128
+_LONGEST_DESCRIPTION = 4_096
+_RESERVED_SERVERS = frozenset({"ide"})
+
+
+def shown_name(name: str) -> str:
+    """The name of a server in Claude Code: each UTF-16 code unit that the API does not allow becomes `_`."""
+    return plain_name("".join(letter if letter <= "\uffff" else "__" for letter in name))
+
+
+def names_in_claude(server_name: str, names: Iterable[str]) -> WireNames:
+    """The names of the tools of a server in Claude Code, without the prefix `mcp__<server>__`.
+
+    Raises:
+        ToolValidationError: the name of the server is too long.
+    """
+    room = _LONGEST_NAME - len(wire_name(server_name, ""))
+    try:
+        return WireNames(names, longest=room)
+    except ValueError as error:
+        raise ToolValidationError(
+            f"The name {server_name!r} of the server has {len(server_name)} characters, which leaves {max(room, 0)} of "
+            f"the {_LONGEST_NAME} that Claude Code allows for the whole name of a tool. Give the server a shorter name."
+        ) from error
+
+
+def wire_name(server_name: str, name: str) -> str:
+    """The full name of a tool, as the model sees it; `name` is its name in `names_in_claude`."""
+    return f"mcp__{shown_name(server_name)}__{name}"
+
+
+def check_server_name(name: object) -> None:
+    """Raise unless Claude Code offers the tools of a server of this name.
+
+    Raises:
+        ToolValidationError: it is not text, empty, or reserved by Claude Code.
+    """
+    if not isinstance(name, str):
+        raise ToolValidationError(f"The name of a server must be text, got {name!r:.100}. Use a name such as 'tools'.")
+    if not name.strip() or name in _RESERVED_SERVERS:
+        raise ToolValidationError(
+            f"Claude Code offers no tools of a server called {name!r}. Give the server another name."
+        )
+
+
+def listed_schema(tool_name: str, description: str, schema: object) -> dict[str, Any]:
+    """The input schema under which Claude Code lists the tool; a description that it cuts is logged once.
+
+    Raises:
+        ToolValidationError: the tool has no name.
+        Unsupported: the schema cannot be written with one object at its root; see `root_schema`.
+    """
+    if not tool_name.strip():
+        raise ToolValidationError(f"A tool needs a name, got {tool_name!r}.", tool_name)
+    if len(description) > _LONGEST_DESCRIPTION:
+        _warn_about_cut(tool_name, len(description))
+    return root_schema(schema, tool_name=tool_name, target="Claude Code")
+
+
+@lru_cache(maxsize=1024)
+def _warn_about_cut(tool_name: str, length: int) -> None:
+    logger.warning(
+        "Claude Code shows the model only the first %s of the %s characters that describe tool %r. Shorten the "
+        "description, or move parts of it to the descriptions of the arguments.",
+        f"{_LONGEST_DESCRIPTION:,}",
+        f"{length:,}",
+        tool_name,
+    )
+
+
+# Tool results in the form that a model in Claude Code can read.
+#
+# Through MCP it gets text and four kinds of images. Everything else Claude Code writes to a file, and gives the model
+# the path; so it does with more than 500,000 characters. A model without `Read` can do nothing with a path: here such
+# content becomes text where it is text, and otherwise an error that says what it was and what to return instead.
+
+
+LONGEST_BESIDE_IMAGES = 100_000
+"""Characters of text in a result that has images too; Claude Code cuts the rest off and leaves images out."""
+
+LONGEST_RESULT = 2_000_000
+"""Characters of a result in a transcript; from about 2,500,000 on, Claude Code summarises the conversation instead."""
+
+LONGEST_ERROR = 10_000
+"""Characters of an error; Claude Code cuts out its middle."""
+
+_NAMING = 200
+"""At most this many characters that Claude Code puts around a resource, with the name of the server in them."""
+
+_AGENT_MODE = '`ClaudeCodeModel(tool_execution="agent")` carries it as it is.'
+
+
+@dataclass(frozen=True)
+class _Refused:
+    """Content that a model cannot read, and what to return instead."""
+
+    what: str
+    remedy: str
+
+
+def readable_result(tool_name: str, result: ToolResult, *, longest: int | None = MAX_RESULT_CHARS) -> ToolResult:
+    """`result` as a model in Claude Code can read it; what it cannot read is named in an error, and logged.
+
+    Args:
+        tool_name: the tool that answered.
+        result: its answer.
+        longest: how many characters stay in the conversation; `None` is no limit.
+    """
+    shown: list[ContentBlock] = []
+    refused: list[_Refused] = []
+    for block in result.content:
+        blocks = _shown(block)
+        if isinstance(blocks, _Refused):
+            refused.append(blocks)
+        else:
+            shown += blocks
+    if refused:
+        what = "; ".join(item.what for item in refused)
+        remedies = " ".join(dict.fromkeys(item.remedy for item in refused))
+        note = f"The result of tool {tool_name!r} has content that cannot be shown here: {what}. {remedies}"
+        logger.warning(note)
+        whole = _as_text(replace(result, content=tuple(shown)))
+        result = replace(whole, content=(*whole.content, text(note)), is_error=True)
+    elif list(result.content) != shown:
+        result = replace(result, content=tuple(shown))
+    if longest is not None and (problem := _too_long(result, min(longest, MAX_RESULT_CHARS))):
+        note = f"The result of tool {tool_name!r} {problem}"
+        logger.warning(note)
+        return ToolResult.error(note)
+    return with_readable_error(result)
+
+
+def with_readable_error(result: ToolResult) -> ToolResult:
+    """`result`, where an error with more than short text starts with a note that it is one.
+
+    The API takes only text in a result with `is_error`, and Claude Code only 10,000 characters of it.
+    """
+    others = any(block["type"] not in ("text", "resource_link") for block in result.content)
+    if not result.is_error or not (others or _length(result) > LONGEST_ERROR):
+        return result
+    whole = _as_text(result)
+    return replace(whole, content=(text(IS_ERROR), *whole.content), is_error=False)
+
+
+def _as_text(result: ToolResult) -> ToolResult:
+    """`result` without structured content, which Claude Code would show in place of the text."""
+    if result.structured_content is None:
+        return result
+    has_text = any(block["type"] == "text" for block in result.content)
+    content = result.content if has_text else (text(json_text(result.structured_content)), *result.content)
+    return replace(result, content=content, structured_content=None)
+
+
+def _shown(block: ContentBlock) -> list[ContentBlock] | _Refused:
+    """The blocks that show `block` to a model."""
+    match block["type"]:
+        case "image" if block["mimeType"] not in IMAGES:
+            return _file(block["mimeType"], block["data"], f"image:{block['mimeType'].partition('/')[2]}")
+        case "audio":
+            return _file(block["mimeType"], block["data"], "audio")
+        case "resource" if "text" not in block["resource"]:
+            body = block["resource"]
+            return _file(body.get("mimeType") or "application/octet-stream", body.get("blob", ""), body["uri"])
+        case "resource_link" if kind := mapping(mapping(block.get("_meta")).get(PYDANTIC_AI_META)).get("kind"):
+            what = str(kind).removesuffix("-url")
+            readable = f"Return its bytes as `BinaryContent`, or its text. {_AGENT_MODE}"
+            return _Refused(
+                f"the {what} at {block['uri']}", readable if what in ("image", "document") else "Return text about it."
+            )
+        case _:
+            return [block]
+
+
+def _file(media_type: str, data: str, uri: str) -> list[ContentBlock] | _Refused:
+    content = base64.b64decode(data)
+    if media_type in IMAGES:
+        return [text(f"[{uri}]"), image(content, media_type)]
+    what = f"a file of type {media_type} ({uri}, {len(content):,} bytes)"
+    if media_type == "application/pdf":
+        return _Refused(what, f"Return its text. {_AGENT_MODE}")
+    if not is_text(media_type):
+        return _Refused(what, "Return text, or an image as PNG, JPEG, GIF or WebP.")
+    written = decoded(content, media_type)
+    if written is None:
+        return _Refused(f"{what}, which is neither UTF-8 nor in the charset it names", "Return its text.")
+    return [resource(uri, written, media_type)]
+
+
+def _too_long(result: ToolResult, longest: int) -> str:
+    beside_images = any(block["type"] == "image" for block in result.content)
+    limit = min(longest, LONGEST_BESIDE_IMAGES) if beside_images else longest
+    length = _length(result)
+    if length <= limit:
+        return ""
+    what = "beside an image " if beside_images and length <= longest else ""
+    return (
+        f"has {length:,} characters, and the model can be shown {limit:,} {what}at once. Return less, or in parts: "
+        "let the tool take a page or a range, and ask for one after the other."
+        + (f" {_AGENT_MODE}" if length <= LONGEST_RESULT else "")
+    )
+
+
+def _length(result: ToolResult) -> int:
+    """The length of `result` as Claude Code counts it: of the structured content, or else of the text."""
+    if result.structured_content is not None and not result.is_error:
+        return utf16_length(json_text(result.structured_content))
+    return sum(_block_length(block) for block in result.content)
+
+
+def _block_length(block: ContentBlock) -> int:
+    match block["type"]:
+        case "text":
+            return utf16_length(block["text"])
+        case "resource":
+            return _NAMING + utf16_length(block["resource"]["uri"] + block["resource"].get("text", ""))
+        case "resource_link":
+            return _NAMING + utf16_length(block["name"] + block["uri"] + block.get("description", ""))
+        case _:
+            return 0
+
+
+# Servers and tools for the Claude Agent SDK
 
 
 def to_claude(

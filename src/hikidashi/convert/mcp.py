@@ -16,7 +16,7 @@ from .. import __version__
 from ..common.closed_sessions import is_closed_session
 from ..errors import MissingExtra, ToolConnectionError, ToolValidationError, Unsupported
 from ..tool import Tool, ToolAnnotations, ToolResult, json_text
-from .shared.checks import ALIASES, by_name, failed_tool, object_schema, strings
+from .wire import ALIASES, by_name, failed_tool, object_schema, strings
 
 try:
     from mcp import ClientSession, MCPError, types

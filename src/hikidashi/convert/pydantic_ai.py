@@ -1,31 +1,65 @@
-"""Tools from pydantic-ai, and tools for it."""
+"""Tools from pydantic-ai, and tools for it.
+
+First results and definitions in both directions, then `from_pydantic_ai` and `to_pydantic_ai`.
+"""
 
 from __future__ import annotations
 
+import base64
 import inspect
 import logging
 import uuid
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Literal, cast, overload
+from typing import Any, Literal, Protocol, cast, overload, runtime_checkable
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 from pydantic_core import SchemaValidator, core_schema
+from typing_extensions import TypedDict
 
 from ..errors import MissingExtra, ToolConnectionError, ToolValidationError, Unsupported
-from ..tool import Tool, ToolResult, current_call_id
-from .shared.checks import by_name, failed_tool
+from ..tool import (
+    ContentBlock,
+    Tool,
+    ToolAnnotations,
+    ToolResult,
+    audio,
+    current_call_id,
+    image,
+    json_text,
+    resource,
+    text,
+)
+from .wire import ALIASES, NOTHING, PYDANTIC_AI_META, by_name, failed_tool, mapping, strings, without_repetition
 
 try:
     import pydantic_ai
-    from pydantic_ai import RunContext, ToolReturnPart
+    from pydantic_ai import RunContext
     from pydantic_ai.agent import AbstractAgent
+    from pydantic_ai.capabilities import AbstractCapability
     from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry, ToolFailed
-    from pydantic_ai.messages import ModelMessage, ModelResponse
+    from pydantic_ai.messages import (
+        AudioUrl,
+        BinaryContent,
+        BinaryImage,
+        CachePoint,
+        DocumentUrl,
+        FileUrl,
+        ImageUrl,
+        ModelMessage,
+        ModelResponse,
+        TextContent,
+        ToolReturn,
+        ToolReturnPart,
+        UploadedFile,
+        VideoUrl,
+        is_multi_modal_content,
+    )
     from pydantic_ai.models import Model, ModelRequestParameters
     from pydantic_ai.settings import ModelSettings
+    from pydantic_ai.tools import ToolDefinition
     from pydantic_ai.toolsets import (
         AbstractToolset,
         ApprovalRequiredToolset,
@@ -38,10 +72,283 @@ try:
 except ImportError as error:
     raise MissingExtra("pydantic-ai-slim", "pydantic-ai") from error
 
-from .pydantic_ai_content import META, error_text, from_result, own_meta, to_result
-from .pydantic_ai_definition import definition_of, tool_of
+__all__ = ["CallListener", "ToolsetTools", "call_listeners", "from_pydantic_ai", "to_pydantic_ai"]
 
-__all__ = ["ToolsetTools", "from_pydantic_ai", "to_pydantic_ai"]
+META = PYDANTIC_AI_META
+
+_URLS: Mapping[str, type[FileUrl]] = {kind.kind: kind for kind in (AudioUrl, DocumentUrl, ImageUrl, VideoUrl)}
+
+
+def own_meta(meta: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """The value of hikidashi's key in `_meta`."""
+    return mapping((meta or {}).get(META))
+
+
+def to_result(value: object) -> ToolResult:
+    """The return value of a pydantic-ai tool as a neutral result.
+
+    Raises:
+        Unsupported: it holds a file on some provider's storage, or a value that has no JSON form.
+    """
+    if isinstance(value, ToolReturn):
+        return _from_tool_return(cast("ToolReturn[Any]", value))
+    if is_multi_modal_content(value):
+        return ToolResult(content=(_to_block(value),))
+    items = cast("Sequence[object]", value) if isinstance(value, list | tuple) else ()
+    if any(map(is_multi_modal_content, items)):
+        return ToolResult(content=tuple(map(_to_block, items)))
+    return ToolResult.of(cast("object", value), structured=True)
+
+
+def from_result(result: ToolResult) -> Any:
+    """`result` as the value that a pydantic-ai tool returns.
+
+    Structured content is returned instead of text that repeats it, and text that has more instead of structured
+    content; files stay files. All of it is in the return value: `ToolReturn.content` would present the text of a
+    server as the user's.
+    """
+    structured, blocks = without_repetition(result)
+    items: list[Any] = [] if structured is NOTHING else [structured]
+    items += map(from_block, blocks)
+    value = items[0] if len(items) == 1 else items or ""
+    if not result.meta:
+        return value
+    own = own_meta(result.meta)
+    metadata = own.get("metadata") if set(result.meta) == {META} else dict(result.meta)
+    return ToolReturn(return_value=value, metadata=metadata, tools=strings(own.get("tools")) or None)
+
+
+def error_text(result: ToolResult) -> str:
+    """The text of an error; files, which a retry cannot carry, are mentioned."""
+    lines = [block["text"] if block["type"] == "text" else f"[{block['type']} left out]" for block in result.blocks]
+    return "\n".join(lines) or "The tool failed without an error message."
+
+
+def from_block(block: ContentBlock) -> str | BinaryContent | FileUrl:
+    """One block as pydantic-ai content; a link becomes a `FileUrl` only if it was one before."""
+    own = own_meta(block.get("_meta"))
+    # Only this value: "allow-local" would let a remote server reach into the local network.
+    forced = own.get("force_download") is True
+    vendor: dict[str, Any] = {"vendor_metadata": mapping(own.get("vendor_metadata")) or None}
+    match block["type"]:
+        case "text":
+            return block["text"]
+        case "image":
+            return BinaryImage(base64.b64decode(block["data"]), media_type=block["mimeType"], **vendor)
+        case "audio":
+            return BinaryContent(base64.b64decode(block["data"]), media_type=block["mimeType"], **vendor)
+        case "resource" if "text" in block["resource"]:
+            return block["resource"]["text"]
+        case "resource":
+            body = block["resource"]
+            media_type = body.get("mimeType") or "application/octet-stream"
+            data = base64.b64decode(body["blob"])
+            return BinaryContent.narrow_type(
+                BinaryContent(data, media_type=media_type, identifier=body["uri"], **vendor)
+            )
+        case "resource_link" if kind := _URLS.get(str(own.get("kind"))):
+            return cast("Any", kind)(
+                block["uri"],
+                media_type=block.get("mimeType"),
+                identifier=block["name"],
+                force_download=forced,
+                **vendor,
+            )
+        case _:
+            return f"{block['name']}: {block['uri']}"
+
+
+def _from_tool_return(answer: ToolReturn[Any]) -> ToolResult:
+    result = to_result(answer.return_value)
+    extra = [answer.content] if isinstance(answer.content, str) else answer.content or ()
+    extras = {name: value for name in ("metadata", "tools") if (value := getattr(answer, name)) is not None}
+    return ToolResult(
+        content=(*result.content, *_user_blocks(extra)),
+        structured_content=result.structured_content,
+        is_error=result.is_error,
+        meta={**result.meta, **({META: extras} if extras else {})},
+    )
+
+
+def _user_blocks(content: Iterable[object]) -> Iterable[ContentBlock]:
+    return (_to_block(item) for item in content if not isinstance(item, CachePoint))
+
+
+def _to_block(item: object) -> ContentBlock:
+    match item:
+        case str():
+            return text(item)
+        case TextContent():
+            return text(item.content)
+        case BinaryContent():
+            return _binary_block(item)
+        case FileUrl():
+            return _link(item)
+        case UploadedFile():
+            raise Unsupported(
+                f"the file {item.file_id!r} in the storage of {item.provider_name!r}",
+                "A tool result",
+                "Return its bytes as `BinaryContent`, or a URL.",
+            )
+        case _:
+            return text(json_text(item))
+
+
+def _binary_block(item: BinaryContent) -> ContentBlock:
+    if item.is_image:
+        block: ContentBlock = image(item.data, item.media_type)
+    elif item.is_audio:
+        block = audio(item.data, item.media_type)
+    else:
+        uri = item.identifier if ":" in item.identifier else f"attachment:{item.identifier}"
+        block = resource(uri, item.data, item.media_type)
+    if item.vendor_metadata:
+        block["_meta"] = {META: {"vendor_metadata": item.vendor_metadata}}
+    return block
+
+
+def _link(item: FileUrl) -> ContentBlock:
+    extras: dict[str, Any] = {"kind": cast("Any", item).kind}
+    if item.force_download:
+        extras["force_download"] = item.force_download
+    if item.vendor_metadata:
+        extras["vendor_metadata"] = item.vendor_metadata
+    link: ContentBlock = {"type": "resource_link", "uri": item.url, "name": item.identifier, "_meta": {META: extras}}
+    with suppress(ValueError):  # the media type cannot be inferred from the URL
+        link["mimeType"] = item.media_type
+    return link
+
+
+# `ToolDefinition` and neutral tool
+
+
+class _Carried(TypedDict, total=False):
+    """Fields of a `ToolDefinition` that a neutral tool keeps in its metadata."""
+
+    strict: bool | None
+    sequential: bool
+    timeout: float | None
+    include_return_schema: bool | None
+    return_schema: dict[str, Any]
+    metadata: dict[str, Any]
+
+
+_CARRIED = TypeAdapter(_Carried)
+_CARRIED_AS_THEY_ARE = ("strict", "sequential", "timeout", "include_return_schema")
+
+_FILE_KINDS = frozenset({"binary", "image-url", "audio-url", "video-url", "document-url", "uploaded-file"})
+
+
+def tool_of(definition: ToolDefinition, call: Callable[[dict[str, Any]], Awaitable[ToolResult]]) -> Tool:
+    """The neutral tool that `definition` describes and `call` runs."""
+    metadata = dict(definition.metadata or {})
+    hints, meta = _taken_from(metadata, "annotations"), _taken_from(metadata, "meta")
+    annotations = ToolAnnotations.from_mcp(hints)
+    if unknown := {name: hint for name, hint in hints.items() if hint is not None and name not in annotations.to_mcp()}:
+        metadata["annotations"] = unknown
+    aliases = strings(meta.pop(ALIASES, None))
+    return Tool(
+        name=definition.name,
+        description=definition.description or "",
+        input_schema=definition.parameters_json_schema,
+        call=call,
+        output_schema=definition.return_schema if _describes_object(definition.return_schema) else None,
+        annotations=annotations,
+        aliases=tuple(aliases),
+        defer_loading=definition.defer_loading,
+        metadata={**meta, **_carried(definition, metadata)},
+    )
+
+
+def definition_of(tool: Tool) -> ToolDefinition:
+    """The definition of `tool`; annotations and `_meta` are where pydantic-ai has those of MCP tools."""
+    carried = _carried_by(tool)
+    meta = {key: value for key, value in tool.metadata.items() if key != META}
+    if tool.aliases:
+        meta[ALIASES] = list(tool.aliases)
+    metadata = dict(carried.get("metadata", {}))
+    if hints := tool.annotations.to_mcp():
+        metadata["annotations"] = {**mapping(metadata.get("annotations")), **hints}
+    if meta:
+        metadata["meta"] = meta
+    return ToolDefinition(
+        name=tool.name,
+        description=tool.description or None,
+        parameters_json_schema=tool.input_schema,
+        return_schema=tool.output_schema or carried.get("return_schema"),
+        defer_loading=tool.defer_loading,
+        metadata=metadata or None,
+        strict=carried.get("strict"),
+        sequential=carried.get("sequential", False),
+        timeout=carried.get("timeout"),
+        include_return_schema=carried.get("include_return_schema"),
+    )
+
+
+def _describes_object(schema: Mapping[str, Any] | None) -> bool:
+    """Whether `schema` promises structured content.
+
+    The schema of a bare `dict` promises nothing, and that of a file describes a class whose values become
+    content blocks.
+    """
+    if schema is None or schema.get("type") != "object" or "properties" not in schema:
+        return False
+    kind = mapping(mapping(schema["properties"]).get("kind"))
+    return str(kind.get("const")) not in _FILE_KINDS
+
+
+def _taken_from(metadata: dict[str, Any], key: str) -> dict[str, Any]:
+    """The dict of an MCP tool under `key`, removed from `metadata`; a value of another type stays there."""
+    return mapping(metadata.pop(key)) if isinstance(metadata.get(key, ""), Mapping | None) else {}
+
+
+def _carried(definition: ToolDefinition, metadata: Mapping[str, Any]) -> dict[str, Any]:
+    plain = ToolDefinition(name=definition.name)
+    carried: dict[str, Any] = {
+        name: value for name in _CARRIED_AS_THEY_ARE if (value := getattr(definition, name)) != getattr(plain, name)
+    }
+    if definition.return_schema and not _describes_object(definition.return_schema):
+        carried["return_schema"] = definition.return_schema
+    if metadata:
+        carried["metadata"] = dict(metadata)
+    return {META: carried} if carried else {}
+
+
+def _carried_by(tool: Tool) -> _Carried:
+    try:
+        return _CARRIED.validate_python(own_meta(tool.metadata))
+    except ValidationError:  # another server uses the same key
+        return {}
+
+
+# Capabilities are notified of calls that pydantic-ai does not run itself: in Claude Code's server, where registered
+# tools run, the hooks of a capability around a call do not.
+
+
+@runtime_checkable
+class CallListener(Protocol):
+    """A capability that is notified of calls which pydantic-ai does not run."""
+
+    def tool_called(self, tool: ToolDefinition) -> None:
+        """`tool` is about to run."""
+        ...
+
+
+def call_listeners(run: RunContext[Any] | None) -> list[CallListener]:
+    """The capabilities of a run that are notified of calls."""
+    found: list[CallListener] = []
+
+    def visit(capability: AbstractCapability[Any]) -> None:
+        if isinstance(capability, CallListener):
+            found.append(capability)
+
+    if run is not None and run.root_capability is not None:
+        run.root_capability.apply(visit)
+    return found
+
+
+# Tools in, tools out
+
 
 logger = logging.getLogger("hikidashi")
 

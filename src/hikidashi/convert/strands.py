@@ -21,7 +21,7 @@ from ..tool import (
     resource,
     text,
 )
-from .shared.checks import by_name, object_schema
+from .wire import by_name, object_schema
 
 try:
     from strands.types.events import ToolResultEvent

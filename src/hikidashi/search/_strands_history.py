@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast, get_args
 
-from ..convert.shared.checks import strings
+from ..convert.wire import strings
 from .answers.texts import SEARCH_TOOLS, found_names
 from .records.log import FoundBy
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import RLock
 from typing import Any, Literal
 
-from ..convert.shared.checks import listed
+from ..convert.wire import listed
 from .engine import saved as store
 from .engine.embeddings import Embed
 from .engine.entry import Entry

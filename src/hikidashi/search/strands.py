@@ -57,9 +57,8 @@ try:
 except ImportError as error:
     raise MissingExtra("strands-agents", "strands") from error
 
-from ..convert.shared.checks import object_schema
-from ..convert.shared.wire_names import WireNames
 from ..convert.strands import to_strands
+from ..convert.wire import WireNames, object_schema
 
 __all__ = ["ToolSearchHook", "searchable", "to_strands_search"]
 

@@ -17,7 +17,7 @@ from tests.mcp_support import search, text_of
 from tests.support import Heard, Unsure, saying_its_name
 
 from hikidashi import Tool, ToolResult, from_function
-from hikidashi.convert.shared.wire_names import WireNames
+from hikidashi.convert.wire import WireNames
 from hikidashi.errors import ToolConnectionError
 from hikidashi.search import ToolRun, run_anthropic_search, search_tool_names, to_claude_search, to_mcp_search
 from hikidashi.search.answers.budget import tokens_of

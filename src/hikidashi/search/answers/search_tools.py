@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast, get_args
 
-from ...convert.shared.checks import listed
+from ...convert.wire import listed
 from ...errors import ToolSearchError, ToolValidationError
 from ...tool import Tool, ToolAnnotations, ToolResult, text
 from ..catalog import MAX_LIMIT, MAX_TOOLS, ToolCatalog

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from ...convert.shared.wire_names import WireNames
+from ...convert.wire import WireNames
 from ...tool import Tool
 from ..answers.budget import AnswerBudget
 from ..answers.texts import SEARCH_TOOLS, Wording

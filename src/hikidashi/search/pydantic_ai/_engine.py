@@ -24,7 +24,7 @@ try:
 except ImportError as error:
     raise MissingExtra("pydantic-ai-slim", "pydantic-ai") from error
 
-from ...convert.shared.checks import ALIASES, mapping, strings
+from ...convert.wire import ALIASES, mapping, strings
 from ._names import NamesOfApis
 
 __all__ = ["SEARCH", "Engine", "Search", "UnanswerableError"]

@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from ...convert.shared.checks import ALIASES, mapping, strings
-from ...convert.shared.wire_names import WireNames
+from ...convert.wire import ALIASES, WireNames, mapping, strings
 from ...errors import MissingExtra
 
 try:

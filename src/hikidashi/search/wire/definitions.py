@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from ...convert.anthropic import to_anthropic
-from ...convert.shared.checks import listed
-from ...convert.shared.root_schema import root_schema
+from ...convert.wire import listed, root_schema
 from ...errors import ToolSearchError, ToolValidationError
 from ...tokens import estimate_tokens
 from ...tool import Tool

@@ -1,12 +1,17 @@
-"""How a session starts: options, environment and transcript of a Claude Code CLI."""
+"""How a session starts: options, environment and transcript of a Claude Code CLI, and CLIs started in advance."""
 
 from __future__ import annotations
 
+import asyncio
+import atexit
+import contextvars
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+import weakref
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -24,22 +29,293 @@ from claude_agent_sdk import (
     project_key_for_directory,
 )
 from claude_agent_sdk.types import HookEvent, SystemPromptFile
+from mcp.server import Server
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.tools import ToolDefinition
 
-from ...common.unicode import well_formed
-from ...convert.claude import hooks_for_unknown, shown_name
-from ...convert.shared.root_schema import root_schema
-from ..history import Block, Conversation, WireMessage, transcript
-from ..limits import Guard, Tally
-from ..settings import CheckedSettings, environment, thinking
-from ..tools.restrictions import Restrictions
-from ._expected_tools import ExpectedTools
-from .parking import ParkedTools
-from .scope import RunScope
-from .session import Deadline, Session
-from .warm import WarmSessions
+from ..common.unicode import well_formed
+from ..convert.claude import hooks_for_unknown, shown_name
+from ..convert.wire import root_schema
+from ..errors import ClaudeCodeTimeoutError
+from .history import Block, Conversation, Downloads, WireMessage, results_fit_mcp, transcript
+from .limits import Guard, Tally
+from .restrictions import Restrictions
+from .session import Deadline, ExpectedTools, ParkedTools, Session
+from .settings import CheckedSettings, environment, thinking
+
+# A session may outlive a request only if something is sure to end it. pydantic-ai holds a scope of the model around
+# each run and leaves it however the run ends; outside of one, no session is kept.
+
+
+class RunScope:
+    """The sessions of one run."""
+
+    def __init__(self, limit: asyncio.Timeout) -> None:
+        self.tally = Tally()
+        self.downloads: Downloads = {}
+        self._sessions: list[Session] = []
+        self._ended = False
+        self._limit = limit
+        self._timeout_error: Callable[[], ClaudeCodeTimeoutError] | None = None
+        self._alarm: asyncio.TimerHandle | None = None
+        self._on_success: Callable[[], None] | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether the run is over."""
+        return self._ended
+
+    @property
+    def sessions(self) -> tuple[Session, ...]:
+        """The sessions that end with the run."""
+        return tuple(self._sessions)
+
+    def add(self, session: Session) -> None:
+        """End `session` with the run."""
+        self._sessions.append(session)
+
+    def on_success(self, callback: Callable[[], None]) -> None:
+        """Call `callback` when the run has ended without an error, in place of the one given before."""
+        self._on_success = callback
+
+    def session_for(self, conversation: Conversation, identity: object) -> Session | None:
+        """The live session that can take the last turn of `talk`, if any."""
+        if not results_fit_mcp(conversation.last):
+            return None
+        return next((session for session in self._sessions if session.can_continue(conversation, identity)), None)
+
+    async def end_answered(self, conversation: Conversation) -> None:
+        """End the sessions whose calls the last turn of `talk` answers: a new one takes their place."""
+        answered = [session for session in self._sessions if session.is_answered_by(conversation)]
+        self._sessions = [session for session in self._sessions if session not in answered]
+        await asyncio.gather(*(session.close() for session in answered))
+
+    def wait_until(self, deadline: Deadline, timeout_error: Callable[[], ClaudeCodeTimeoutError] | None) -> None:
+        """End the sessions at `deadline` unless a request comes before, and the run too if there is an error for it.
+
+        The tools that a run calls belong to the request that asked for them. If the run waits for something else, such
+        as an approval, it may go on later, with a new session.
+        """
+        if deadline.at is None or self._ended or self._limit.expired():
+            return
+        # Beside the limit: a run that waits for a thread is cancelled only when the thread is done.
+        self._alarm = asyncio.get_running_loop().call_at(deadline.at, self._stop_sessions)
+        self._timeout_error = timeout_error
+        if timeout_error is not None:
+            self._limit.reschedule(deadline.at)
+
+    def begin_request(self) -> None:
+        """Cancel the deadline of the request before."""
+        if not self._limit.expired():
+            self._limit.reschedule(None)
+        if self._alarm is not None:
+            self._alarm.cancel()
+
+    def _stop_sessions(self) -> None:
+        for session in self._sessions:
+            session.stop()
+
+    async def end(self) -> None:
+        """End every session, all at once."""
+        self.begin_request()
+        self._ended = True
+        sessions, self._sessions = self._sessions, []
+        await asyncio.gather(*(session.close() for session in sessions))
+
+    def timed_out(self) -> ClaudeCodeTimeoutError | None:
+        """The error of a run that was ended at a deadline of `wait_until`; None if it was not."""
+        return self._timeout_error() if self._timeout_error is not None and self._limit.expired() else None
+
+    def succeeded(self) -> None:
+        """Run the callback of `on_success`."""
+        if self._on_success is not None:
+            self._on_success()
+
+
+# Weak references: each context that a run leaves behind keeps the value, and with it every session of that run.
+_scopes: ContextVar[Mapping[int, weakref.ref[RunScope]]] = ContextVar("hikidashi_claude_code_runs")
+
+
+def current_scope(model: object) -> RunScope | None:
+    """The scope of `model` that the running agent holds, if any."""
+    known = _scopes.get({}).get(id(model))
+    scope = None if known is None else known()
+    return None if scope is None or scope.ended else scope
+
+
+@asynccontextmanager
+async def run_scope(model: object) -> AsyncGenerator[None]:
+    """A scope for the sessions that `model` opens inside.
+
+    Raises:
+        ClaudeCodeTimeoutError: a tool that pydantic-ai runs missed the deadline of the request that called it.
+    """
+    limit = asyncio.timeout(None)
+    scope = RunScope(limit)
+    _scopes.set({**{key: known for key, known in _scopes.get({}).items() if known()}, id(model): weakref.ref(scope)})
+    try:
+        async with limit:
+            try:
+                yield
+            finally:
+                # Not reset: the run may end in another context than it began in. An ended scope is as good as none.
+                await scope.end()
+    except TimeoutError as error:
+        late = scope.timed_out()
+        if late is None:
+            raise
+        raise late from error
+    scope.succeeded()
+
+
+_MAX_AGE = 300.0
+"""Seconds a CLI waits to be used; it takes about 200 MB meanwhile."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Waiting:
+    key: object
+    session: Session
+    servers: Mapping[str, McpSdkServerConfig]
+    loop: asyncio.AbstractEventLoop
+    end_of_life: asyncio.TimerHandle
+
+
+class WarmSessions:
+    """Up to `count` CLIs per event loop that wait for a request."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self._all: list[_Waiting] = []
+        _pools.add(self)
+
+    def prepare(
+        self, key: object, servers: Mapping[str, McpSdkServerConfig], create: Callable[[Mapping[str, Any]], Session]
+    ) -> None:
+        """Start a CLI for the next request with this `key`; the oldest one is ended if there are too many.
+
+        Args:
+            key: what must be equal for the CLI to be used.
+            servers: the MCP servers of this process whose tools it is to offer.
+            create: makes the session, given servers that list the same tools.
+        """
+        loop = asyncio.get_running_loop()
+        self._drop_ended()
+        mine = [waiting for waiting in self._all if waiting.loop is loop]
+        if self.count <= 0 or sum(waiting.key == _complete(key) for waiting in mine) >= self.count:
+            return
+        for oldest in mine[: max(0, len(mine) - self.count + 1)]:
+            self._remove(oldest)
+            oldest.session.stop()
+        listing = {name: _with_same_tools(config) for name, config in servers.items()}
+        session = create(listing)
+        session.start_in_background()
+        end_of_life = loop.call_later(_MAX_AGE, session.stop)
+        self._all.append(_Waiting(_complete(key), session, listing, loop, end_of_life))
+
+    def take(self, key: object, servers: Mapping[str, McpSdkServerConfig]) -> Session | None:
+        """A CLI with this `key` that waits on this event loop, its calls redirected to `servers`; None without one."""
+        loop = asyncio.get_running_loop()
+        self._drop_ended()
+        complete = _complete(key)
+        for waiting in self._all:
+            if waiting.loop is loop and waiting.key == complete and self._remove(waiting):
+                for name, config in servers.items():
+                    _lead_calls(waiting.servers[name], config)
+                return waiting.session
+        return None
+
+    async def ready(self) -> int:
+        """How many CLIs wait on this event loop, once all are ready."""
+        loop = asyncio.get_running_loop()
+        mine = [waiting.session for waiting in self._all if waiting.loop is loop]
+        await asyncio.gather(*(session.started() for session in mine))
+        return sum(session.alive for session in mine)
+
+    async def close(self) -> None:
+        """End the CLIs that wait, and wait until those of this event loop are gone."""
+        loop = asyncio.get_running_loop()
+        gone = [waiting for waiting in list(self._all) if self._remove(waiting)]
+        for waiting in gone:
+            if waiting.loop is not loop and not waiting.loop.is_closed():
+                waiting.loop.call_soon_threadsafe(waiting.session.stop)
+        await asyncio.gather(*(waiting.session.close() for waiting in gone if waiting.loop is loop))
+
+    def close_at_exit(self) -> None:
+        """End the CLIs of event loops that neither run nor are closed."""
+        for loop in {waiting.loop for waiting in self._all}:
+            if not loop.is_closed() and not loop.is_running():
+                loop.run_until_complete(self.close())
+
+    def _drop_ended(self) -> None:
+        for waiting in list(self._all):
+            if not waiting.session.alive:
+                self._remove(waiting)
+
+    def _remove(self, waiting: _Waiting) -> bool:
+        """Remove it; False if another thread was first."""
+        try:
+            self._all.remove(waiting)
+        except ValueError:
+            return False
+        if not waiting.loop.is_closed():
+            waiting.end_of_life.cancel()
+        return True
+
+
+def _complete(key: object) -> object:
+    """`key` with the environment and folder that a process inherits."""
+    return key, dict(os.environ), Path.cwd()
+
+
+def _with_same_tools(config: McpSdkServerConfig) -> McpSdkServerConfig:
+    """A server that lists the same tools, and whose calls can be redirected."""
+    server: Server[Any] = Server(config["name"])
+    _copy_handler(_server(config), server, "tools/list")
+    _copy_handler(_server(config), server, "tools/call")
+    return McpSdkServerConfig(type="sdk", name=config["name"], instance=cast("Any", server))
+
+
+def _lead_calls(waiting: McpSdkServerConfig, config: McpSdkServerConfig) -> None:
+    """Redirect calls of `waiting` to the server of `config`, in the context of the caller."""
+    context = contextvars.copy_context()
+
+    def in_context(handler: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        async def called(*arguments: Any) -> Any:
+            async def run() -> Any:
+                return await handler(*arguments)
+
+            return await asyncio.create_task(run(), context=context.copy())
+
+        return called
+
+    _copy_handler(_server(config), _server(waiting), "tools/call", in_context)
+
+
+def _copy_handler(
+    source: Server[Any],
+    target: Server[Any],
+    method: str,
+    change: Callable[[Callable[..., Awaitable[Any]]], Callable[..., Awaitable[Any]]] = lambda handler: handler,
+) -> None:
+    entry = source.get_request_handler(method)
+    assert entry is not None, f"every MCP server of this package answers {method}"
+    target.add_request_handler(method, entry.params_type, change(entry.handler))
+
+
+def _server(config: McpSdkServerConfig) -> Server[Any]:
+    return config["instance"]
+
+
+_pools: weakref.WeakSet[WarmSessions] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    for pool in list(_pools):
+        pool.close_at_exit()
+
 
 # An argument of a process holds 128 KiB on Linux; a longer system prompt goes through a file.
 _LONGEST_ARGUMENT = 100_000

@@ -1,4 +1,4 @@
-"""The tools of an agent in a request: what runs each, and its name in Claude Code.
+"""One request to Claude Code: its tools, what runs each, and its name there.
 
 A tool of a registered toolset runs in an in-process MCP server (spec 002). The calls of every other tool park, and
 pydantic-ai runs them.
@@ -6,8 +6,11 @@ pydantic-ai runs them.
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any, cast
 
 from claude_agent_sdk import McpSdkServerConfig
@@ -15,22 +18,111 @@ from pydantic_ai.messages import ModelMessage
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.tools import RunContext, ToolDefinition
 
-from ..convert.claude import to_claude
-from ..convert.claude_listing import names_in_claude
-from ..convert.claude_listing import wire_name as name_in_claude
-from ..convert.pydantic_ai_calls import CallListener, call_listeners
-from ..errors import InvalidSettingError, ToolsetNotRegisteredError
+from ..convert.claude import names_in_claude, to_claude
+from ..convert.claude import wire_name as name_in_claude
+from ..convert.pydantic_ai import CallListener, call_listeners
+from ..errors import InvalidSettingError, MissingDepsError, ToolsetNotRegisteredError
+from ..tool import Tool, ToolResult
 from . import mcp_integration
-from ._run_deps import deps_of_request
+from .deps_support import check_deps
 from .history import conversation
+from .launch import Question
 from .limits import Guard, Tally
-from .session.launch import Question
-from .session.parking import ParkedTools
-from .settings import CheckedSettings
-from .tools.choice import chosen_tools
-from .tools.ordering import CallOrder
-from .tools.per_request import for_request, restricted
-from .tools.restrictions import OwnToolRestrictions, Restrictions
+from .restrictions import OwnToolRestrictions, Restrictions
+from .session import ParkedTools
+from .settings import CheckedSettings, chosen_tools
+from .tool_converter import takes_context, wanted_deps
+
+try:
+    # `Model.request()` is given no `RunContext`, and pydantic-ai has no public way to ask for the current one;
+    # its own models that wrap others read it here too.
+    from pydantic_ai._run_context import get_current_run_context
+except ImportError:  # pragma: no cover - tests with the pinned versions notice a release without it
+
+    def get_current_run_context() -> RunContext[Any] | None:
+        """Returns None: this version of pydantic-ai has no such function."""
+        return None
+
+
+def current_run() -> RunContext[Any] | None:
+    """The context of the agent run in progress; `None` for a request that no agent made."""
+    return get_current_run_context()
+
+
+def deps_of_request(tools: Iterable[Any], run: RunContext[Any] | None, registered: object) -> object:
+    """The `ctx.deps` of `tools`: `agent.run(deps=...)` wins over `set_agent_toolsets(deps=...)`.
+
+    Raises:
+        UnsupportedDepsTypeError: a tool takes a context, and the deps of the run cannot be serialised.
+        MissingDepsError: a tool needs deps, and there are none.
+    """
+    with_context = [tool for tool in tools if takes_context(tool)]
+    if not with_context:
+        return None
+    deps = registered if run is None or run.deps is None else run.deps
+    if deps is None:
+        for tool in with_context:
+            if (wanted := wanted_deps(tool)) is not None:
+                raise MissingDepsError(tool.name, wanted)
+    check_deps(deps)
+    return deps
+
+
+class CallOrder:
+    """Starts calls in order; one that runs alone waits for all before it, and all after it wait for it.
+
+    pydantic-ai does the same with tools that are `sequential`. Claude Code could do it too, but would hold up a
+    tool that is not read-only behind a call that waits for an approval.
+    """
+
+    def __init__(self) -> None:
+        self._unfinished: dict[asyncio.Future[None], bool] = {}
+        """Each call that has not ended yet, and whether it runs alone."""
+
+    @asynccontextmanager
+    async def admitted(self, *, alone: bool) -> AsyncGenerator[None]:
+        """Wait for the calls that must end first; this one ends with the context."""
+        before = [call for call, runs_alone in self._unfinished.items() if alone or runs_alone]
+        ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._unfinished[ended] = alone
+        try:
+            if before:
+                await asyncio.wait(before)
+            yield
+        finally:
+            del self._unfinished[ended]
+            ended.set_result(None)
+
+
+def for_request(
+    tool: Tool, definition: ToolDefinition | None, order: CallOrder, listeners: Sequence[CallListener] = ()
+) -> Tool:
+    """`tool` with the description and schema that the agent gives it in this request; `listeners` are notified."""
+    if definition is None:
+        return tool
+    # Claude Code runs only the calls of read-only tools concurrently, and nothing else here uses the hint. So all of
+    # them start, whichever call before them waits, and `order` runs them as pydantic-ai does.
+    hints = replace(tool.annotations, read_only=True)
+    description, schema = definition.description or "", definition.parameters_json_schema
+
+    async def call(arguments: dict[str, Any]) -> ToolResult:
+        async with order.admitted(alone=definition.sequential):
+            for listener in listeners:
+                listener.tool_called(definition)
+            return await tool.call(arguments)
+
+    return replace(tool, description=description, input_schema=schema, annotations=hints, call=call)
+
+
+def restricted(tool: Tool, restrictions: OwnToolRestrictions) -> Tool:
+    """`tool`, which refuses calls with arguments that are not allowed."""
+
+    async def call(arguments: dict[str, Any]) -> ToolResult:
+        refusal = restrictions.refusal(tool.name, arguments, tool.input_schema)
+        return await tool.call(arguments) if refusal is None else ToolResult.error(refusal)
+
+    return replace(tool, call=call)
+
 
 logger = logging.getLogger("hikidashi")
 

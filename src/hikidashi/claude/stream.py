@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Container, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, cast
 
 from claude_agent_sdk import (
     AssistantMessage,
@@ -21,21 +21,169 @@ from claude_agent_sdk import (
 )
 from pydantic_ai.messages import (
     BinaryContent,
+    FinishReason,
     ModelResponseStreamEvent,
     NativeToolCallPart,
     NativeToolReturnPart,
     ToolCallPart,
 )
 from pydantic_ai.models import StreamedResponse
+from pydantic_ai.usage import RequestUsage
 
-from ...errors import ClaudeCodeProcessError
-from ...tool import json_text
-from ..failures import failed_result
-from ..history import CLAUDE_CODE
-from ._finish import cut_short, finish_details, finish_reason
-from ._turn import TurnCalls
-from ._usage import UsageCount
+from ..errors import ClaudeCodeProcessError
+from ..tool import json_text
+from .failures import failed_result
+from .history import CLAUDE_CODE
 from .session import Deadline, Session
+
+
+@dataclass
+class TurnCalls:
+    """The calls so far. An answer is complete when Claude Code has run all of its own, and the others wait."""
+
+    names: dict[str, str] = field(default_factory=dict[str, str])
+    """The name on Claude Code's side of each call, by id, in the order of the calls."""
+    waiting: set[str] = field(default_factory=set[str])
+    """Calls that pydantic-ai is to run."""
+    running: set[str] = field(default_factory=set[str])
+    """Calls that Claude Code, or an MCP server behind it, runs and has not answered yet."""
+    arriving: bool = False
+    """Whether the message is still arriving."""
+    released: bool = False
+    """Whether the waiting calls were released, so that Claude Code ends its turn itself."""
+
+    def begin_message(self) -> None:
+        """Record that a message has begun to arrive."""
+        self.arriving = True
+
+    def end_message(self) -> None:
+        """Record that the message is complete."""
+        self.arriving = False
+
+    def release(self) -> None:
+        """Record that the waiting calls were released."""
+        self.released = True
+
+    def add(self, call_id: str, name: str, *, waits: bool) -> None:
+        """Record a call that has begun to arrive."""
+        self.names[call_id] = name
+        (self.waiting if waits else self.running).add(call_id)
+
+    def waits(self, call_id: str) -> None:
+        """Record that pydantic-ai is to run a call after all."""
+        self.running.discard(call_id)
+        self.waiting.add(call_id)
+
+    def answered(self, call_id: str) -> None:
+        """Record that Claude Code has the result of a call."""
+        self.running.discard(call_id)
+
+    @property
+    def only_wait(self) -> bool:
+        """Whether nothing more can arrive before pydantic-ai has run a call."""
+        return bool(self.waiting) and not (self.running or self.arriving or self.released)
+
+    def held_up_by_waiting(self, runs_beside: Container[str]) -> bool:
+        """Whether a call may never start because one before it waits.
+
+        Args:
+            runs_beside: names of tools whose calls Claude Code runs concurrently, because they are read-only to it.
+        """
+        behind = False
+        for call_id, name in self.names.items():
+            if behind and call_id in self.running and name not in runs_beside:
+                return True
+            behind = behind or call_id in self.waiting
+        return False
+
+
+_TOKENS = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+
+# A part of the tokens above, and where the API reports it. An hour in the cache has another price than five minutes.
+_PARTS = {
+    "ephemeral_1h_input_tokens": "cache_creation",
+    "thinking_tokens": "output_tokens_details",
+    "web_search_requests": "server_tool_use",
+}
+
+
+class UsageCount:
+    """The usage of all messages of one answer. Each report replaces the one before for the same message."""
+
+    def __init__(self) -> None:
+        self._earlier: dict[str, int] = {}
+        self._message: dict[str, int] = {}
+
+    def begin_message(self) -> None:
+        """Count what follows for another message."""
+        self._earlier = self._details()
+        self._message = {}
+
+    def report(self, usage: Mapping[str, Any]) -> None:
+        """Count what the API reports for the message."""
+        found = {name: usage.get(name) for name in _TOKENS}
+        for name, place in _PARTS.items():
+            inside: object = usage.get(place)
+            if isinstance(inside, Mapping):
+                found[name] = cast("Mapping[str, Any]", inside).get(name) or None
+        self._message |= {name: value for name, value in found.items() if isinstance(value, int)}
+
+    def total(self) -> RequestUsage:
+        """The sum of all messages."""
+        details = self._details()
+        read, written = details.get("cache_read_input_tokens", 0), details.get("cache_creation_input_tokens", 0)
+        return RequestUsage(
+            input_tokens=details.get("input_tokens", 0) + read + written,
+            output_tokens=details.get("output_tokens", 0),
+            output_reasoning_tokens=details.get("thinking_tokens", 0),
+            cache_read_tokens=read,
+            cache_write_tokens=written,
+            cache_write_1h_tokens=min(details.get("ephemeral_1h_input_tokens", 0), written),
+            details=details,
+        )
+
+    def _details(self) -> dict[str, int]:
+        names = [*self._earlier, *(name for name in self._message if name not in self._earlier)]
+        return {name: self._earlier.get(name, 0) + self._message.get(name, 0) for name in names}
+
+
+_FINISH_REASONS: dict[str, FinishReason] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "tool_use": "tool_call",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "content_filter",
+}
+
+_OUT_OF_TOKENS = {"max_tokens", "model_context_window_exceeded"}
+_REFUSED = {"refusal"}
+
+
+def finish_reason(stop_reason: str) -> FinishReason | None:
+    """The API's `stop_reason` as pydantic-ai spells it."""
+    return _FINISH_REASONS.get(stop_reason)
+
+
+def finish_details(delta: Mapping[str, Any]) -> dict[str, Any]:
+    """The end of a message in its `message_delta`, for `provider_details`."""
+    details: dict[str, Any] = {"finish_reason": delta["stop_reason"]}
+    stopped: Mapping[str, Any] = delta.get("stop_details") or {}
+    if stopped.get("explanation") is not None:
+        details["refusal"] = stopped["explanation"]
+    if stopped.get("category") is not None:
+        details["refusal_category"] = stopped["category"]
+    return details
+
+
+def cut_short(provider_details: Mapping[str, Any] | None, runs_a_call: bool) -> bool:
+    """Whether an answer that was cut short is final.
+
+    Claude Code would ask it to go on, up to three times, with no setting to stop it. A call that it runs itself
+    before the tokens were used up is different: then there are results to go on with.
+    """
+    reason = (provider_details or {}).get("finish_reason")
+    return reason in _REFUSED or (reason in _OUT_OF_TOKENS and not runs_a_call)
 
 
 @dataclass

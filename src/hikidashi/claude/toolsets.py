@@ -28,10 +28,8 @@ from pydantic_ai.toolsets import (
     SetMetadataToolset,
 )
 
-from ...errors import ToolValidationError, Unsupported
-
-_TARGET = "The in-process MCP server of Claude Code"
-_AGENT_MODE = 'Use `ClaudeCodeModel(tool_execution="agent")`, where pydantic-ai itself runs the tools.'
+from ..errors import ToolValidationError, Unsupported
+from .tool_converter import AGENT_MODE, TARGET
 
 # The agent itself applies what they change, when it decides which tools a request offers.
 _DEFINITIONS_ONLY = (
@@ -96,7 +94,7 @@ def _sources(given: object, rename: Rename) -> Iterator[Source]:
         shown = f"{given!r:.80}"
         raise Unsupported(
             f"a {type(given).__name__} ({shown}), which is not a tool and has no `tools` by name",
-            _TARGET,
+            TARGET,
             "Pass an agent, `agent.toolsets`, a `FunctionToolset`, tools or functions; for other toolsets, use "
             "`to_claude(await from_pydantic_ai(toolset))`.",
         )
@@ -127,11 +125,11 @@ def _of_toolset(toolset: AbstractToolset[Any], rename: Rename) -> Iterator[Sourc
 def _refusal(toolset: AbstractToolset[Any]) -> Unsupported:
     what = f"the toolset {toolset.label}"
     if isinstance(toolset, ApprovalRequiredToolset):
-        return Unsupported(f"{what}, whose calls wait for approval", _TARGET, _AGENT_MODE)
+        return Unsupported(f"{what}, whose calls wait for approval", TARGET, AGENT_MODE)
     return Unsupported(
         f"{what}, whose tools are known and called only inside a run",
-        _TARGET,
-        f"{_AGENT_MODE} Outside an agent, use `to_claude(await from_pydantic_ai(toolset))`.",
+        TARGET,
+        f"{AGENT_MODE} Outside an agent, use `to_claude(await from_pydantic_ai(toolset))`.",
     )
 
 

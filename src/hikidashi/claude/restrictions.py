@@ -17,8 +17,8 @@ from typing import Any, cast
 from claude_agent_sdk import HookContext, HookMatcher
 from claude_agent_sdk.types import HookEvent, HookJSONOutput
 
-from ...convert.claude import shown_name
-from ...errors import InvalidSettingError
+from ..convert.claude import shown_name
+from ..errors import InvalidSettingError
 
 logger = logging.getLogger("hikidashi")
 

@@ -1,1 +1,0 @@
-"""Checks that dependencies can be serialised as JSON, for `deps_support`."""

@@ -1,1 +1,0 @@
-"""pydantic-ai tools as Claude Code runs them: unwrapped, restricted, called in order."""
