@@ -33,7 +33,7 @@ from hikidashi.gateway.auth.renewing import renewed, revoke
 from hikidashi.gateway.auth.server_login import ServerLogin
 from hikidashi.gateway.auth.trying import tools_with_login
 from hikidashi.gateway.server import GatewayMCPServer
-from hikidashi.search.mcp_servers import McpServer
+from hikidashi.servers.config import McpServer
 
 
 @pytest.fixture

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
         ToolSourceError,
         ToolTurnLimitError,
     )
+    from ..servers.config import McpServer, read_mcp_config
+    from ..servers.listing import ServerTools, tools_of_servers
     from .answers.budget import AnswerBudget
     from .answers.search_tools import Strategy
     from .answers.texts import Language
@@ -42,8 +44,8 @@ if TYPE_CHECKING:
     from .engine.embeddings import Embedder
     from .engine.explain import Explanation
     from .engine.match import ToolMatch
+    from .live import LiveServers, ServerState
     from .mcp import to_mcp_search
-    from .mcp_servers import LiveServers, McpServer, ServerState, ServerTools, read_mcp_config, tools_of_servers
     from .overlay import Addition, Overlay
     from .pydantic_ai import deferred, to_pydantic_ai_search, toolset_of
     from .records.found_by import FoundByCounts, PreloadedTool, Preloading
@@ -79,9 +81,9 @@ _HOME_OF = {
     "FoundByCounts": ".records.found_by",
     "FoundTool": ".records.report",
     "Language": ".answers.texts",
-    "LiveServers": ".mcp_servers",
+    "LiveServers": ".live",
     "LoopOptions": ".anthropic",
-    "McpServer": ".mcp_servers",
+    "McpServer": "..servers.config",
     "McpToolset": ".wire",
     "Missed": ".records.report",
     "Overlay": ".overlay",
@@ -97,8 +99,8 @@ _HOME_OF = {
     "RunOptions": ".anthropic",
     "SearchLog": ".records.log",
     "SearchLogError": "..errors",
-    "ServerState": ".mcp_servers",
-    "ServerTools": ".mcp_servers",
+    "ServerState": ".live",
+    "ServerTools": "..servers.listing",
     "Strategy": ".answers.search_tools",
     "ToolCatalog": ".catalog",
     "ToolConnectionError": "..errors",
@@ -118,7 +120,7 @@ _HOME_OF = {
     "arun_anthropic_search": ".anthropic",
     "client_search_tool": ".wire",
     "deferred": ".pydantic_ai",
-    "read_mcp_config": ".mcp_servers",
+    "read_mcp_config": "..servers.config",
     "reference_blocks": ".wire",
     "referenced_tools": ".wire",
     "report": ".records.report",
@@ -132,7 +134,7 @@ _HOME_OF = {
     "to_pydantic_ai_search": ".pydantic_ai",
     "to_strands_search": ".strands",
     "tool_searches": ".wire",
-    "tools_of_servers": ".mcp_servers",
+    "tools_of_servers": "..servers.listing",
     "toolset_of": ".pydantic_ai",
     "worth_it": ".wire",
 }
