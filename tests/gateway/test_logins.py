@@ -269,7 +269,7 @@ import asyncio, sys
 from pathlib import Path
 from hikidashi.gateway.auth.logins import Logins
 from hikidashi.gateway.auth.renewing import renewed
-from hikidashi.search.mcp_servers import McpServer
+from hikidashi.servers.config import McpServer
 
 url, folder, stale = sys.argv[1:]
 server = McpServer(name="behind", transport="http", url=url)
