@@ -144,7 +144,7 @@ def test_verbs_of_tools_still_rank_those_that_have_the_thing() -> None:
     assert catalog.search("删除文件")[0].name == "drive_delete_file"
 
 
-@pytest.mark.parametrize("question", ["搜索文件", "ファイルを検索", "file search"])
+@pytest.mark.parametrize("question", ["搜索文件", "ファイルを検索", "buscar archivos"])
 def test_a_tool_with_a_part_of_the_question_is_uncertain_behind_one_that_has_all_of_it(question: str) -> None:
     tools = [
         tool("search_files", "Find files by name or content."),
