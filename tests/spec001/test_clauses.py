@@ -288,11 +288,14 @@ async def test_item_1_to_2_a_search_with_and_without_an_answer(search: Search) -
     assert with_answer == without.replace("### 結果", f"### 回答\n{ANSWER}\n\n### 結果")
 
 
-@pytest.mark.parametrize(("length", "shown"), [(0, 2000), (1, 1), (500, 500), (5000, 2000)])
-async def test_item_3_the_limit_counts_characters_and_0_is_none(search: Search, length: int, shown: int) -> None:
-    with TavilyServer([TavilyPage("字", "https://example.com/", "字" * 2000)], answer="-") as tavily:
-        said = await search(tavily, "字", max_content_length=length)
-    assert said.rpartition("\n   ")[2] == "字" * shown
+@pytest.mark.parametrize("letter", ["字", "x"])
+@pytest.mark.parametrize(("length", "shown"), [(0, 70_000), (1, 1), (500, 500), (80_000, 70_000)])
+async def test_item_3_the_limit_counts_characters_and_0_is_none(
+    search: Search, letter: str, length: int, shown: int
+) -> None:
+    with TavilyServer([TavilyPage(letter, "https://example.com/", letter * 70_000)], answer="-") as tavily:
+        said = await search(tavily, letter, max_content_length=length)
+    assert said.rpartition("\n   ")[2] == letter * shown
 
 
 async def test_item_4_to_6_empty_query_error_and_no_result(search: Search) -> None:

@@ -24,6 +24,7 @@ from strands.types.tools import ToolContext
 from hikidashi.config import WebSearchConfig
 from hikidashi.errors import MissingExtra
 from hikidashi.testing import MessagesServer, TavilyPage, TavilyServer, call, say, tavily_fault, turn
+from hikidashi.web.answers.fence import unfenced
 from hikidashi.web.provider import SearchProvider
 from hikidashi.web.providers.searxng import SearxngProvider
 from hikidashi.web.results import SearchHit, SearchResults
@@ -575,19 +576,30 @@ async def test_an_offset_below_zero_is_refused(tavily_server: Tavily) -> None:
     assert tavily.requests == []
 
 
-@pytest.mark.parametrize("length", [0, 500, 10**9])
-async def test_answers_titles_and_addresses_of_any_length_do_not_reach_a_model(
-    tavily_server: Tavily, length: int
-) -> None:
+async def test_answers_titles_and_addresses_of_any_length_do_not_reach_a_model(tavily_server: Tavily) -> None:
     endless = "word " * 600_000
     hit = {"title": endless, "url": f"https://example.com/{'x' * 3_000_000}", "content": endless, "score": 0.5}
     answer = tavily_fault.raw(200, json.dumps({"results": [hit], "answer": endless}))
-    factory = WebToolsFactory(config_for(tavily_server(faults=[answer] * 2), max_content_length=length))
+    factory = WebToolsFactory(config_for(tavily_server(faults=[answer] * 2)))
     state = context_of(factory.get_invocation_state())
     search, context = await web_search(QUERY, state), await web_context(QUERY, state)
     await factory.aclose()
-    assert len(search) < 130_000
+    assert len(search) < 30_000
     assert len(context) < 60_000
+
+
+@pytest.mark.parametrize("text", ["x" * 60_000, "字" * 60_000, "word " * 12_000], ids=["one word", "kanji", "words"])
+@pytest.mark.parametrize(("length", "shown"), [(500, 500), (0, 60_000), (59_999, 59_999)])
+async def test_the_limit_of_the_config_is_the_limit_and_0_is_none(
+    tavily_server: Tavily, text: str, length: int, shown: int
+) -> None:
+    hit = {"title": "T", "url": "https://example.com/", "content": text, "score": 0.5}
+    answer = tavily_fault.raw(200, json.dumps({"results": [hit]}))
+    for factory in (WebSearchToolsFactory, WebToolsFactory):
+        offered = factory(config_for(tavily_server(faults=[answer]), max_content_length=length))
+        said = unfenced(await web_search(QUERY, context_of(offered.get_invocation_state())))
+        await offered.aclose()
+        assert said == f'## 検索結果: "{QUERY}"\n\n### 結果\n1. **T**\n   URL: https://example.com/\n   {text[:shown]}'
 
 
 async def test_what_the_config_asks_for_is_given_whole(tavily_server: Tavily) -> None:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ..common.language import Language
 from ..errors import ConfigError, MissingExtra, Unsupported
-from ..providers import CHAT_MODELS, load
+from ..providers.chat import CHAT_MODELS
+from ..providers.package import load
 from ..web.answers.bounded import ANSWER_TOKENS
 from ..web.answers.fence import Untrusted
 from ..web.providers.choose import configured_provider

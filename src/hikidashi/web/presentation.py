@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from ..common.language import Language
 from ..errors import TavilyAPIError
+from .answers.bounded import bounded_hits
 from .answers.format import format_context, format_error, format_extract, format_search
 from .log import log_verbose_tool_done, log_verbose_tool_start
 from .results import ExtractResults, SearchContext, SearchResults
@@ -28,9 +29,9 @@ class Presentation:
     include_answer: bool = False
     """Whether a search asks the provider for a generated answer."""
 
-    def cut_hits(self, results: SearchResults, max_tokens: int) -> tuple[SearchResults, int]:
-        """`results`, cut as the spec requires, and the token limit of all of them: by default `max_tokens`."""
-        return results, max_tokens
+    def bounded(self, results: SearchResults, max_tokens: int) -> tuple[SearchResults, list[str]]:
+        """`results` in about `max_tokens` tokens, and notes on what was cut."""
+        return bounded_hits(results, max_tokens=max_tokens, tool=self.extract_tool)
 
     def text(self, results: WebResults, language: Language) -> str:
         """`results` as text for the model."""

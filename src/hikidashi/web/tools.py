@@ -23,7 +23,6 @@ from .answers.bounded import (
     LONGEST_ERROR,
     MOST_CONTEXT_TOKENS,
     bounded_context,
-    bounded_hits,
     bounded_pages,
 )
 from .answers.fence import Untrusted, fence
@@ -144,8 +143,7 @@ class WebTools:
             )
             if self.max_tokens is None:
                 return found, []
-            found, most = self.presentation.cut_hits(found, self.max_tokens)
-            return bounded_hits(found, max_tokens=most, tool=self.presentation.extract_tool)
+            return self.presentation.bounded(found, self.max_tokens)
 
         return await self._answered(self.presentation.search_tool, {"query": query}, run)
 

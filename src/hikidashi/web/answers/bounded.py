@@ -22,6 +22,7 @@ __all__ = [
     "bounded_hits",
     "bounded_pages",
     "part_of",
+    "short_labels",
 ]
 
 ANSWER_TOKENS = 8_000
@@ -100,11 +101,19 @@ def bounded_hits(results: SearchResults, *, max_tokens: int, tool: str) -> tuple
         part = part_of(hit.content, max_tokens=limit)
         cut += part.next is not None
         content = hit.content if part.next is None else f"{part.text.rstrip()} …"
-        title, url = short_line(hit.title, LONGEST_TITLE), short_line(hit.url, LONGEST_URL)
-        hits.append(replace(hit, title=title, url=url, content=content))
-    answer = results.answer and _beginning(results.answer, max(int(max_tokens * _SHARE_OF_ANSWER), _LEAST_TOKENS))
+        hits.append(replace(hit, content=content))
     notes: list[str] = [message("hits_cut", count=cut, tool=tool)] if cut else []
-    return replace(results, results=tuple(hits), answer=answer), notes
+    return short_labels(replace(results, results=tuple(hits)), max_tokens=max_tokens), notes
+
+
+def short_labels(results: SearchResults, *, max_tokens: int = ANSWER_TOKENS) -> SearchResults:
+    """`results` with titles and addresses of limited length, and an answer of a quarter of `max_tokens`."""
+    hits = tuple(
+        replace(hit, title=short_line(hit.title, LONGEST_TITLE), url=short_line(hit.url, LONGEST_URL))
+        for hit in results.results
+    )
+    answer = results.answer and _beginning(results.answer, max(int(max_tokens * _SHARE_OF_ANSWER), _LEAST_TOKENS))
+    return replace(results, results=hits, answer=answer)
 
 
 def bounded_context(context: SearchContext, *, max_tokens: int) -> SearchContext:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from ...common.language import Language, in_language, localized
 from ...errors import ErrorType, TavilyAPIError
-from ...providers import (
+from ...providers.package import load
+from ...providers.search import (
     DEFAULT_RANKER,
     DEFAULT_SEARCH_PROVIDER,
     SEARCH_PROVIDERS,
     Option,
     Ranker,
     SearchProviderInfo,
-    load,
     names_taking,
     preferred_search_provider,
 )
@@ -74,7 +74,7 @@ def choose_provider(
     are ignored, so one configuration may hold those of all.
 
     Args:
-        provider: A name in `hikidashi.providers.SEARCH_PROVIDERS`: "tavily", "local" or "searxng".
+        provider: A name in `hikidashi.providers.search.SEARCH_PROVIDERS`: "tavily", "local" or "searxng".
         api_key: The provider's key; None reads the provider's environment variable.
         base_url: The address of the provider's API. SearXNG's may also be in SEARXNG_URL.
         index: The file of the local index; None is the one in the user's data folder.

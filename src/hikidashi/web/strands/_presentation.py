@@ -31,9 +31,9 @@ class StrandsPresentation(Presentation):
     context_tool = "web_context"
     include_answer = True
 
-    def cut_hits(self, results: SearchResults, max_tokens: int) -> tuple[SearchResults, int]:
-        """`results` with the content length of the config, even if that is more than `max_tokens`."""
-        return cut_hits(results, self.max_content_length, max_tokens)
+    def bounded(self, results: SearchResults, max_tokens: int) -> tuple[SearchResults, list[str]]:
+        """`results` with the content length of the config, whatever `max_tokens` is: the format has no notes."""
+        return cut_hits(results, self.max_content_length), []
 
     def text(self, results: WebResults, language: Language) -> str:
         """`results` as text for the model: for a search, in the format of spec 001."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from ...common.language import Language
 from ...common.unicode import well_formed
-from ..answers.bounded import MOST_CONTEXT_TOKENS
+from ..answers.bounded import short_labels
 from ..results import SearchHit, SearchResults
 
 __all__ = ["WORDS", "Words", "cut_hits", "format_answer"]
@@ -50,15 +50,15 @@ WORDS: dict[Language, Words] = {
 }
 
 
-def cut_hits(results: SearchResults, max_content_length: int, max_tokens: int) -> tuple[SearchResults, int]:
-    """`results` cut as `format_answer` cuts them, and the token limit of all of them.
+def cut_hits(results: SearchResults, max_content_length: int) -> SearchResults:
+    """`results` with at most `max_content_length` characters of each content; 0 is unlimited.
 
-    The content length of the config takes precedence over `max_tokens`, up to an upper limit for any answer.
+    What nobody configures, a server's titles, addresses and answer, has the limits of every tool.
     """
+    cut = short_labels(results)
     if not max_content_length:
-        return results, max_tokens
-    hits = tuple(replace(hit, content=hit.content[:max_content_length]) for hit in results.results)
-    return replace(results, results=hits), max(max_tokens, min(max_content_length * len(hits), MOST_CONTEXT_TOKENS))
+        return cut
+    return replace(cut, results=tuple(replace(hit, content=hit.content[:max_content_length]) for hit in cut.results))
 
 
 def format_answer(results: SearchResults, *, max_content_length: int = 0, language: Language = "ja") -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self, get_args
 
 from ....common.language import Language
 from ....errors import ErrorType, TavilyAPIError, WebIndexError
-from ....providers import DEFAULT_RANKER, Ranker
+from ....providers.search import DEFAULT_RANKER, Ranker
 from ...answers.context import DEFAULT_MAX_TOKENS, pack_context
 from ...filters import (
     EXTRACT_DEFAULTS,

@@ -16,7 +16,7 @@ from urllib.request import getproxies
 from ....common.language import in_language
 from ....common.urls import is_loopback_url
 from ....errors import ErrorType, MissingExtra, TavilyAPIError
-from ....providers import SEARCH_PROVIDERS
+from ....providers.search import SEARCH_PROVIDERS
 from ...wording.messages import api_error
 from ..httpx_pool import ENCODINGS, LifoTransport, read_within_limits
 from ..single_flight import SingleFlight
