@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, get_args
 
-from ..common.language import Language
 from ..providers import (
     CHAT_MODELS,
     DEFAULT_RANKER,
@@ -18,6 +17,7 @@ from ..providers import (
     api_models,
     chat_model_of,
 )
+from ..texts import Language
 from ._rules import address, choice, flag, number, one_of, secret, text
 from .gateway import GatewayConfig, ServerConfig
 from .section import Section, rules_of

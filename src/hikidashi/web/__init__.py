@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from ..common.lazy import lazy
 
 if TYPE_CHECKING:
-    from ..common.language import Language
     from ..errors import ErrorType, FetchRefused, TavilyAPIError, WebIndexError
+    from ..texts import Language
     from .answers.fence import Untrusted
     from .answers.format import format_context, format_error, format_extract, format_search
     from .crawl.options import CrawlOptions, CrawlResults, MapResults
@@ -64,7 +64,7 @@ _HOME_OF = {
     "FilterArguments": ".filters",
     "Found": ".providers.local",
     "IndexTotals": ".providers.local",
-    "Language": "..common.language",
+    "Language": "..texts",
     "ListedDocument": ".providers.local",
     "LocalIndex": ".providers.local",
     "LocalSearchProvider": ".providers.local",

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hikidashi.common.language import Language
 from hikidashi.errors import ErrorType, TavilyAPIError
+from hikidashi.texts import Language
 from hikidashi.web.answers.format import format_context, format_error, format_extract, format_search
 from hikidashi.web.results import (
     ExtractedPage,
