@@ -29,6 +29,7 @@ DOORS = (
     "hikidashi.web.local",
     "hikidashi.web.strands",
     "hikidashi.agents",
+    "hikidashi.gateway",
     "hikidashi.testing",
     "hikidashi.config",
 )
@@ -57,7 +58,7 @@ def _names(door: str) -> list[_Name]:
 
 def links() -> Links:
     """Where each public name is described: by its short name, and by each door it comes through."""
-    found: Links = {}
+    found: Links = {name: f"errors.md#{name}" for name in import_module(_ERRORS).__all__}
     homes: dict[int, str] = {}
     for door in DOORS:
         for item in _names(door):

@@ -14,13 +14,8 @@ from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.models.fallback import FallbackModel
 from tests.support import ClaudeCode
 
-from hikidashi import (
-    ClaudeCodeModel,
-    InvalidSettingError,
-    MissingDepsError,
-    ToolsetNotRegisteredError,
-    UnsupportedDepsTypeError,
-)
+from hikidashi import ClaudeCodeModel, ToolsetNotRegisteredError, UnsupportedDepsTypeError
+from hikidashi.errors import InvalidSettingError, MissingDepsError
 from hikidashi.testing import RecordedRequest, Reply, call, say
 
 

@@ -19,9 +19,10 @@ from pydantic_ai.models.test import TestModel
 from pydantic_ai.providers.anthropic import AnthropicProvider
 from tests.support import ClaudeCode, cli_processes
 
-from hikidashi import ClaudeCodeError, ClaudeCodeNotFoundError, ClaudeCodeTimeoutError
+from hikidashi import ClaudeCodeError
 from hikidashi.claude.failures import api_failure, deadline_error, failed_process
 from hikidashi.claude.session._finish import finish_details
+from hikidashi.errors import ClaudeCodeNotFoundError, ClaudeCodeTimeoutError
 from hikidashi.testing import Answer, RecordedRequest, Reply, call, fault, say, turn
 
 

@@ -18,11 +18,10 @@ from pydantic_ai.models.fallback import FallbackModel
 from pydantic_ai.models.test import TestModel
 from tests.support import ClaudeCode, cli_processes
 
-from hikidashi import (
+from hikidashi import ClaudeCodeError, ClaudeCodeModel
+from hikidashi.errors import (
     ClaudeCodeAPIError,
-    ClaudeCodeError,
     ClaudeCodeLimitError,
-    ClaudeCodeModel,
     ClaudeCodeNotFoundError,
     ClaudeCodeProcessError,
     ClaudeCodeTimeoutError,

@@ -15,8 +15,9 @@ from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.usage import UsageLimits
 from tests.support import ClaudeCode, cli_processes
 
-from hikidashi import ClaudeCodeLimitError, ClaudeCodeModelSettings
+from hikidashi import ClaudeCodeModelSettings
 from hikidashi.claude.limits import Tally
+from hikidashi.errors import ClaudeCodeLimitError
 from hikidashi.testing import Answer, RecordedRequest, call, say, turn
 
 MODES = ["mcp", "agent"]

@@ -16,8 +16,9 @@ from pydantic_ai import Agent, DeferredToolRequests, NativeToolReturnPart, Tool
 from pydantic_ai.messages import ToolCallPart
 from tests.support import ClaudeCode, cli_processes
 
-from hikidashi import ClaudeCodeModel, InvalidSettingError
+from hikidashi import ClaudeCodeModel
 from hikidashi.claude.tools.restrictions import Restrictions
+from hikidashi.errors import InvalidSettingError
 from hikidashi.testing import RecordedRequest, Reply, call, say, turn
 
 MODES = ["mcp", "agent"]

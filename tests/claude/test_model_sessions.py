@@ -17,9 +17,10 @@ from pydantic_ai import Agent
 from pydantic_ai.tools import ToolDefinition
 from tests.support import ClaudeCode, cli_processes
 
-from hikidashi import ClaudeCodeProcessError, ToolValidationError
+from hikidashi import ToolValidationError
 from hikidashi.claude.session.parking import CALL_ID_META, ParkedTools
 from hikidashi.claude.session.session import Session
+from hikidashi.errors import ClaudeCodeProcessError
 from hikidashi.testing import call, say
 
 WAIT = ToolDefinition(name="wait", parameters_json_schema={"type": "object", "properties": {}})

@@ -12,8 +12,9 @@ from pydantic_ai import Agent
 from pydantic_ai.models import override_allow_model_requests
 from tests.support import ClaudeCode
 
-from hikidashi import ClaudeCodeModel, InvalidSettingError
+from hikidashi import ClaudeCodeModel
 from hikidashi.claude.settings import checked
+from hikidashi.errors import InvalidSettingError
 from hikidashi.testing import Usage, call, say
 
 

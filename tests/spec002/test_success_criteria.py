@@ -156,7 +156,7 @@ def test_sc_006_only_registered_tools_can_be_asked_for() -> None:
 
 def test_sc_007_the_public_api_is_exported() -> None:
     for name in ("convert_tool", "convert_tool_with_deps", "convert_tools_to_mcp_server", "DepsContext"):
-        assert name in hikidashi.__all__
+        assert name in dir(hikidashi)
         assert getattr(hikidashi, name).__module__.startswith("hikidashi.claude.")
 
 

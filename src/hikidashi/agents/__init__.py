@@ -7,56 +7,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..common.lazy import lazy
+from ..common.lazy import attach
 
 if TYPE_CHECKING:
-    from .conversation import AnswerEvent, AnswerFailed, Message, Responder, TextDelta, ToolCalled, ToolReturned
-    from .failures import Audience
-    from .prompts import SEARCH_PROMPT
-    from .pydantic_ai import ClaudeCodeTavilySearchAgent, TavilySearchAgent
-    from .pydantic_ai_responder import PydanticAIResponder
-    from .responder import make_responder
-    from .slack import Identity, SlackBot
-    from .strands import StrandsResponder, ToolsFactory
-
-_HOME_OF = {
-    "SEARCH_PROMPT": ".prompts",
-    "AnswerEvent": ".conversation",
-    "AnswerFailed": ".conversation",
-    "Audience": ".failures",
-    "ClaudeCodeTavilySearchAgent": ".pydantic_ai",
-    "Identity": ".slack",
-    "Message": ".conversation",
-    "PydanticAIResponder": ".pydantic_ai_responder",
-    "Responder": ".conversation",
-    "SlackBot": ".slack",
-    "StrandsResponder": ".strands",
-    "TavilySearchAgent": ".pydantic_ai",
-    "TextDelta": ".conversation",
-    "ToolCalled": ".conversation",
-    "ToolReturned": ".conversation",
-    "ToolsFactory": ".strands",
-    "make_responder": ".responder",
-}
-
-__all__ = [
-    "SEARCH_PROMPT",
-    "AnswerEvent",
-    "AnswerFailed",
-    "Audience",
-    "ClaudeCodeTavilySearchAgent",
-    "Identity",
-    "Message",
-    "PydanticAIResponder",
-    "Responder",
-    "SlackBot",
-    "StrandsResponder",
-    "TavilySearchAgent",
-    "TextDelta",
-    "ToolCalled",
-    "ToolReturned",
-    "ToolsFactory",
-    "make_responder",
-]
-
-__getattr__, __dir__ = lazy(__name__, _HOME_OF, __all__)
+    from .conversation import AnswerEvent as AnswerEvent
+    from .conversation import AnswerFailed as AnswerFailed
+    from .conversation import Message as Message
+    from .conversation import Responder as Responder
+    from .conversation import TextDelta as TextDelta
+    from .conversation import ToolCalled as ToolCalled
+    from .conversation import ToolReturned as ToolReturned
+    from .failures import Audience as Audience
+    from .prompts import SEARCH_PROMPT as SEARCH_PROMPT
+    from .pydantic_ai import ClaudeCodeTavilySearchAgent as ClaudeCodeTavilySearchAgent
+    from .pydantic_ai import TavilySearchAgent as TavilySearchAgent
+    from .pydantic_ai_responder import PydanticAIResponder as PydanticAIResponder
+    from .responder import make_responder as make_responder
+    from .slack import Identity as Identity
+    from .slack import SlackBot as SlackBot
+    from .strands import StrandsResponder as StrandsResponder
+    from .strands import ToolsFactory as ToolsFactory
+else:
+    __getattr__, __dir__, __all__ = attach(__name__)

@@ -7,38 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..common.lazy import lazy
+from ..common.lazy import attach
 
 if TYPE_CHECKING:
-    from .auth.options import OAuthOptions
-    from .gateway import Gateway
-    from .server import GatewayMCPServer
-    from .settings.options import GatewayOptions, GatewayServer, ServerOptions
-    from .transports import http_app, serve_stdio
-    from .upstream.state import ServerState
-
-_HOME_OF = {
-    "Gateway": ".gateway",
-    "GatewayMCPServer": ".server",
-    "GatewayOptions": ".settings.options",
-    "GatewayServer": ".settings.options",
-    "OAuthOptions": ".auth.options",
-    "ServerOptions": ".settings.options",
-    "ServerState": ".upstream.state",
-    "http_app": ".transports",
-    "serve_stdio": ".transports",
-}
-
-__all__ = [
-    "Gateway",
-    "GatewayMCPServer",
-    "GatewayOptions",
-    "GatewayServer",
-    "OAuthOptions",
-    "ServerOptions",
-    "ServerState",
-    "http_app",
-    "serve_stdio",
-]
-
-__getattr__, __dir__ = lazy(__name__, _HOME_OF, __all__)
+    from .auth.options import OAuthOptions as OAuthOptions
+    from .gateway import Gateway as Gateway
+    from .server import GatewayMCPServer as GatewayMCPServer
+    from .settings.options import GatewayOptions as GatewayOptions
+    from .settings.options import GatewayServer as GatewayServer
+    from .settings.options import ServerOptions as ServerOptions
+    from .transports import http_app as http_app
+    from .transports import serve_stdio as serve_stdio
+    from .upstream.state import ServerState as ServerState
+else:
+    __getattr__, __dir__, __all__ = attach(__name__)

@@ -12,200 +12,76 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..common.lazy import lazy
+from ..common.lazy import attach
 
 if TYPE_CHECKING:
-    from ..errors import (
-        SearchLogError,
-        ToolConnectionError,
-        ToolSearchCode,
-        ToolSearchError,
-        ToolSourceError,
-        ToolTurnLimitError,
-    )
-    from .answers.budget import AnswerBudget
-    from .answers.search_tools import Strategy
-    from .answers.texts import Language
-    from .anthropic import (
-        AnthropicClient,
-        AsyncToolStream,
-        LoopOptions,
-        RunOptions,
-        ToolResults,
-        ToolRun,
-        ToolStream,
-        arun_anthropic_search,
-        run_anthropic_search,
-    )
-    from .catalog import Ranker, ToolCatalog
-    from .claude import search_hooks, search_tool_names, to_claude_search
-    from .engine.embeddings import Embedder
-    from .engine.explain import Explanation
-    from .engine.match import ToolMatch
-    from .mcp import to_mcp_search
-    from .mcp_servers import LiveServers, McpServer, ServerState, ServerTools, read_mcp_config, tools_of_servers
-    from .overlay import Addition, Overlay
-    from .pydantic_ai import deferred, to_pydantic_ai_search, toolset_of
-    from .records.found_by import FoundByCounts, PreloadedTool, Preloading
-    from .records.log import FoundBy, RecordedCall, RecordedSearch, Recorder, SearchLog
-    from .records.report import CalledTool, EmptySearch, FoundTool, Missed, Proposal, Report, report
-    from .strands import ToolSearchHook, to_strands_search
-    from .wire import (
-        McpToolset,
-        Provider,
-        ToolSearchCall,
-        ToolSearchFailure,
-        Variant,
-        Verdict,
-        client_search_tool,
-        reference_blocks,
-        referenced_tools,
-        search_requests,
-        to_anthropic_search,
-        tool_searches,
-        worth_it,
-    )
-
-_HOME_OF = {
-    "Addition": ".overlay",
-    "AnswerBudget": ".answers.budget",
-    "AnthropicClient": ".anthropic",
-    "AsyncToolStream": ".anthropic",
-    "CalledTool": ".records.report",
-    "Embedder": ".engine.embeddings",
-    "EmptySearch": ".records.report",
-    "Explanation": ".engine.explain",
-    "FoundBy": ".records.log",
-    "FoundByCounts": ".records.found_by",
-    "FoundTool": ".records.report",
-    "Language": ".answers.texts",
-    "LiveServers": ".mcp_servers",
-    "LoopOptions": ".anthropic",
-    "McpServer": ".mcp_servers",
-    "McpToolset": ".wire",
-    "Missed": ".records.report",
-    "Overlay": ".overlay",
-    "PreloadedTool": ".records.found_by",
-    "Preloading": ".records.found_by",
-    "Proposal": ".records.report",
-    "Provider": ".wire",
-    "Ranker": ".catalog",
-    "RecordedCall": ".records.log",
-    "RecordedSearch": ".records.log",
-    "Recorder": ".records.log",
-    "Report": ".records.report",
-    "RunOptions": ".anthropic",
-    "SearchLog": ".records.log",
-    "SearchLogError": "..errors",
-    "ServerState": ".mcp_servers",
-    "ServerTools": ".mcp_servers",
-    "Strategy": ".answers.search_tools",
-    "ToolCatalog": ".catalog",
-    "ToolConnectionError": "..errors",
-    "ToolMatch": ".engine.match",
-    "ToolResults": ".anthropic",
-    "ToolRun": ".anthropic",
-    "ToolSearchCall": ".wire",
-    "ToolSearchCode": "..errors",
-    "ToolSearchError": "..errors",
-    "ToolSearchFailure": ".wire",
-    "ToolSearchHook": ".strands",
-    "ToolSourceError": "..errors",
-    "ToolStream": ".anthropic",
-    "ToolTurnLimitError": "..errors",
-    "Variant": ".wire",
-    "Verdict": ".wire",
-    "arun_anthropic_search": ".anthropic",
-    "client_search_tool": ".wire",
-    "deferred": ".pydantic_ai",
-    "read_mcp_config": ".mcp_servers",
-    "reference_blocks": ".wire",
-    "referenced_tools": ".wire",
-    "report": ".records.report",
-    "run_anthropic_search": ".anthropic",
-    "search_hooks": ".claude",
-    "search_requests": ".wire",
-    "search_tool_names": ".claude",
-    "to_anthropic_search": ".wire",
-    "to_claude_search": ".claude",
-    "to_mcp_search": ".mcp",
-    "to_pydantic_ai_search": ".pydantic_ai",
-    "to_strands_search": ".strands",
-    "tool_searches": ".wire",
-    "tools_of_servers": ".mcp_servers",
-    "toolset_of": ".pydantic_ai",
-    "worth_it": ".wire",
-}
-
-__all__ = [
-    "Addition",
-    "AnswerBudget",
-    "AnthropicClient",
-    "AsyncToolStream",
-    "CalledTool",
-    "Embedder",
-    "EmptySearch",
-    "Explanation",
-    "FoundBy",
-    "FoundByCounts",
-    "FoundTool",
-    "Language",
-    "LiveServers",
-    "LoopOptions",
-    "McpServer",
-    "McpToolset",
-    "Missed",
-    "Overlay",
-    "PreloadedTool",
-    "Preloading",
-    "Proposal",
-    "Provider",
-    "Ranker",
-    "RecordedCall",
-    "RecordedSearch",
-    "Recorder",
-    "Report",
-    "RunOptions",
-    "SearchLog",
-    "SearchLogError",
-    "ServerState",
-    "ServerTools",
-    "Strategy",
-    "ToolCatalog",
-    "ToolConnectionError",
-    "ToolMatch",
-    "ToolResults",
-    "ToolRun",
-    "ToolSearchCall",
-    "ToolSearchCode",
-    "ToolSearchError",
-    "ToolSearchFailure",
-    "ToolSearchHook",
-    "ToolSourceError",
-    "ToolStream",
-    "ToolTurnLimitError",
-    "Variant",
-    "Verdict",
-    "arun_anthropic_search",
-    "client_search_tool",
-    "deferred",
-    "read_mcp_config",
-    "reference_blocks",
-    "referenced_tools",
-    "report",
-    "run_anthropic_search",
-    "search_hooks",
-    "search_requests",
-    "search_tool_names",
-    "to_anthropic_search",
-    "to_claude_search",
-    "to_mcp_search",
-    "to_pydantic_ai_search",
-    "to_strands_search",
-    "tool_searches",
-    "tools_of_servers",
-    "toolset_of",
-    "worth_it",
-]
-
-__getattr__, __dir__ = lazy(__name__, _HOME_OF, __all__)
+    from ..errors import SearchLogError as SearchLogError
+    from ..errors import ToolConnectionError as ToolConnectionError
+    from ..errors import ToolSearchCode as ToolSearchCode
+    from ..errors import ToolSearchError as ToolSearchError
+    from ..errors import ToolSourceError as ToolSourceError
+    from ..errors import ToolTurnLimitError as ToolTurnLimitError
+    from .answers.budget import AnswerBudget as AnswerBudget
+    from .answers.search_tools import Strategy as Strategy
+    from .answers.texts import Language as Language
+    from .anthropic import AnthropicClient as AnthropicClient
+    from .anthropic import AsyncToolStream as AsyncToolStream
+    from .anthropic import LoopOptions as LoopOptions
+    from .anthropic import RunOptions as RunOptions
+    from .anthropic import ToolResults as ToolResults
+    from .anthropic import ToolRun as ToolRun
+    from .anthropic import ToolStream as ToolStream
+    from .anthropic import arun_anthropic_search as arun_anthropic_search
+    from .anthropic import run_anthropic_search as run_anthropic_search
+    from .catalog import Ranker as Ranker
+    from .catalog import ToolCatalog as ToolCatalog
+    from .claude import search_hooks as search_hooks
+    from .claude import search_tool_names as search_tool_names
+    from .claude import to_claude_search as to_claude_search
+    from .engine.embeddings import Embedder as Embedder
+    from .engine.explain import Explanation as Explanation
+    from .engine.match import ToolMatch as ToolMatch
+    from .mcp import to_mcp_search as to_mcp_search
+    from .mcp_servers import LiveServers as LiveServers
+    from .mcp_servers import McpServer as McpServer
+    from .mcp_servers import ServerState as ServerState
+    from .mcp_servers import ServerTools as ServerTools
+    from .mcp_servers import read_mcp_config as read_mcp_config
+    from .mcp_servers import tools_of_servers as tools_of_servers
+    from .overlay import Addition as Addition
+    from .overlay import Overlay as Overlay
+    from .pydantic_ai import deferred as deferred
+    from .pydantic_ai import to_pydantic_ai_search as to_pydantic_ai_search
+    from .pydantic_ai import toolset_of as toolset_of
+    from .records.found_by import FoundByCounts as FoundByCounts
+    from .records.found_by import PreloadedTool as PreloadedTool
+    from .records.found_by import Preloading as Preloading
+    from .records.log import FoundBy as FoundBy
+    from .records.log import RecordedCall as RecordedCall
+    from .records.log import RecordedSearch as RecordedSearch
+    from .records.log import Recorder as Recorder
+    from .records.log import SearchLog as SearchLog
+    from .records.report import CalledTool as CalledTool
+    from .records.report import EmptySearch as EmptySearch
+    from .records.report import FoundTool as FoundTool
+    from .records.report import Missed as Missed
+    from .records.report import Proposal as Proposal
+    from .records.report import Report as Report
+    from .records.report import report as report
+    from .strands import ToolSearchHook as ToolSearchHook
+    from .strands import to_strands_search as to_strands_search
+    from .wire import McpToolset as McpToolset
+    from .wire import Provider as Provider
+    from .wire import ToolSearchCall as ToolSearchCall
+    from .wire import ToolSearchFailure as ToolSearchFailure
+    from .wire import Variant as Variant
+    from .wire import Verdict as Verdict
+    from .wire import client_search_tool as client_search_tool
+    from .wire import reference_blocks as reference_blocks
+    from .wire import referenced_tools as referenced_tools
+    from .wire import search_requests as search_requests
+    from .wire import to_anthropic_search as to_anthropic_search
+    from .wire import tool_searches as tool_searches
+    from .wire import worth_it as worth_it
+else:
+    __getattr__, __dir__, __all__ = attach(__name__)

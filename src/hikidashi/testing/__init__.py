@@ -20,71 +20,31 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..common.lazy import lazy
+from ..common.lazy import attach
 
 if TYPE_CHECKING:
-    from . import fault, tavily_fault
-    from .fault import Fault
-    from .messages import MessagesServer
-    from .recorded import RecordedRequest
-    from .script import Answer, Reply, Script, Step, Usage, call, say, think, turn
-    from .slack import SlackCall, SlackServer
-    from .slack.state import SlackMessage
-    from .tavily import TavilyPage, TavilyRequest, TavilyServer
-    from .tavily_fault import TavilyFault
-    from .tool_search import search_regex, search_words
-
-# Loaded when first used: pytest imports this package at every start, for the plugin beside it.
-_HOME_OF = {
-    "Answer": ".script",
-    "Fault": ".fault",
-    "MessagesServer": ".messages",
-    "RecordedRequest": ".recorded",
-    "Reply": ".script",
-    "Script": ".script",
-    "SlackCall": ".slack",
-    "SlackMessage": ".slack.state",
-    "SlackServer": ".slack",
-    "Step": ".script",
-    "TavilyFault": ".tavily_fault",
-    "TavilyPage": ".tavily",
-    "TavilyRequest": ".tavily",
-    "TavilyServer": ".tavily",
-    "Usage": ".script",
-    "call": ".script",
-    "fault": ".",
-    "say": ".script",
-    "search_regex": ".tool_search",
-    "search_words": ".tool_search",
-    "tavily_fault": ".",
-    "think": ".script",
-    "turn": ".script",
-}
-
-__all__ = [
-    "Answer",
-    "Fault",
-    "MessagesServer",
-    "RecordedRequest",
-    "Reply",
-    "Script",
-    "SlackCall",
-    "SlackMessage",
-    "SlackServer",
-    "Step",
-    "TavilyFault",
-    "TavilyPage",
-    "TavilyRequest",
-    "TavilyServer",
-    "Usage",
-    "call",
-    "fault",
-    "say",
-    "search_regex",
-    "search_words",
-    "tavily_fault",
-    "think",
-    "turn",
-]
-
-__getattr__, __dir__ = lazy(__name__, _HOME_OF, __all__)
+    from . import fault as fault
+    from . import tavily_fault as tavily_fault
+    from .fault import Fault as Fault
+    from .messages import MessagesServer as MessagesServer
+    from .recorded import RecordedRequest as RecordedRequest
+    from .script import Answer as Answer
+    from .script import Reply as Reply
+    from .script import Script as Script
+    from .script import Step as Step
+    from .script import Usage as Usage
+    from .script import call as call
+    from .script import say as say
+    from .script import think as think
+    from .script import turn as turn
+    from .slack import SlackCall as SlackCall
+    from .slack import SlackServer as SlackServer
+    from .slack.state import SlackMessage as SlackMessage
+    from .tavily import TavilyPage as TavilyPage
+    from .tavily import TavilyRequest as TavilyRequest
+    from .tavily import TavilyServer as TavilyServer
+    from .tavily_fault import TavilyFault as TavilyFault
+    from .tool_search import search_regex as search_regex
+    from .tool_search import search_words as search_words
+else:  # pytest imports this package at every start, for the plugin beside it
+    __getattr__, __dir__, __all__ = attach(__name__)

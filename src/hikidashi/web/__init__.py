@@ -8,166 +8,66 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..common.lazy import lazy
+from ..common.lazy import attach
 
 if TYPE_CHECKING:
-    from ..errors import ErrorType, FetchRefused, TavilyAPIError, WebIndexError
-    from ..texts import Language
-    from .answers.fence import Untrusted
-    from .answers.format import format_context, format_error, format_extract, format_search
-    from .crawl.options import CrawlOptions, CrawlResults, MapResults
-    from .filters import ExtractOptions, FilterArguments, PageFormat, SearchFilters, TimeRange, Topic
-    from .mcp import serve_stdio, web_mcp_server
-    from .pages.fetch import Fetched, Fetcher, Resolver
-    from .presentation import Presentation, WebResults
-    from .provider import AnswerKind, SearchDepth, SearchProvider
-    from .providers.cache import ResultCache
-    from .providers.choose import choose_provider
-    from .providers.local import (
-        Embed,
-        Found,
-        IndexTotals,
-        ListedDocument,
-        LocalIndex,
-        LocalSearchProvider,
-        Ranker,
-        StoredDocument,
-    )
-    from .providers.retry import RetryPolicy
-    from .providers.searxng import SearxngProvider
-    from .providers.tavily.client import TavilyAPIClient
-    from .pydantic_ai import (
-        TavilySearchDeps,
-        TavilyToolsRepositoryMixin,
-        tavily_context,
-        tavily_extract,
-        tavily_search,
-        web_toolset,
-    )
-    from .results import ExtractedPage, ExtractResults, FailedPage, SearchContext, SearchHit, SearchResults
-    from .text.words import Term
-    from .tools import SearchDefaults, WebTools, web_tools
-
-_HOME_OF = {
-    "AnswerKind": ".provider",
-    "CrawlOptions": ".crawl.options",
-    "CrawlResults": ".crawl.options",
-    "Embed": ".providers.local",
-    "ErrorType": "..errors",
-    "ExtractOptions": ".filters",
-    "ExtractResults": ".results",
-    "ExtractedPage": ".results",
-    "FailedPage": ".results",
-    "FetchRefused": "..errors",
-    "Fetched": ".pages.fetch",
-    "Fetcher": ".pages.fetch",
-    "FilterArguments": ".filters",
-    "Found": ".providers.local",
-    "IndexTotals": ".providers.local",
-    "Language": "..texts",
-    "ListedDocument": ".providers.local",
-    "LocalIndex": ".providers.local",
-    "LocalSearchProvider": ".providers.local",
-    "MapResults": ".crawl.options",
-    "PageFormat": ".filters",
-    "Presentation": ".presentation",
-    "Ranker": ".providers.local",
-    "Resolver": ".pages.fetch",
-    "ResultCache": ".providers.cache",
-    "RetryPolicy": ".providers.retry",
-    "SearchContext": ".results",
-    "SearchDefaults": ".tools",
-    "SearchDepth": ".provider",
-    "SearchFilters": ".filters",
-    "SearchHit": ".results",
-    "SearchProvider": ".provider",
-    "SearchResults": ".results",
-    "SearxngProvider": ".providers.searxng",
-    "StoredDocument": ".providers.local",
-    "TavilyAPIClient": ".providers.tavily.client",
-    "TavilyAPIError": "..errors",
-    "TavilySearchDeps": ".pydantic_ai",
-    "TavilyToolsRepositoryMixin": ".pydantic_ai",
-    "Term": ".text.words",
-    "TimeRange": ".filters",
-    "Topic": ".filters",
-    "Untrusted": ".answers.fence",
-    "WebIndexError": "..errors",
-    "WebResults": ".presentation",
-    "WebTools": ".tools",
-    "choose_provider": ".providers.choose",
-    "format_context": ".answers.format",
-    "format_error": ".answers.format",
-    "format_extract": ".answers.format",
-    "format_search": ".answers.format",
-    "serve_stdio": ".mcp",
-    "tavily_context": ".pydantic_ai",
-    "tavily_extract": ".pydantic_ai",
-    "tavily_search": ".pydantic_ai",
-    "web_mcp_server": ".mcp",
-    "web_tools": ".tools",
-    "web_toolset": ".pydantic_ai",
-}
-
-__all__ = [
-    "AnswerKind",
-    "CrawlOptions",
-    "CrawlResults",
-    "Embed",
-    "ErrorType",
-    "ExtractOptions",
-    "ExtractResults",
-    "ExtractedPage",
-    "FailedPage",
-    "FetchRefused",
-    "Fetched",
-    "Fetcher",
-    "FilterArguments",
-    "Found",
-    "IndexTotals",
-    "Language",
-    "ListedDocument",
-    "LocalIndex",
-    "LocalSearchProvider",
-    "MapResults",
-    "PageFormat",
-    "Presentation",
-    "Ranker",
-    "Resolver",
-    "ResultCache",
-    "RetryPolicy",
-    "SearchContext",
-    "SearchDefaults",
-    "SearchDepth",
-    "SearchFilters",
-    "SearchHit",
-    "SearchProvider",
-    "SearchResults",
-    "SearxngProvider",
-    "StoredDocument",
-    "TavilyAPIClient",
-    "TavilyAPIError",
-    "TavilySearchDeps",
-    "TavilyToolsRepositoryMixin",
-    "Term",
-    "TimeRange",
-    "Topic",
-    "Untrusted",
-    "WebIndexError",
-    "WebResults",
-    "WebTools",
-    "choose_provider",
-    "format_context",
-    "format_error",
-    "format_extract",
-    "format_search",
-    "serve_stdio",
-    "tavily_context",
-    "tavily_extract",
-    "tavily_search",
-    "web_mcp_server",
-    "web_tools",
-    "web_toolset",
-]
-
-__getattr__, __dir__ = lazy(__name__, _HOME_OF, __all__)
+    from ..texts import Language as Language
+    from ..errors import ErrorType as ErrorType
+    from ..errors import FetchRefused as FetchRefused
+    from ..errors import TavilyAPIError as TavilyAPIError
+    from ..errors import WebIndexError as WebIndexError
+    from .answers.fence import Untrusted as Untrusted
+    from .answers.format import format_context as format_context
+    from .answers.format import format_error as format_error
+    from .answers.format import format_extract as format_extract
+    from .answers.format import format_search as format_search
+    from .crawl.options import CrawlOptions as CrawlOptions
+    from .crawl.options import CrawlResults as CrawlResults
+    from .crawl.options import MapResults as MapResults
+    from .filters import ExtractOptions as ExtractOptions
+    from .filters import FilterArguments as FilterArguments
+    from .filters import PageFormat as PageFormat
+    from .filters import SearchFilters as SearchFilters
+    from .filters import TimeRange as TimeRange
+    from .filters import Topic as Topic
+    from .mcp import serve_stdio as serve_stdio
+    from .mcp import web_mcp_server as web_mcp_server
+    from .pages.fetch import Fetched as Fetched
+    from .pages.fetch import Fetcher as Fetcher
+    from .pages.fetch import Resolver as Resolver
+    from .presentation import Presentation as Presentation
+    from .presentation import WebResults as WebResults
+    from .provider import AnswerKind as AnswerKind
+    from .provider import SearchDepth as SearchDepth
+    from .provider import SearchProvider as SearchProvider
+    from .providers.cache import ResultCache as ResultCache
+    from .providers.choose import choose_provider as choose_provider
+    from .providers.local import Embed as Embed
+    from .providers.local import Found as Found
+    from .providers.local import IndexTotals as IndexTotals
+    from .providers.local import ListedDocument as ListedDocument
+    from .providers.local import LocalIndex as LocalIndex
+    from .providers.local import LocalSearchProvider as LocalSearchProvider
+    from .providers.local import Ranker as Ranker
+    from .providers.local import StoredDocument as StoredDocument
+    from .providers.retry import RetryPolicy as RetryPolicy
+    from .providers.searxng import SearxngProvider as SearxngProvider
+    from .providers.tavily.client import TavilyAPIClient as TavilyAPIClient
+    from .pydantic_ai import TavilySearchDeps as TavilySearchDeps
+    from .pydantic_ai import TavilyToolsRepositoryMixin as TavilyToolsRepositoryMixin
+    from .pydantic_ai import tavily_context as tavily_context
+    from .pydantic_ai import tavily_extract as tavily_extract
+    from .pydantic_ai import tavily_search as tavily_search
+    from .pydantic_ai import web_toolset as web_toolset
+    from .results import ExtractedPage as ExtractedPage
+    from .results import ExtractResults as ExtractResults
+    from .results import FailedPage as FailedPage
+    from .results import SearchContext as SearchContext
+    from .results import SearchHit as SearchHit
+    from .results import SearchResults as SearchResults
+    from .text.words import Term as Term
+    from .tools import SearchDefaults as SearchDefaults
+    from .tools import WebTools as WebTools
+    from .tools import web_tools as web_tools
+else:
+    __getattr__, __dir__, __all__ = attach(__name__)
