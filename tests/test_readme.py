@@ -22,7 +22,7 @@ from tests.pages_support import (
 from typer.testing import CliRunner
 
 from hikidashi.cli.app import app
-from hikidashi.gateway.clients.table import CLIENTS
+from hikidashi.servers.clients import CLIENTS
 from hikidashi.testing import MessagesServer
 
 READMES = ("README.md", "README.ja.md")

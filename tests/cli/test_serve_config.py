@@ -239,8 +239,7 @@ async def test_a_secret_of_the_keyring_reaches_its_server_and_nothing_else(
 def test_a_keyring_that_is_not_installed_is_named_with_the_command_that_installs_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from hikidashi.search.mcp_servers.entries.keyring import password
-    from hikidashi.search.mcp_servers.entries.references import EntryError
+    from hikidashi.servers.references import EntryError, password
 
     monkeypatch.setitem(sys.modules, "keyring", None)
     with pytest.raises(EntryError) as caught:

@@ -30,7 +30,7 @@ ALLOWED = {
     "gateway/auth/_lock.py": {"private files: common.private"},
     # The folders of other programs.
     "cli/tour/gateway.py": {"folders of the user: common.folders"},
-    "gateway/clients/table.py": {"folders of the user: common.folders"},
+    "servers/clients.py": {"folders of the user: common.folders"},
 }
 
 

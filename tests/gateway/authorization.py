@@ -28,7 +28,7 @@ from pydantic import AnyHttpUrl
 from starlette.responses import JSONResponse
 from tests.mcp_support import served
 
-from hikidashi.search.mcp_servers import McpServer
+from hikidashi.servers.config import McpServer
 
 __all__ = ["Authorization", "browse", "server_with_login"]
 

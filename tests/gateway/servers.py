@@ -6,7 +6,7 @@ import socket
 import sys
 from pathlib import Path
 
-from hikidashi.search.mcp_servers import McpServer
+from hikidashi.servers.config import McpServer
 
 MODERN = '''
 from mcp.server.mcpserver import Context, MCPServer

@@ -15,7 +15,7 @@ from hikidashi.common.unicode import visible
 from hikidashi.gateway import GatewayServer
 from hikidashi.gateway.settings.approval import Approvals, shown_server
 from hikidashi.gateway.settings.config import server_of_entry
-from hikidashi.search.mcp_servers import McpServer
+from hikidashi.servers.config import McpServer
 
 PROCESS: dict[str, Any] = {
     "command": "npx",

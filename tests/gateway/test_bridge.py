@@ -18,7 +18,7 @@ from tests.gateway.test_gateway import MODES, Mode, connected, text_of
 
 from hikidashi.gateway import Gateway, GatewayOptions, GatewayServer, ServerOptions
 from hikidashi.gateway.server import GatewayMCPServer
-from hikidashi.search.mcp_servers import McpServer
+from hikidashi.servers.config import McpServer
 
 FIXTURE = McpServer(
     name="fixture",

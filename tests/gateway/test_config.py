@@ -18,7 +18,7 @@ from hikidashi.gateway import Gateway, GatewayOptions, GatewayServer, ServerOpti
 from hikidashi.gateway.auth.logins import Logins
 from hikidashi.gateway.settings.config import identity_of, read_servers, read_setup
 from hikidashi.gateway.settings.options import ServerProblem
-from hikidashi.search.mcp_servers import McpServer
+from hikidashi.servers.config import McpServer
 
 WHOLE = "Write the whole address."
 

@@ -27,7 +27,7 @@ from hikidashi.gateway.direct.over_lines import LineCalls
 from hikidashi.gateway.server import GatewayMCPServer
 from hikidashi.gateway.transports import http_app
 from hikidashi.gateway.upstream.requests._stream_requests import StreamRequests
-from hikidashi.search.mcp_servers import McpServer
+from hikidashi.servers.config import McpServer
 
 _VERSION = "2026-07-28"
 _INFO = {"name": "test", "version": "1"}

@@ -30,8 +30,8 @@ from hikidashi.gateway import Gateway, GatewayOptions, GatewayServer, ServerOpti
 from hikidashi.gateway.offer.cache import ListingCache
 from hikidashi.gateway.server import GatewayMCPServer
 from hikidashi.gateway.upstream.listing import Listing
-from hikidashi.search.mcp_servers import McpServer
 from hikidashi.search.records.log import SearchLog
+from hikidashi.servers.config import McpServer
 
 HIKIDASHI = str(Path(sys.executable).with_name("hikidashi"))
 

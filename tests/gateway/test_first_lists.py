@@ -18,7 +18,7 @@ from tests.gateway.test_gateway import MODES, Mode, connected, text_of
 
 from hikidashi.gateway import Gateway
 from hikidashi.gateway.offer.cache import ListingCache
-from hikidashi.search.mcp_servers import McpServer
+from hikidashi.servers.config import McpServer
 
 OWN = ["search_tools", "call_read_tool", "call_tool", "read_result"]
 LEGACY_TOOLS = ["legacy__ask", "legacy__read", "legacy__die", "legacy__long"]

@@ -20,7 +20,7 @@ from tests.gateway.servers import LEGACY, MODERN, program
 from hikidashi.gateway import Gateway, GatewayOptions, GatewayServer, ServerOptions
 from hikidashi.gateway.offer.cache import ListingCache
 from hikidashi.gateway.server import GatewayMCPServer
-from hikidashi.search.mcp_servers import McpServer
+from hikidashi.servers.config import McpServer
 
 Mode = Literal["auto", "legacy"]
 MODES: list[Mode] = ["auto", "legacy"]

@@ -23,7 +23,7 @@ from tests.gateway.test_gateway import connected, text_of
 from hikidashi.gateway.upstream._lost import NotSent
 from hikidashi.gateway.upstream.requests._http_requests import HttpRequests
 from hikidashi.gateway.upstream.requests._http_responses import ChunkedBody, MalformedResponseError, parse_head
-from hikidashi.search.mcp_servers import McpServer
+from hikidashi.servers.config import McpServer
 
 _LIMIT = 1_000_000
 _RESULT = {"content": [{"type": "text", "text": "fine"}], "isError": False, "resultType": "complete"}
@@ -319,7 +319,7 @@ async def test_a_flood_in_a_call_is_explained_and_other_calls_and_servers_do_not
 
 @pytest.mark.parametrize("case", ["chunks without end", "a compressed bomb"])
 async def test_a_flood_instead_of_a_list_is_cut_off_and_says_so(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hikidashi.search.mcp_servers._bounded_http.LONGEST_MESSAGE", _LIMIT)
+    monkeypatch.setattr("hikidashi.servers.connection.LONGEST_MESSAGE", _LIMIT)
     begin, more = _FLOODS[case]
 
     async def flood(body: dict[str, Any], writer: asyncio.StreamWriter, _: int) -> bool:

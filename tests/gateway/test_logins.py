@@ -33,7 +33,7 @@ from hikidashi.gateway.auth.renewing import renewed, revoke
 from hikidashi.gateway.auth.server_login import ServerLogin
 from hikidashi.gateway.auth.trying import tools_with_login
 from hikidashi.gateway.server import GatewayMCPServer
-from hikidashi.search.mcp_servers import McpServer
+from hikidashi.servers.config import McpServer
 
 
 @pytest.fixture
@@ -269,7 +269,7 @@ import asyncio, sys
 from pathlib import Path
 from hikidashi.gateway.auth.logins import Logins
 from hikidashi.gateway.auth.renewing import renewed
-from hikidashi.search.mcp_servers import McpServer
+from hikidashi.servers.config import McpServer
 
 url, folder, stale = sys.argv[1:]
 server = McpServer(name="behind", transport="http", url=url)

@@ -13,7 +13,7 @@ from mcp import MCPError, types
 from tests.gateway.servers import program
 from tests.gateway.test_gateway import MODES, Mode, connected, text_of
 
-from hikidashi.search.mcp_servers.messages.list_repairs import ListRepairs
+from hikidashi.servers.messages import ListRepairs
 
 SOURCE = """
 import json, sys

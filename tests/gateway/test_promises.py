@@ -16,7 +16,7 @@ from tests.gateway.test_gateway import MODES, Mode, choose_blue, connected, text
 from hikidashi.errors import ServerUnavailableError
 from hikidashi.gateway import Gateway, GatewayServer
 from hikidashi.gateway.upstream.listing import Listing
-from hikidashi.search.mcp_servers import McpServer
+from hikidashi.servers.config import McpServer
 
 ROOTED = """
 import json, sys

@@ -12,7 +12,7 @@ from tests.gateway.test_gateway import MODES, Mode, connected, text_of
 from tests.mcp_support import served
 
 from hikidashi.gateway import Gateway
-from hikidashi.search.mcp_servers import McpServer
+from hikidashi.servers.config import McpServer
 
 old = MCPServer("old")
 

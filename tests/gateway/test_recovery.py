@@ -23,7 +23,7 @@ from hikidashi.gateway.daemon.attach import ask_daemon
 from hikidashi.gateway.daemon.daemon import run_daemon
 from hikidashi.gateway.offer.cache import ListingCache
 from hikidashi.gateway.server import GatewayMCPServer
-from hikidashi.search.mcp_servers import McpServer
+from hikidashi.servers.config import McpServer
 
 
 async def test_a_server_that_dies_whenever_it_has_started_is_tried_at_growing_intervals(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from tests.gateway.test_gateway import MODES, Mode, connected
 
 from hikidashi.gateway.offer.merged import Place, merged_resources
 from hikidashi.gateway.upstream.listing import Listing
-from hikidashi.search.mcp_servers import McpServer
+from hikidashi.servers.config import McpServer
 
 # The same program behind each server, as with two databases; it says which one it is.
 SOURCE = """

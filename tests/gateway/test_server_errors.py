@@ -10,8 +10,8 @@ from tests.gateway.servers import program
 from tests.gateway.test_gateway import MODES, Mode, connected, text_of
 
 from hikidashi import from_mcp
-from hikidashi.search.mcp_servers import McpServer
-from hikidashi.search.mcp_servers.lost_connection import is_lost_connection
+from hikidashi.servers.config import McpServer
+from hikidashi.servers.failure import is_lost_connection
 
 MODERN = """
 import os

@@ -17,7 +17,7 @@ from tests.gateway.test_gateway import MODES, Mode, text_of
 from hikidashi.gateway import Gateway, GatewayOptions, GatewayServer, ServerOptions
 from hikidashi.gateway.bridge import _client_turns
 from hikidashi.gateway.server import GatewayMCPServer
-from hikidashi.search.mcp_servers import McpServer
+from hikidashi.servers.config import McpServer
 
 # The `mcp` package as a server of before 2026-07-28: it does not know `server/discover`, and asks in its calls.
 ASKING = '''

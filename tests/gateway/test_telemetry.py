@@ -30,7 +30,7 @@ from tests.gateway.test_untouched import headers_server
 
 from hikidashi.gateway import Gateway, GatewayOptions
 from hikidashi.gateway.transports import http_app
-from hikidashi.search.mcp_servers import McpServer
+from hikidashi.servers.config import McpServer
 
 HIKIDASHI = str(Path(sys.executable).with_name("hikidashi"))
 TRACE = "0af7651916cd43dd8448eb211c80319c"

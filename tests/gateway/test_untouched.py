@@ -17,7 +17,7 @@ from pydantic import TypeAdapter
 from tests.gateway.servers import free_port, program
 from tests.gateway.test_gateway import MODES, Mode, connected, text_of
 
-from hikidashi.search.mcp_servers import McpServer
+from hikidashi.servers.config import McpServer
 
 RICH = r"""
 import json, sys

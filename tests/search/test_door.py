@@ -145,7 +145,6 @@ def test_an_earlier_name_works_without_a_warning() -> None:
         ("claude", ["search_hooks", "search_tool_names", "to_claude_search"]),
         ("mcp", ["to_mcp_search"]),
         ("mcp_live", ["LiveServers", "ServerState"]),
-        ("mcp_servers", ["LiveServers", "McpServer", "ServerState", "read_mcp_config", "tools_of_servers"]),
         ("pydantic_ai", ["deferred", "to_pydantic_ai_search", "toolset_of"]),
         ("record", ["RecordedSearch", "Recorder", "SearchLog"]),
         ("strands", ["ToolSearchHook", "to_strands_search"]),
@@ -193,9 +192,7 @@ def test_every_type_in_a_signature_can_be_imported_from_the_door(name: str) -> N
 # What the frameworks themselves ask for: a hook of strands answers by it, and so does a cancel scope of anyio.
 ASSIGNED_BY_DESIGN = {
     ("strands.py", "cancel_tool"),
-    ("mcp_servers/_follower.py", "deadline"),
-    # What was taken out of a long event is put back into the message that the mcp package made of the rest.
-    *(("mcp_servers/messages/large_events.py", name) for name in ("error", "params", "result")),
+    ("live.py", "deadline"),
 }
 
 

@@ -15,8 +15,7 @@ from hikidashi import MissingExtra
     [
         ("claude", "claude_agent_sdk", "pip install 'hikidashi[claude]'"),
         ("mcp", "mcp", "pip install 'hikidashi[mcp]'"),
-        ("mcp_servers.connection", "mcp.client", "pip install 'hikidashi[mcp]'"),
-        ("mcp_servers._follower", "mcp.client", "pip install 'hikidashi[mcp]'"),
+        ("live", "mcp.client", "pip install 'hikidashi[mcp]'"),
         ("pydantic_ai.capability", "pydantic_ai", "pip install 'hikidashi[pydantic-ai]'"),
         ("pydantic_ai._history", "pydantic_ai.messages", "pip install 'hikidashi[pydantic-ai]'"),
         ("strands", "strands.hooks", "pip install 'hikidashi[strands]'"),

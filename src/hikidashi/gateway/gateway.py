@@ -9,8 +9,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from ..errors import MissingExtra, ServerUnavailableError, ToolValidationError
-from ..search.mcp_servers import McpServer
 from ..search.records.log import Recorder
+from ..servers.config import McpServer
 from ..tokens import estimate_tokens
 from .auth.logins import Logins, takes_login
 from .auth.server_login import ServerLogin

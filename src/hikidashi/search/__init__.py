@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from ..errors import ToolSearchError as ToolSearchError
     from ..errors import ToolSourceError as ToolSourceError
     from ..errors import ToolTurnLimitError as ToolTurnLimitError
+    from ..servers.config import McpServer as McpServer
+    from ..servers.config import read_mcp_config as read_mcp_config
+    from ..servers.listing import ServerTools as ServerTools
+    from ..servers.listing import tools_of_servers as tools_of_servers
     from .answers.budget import AnswerBudget as AnswerBudget
     from .answers.search_tools import Strategy as Strategy
     from .answers.texts import Language as Language
@@ -41,13 +45,9 @@ if TYPE_CHECKING:
     from .engine.embeddings import Embedder as Embedder
     from .engine.explain import Explanation as Explanation
     from .engine.match import ToolMatch as ToolMatch
+    from .live import LiveServers as LiveServers
+    from .live import ServerState as ServerState
     from .mcp import to_mcp_search as to_mcp_search
-    from .mcp_servers import LiveServers as LiveServers
-    from .mcp_servers import McpServer as McpServer
-    from .mcp_servers import ServerState as ServerState
-    from .mcp_servers import ServerTools as ServerTools
-    from .mcp_servers import read_mcp_config as read_mcp_config
-    from .mcp_servers import tools_of_servers as tools_of_servers
     from .overlay import Addition as Addition
     from .overlay import Overlay as Overlay
     from .pydantic_ai import deferred as deferred

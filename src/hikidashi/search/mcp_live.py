@@ -1,6 +1,5 @@
-"""Alias of `hikidashi.search.mcp_servers.live`, where these names live now."""
+"""Alias of `hikidashi.search.live`, where these names live now."""
 
-from .mcp_servers.live import LiveServers
-from .mcp_servers.state import ServerState
+from .live import LiveServers, ServerState
 
 __all__ = ["LiveServers", "ServerState"]

@@ -72,7 +72,7 @@ class MessageSearch:
         found = {request: self._found(request) for request in requests}
         clear = {request for request in requests if is_clear_request(request)}
         sure = [
-            [match.name for match in matches if match.confident]
+            [match.name for match in matches if matches[0].confident]
             for request, matches in found.items()
             if request in clear or _is_near(matches, by_words_alone=True)
         ]

@@ -15,17 +15,18 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any, cast
 
+from ..common.jsonc import no_such_file, parsed, text_of, unreadable
 from ..errors import MissingExtra, ToolSourceError, ToolValidationError
 from .catalog import MAX_TOOLS, Ranker, ToolCatalog
 from .engine.entry import entry_of
 from .engine.saved import NAME
-from .json_files import SHAPES, no_such_file, parsed, text_of, unreadable
 from .overlay import Overlay
 
 __all__ = ["catalog_from", "catalog_of", "tools_from"]
 
 _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 _SEARCH_TOOL = "tool_search_tool_"
+_SHAPES = "Use a list of tools, one tool per line (JSONL), or the result of MCP's `tools/list`."
 
 
 def catalog_from(source: str | Path, *, ranker: Ranker = "auto", overlay: Overlay | None = None) -> ToolCatalog:
@@ -82,7 +83,7 @@ def tools_from(source: str | Path) -> list[Any]:
     if saved is not None:
         return list(saved)
     if path.exists():
-        return _from_json(text_of(path), str(source))
+        return _from_json(text_of(path, _SHAPES), str(source))
     if _MODULE.fullmatch(str(source)):
         return _from_python(str(source))
     raise no_such_file(str(source), "Name a JSON file, or Python tools as `module:attribute`.")
@@ -104,7 +105,7 @@ def _saved(path: Path, *, ranker: Ranker = "auto", overlay: Overlay | None = Non
 def _from_json(text: str, source: str) -> list[Any]:
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     if not lines:
-        raise ToolSourceError(source, "is empty", SHAPES)
+        raise ToolSourceError(source, "is empty", _SHAPES)
     if len(lines) > 1 and _is_object(lines[0][1]):
         return [tool for number, line in lines for tool in _listed(parsed(line, source, number), source, number)]
     return _listed(parsed(text, source), source)
@@ -129,13 +130,13 @@ def _listed(data: Any, source: str, line: int | None = None) -> list[Any]:
         elif "tools" in content or "result" in content:
             data = content.get("tools", content.get("result"))
         else:
-            raise ToolSourceError(source, "has an object that is not a tool: it has no `name`", SHAPES, line)
+            raise ToolSourceError(source, "has an object that is not a tool: it has no `name`", _SHAPES, line)
     if not isinstance(data, list):
-        raise ToolSourceError(source, f"holds {_kind(data)}, not tools", SHAPES, line)
+        raise ToolSourceError(source, f"holds {_kind(data)}, not tools", _SHAPES, line)
     tools = cast("list[Any]", data)
     for number, tool in enumerate(tools, 1):
         if not isinstance(tool, dict):
-            raise ToolSourceError(source, f"number {number} is {_kind(tool)}, not a tool", SHAPES, line)
+            raise ToolSourceError(source, f"number {number} is {_kind(tool)}, not a tool", _SHAPES, line)
     return [tool for tool in tools if not str(tool.get("type", "")).startswith(_SEARCH_TOOL)]
 
 

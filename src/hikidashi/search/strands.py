@@ -36,11 +36,10 @@ from .answers.texts import SEARCH_TOOLS, Language, Recorder, echo, wording
 from .catalog import ToolCatalog
 from .engine.entry import Entry, entry_of
 from .engine.text.user_message import text_of
-from .mcp_servers.lost_connection import reporting_lost_connections
-from .mcp_servers.unreachable import unreachable_of
 from .preload import MessageSearch, Preloader, check_preload, first_new_message
 from .records.conversation import in_conversation, record_call, record_preload
 from .records.log import FoundBy
+from .unreachable import reporting_lost_connections, unreachable_of
 
 try:
     from strands.hooks import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hikidashi.gateway.clients.table import CLIENTS, Client, Machine
+from hikidashi.servers.clients import CLIENTS, Client, Machine
 
 FIXTURES = Path(__file__).parent / "fixtures"
 

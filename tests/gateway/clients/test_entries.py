@@ -17,11 +17,11 @@ from tests.gateway.clients.machines import machine_in
 from hikidashi.errors import ToolSourceError
 from hikidashi.gateway.clients._entries import taken
 from hikidashi.gateway.clients.finding import Found, find_servers
-from hikidashi.gateway.clients.table import CLIENTS, ClientName, client_named
 from hikidashi.gateway.clients.taking import name_all, servers_of, take_over
 from hikidashi.gateway.settings.config import read_servers
-from hikidashi.search.mcp_servers.entries.config import server_from
-from hikidashi.search.mcp_servers.entries.references import References
+from hikidashi.servers.clients import CLIENTS, ClientName, client_named
+from hikidashi.servers.config import server_from
+from hikidashi.servers.references import References
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from hikidashi.gateway.clients._toml_edit import TomlError, parse_toml, put_tabl
 from hikidashi.gateway.clients.finding import content_of, find_servers
 from hikidashi.gateway.clients.installing import Change, Line, apply, diff_of, plan_install, plan_uninstall
 from hikidashi.gateway.clients.records import Records
-from hikidashi.gateway.clients.table import CLIENTS, Client, Machine, client_named
+from hikidashi.servers.clients import CLIENTS, Client, Machine, client_named
 
 LINE = Line(
     name="hikidashi",

@@ -20,9 +20,9 @@ from hikidashi.gateway.clients.finding import content_of, find_servers
 from hikidashi.gateway.clients.installing import Change, Line, apply, diff_of, plan_install, plan_uninstall
 from hikidashi.gateway.clients.records import Records
 from hikidashi.gateway.clients.shared import not_served, shared_servers
-from hikidashi.gateway.clients.table import Client, ClientName, Machine, client_named
 from hikidashi.gateway.settings.config import read_servers
 from hikidashi.gateway.settings.options import GatewayServer
+from hikidashi.servers.clients import Client, ClientName, Machine, client_named
 
 OTHER = Line(name="drawer", command="/b/hikidashi", args=["serve"], hook=["serve", "hook"])
 MOVED: dict[ClientName, list[str]] = {

@@ -144,6 +144,26 @@ def test_verbs_of_tools_still_rank_those_that_have_the_thing() -> None:
     assert catalog.search("删除文件")[0].name == "drive_delete_file"
 
 
+@pytest.mark.parametrize("question", ["搜索文件", "ファイルを検索", "buscar archivos"])
+def test_a_tool_with_a_part_of_the_question_is_uncertain_behind_one_that_has_all_of_it(question: str) -> None:
+    tools = [
+        tool("search_files", "Find files by name or content."),
+        tool("merge_pdf", "Merge several PDF files into one file."),
+        *(
+            tool(f"other_{word}", f"Something about {word}.")
+            for word in ["calendar", "branch", "flight", "music", "invoice"]
+        ),
+    ]
+    by_words = ToolCatalog(tools, ranker="lexical").search(question)
+    assert [(match.name, match.confident) for match in by_words] == [("search_files", True), ("merge_pdf", False)]
+    assert by_words[1].doubt == "Only a part of the question matches, and another tool matches far better."
+    catalog = ToolCatalog(tools)
+    assert catalog.ready()
+    assert [match.name for match in catalog.search(question)] == ["search_files"]
+    held_back = {match.name: match.doubt for match in catalog.explain(question).held_back}
+    assert held_back["merge_pdf"] == "Only a part of the question matches, and the tool is far in meaning."
+
+
 def test_what_only_a_hint_found_is_told_as_one() -> None:
     tools = [tool("book_flight", "Reserve a seat."), tool("play_song", "Play.")]
     [match] = ToolCatalog(tools, ranker="lexical").search("flying airline")

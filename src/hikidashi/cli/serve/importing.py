@@ -16,9 +16,9 @@ from rich.text import Text
 from hikidashi.common.folders import state_folder
 from hikidashi.errors import ToolSourceError
 from hikidashi.gateway.clients.finding import Search, find_servers
-from hikidashi.gateway.clients.table import CLIENTS, Client, client_named
 from hikidashi.gateway.clients.taking import Choice, default_config, name_all, servers_of, take_over
 from hikidashi.gateway.settings.approval import Approvals
+from hikidashi.servers.clients import CLIENTS, Client, client_named
 
 from ..output import print_error, print_text, stderr, stdout
 from ..tools.text import clean, counted

@@ -20,10 +20,10 @@ from hikidashi.gateway.clients.finding import content_of, read_bytes
 from hikidashi.gateway.clients.installing import Change, Line, apply, diff_of, plan_install, plan_uninstall
 from hikidashi.gateway.clients.records import Records
 from hikidashi.gateway.clients.shared import not_served, shared_servers
-from hikidashi.gateway.clients.table import Client, Machine
 from hikidashi.gateway.offer.names import LONGEST_CLIENT_NAME, OUR_NAME
 from hikidashi.gateway.settings.config import is_own_format, read_servers
 from hikidashi.gateway.settings.options import GatewayServer
+from hikidashi.servers.clients import Client, Machine
 
 from ..output import print_text, stdout
 from ..tools.text import clean_lines

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from hikidashi.gateway.clients.installing import Change
 from hikidashi.gateway.clients.shared import Shared
-from hikidashi.gateway.clients.table import Client
+from hikidashi.servers.clients import Client
 
 from ..output import print_text, stdout
 from ..tools.text import clean, clean_lines

@@ -14,9 +14,9 @@ from rich.text import Text
 from hikidashi.errors import ToolSourceError
 from hikidashi.search import ToolCatalog
 from hikidashi.search.catalog import Ranker
-from hikidashi.search.mcp_servers.entries.config import read_mcp_config
 from hikidashi.search.overlay import Overlay
 from hikidashi.search.sources import catalog_from, catalog_of
+from hikidashi.servers.config import read_mcp_config
 from hikidashi.tool import Tool
 
 from ..output import print_text, stderr
@@ -83,7 +83,7 @@ def _of_servers(config: Path, seconds: float) -> tuple[list[Tool], dict[str, str
     servers = read_mcp_config(config)
     if not servers:
         raise ToolSourceError(str(config), "has no enabled server", "Add one under `mcpServers`.")
-    from hikidashi.search.mcp_servers import ServerTools, tools_of_servers
+    from hikidashi.servers.listing import ServerTools, tools_of_servers
 
     console = stderr()
 

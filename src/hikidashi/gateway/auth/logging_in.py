@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urljoin, urlsplit
 from ... import __version__
 from ...common.urls import is_loopback
 from ...errors import LoginError, MissingExtra
-from ...search.mcp_servers import McpServer
+from ...servers.config import McpServer
 from ._callback import CallbackPage
 from .logins import Login, expiry_of, takes_login
 

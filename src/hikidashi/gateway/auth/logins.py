@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ...common.atomic import replace_file
-from ...search.mcp_servers import McpServer
+from ...servers.config import McpServer
 from ._lock import file_lock
 
 __all__ = ["Login", "Logins", "expiry_of", "takes_login"]

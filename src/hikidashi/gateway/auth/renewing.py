@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from ...errors import MissingExtra
-from ...search.mcp_servers import McpServer
+from ...servers.config import McpServer
 from .logins import Login, Logins
 from .waiting import WaitingCall
 

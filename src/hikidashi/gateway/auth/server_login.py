@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ...errors import MissingExtra
-from ...search.mcp_servers import McpServer
+from ...servers.config import McpServer
 from .logins import Login, Logins
 from .renewing import renewed
 from .waiting import WaitingCall

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ...errors import MissingExtra, ServerUnavailableError
-from ...search.mcp_servers import McpServer
-from ...search.mcp_servers.connection import Diagnostics, connected
+from ...servers.config import McpServer
+from ...servers.connection import Diagnostics, connected
 from .logins import Logins
 from .server_login import ServerLogin
 

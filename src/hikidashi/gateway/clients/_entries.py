@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, cast
 
-from ...search.mcp_servers.entries.dialects import common_form
-from ...search.mcp_servers.entries.references import EntryError, escaped
+from ...servers.clients import Client, ClientName
+from ...servers.config import common_form
+from ...servers.references import EntryError, escaped
 from ..settings.config import options_of_entry
-from .table import Client, ClientName
 
 __all__ = ["Taken", "is_ours", "our_entry", "taken"]
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from ...common.jsonc import parse
+from ...servers.clients import Client, Place
 from ._json_edit import EditError, member_source, put_member_source, remove
 from ._toml_edit import parse_toml, put_table_source, remove_table, table_source
-from .table import Client, Place
 
 __all__ = ["put_back", "server_in", "take_out", "value_at"]
 

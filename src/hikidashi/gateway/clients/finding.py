@@ -12,11 +12,11 @@ from typing import Any, cast
 
 from ...common.jsonc import TextError, parse
 from ...errors import ToolSourceError
+from ...servers.clients import CLIENTS, Client, Format, Machine
 from ._entries import Taken, is_ours, taken
 from ._json_edit import EditError
 from ._masking import HIDDEN, masked_args, masked_text, masked_url
 from ._toml_edit import parse_toml
-from .table import CLIENTS, Client, Format, Machine
 
 __all__ = ["Found", "Search", "content_of", "find_servers", "fingerprint", "read_bytes", "source_error"]
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from ...errors import ConfigError, ToolSourceError
+from ...servers.clients import Machine, System
 from ..offer.names import LONGEST_NAME, SEPARATOR, exposed_names, longest_name_with, server_prefix
 from ..settings.config import is_own_format, read_servers
 from ._claude_code import normalized
 from .finding import content_of, read_bytes
-from .table import Machine, System
 
 __all__ = ["Decision", "answer", "decide", "rules_for", "server_names"]
 

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from ...common.jsonc import TextError
 from ...errors import ToolSourceError
+from ...servers.clients import Client, Format, Machine, Place
 from . import _claude_code as claude_code
 from ._entries import is_ours, our_entry
 from ._files import make_backup, write_file
@@ -21,7 +22,6 @@ from ._moving import put_back, take_out, value_at
 from ._toml_edit import put_table, remove_table
 from .finding import content_of, read_bytes, source_error
 from .records import Record, Records, digest
-from .table import Client, Format, Machine, Place
 
 __all__ = ["Change", "Line", "apply", "diff_of", "plan_install", "plan_uninstall"]
 

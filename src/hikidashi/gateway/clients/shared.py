@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ...servers.clients import Client, ClientName, Machine, client_named
 from ..settings.options import GatewayServer, ServerProblem
 from ._entries import taken
 from ._moving import server_in
 from .finding import Found, find_servers, fingerprint
-from .table import Client, ClientName, Machine, client_named
 
 __all__ = ["Shared", "not_served", "shared_servers"]
 

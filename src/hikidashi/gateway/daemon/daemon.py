@@ -17,7 +17,7 @@ import time
 from functools import partial
 from pathlib import Path
 
-from ...search.mcp_servers.message_lines import MessageReader, MessageWriter
+from ...servers.process import MessageReader, MessageWriter
 from ..direct.answering import CallAnswers
 from ..direct.over_lines import LineCalls
 from ..gateway import Gateway

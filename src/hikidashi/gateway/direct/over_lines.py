@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...errors import MissingExtra
-from ...search.mcp_servers.messages.filtered import GONE, FilteredStream
+from ...servers.messages import BROKEN, FilteredStream
 from .answering import CALL, CallAnswers, CallContext
 
 try:
@@ -125,5 +125,5 @@ class _LineCall(CallContext):
     async def _write(self, message: types.JSONRPCMessage) -> None:
         try:
             await self._outgoing.send(SessionMessage(message))
-        except GONE:  # the client is gone
+        except BROKEN:  # the client is gone
             return

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ...common.atomic import replace_file
 from ...common.private import private_folder
-from ...search.mcp_servers import McpServer
+from ...servers.config import McpServer
 from ..upstream.listing import Listing
 
 __all__ = ["ListingCache"]

@@ -23,8 +23,8 @@ from urllib.parse import parse_qsl, urlsplit, urlunsplit
 from ...common.atomic import replace_file
 from ...common.private import private_folder
 from ...common.unicode import visible
-from ...search.mcp_servers.entries.config import is_secret_name
-from ...search.mcp_servers.entries.references import references_in
+from ...servers.config import is_secret_name
+from ...servers.references import references_in
 from .options import GatewayServer
 
 __all__ = ["Approvals", "shown_server"]

@@ -10,10 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from ...errors import ToolSourceError
-from ...search.mcp_servers import McpServer
-from ...search.mcp_servers.entries.config import server_entries, server_from
-from ...search.mcp_servers.entries.dialects import project_folder, working_folder
-from ...search.mcp_servers.entries.references import EntryError, References, Syntax
+from ...servers.config import McpServer, project_folder, server_entries, server_from, working_folder
+from ...servers.references import EntryError, References, Syntax
 from .options import Confirm, Entry, GatewayOptions, GatewayServer, ServerOptions, ServerProblem
 
 if TYPE_CHECKING:

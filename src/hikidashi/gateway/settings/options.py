@@ -8,12 +8,8 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from ...search.mcp_servers import McpServer
-from ...search.mcp_servers.entries.checks import check_server
-from ...search.mcp_servers.entries.config import server_from
-from ...search.mcp_servers.entries.dialects import project_folder
-from ...search.mcp_servers.entries.keyring import password
-from ...search.mcp_servers.entries.references import EntryError, References, Syntax
+from ...servers.config import McpServer, check_server, project_folder, server_from
+from ...servers.references import EntryError, References, Syntax, password
 from ..offer.names import LONGEST_NAME, SHORTEST_LIMIT, NameStyle
 
 __all__ = ["Confirm", "Entry", "GatewayOptions", "GatewayServer", "SearchMode", "ServerOptions", "ServerProblem"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from ...errors import MissingExtra
-from ...search.mcp_servers.messages.list_repairs import ListRepairs
+from ...servers.messages import ListRepairs
 
 try:
     import mcp_types as types

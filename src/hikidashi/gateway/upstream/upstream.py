@@ -11,10 +11,10 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from ...errors import MissingExtra, ServerUnavailableError
-from ...search.mcp_servers.connection import Diagnostics, connected
-from ...search.mcp_servers.entries.config import Transport
-from ...search.mcp_servers.entries.references import EntryError
-from ...search.mcp_servers.messages.list_repairs import ListRepairs
+from ...servers.config import Transport
+from ...servers.connection import Diagnostics, connected
+from ...servers.messages import ListRepairs
+from ...servers.references import EntryError
 from ..auth.server_login import ServerLogin
 from ..auth.waiting import WaitingCall
 from ..settings.options import GatewayServer

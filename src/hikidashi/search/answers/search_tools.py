@@ -17,9 +17,8 @@ from ...tool import Tool, ToolAnnotations, ToolResult, text
 from ..catalog import MAX_LIMIT, MAX_TOOLS, ToolCatalog
 from ..engine.entry import Entry, entry_of
 from ..engine.naming import names_listed
-from ..mcp_servers.lost_connection import reporting_lost_connections
-from ..mcp_servers.unreachable import unreachable_of
 from ..records.conversation import record_call, record_preload
+from ..unreachable import reporting_lost_connections, unreachable_of
 from .budget import AnswerBudget, Shown, budget_of
 from .texts import CALL_TOOL, SEARCH_TOOLS, Language, Recorder, echo, wording
 

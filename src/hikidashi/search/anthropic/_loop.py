@@ -21,9 +21,9 @@ from ..answers.budget import DEFAULT_BUDGET, AnswerBudget, Shown, budget_of
 from ..answers.search_tools import Found, Strategy, check_options, names_in, search_catalog
 from ..answers.texts import Language, Wording, search_names, wording
 from ..catalog import MAX_LIMIT, ToolCatalog
-from ..mcp_servers.unreachable import unreachable_of
 from ..preload import Preloader, check_preload, first_new_message
 from ..records.conversation import ConversationRecord
+from ..unreachable import unreachable_of
 from ..wire import client_search_tool
 from ..wire.blocks import ToolSearchCall, ToolSearchFailure, blocks_of, plain_block
 from ..wire.models import ADDITIONS_BETA, BETA_OF, Provider, check_choice, takes_additions

@@ -12,7 +12,7 @@ from ..answers.budget import AnswerBudget
 from ..answers.texts import SEARCH_TOOLS, Wording
 from ..catalog import MAX_TOOLS
 from ..engine.entry import entry_of
-from ..mcp_servers.lost_connection import reporting_lost_connections
+from ..unreachable import reporting_lost_connections
 from ..wire import to_anthropic_search
 from ..wire.definitions import check_name_is_free, definitions_of, kept_loaded, verdict_on
 from ..wire.models import Provider, support

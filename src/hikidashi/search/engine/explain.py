@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from .entry import Entry
-from .gate import NEAREST, Judgement
+from .gate import NEAREST, OF_BEST, Judgement
 from .index.bm25 import Index
 from .match import ToolMatch
 from .query import Query
@@ -47,7 +47,7 @@ def explained(judgement: Judgement, query: Query, limit: int, entry: EntryOf, in
     held_back = [
         replace(
             _match(entry(number), score, query, judgement, number),
-            doubt=_why_not(place, judgement, (number, score) in shown, limit),
+            doubt=_why_not(place, score, judgement, (number, score) in shown, limit),
         )
         for place, (number, score) in enumerate(judgement.hits[: limit + HELD_BACK])
         if number not in kept
@@ -68,17 +68,19 @@ def _match(entry: Entry, score: float, query: Query, judgement: Judgement, numbe
         score=score,
         entry=entry,
         reasons=query.words_in,
-        doubt=judgement.doubt,
+        doubt=judgement.doubt_of(number, score),
         by_meaning=judgement.by_meaning.get(number, 0.0),
         nearness=judgement.nearness.get(number),
     )
 
 
-def _why_not(place: int, judgement: Judgement, is_shown: bool, limit: int) -> str:
+def _why_not(place: int, score: float, judgement: Judgement, is_shown: bool, limit: int) -> str:
     if is_shown:
         return f"More tools match than the {limit} that were asked for."
     if judgement.doubt and place >= NEAREST:
         return f"The search is not confident of any tool, so only the nearest {NEAREST} are shown. {judgement.doubt}"
+    if score >= OF_BEST * judgement.hits[0][1]:
+        return "Only a part of the question matches, and the tool is far in meaning."
     return "Its score is less than a quarter of the best."
 
 

@@ -33,7 +33,7 @@ class ToolMatch:
 
     @property
     def confident(self) -> bool:
-        """Whether the tool is about the question; if not, it is only the nearest there is."""
+        """Whether the tool is about the question; if not, it is only the nearest there is, or has a part of it."""
         return not self.doubt
 
     @property

@@ -10,6 +10,7 @@ from itertools import chain
 from typing import Any
 
 from ...errors import MissingExtra
+from ...servers.failure import is_lost_connection, is_refusal
 from ...tool import Tool
 from .._alias import alias
 from ..answers.budget import DEFAULT_BUDGET, AnswerBudget, budget_of
@@ -23,10 +24,9 @@ from ..answers.search_tools import (
 )
 from ..answers.texts import Language, Recorder, Wording, wording
 from ..catalog import MAX_LIMIT, MAX_TOOLS, ToolCatalog
-from ..mcp_servers.lost_connection import is_lost_connection, is_refusal
-from ..mcp_servers.unreachable import unreachable_of
 from ..preload import check_preload
 from ..records.conversation import ConversationRecord
+from ..unreachable import unreachable_of
 
 try:
     from pydantic_ai import RunContext

@@ -8,10 +8,10 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+from ...common.jsonc import no_such_file, parsed, text_of, unreadable
 from ...common.unicode import well_formed
 from ...errors import ToolSourceError
 from ..engine.text.analyzer import fold, visible
-from ..json_files import no_such_file, parsed, text_of, unreadable
 from ..records.log import SearchLog
 from ..records.report import BY_WORDS, missed_searches
 

@@ -16,8 +16,8 @@ from urllib.request import getproxies
 
 from .... import __version__
 from ....errors import MissingExtra
-from ....search.mcp_servers.entries.config import McpServer
-from ....search.mcp_servers.message_lines import LONGEST_MESSAGE
+from ....servers.config import McpServer
+from ....servers.process import LONGEST_MESSAGE
 from ...encoding import encoded
 from .._lost import NotSent
 from .._reports import Reports

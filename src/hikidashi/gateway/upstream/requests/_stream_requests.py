@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from ....errors import MissingExtra
-from ....search.mcp_servers.messages.filtered import GONE, FilteredStream
+from ....servers.messages import BROKEN, FilteredStream
 from .._reports import Reports
 
 try:
@@ -58,7 +58,7 @@ class StreamRequests(FilteredStream):
         try:
             await self._send(types.JSONRPCRequest(jsonrpc="2.0", id=id_, method=method, params=params))
             return await answer
-        except GONE:
+        except BROKEN:
             raise _closed() from None
         except asyncio.CancelledError:
             await self._cancel(id_)
@@ -107,7 +107,7 @@ class StreamRequests(FilteredStream):
                 await self._send(
                     types.JSONRPCNotification(jsonrpc="2.0", method="notifications/cancelled", params=params)
                 )
-            except GONE:
+            except BROKEN:
                 return
 
     async def _send(self, message: types.JSONRPCMessage) -> None:

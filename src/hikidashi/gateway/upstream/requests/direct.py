@@ -10,7 +10,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 from ....errors import MissingExtra
-from ....search.mcp_servers.entries.config import McpServer
+from ....servers.config import McpServer
 from ...auth.server_login import ServerLogin
 from .._lost import NotSent
 from ._http_requests import AskAgain, HttpRequests, OnNotification

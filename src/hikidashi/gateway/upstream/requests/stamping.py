@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, cast, get_args
 
 from ....errors import MissingExtra
-from ....search.mcp_servers.messages.filtered import WatchedSends
+from ....servers.messages import WatchedSends
 
 try:
     import mcp_types as types

@@ -6,16 +6,20 @@ import json
 import socket
 import sys
 import textwrap
+import tracemalloc
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.mcp_support import served
 
 from hikidashi import from_function, to_mcp
 from hikidashi.errors import ToolSourceError
 from hikidashi.search import McpServer, ServerTools, read_mcp_config, tools_of_servers
+from hikidashi.servers.failure import Diagnostics
 
 MAIL = """
 from hikidashi import from_function, to_mcp
@@ -337,3 +341,36 @@ async def test_a_server_over_http_gets_the_headers(transport: Any, path: str) ->
         with_word, without = await tools_of_servers([known, unknown])
     assert (names(with_word), with_word.failure) == (["known__send_mail"], None)
     assert "401" in str(without.failure)
+
+
+# The end of a server's standard error.
+
+
+SERVER = McpServer(name="a", transport="stdio", command="x", env={"API_KEY": "sk-test-secret"})
+
+
+def test_the_last_lines_are_told_in_one_line() -> None:
+    diagnostics = Diagnostics(SERVER)
+    diagnostics.feed(b"one\ntwo\n\n  three\nError: bad key sk-test-secret\n\nNode.js v22\n")
+    assert diagnostics.explain("it ended") == "it ended; stderr ended with: three | Error: bad key *** | Node.js v22"
+
+
+def test_a_flood_is_bounded_in_memory() -> None:
+    diagnostics = Diagnostics(SERVER)
+    chunk = b"x" * 99 + b"\n"
+    tracemalloc.start()
+    for _ in range(2_000):
+        diagnostics.feed(chunk * 50)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 200_000
+    assert len(diagnostics.explain("it ended")) < 2_000
+
+
+@given(st.lists(st.integers(0, 300), max_size=80), st.integers(1, 60))
+def test_no_part_of_a_secret_is_shown_however_it_is_cut(widths: list[int], size: int) -> None:
+    text = "\n".join("x" * width + "sk-test-secret" * 3 for width in widths).encode()
+    diagnostics = Diagnostics(SERVER)
+    for start in range(0, len(text), size * 50):
+        diagnostics.feed(text[start : start + size * 50])
+    assert "secret" not in diagnostics.explain("it ended")

@@ -1,4 +1,4 @@
-"""The last lines of what a server writes to its standard error, in bounded memory."""
+"""Why a connection to a server failed: whether it is lost, and the end of what the server wrote about it."""
 
 from __future__ import annotations
 
@@ -6,18 +6,13 @@ import signal
 from types import TracebackType
 from typing import Self, cast
 
-from ...common.closed_sessions import is_closed_session
-from ...common.validation import first_problem
-from ...errors import MissingExtra, ToolConnectionError
-from .entries.config import McpServer
+from ..common.closed_sessions import is_closed_session
+from ..common.validation import first_problem
+from ..errors import ToolConnectionError
+from .config import McpServer
 
-try:
-    from mcp import MCPError
-    from pydantic import ValidationError
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
+__all__ = ["Diagnostics", "is_lost_connection", "is_refusal"]
 
-__all__ = ["Diagnostics"]
 
 _LONGEST = 10_000  # bytes that are kept
 _LONGEST_LINE = 500  # characters of a line that are shown
@@ -102,6 +97,9 @@ def _shown_code(code: int) -> str:
 
 def _one_line(error: BaseException) -> str:
     """The first error inside nested exception groups, in one line."""
+    from mcp import MCPError  # `is_lost_connection` is asked without it
+    from pydantic import ValidationError
+
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
     if isinstance(error, ToolConnectionError):
@@ -114,3 +112,38 @@ def _one_line(error: BaseException) -> str:
     if isinstance(error, MCPError):
         return _CLOSED if is_closed_session(error.code, error.message) else f"it answered with an error: {message}"
     return f"{type(error).__name__}: {message}" if message else type(error).__name__
+
+
+# By name: which of these libraries is installed depends on the tools, and none is imported here.
+_LOST = frozenset(
+    {
+        "builtins.ConnectionError",
+        "anyio.BrokenResourceError",
+        "anyio.ClosedResourceError",
+        "anyio.EndOfStream",
+        "httpx.TransportError",
+        "httpx2.TransportError",
+    }
+)
+
+
+def is_lost_connection(error: BaseException) -> bool:
+    """Whether `error` means that the connection to a server is lost, not that the call failed."""
+    if any(_is_lost(kind) for kind in type(error).__mro__):
+        return True
+    is_closed = is_closed_session(getattr(error, "code", None), getattr(error, "message", None))
+    if is_closed and type(error).__module__.startswith("mcp"):
+        return True
+    if not isinstance(error, BaseExceptionGroup):
+        return False
+    return all(map(is_lost_connection, cast("BaseExceptionGroup[BaseException]", error).exceptions))
+
+
+def is_refusal(error: BaseException) -> bool:
+    """Whether a server answered a call with an error of the protocol, such as that it has no such tool."""
+    return any(kind.__name__ == "MCPError" and kind.__module__.startswith("mcp") for kind in type(error).__mro__)
+
+
+def _is_lost(kind: type) -> bool:
+    package = kind.__module__.partition(".")[0]
+    return f"{package}.{kind.__name__}" in _LOST

@@ -1,24 +1,183 @@
-"""MCP servers in a JSON file of the kind that MCP clients share, such as `.mcp.json`."""
+"""MCP servers in a JSON file of the kind that MCP clients share, such as `.mcp.json`: read, expanded and checked."""
 
 from __future__ import annotations
 
 import json
+import os
+import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, cast
+from urllib.parse import parse_qsl, quote, urlsplit
 
-from ....common.jsonc import RepeatedKeys
-from ....errors import ToolSourceError
-from ...json_files import no_such_file, parsed, text_of
-from ._env_file import variables_of_file
-from ._server import McpServer, Transport, is_secret_name
-from .checks import check_server
-from .dialects import common_form, project_folder, working_folder
-from .keyring import password
-from .references import EntryError, References
+from ..common.folders import config_folder
+from ..common.jsonc import RepeatedKeys, no_such_file, parsed, text_of
+from ..errors import ToolSourceError
+from .references import EntryError, References, password, variables_of_file
 
-__all__ = ["McpServer", "Transport", "is_secret_name", "read_mcp_config", "server_entries", "server_from"]
+__all__ = [
+    "McpServer",
+    "Transport",
+    "check_server",
+    "common_form",
+    "is_secret_name",
+    "project_folder",
+    "read_mcp_config",
+    "server_entries",
+    "server_from",
+    "working_folder",
+]
+
+Transport = Literal["stdio", "http", "sse"]
+
+_SHORTEST_SECRET = 7  # shorter ones would mask ordinary words, such as "Bearer"
+_SHORTEST_REFERENCE = 4  # of a value that came from a variable or the keyring
+_SECRET = re.compile(
+    r"key|token|secret|pass|pwd|auth|credential|bearer|cookie|(?:^|_)(?:pat|dsn)(?:_|$)", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class McpServer:
+    """How to reach one MCP server. Its `repr` leaves out the fields that may hold secrets."""
+
+    name: str
+    transport: Literal["stdio", "http", "sse"]
+    command: str = ""
+    args: tuple[str, ...] = field(default=(), repr=False)
+    env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    cwd: str | None = None
+    url: str = field(default="", repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    secrets: frozenset[str] = field(default=frozenset(), repr=False)
+    """Further values that must not be shown: those of variables and of the keyring."""
+
+    def without_secrets(self, text: str) -> str:
+        """`text` with this server's secrets as `***`.
+
+        They are its headers, the query and password of its URL, variables named like a secret, and values from the
+        environment or the keyring.
+        """
+        secrets = [word for value in self.headers.values() for word in value.split()]
+        secrets += [value for _, value in parse_qsl(self.url.partition("?")[2])]
+        secrets += [value for name, value in self.env.items() if is_secret_name(name)]
+        secrets += [_password_in(self.url)]
+        hidden = {secret for secret in secrets if len(secret) >= _SHORTEST_SECRET}
+        hidden |= {secret for secret in self.secrets if len(secret) >= _SHORTEST_REFERENCE}
+        for secret in sorted(hidden, key=len, reverse=True):
+            for form in {secret, quote(secret, safe=""), quote(secret), json.dumps(secret)[1:-1]}:
+                text = text.replace(form, "***")
+        return text
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a variable of this name probably holds a secret."""
+    return _SECRET.search(name) is not None
+
+
+def _password_in(url: str) -> str:
+    try:
+        return urlsplit(url).password or ""
+    except ValueError:  # such as `http://[`
+        return ""
+
+
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
+
+
+def check_server(server: McpServer) -> None:
+    """Raise unless a process can be started, or a request be sent, with these values.
+
+    Raises:
+        EntryError: one of them cannot be used; the error names it, and not its value, which may be a secret.
+    """
+    if not server.name.strip():
+        raise EntryError("has an empty name", "Give it one.")
+    if server.transport == "stdio":
+        _check_process(server)
+    else:
+        _check_address(server)
+
+
+def _check_process(server: McpServer) -> None:
+    texts = [("command", server.command), ("cwd", server.cwd or "")]
+    texts += [("args", arg) for arg in server.args]
+    texts += [("env", text) for pair in server.env.items() for text in pair]
+    for key, text in texts:
+        try:
+            unusable = b"\0" in os.fsencode(text)
+        except UnicodeEncodeError:
+            unusable = True
+        if unusable:
+            raise EntryError(f"has `{key}` with a character that no process can be given", "Take it out.")
+    if wrong := [name for name in server.env if not name or "=" in name]:
+        raise EntryError(f"has `env` with {wrong[0]!r}, which cannot be the name of a variable", "Rename it.")
+
+
+def _check_address(server: McpServer) -> None:
+    for name, value in server.headers.items():
+        if not _HEADER_NAME.fullmatch(name):
+            raise EntryError(f"has `headers` with {name!r}, which cannot be the name of a header", "Rename it.")
+        if not _HEADER_VALUE.fullmatch(value):
+            reason = f"has a header {name!r} with a line break, or a character outside of ASCII"
+            raise EntryError(reason, "Take it out.")
+    if "${keyring:" in server.url:  # not expanded yet
+        return
+    try:
+        address = urlsplit(server.url)
+        scheme, host, _ = address.scheme, address.hostname, address.port
+    except ValueError as error:
+        raise EntryError("has a `url` whose host or port is invalid", "Correct it.") from error
+    if scheme not in {"http", "https"}:
+        raise EntryError("has a `url` that does not begin with http:// or https://", "Write the whole address.")
+    if not host or re.search(r"[\x00-\x20\x7f]", server.url):
+        raise EntryError("has a `url` without a host, or with a space", "Write the whole address.")
+
+
+_FOLDERS_OF_CLIENTS = frozenset({".codex", ".cursor", ".gemini", ".vscode", ".zed"})
+
+
+def common_form(given: Mapping[str, Any]) -> dict[str, Any]:
+    """An entry with the keys of `.mcp.json`: `url` for Windsurf's `serverUrl` and Gemini CLI's `httpUrl`.
+
+    `type` stands for `transport`, and `disabled` for an `enabled` that is false.
+    """
+    entry = dict(given)
+    for key in ("serverUrl", "httpUrl"):
+        if isinstance(entry.get(key), str) and "url" not in entry:
+            entry["url"] = entry[key]
+            if key == "httpUrl":
+                entry["type"] = "http"
+        elif key in entry and entry.get("url") != entry[key]:
+            entry["url"], entry["type"] = entry[key], "http"
+    if "transport" in entry and "type" not in entry:
+        entry["type"] = entry["transport"]
+    if entry.get("enabled") is False:
+        entry["disabled"] = True
+    return entry
+
+
+def project_folder(file: Path) -> Path:
+    """The folder that a file of servers is for: its own, or the one above where that is a client's, as `.vscode` is."""
+    folder = file.absolute().parent
+    return folder.parent if folder.name in _FOLDERS_OF_CLIENTS else folder
+
+
+def working_folder(cwd: str | None, file: Path) -> str | None:
+    """The absolute path of the folder that a process in `file` runs in: its `cwd`, or that of the project.
+
+    A `cwd` may be relative to the folder of the project. A file among the user's settings has the home folder.
+    """
+    folder = project_folder(file)
+    try:
+        if cwd:
+            return str(folder / Path(cwd).expanduser())
+        return str(Path.home() if folder == config_folder().absolute() else folder)
+    except RuntimeError:  # no home folder, or an unknown user: starting it reports that
+        return cwd
+
 
 _TABLES = (("mcpServers",), ("servers",), ("mcp", "servers"), ("mcp.servers",))
 """Where files have their servers: the last two are those of VS Code's `settings.json`."""

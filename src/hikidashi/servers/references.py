@@ -1,14 +1,17 @@
-"""References in the texts of a server's entry, such as `${NAME}`, `${NAME:-default}` and `${keyring:SERVICE/NAME}`."""
+"""References in the texts of a server's entry: `${NAME}`, `${NAME:-default}`, `${keyring:SERVICE/NAME}`, `envFile`."""
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = ["EntryError", "References", "Syntax", "escaped", "references_in"]
+from ..errors import MissingExtra
+
+__all__ = ["EntryError", "References", "Syntax", "escaped", "password", "references_in", "variables_of_file"]
 
 _REFERENCE = re.compile(
     r"(?P<dollars>\$+)\{(?:keyring:(?P<entry>[^{}]*)|env:(?P<env>\w+)|(?P<asked>(?:input|command|config):[^{}]*|/)"
@@ -178,3 +181,81 @@ def _strict(text: str) -> str:
 def _names_no_variable(reference: str) -> EntryError:
     remedy = "Write ${NAME}, ${NAME:-default} or ${keyring:SERVICE/NAME}, and $$ for a dollar sign."
     return EntryError(f"has `{reference}`, which names no variable", remedy)
+
+
+_LINE = re.compile(r"(?:export\s+)?([\w.-]+)\s*=\s*(.*)")
+_QUOTED = re.compile(r"""(?:'(?P<single>[^']*)'|"(?P<double>(?:[^"\\]|\\.)*)")\s*(?:#.*)?""")
+_COMMENT = re.compile(r"(?:^|\s+)#.*")
+_ESCAPE = re.compile(r"\\(.)")
+_ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
+
+
+def variables_of_file(given: object, references: References) -> dict[str, str]:
+    """The variables in the file that an entry names; their values are kept as secrets.
+
+    A value may be in single or double quotes; `#` begins a comment. Nothing in it is expanded.
+
+    Args:
+        given: The path, which may have references and be relative to the folder of the project.
+        references: Expands them.
+
+    Raises:
+        EntryError: the file cannot be read, or a line is none; the error has its number and nothing of its text.
+    """
+    if not isinstance(given, str) or not given:
+        raise EntryError("has an `envFile` that is not the path of a file", 'Write "envFile": ".env".')
+    shown = references.expand(given, keyring_allowed=False)
+    try:
+        path = (references.folder or Path()) / Path(shown).expanduser()
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, RuntimeError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else "it is not text in UTF-8"
+        remedy = "Check the path and its permissions, or write the variables into `env`."
+        raise EntryError(f"has the `envFile` {shown!r}, which cannot be read ({reason})", remedy) from error
+    found: dict[str, str] = {}
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        matched = _LINE.fullmatch(line.strip())
+        value = None if matched is None else _value(matched[2])
+        if matched is None or value is None:
+            remedy = "Write NAME=value on each line; quotes are closed on the same line."
+            raise EntryError(f"has the `envFile` {shown!r}, whose line {number} cannot be read", remedy)
+        found[matched[1]] = value
+        references.keep_secret(matched[1], value)
+    return found
+
+
+def _value(text: str) -> str | None:
+    """The value of a variable; None if a quote is not closed, or something follows it."""
+    if not text.startswith(("'", '"')):
+        return _COMMENT.sub("", text)
+    if (quoted := _QUOTED.fullmatch(text)) is None:
+        return None
+    if quoted["single"] is not None:
+        return quoted["single"]
+    return _ESCAPE.sub(lambda found: _ESCAPES.get(found[1], found[1]), quoted["double"])
+
+
+def password(service: str, name: str) -> str:
+    """The password that the keyring has for `name` of `service`.
+
+    Raises:
+        EntryError: `keyring` is not installed, cannot be opened, or has no such password.
+    """
+    shown = f"${{keyring:{service}/{name}}}"
+    try:
+        import keyring
+    except ImportError as error:
+        missing = MissingExtra("keyring", "keyring")
+        problem, _, remedy = str(missing).partition(". ")
+        raise EntryError(f"needs `{shown}`, and {problem}", remedy) from error
+    try:
+        found = keyring.get_password(service, name)
+    except Exception as error:  # each backend has errors of its own, and none may stop the other servers
+        reason = f"needs `{shown}`, and the keyring cannot be read ({type(error).__name__})"
+        raise EntryError(reason, "Unlock it, or set up a backend: see `keyring diagnose`.") from None
+    if not found:
+        reason = f"needs `{shown}`, and the keyring has no such password"
+        raise EntryError(reason, f"Set it: {shlex.join(['keyring', 'set', service, name])}")
+    return found

@@ -1,26 +1,123 @@
-"""Lists of a server in which single items are invalid: the valid ones are used, and those left out are noted.
+"""Messages between the `mcp` package and a connection: streams with hooks for each, and lists repaired in them.
 
 The `mcp` package refuses a list as a whole, so that one tool without `type` in its schema would cost all others.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Generator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
-from typing import Any, cast
+from types import TracebackType
+from typing import Any, Self, cast
 
-from ....common.validation import first_problem
-from ....errors import MissingExtra
-from .filtered import FilteredStream, WatchedSends
+from ..common.validation import first_problem
+from ..errors import MissingExtra
 
 try:
-    import mcp_types as types
+    import anyio
+    from mcp import types
+    from mcp.shared.message import SessionMessage
     from mcp_types.methods import validate_server_result
     from pydantic import ValidationError
 except ImportError as error:
     raise MissingExtra("mcp", "mcp") from error
 
-__all__ = ["ListRepairs"]
+__all__ = ["BROKEN", "Closing", "FilteredStream", "ListRepairs", "WatchedSends"]
+
+
+class Closing(ABC):
+    """Base class of streams."""
+
+    @abstractmethod
+    async def aclose(self) -> None:
+        """Close the stream."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+BROKEN = (anyio.ClosedResourceError, anyio.BrokenResourceError)
+"""What a stream raises when the other side is gone."""
+
+
+class FilteredStream(Closing):
+    """The messages of `inner` that `_takes` does not take."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    @abstractmethod
+    def _takes(self, message: types.JSONRPCMessage) -> bool:
+        """Handle `message`; False leaves it to the package."""
+
+    @abstractmethod
+    async def _end(self) -> None:
+        """Called when there are no more messages, and when the stream is closed."""
+
+    async def receive(self) -> Any:
+        """The next message for the package.
+
+        Raises:
+            anyio.EndOfStream: there are no more messages.
+        """
+        while True:
+            try:
+                item = await self._inner.receive()
+            except BaseException:
+                await self._end()
+                raise
+            if not isinstance(item, SessionMessage) or not self._takes(item.message):
+                return item
+
+    async def aclose(self) -> None:
+        """Close the stream."""
+        await self._end()
+        await self._inner.aclose()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Any:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+
+class WatchedSends(ABC):
+    """The stream `inner`, to which messages are sent after `_sends` has seen them."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    @abstractmethod
+    def _sends(self, message: types.JSONRPCMessage) -> None:
+        """Take note of `message`, or change it."""
+
+    async def send(self, item: SessionMessage, /) -> None:
+        """Send a message."""
+        self._sends(item.message)
+        await self._inner.send(item)
+
+    async def aclose(self) -> None:
+        """Close the stream."""
+        await self._inner.aclose()
+
+    async def __aenter__(self) -> Self:
+        await self._inner.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        return await self._inner.__aexit__(kind, error, trace)
+
 
 _ITEMS = {
     "tools/list": ("tools", "tool", "name"),

@@ -6,15 +6,22 @@ the model does not conclude that there is no such tool.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
+from dataclasses import replace
 from threading import RLock
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from ...errors import ToolSearchError
-from ..catalog import MAX_LIMIT, ToolCatalog
+from ..errors import ToolSearchError
+from ..servers.failure import is_lost_connection
+from ..tool import Tool, ToolResult
+from .answers.texts import Wording
+from .catalog import MAX_LIMIT, ToolCatalog
 
-__all__ = ["Unreachable", "unreachable_of"]
+__all__ = ["Unreachable", "reporting_lost_connections", "unreachable_of"]
+
+logger = logging.getLogger("hikidashi")
 
 
 class Unreachable:
@@ -68,3 +75,18 @@ def unreachable_of(catalog: ToolCatalog) -> Unreachable:
     """The lost tools of `catalog`."""
     with _LOCK:
         return _OF_CATALOG.setdefault(catalog, Unreachable())
+
+
+def reporting_lost_connections(tool: Tool, words: Wording) -> Tool:
+    """`tool` with an error result for the model in place of an exception when its server is lost."""
+
+    async def call(arguments: dict[str, Any]) -> ToolResult:
+        try:
+            return await tool.call(arguments)
+        except Exception as error:
+            if not is_lost_connection(error):
+                raise
+            logger.warning("tool %r was not called: %s", tool.name, error)
+            return ToolResult.error(words.unreachable(tool.name))
+
+    return replace(tool, call=call)

@@ -1,4 +1,4 @@
-"""The tools of several MCP servers at once; a server that fails does not affect the others."""
+"""The tools of several MCP servers at once; neither an invalid tool nor a server that fails costs the others."""
 
 from __future__ import annotations
 
@@ -6,20 +6,43 @@ import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from ...errors import MissingExtra
-from ...tool import Tool
-from .entries.config import McpServer
+from ..convert.mcp import from_mcp
+from ..errors import MissingExtra, ToolValidationError
+from ..tool import Tool
+from .config import McpServer
+from .connection import Diagnostics, connected
+from .messages import ListRepairs
 
 try:
     import anyio
+    from mcp.client import Client
+    from pydantic import ValidationError
 except ImportError as error:
     raise MissingExtra("mcp", "mcp") from error
 
-from ._tools import listed_tools
-from .connection import Diagnostics, connected
-from .messages.list_repairs import ListRepairs
+__all__ = ["SEPARATOR", "Answer", "ServerTools", "StartLimit", "listed_tools", "tools_of_servers"]
 
-__all__ = ["SEPARATOR", "Answer", "ServerTools", "StartLimit", "tools_of_servers"]
+
+async def listed_tools(client: Client, repairs: ListRepairs) -> tuple[dict[str, Tool], tuple[str, ...]]:
+    """The tools of a server by name, and what was left out, with the reason.
+
+    Args:
+        client: Connected through `repairs.wrap`.
+        repairs: Takes invalid tools out of the list.
+
+    Raises:
+        Exception: as `from_mcp`.
+    """
+    notes: list[str] = []
+    try:
+        listed = await from_mcp(client)
+    except (ValidationError, ToolValidationError):
+        with repairs.on(client.protocol_version, notes):
+            listed = await from_mcp(client)
+    tools: dict[str, Tool] = {}
+    twice = [tool.name for tool in listed if tools.setdefault(tool.name, tool) is not tool]
+    return tools, (*notes, *(f"two tools are named {name!r}; the first is used" for name in twice))
+
 
 SEPARATOR = "__"
 _SHARE_TO_END = 0.1  # of a server's time, reserved for ending it
